@@ -1,14 +1,14 @@
-"""mctx searches in our games as functions of JAX, beside Pgx's tic-tac-toe, until its moves are unbeatable.
+"""mctx searches in a game as functions of JAX, measured beside Pgx's, until its moves are unbeatable.
 
 Follows mctx's and Pgx's example of AlphaZero, whose recurrent function steps an environment inside the tree:
 https://github.com/sotetsuk/pgx/blob/main/examples/alphazero/train.py
 https://github.com/google-deepmind/mctx
 
-What differs: the environment, and that no network guides the search: priors are uniform, and a leaf is worth
-the mean of a few random games from it, played on by `step` inside the search. Before that the environments
-of Pgx and of this package are stepped in turns, with Pgx's own `auto_reset` around both, in batches of 1,
-1,024 and 65,536 games: in a scan that draws random legal moves. The number of simulations doubles until the
-exact certificate says that nobody beats the search.
+What differs: the environment, and that a table takes the place of the network: priors are uniform, and the
+value of a position is what the search of the round before has found there, at first 0. Each round searches
+from all positions at once, and the training ends when the exact certificate says that nobody beats the
+moves. Before that the environments of Pgx and of this package are stepped in turns, with Pgx's own
+`auto_reset` around both, in batches of 1, 1,024 and 65,536 games: in a scan that draws random legal moves.
 """
 
 # /// script
@@ -31,12 +31,15 @@ from outcome import outcome
 from pgx.experimental import auto_reset
 
 import ttt_env  # ttt_env
+from ttt_env.analysis.layers import reachable  # ttt_env
 from ttt_env.integrations.jax import JaxGame  # ttt_env
 
 BATCHES = {1: 10_000, 1024: 200, 65_536: 8}  # games: steps of a scan
 ROUNDS = 7
-AT_ONCE = 512
-PLAYOUTS = 4
+SIMULATIONS = 32
+ROUNDS_OF_SEARCH = 12
+GAME = ttt_env.get_game("tictactoe-v0")  # ttt_env
+FUNCTIONS = JaxGame(GAME)  # ttt_env
 
 
 def scan(env, n_games, n_steps):
@@ -76,83 +79,74 @@ def compare():
         print(f"{n_games:,} games, steps a second: {told}: {ratio:.2f} times", flush=True)
 
 
-class Search(ttt_env.Agent):  # ttt_env
-    """Plays the most visited cell of a search by mctx."""
+def numbers_of(observations):
+    """The number of each board, from its two planes: `int[B]`."""
+    return observations.reshape(-1, 9, 2) @ np.array([1, 2]) @ 3 ** np.arange(9)
 
-    def __init__(self, game, simulations):
+
+@jax.jit
+def search(values, states):
+    """The move that a search chooses in each state, and the value of the best one that it found, `[B]`."""
+    root = mctx.RootFnOutput(
+        prior_logits=priors(states), value=values[numbers_of(states.observation)], embedding=states
+    )
+    output = mctx.gumbel_muzero_policy(
+        params=values,
+        rng_key=jax.random.key(0),
+        root=root,
+        recurrent_fn=stepped,
+        num_simulations=SIMULATIONS,
+        invalid_actions=~states.legal_action_mask,
+        max_num_considered_actions=9,
+        gumbel_scale=0.0,
+    )
+    found = output.search_tree.summary()
+    return output.action, jnp.where(found.visit_counts > 0, found.qvalues, -1.0).max(axis=1)
+
+
+def stepped(values, key, cells, states):
+    """The output of a step for mctx: values are for the player to move, so the discount is −1."""
+    after = jax.vmap(FUNCTIONS.step)(states, cells)  # ttt_env
+    output = mctx.RecurrentFnOutput(
+        reward=jnp.take_along_axis(after.rewards, states.current_player[:, None], 1)[:, 0],
+        discount=jnp.where(after.terminated, 0.0, -1.0),
+        prior_logits=priors(after),
+        value=jnp.where(after.terminated, 0.0, values[numbers_of(after.observation)]),
+    )
+    return output, after
+
+
+def priors(states):
+    """Logits of all free cells alike."""
+    return jnp.where(states.legal_action_mask, 0.0, -1e9)
+
+
+class Chosen(ttt_env.Agent):  # ttt_env
+    """Plays the cell that a search has chosen, from the table of all choices."""
+
+    is_fixed = True
+
+    def __init__(self, game, cells):
         super().__init__(game)
-        self.functions, self.simulations = JaxGame(game), simulations  # ttt_env
-        self._visits = jax.jit(self._search)
+        self.cells = cells
 
     def policies(self, boards):
-        """All of the probability on the most visited cell; batches have one size, which is compiled once."""
-        policies = np.zeros((len(boards), self.game.n_cells))
-        for first in range(0, len(boards), AT_ONCE):
-            rows = np.arange(first, min(first + AT_ONCE, len(boards)))
-            visits = self._visits(self.functions.states_of(boards[np.resize(rows, AT_ONCE)]))  # ttt_env
-            policies[rows, np.argmax(visits, axis=1)[: len(rows)]] = 1.0
-        return policies
-
-    def _search(self, states):
-        root = mctx.RootFnOutput(
-            prior_logits=self._priors(states), value=jnp.zeros(AT_ONCE), embedding=states
-        )
-        return mctx.muzero_policy(
-            params=(),
-            rng_key=jax.random.key(0),
-            root=root,
-            recurrent_fn=self._stepped,
-            num_simulations=self.simulations,
-            invalid_actions=~states.legal_action_mask,
-            dirichlet_fraction=0.0,
-            temperature=0.0,
-        ).action_weights
-
-    @staticmethod
-    def _priors(states):
-        return jnp.where(states.legal_action_mask, 0.0, -1e9)
-
-    def _stepped(self, params, key, cells, states):
-        """The output of a step for mctx: values are for the player to move, so the discount is −1."""
-        after = jax.vmap(self.functions.step)(states, cells)  # ttt_env
-        rewards = jnp.take_along_axis(after.rewards, states.current_player[:, None], 1)[:, 0]
-        values = jax.vmap(self._worth)(after)
-        is_over = after.terminated
-        output = mctx.RecurrentFnOutput(
-            reward=rewards,
-            discount=jnp.where(is_over, 0.0, -1.0),
-            prior_logits=self._priors(after),
-            value=jnp.where(is_over, 0.0, values),
-        )
-        return output, after
-
-    def _worth(self, state):
-        """The mean result of random games from here, which are drawn by the observation alone."""
-        number = state.observation.ravel() @ 2 ** jnp.arange(state.observation.size)
-        keys = jax.random.split(jax.random.key(number), PLAYOUTS)
-        return jnp.mean(jax.vmap(lambda key: self._playout(key, state))(keys))
-
-    def _playout(self, key, state):
-        """The result of a random game from here, for the player to move."""
-
-        def move(state, key):
-            cell = jax.random.categorical(key, self._priors(state))
-            state = self.functions.step(state, cell)  # ttt_env
-            return state, state.rewards
-
-        keys = jax.random.split(key, self.game.n_cells - 1)
-        _, rewards = jax.lax.scan(move, state, keys)
-        return rewards.sum(0)[state.current_player]
+        """All of the probability on one cell."""
+        return np.eye(9)[self.cells[numbers_of(boards.planes)]]  # ttt_env
 
 
 def main():
-    """Compare, search with more and more simulations, and certify."""
+    """Compare, search until nobody beats the moves, and certify."""
     compare()
-    game = ttt_env.get_game("tictactoe-v0")  # ttt_env
-    for simulations in (64, 128, 256, 512, 1024):
-        agent = ttt_env.RecordedAgent(Search(game, simulations))  # ttt_env
+    layers = (layer.boards(layer.open) for layer in reachable(GAME))  # ttt_env
+    boards = ttt_env.Boards.joined(GAME, layers)  # ttt_env
+    states, rows = FUNCTIONS.states_of(boards), numbers_of(boards.planes)  # ttt_env
+    values, cells = np.zeros(3**9, np.float32), np.zeros(3**9, int)
+    for number in range(1, ROUNDS_OF_SEARCH + 1):
+        cells[rows], values[rows] = search(values, states)
+        agent = Chosen(GAME, cells)
         exact = ttt_env.exploitability(agent)  # ttt_env
-        print(f"{simulations} simulations: exploitability {exact.exploitability:.4f}", flush=True)
+        print(f"after {number} rounds of searches: exploitability {exact.exploitability:.4f}", flush=True)
         if exact.exploitability <= 0:
             break
     certificate = outcome(agent, ["jax", "pgx", "mctx"])

@@ -35,6 +35,13 @@ def module() -> Any:
     return importlib.import_module("ttt_env.integrations.jax")
 
 
+def as_numpy(states: Any) -> Any:
+    """The states as arrays of NumPy, which are indexed without compiling."""
+    import jax
+
+    return jax.tree.map(np.asarray, states)
+
+
 def boards_of(states: Any, game: Game) -> Boards:
     """The positions of a batch of states, read from their bit masks."""
     words = np.stack([np.asarray(states._mine), np.asarray(states._theirs)])
@@ -47,13 +54,13 @@ def boards_of(states: Any, game: Game) -> Boards:
 def check_states(states: Any, boards: Boards) -> None:
     """States show what the positions are."""
     over = boards.is_over
-    assert np.array_equal(states.terminated, over) and not np.asarray(states.truncated).any()
+    assert np.array_equal(states.terminated, over) and not states.truncated.any()
     assert np.array_equal(states.observation, boards.planes.astype(bool))
     assert np.array_equal(states.legal_action_mask, boards.legal | over[:, None])
     of_mover = np.where(boards.is_won, -1.0 if not boards.game.misere else 1.0, 0.0)
     rows = np.arange(len(boards))
-    assert np.array_equal(np.asarray(states.rewards)[rows, states.current_player], of_mover)
-    assert np.array_equal(np.asarray(states.rewards).sum(axis=1), np.zeros(len(boards)))
+    assert np.array_equal(states.rewards[rows, states.current_player], of_mover)
+    assert np.array_equal(states.rewards.sum(axis=1), np.zeros(len(boards)))
 
 
 @pytest.mark.parametrize("name", ["3x3", "misere"])
@@ -62,18 +69,14 @@ def test_every_legal_move_of_every_position(module: Any, name: str) -> None:
 
     game, functions = GAMES[name], module.JaxGame(GAMES[name])
     step = jax.jit(jax.vmap(functions.step))
-    for layer in reachable(game):
-        boards = layer.boards(layer.open)
-        if not len(boards):
-            continue
-        rows, cells = np.nonzero(boards.legal)
-        states = functions.states_of(boards[rows])
-        after = boards[rows].play(cells)
-        stepped = step(states, cells)
-        check_states(stepped, after)
-        found = boards_of(stepped, game)
-        assert np.array_equal(found.mine, after.mine) and np.array_equal(found.theirs, after.theirs)
-        assert np.array_equal(stepped._step_count, np.ones(len(rows)))
+    boards = Boards.joined(game, [layer.boards(layer.open) for layer in reachable(game)])
+    rows, cells = np.nonzero(boards.legal)
+    after = boards[rows].play(cells)
+    stepped = as_numpy(step(functions.states_of(boards[rows]), cells))
+    check_states(stepped, after)
+    found = boards_of(stepped, game)
+    assert np.array_equal(found.mine, after.mine) and np.array_equal(found.theirs, after.theirs)
+    assert (stepped._step_count == 1).all()
 
 
 def test_every_illegal_move_of_every_position(module: Any) -> None:
@@ -95,7 +98,7 @@ def play_at_random(module: Any, game: Game, n_games: int, seed: int) -> int:
     step, rng = jax.jit(jax.vmap(functions.step)), np.random.default_rng(seed)
     states = jax.vmap(functions.init)(jax.random.split(jax.random.key(seed), n_games))
     boards, n_moves = Boards.start(game, n_games), 0
-    check_states(states, boards)
+    check_states(as_numpy(states), boards)
     while not boards.is_over.all():
         is_on = ~boards.is_over
         draws = rng.random((n_games, game.n_cells)) * (boards.legal | ~is_on[:, None])
@@ -105,8 +108,9 @@ def play_at_random(module: Any, game: Game, n_games: int, seed: int) -> int:
         goes_on = is_on.reshape(-1, *[1] * (boards.mine.ndim - 1))
         mine, theirs = np.where(goes_on, [after.mine, after.theirs], [boards.mine, boards.theirs])
         boards, rows = Boards(game, mine, theirs), np.flatnonzero(is_on)
-        assert not np.asarray(states.rewards)[~is_on].any()
-        check_states(jax.tree.map(itemgetter(rows), states), boards[rows])
+        shown = as_numpy(states)
+        assert not shown.rewards[~is_on].any()
+        check_states(jax.tree.map(itemgetter(rows), shown), boards[rows])
         n_moves += int(is_on.sum())
     assert int(np.asarray(states._step_count).sum()) == n_moves
     return n_moves
