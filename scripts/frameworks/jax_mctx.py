@@ -4,11 +4,12 @@ Follows mctx's and Pgx's example of AlphaZero, whose recurrent function steps an
 https://github.com/sotetsuk/pgx/blob/main/examples/alphazero/train.py
 https://github.com/google-deepmind/mctx
 
-What differs: the environment, and that a table takes the place of the network: priors are uniform, and the
-value of a position is what the search of the round before has found there, at first 0. Each round searches
-from all positions at once, and the training ends when the exact certificate says that nobody beats the
-moves. Before that the environments of Pgx and of this package are stepped in turns, with Pgx's own
-`auto_reset` around both, in batches of 1, 1,024 and 65,536 games: in a scan that draws random legal moves.
+What differs: the environment, and that a table takes the place of the network: priors are uniform, searches
+look one move ahead, and the value of a position is what the search of the round before has found there, at
+first 0. Each round searches from all positions at once, and the training ends when the exact certificate
+says that nobody beats the moves. Before that the environments of Pgx and of this package are stepped in
+turns, with Pgx's own `auto_reset` around both, in batches of 1, 1,024 and 65,536 games: in a scan that draws
+random legal moves.
 """
 
 # /// script
@@ -36,7 +37,7 @@ from ttt_env.integrations.jax import JaxGame  # ttt_env
 
 BATCHES = {1: 10_000, 1024: 200, 65_536: 8}  # games: steps of a scan
 ROUNDS = 7
-SIMULATIONS = 32
+SIMULATIONS = 18
 ROUNDS_OF_SEARCH = 12
 GAME = ttt_env.get_game("tictactoe-v0")  # ttt_env
 FUNCTIONS = JaxGame(GAME)  # ttt_env
@@ -98,6 +99,7 @@ def search(values, states):
         num_simulations=SIMULATIONS,
         invalid_actions=~states.legal_action_mask,
         max_num_considered_actions=9,
+        max_depth=1,
         gumbel_scale=0.0,
     )
     found = output.search_tree.summary()
