@@ -4,10 +4,10 @@ import re
 from html import unescape
 
 import pytest
+from ttt_env.analysis.distance import distances
 
 from tests.web.serving import resize
 from ttt_env import get_game, prove, solve
-from ttt_env.analysis.distance import distances
 from ttt_env.app.web.insight import SEARCHES, InsightSolver
 from ttt_env.app.web.table import PlayTable
 from ttt_env.rules import Boards
