@@ -44,6 +44,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
         thread.join()
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Three workers for two cores: many tests wait, for programs that hang or servers that are silent."""
     return max(1, 3 * (os.cpu_count() or 1) // 2)

@@ -1,11 +1,13 @@
 """Environments by id: `make`, `make_vec`, the registries of Gymnasium and PettingZoo, and `module.env()`."""
 
 import inspect
-from typing import Any, Literal, overload
+from typing import Any, Literal, get_args, overload
 
 import gymnasium
 import pettingzoo
 from gymnasium.envs.registration import EnvSpec
+from pettingzoo import ParallelEnv
+from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 
 from ttt_env.envs.board import Opponents
 from ttt_env.envs.observation import DictObservation, Flat, Planes
@@ -13,13 +15,16 @@ from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
 from ttt_env.envs.vector.env import VectorGameEnv
 from ttt_env.errors import ParameterError, shown
-from ttt_env.rules import CATALOGUE, Game, get_game, parameters_of_game
+from ttt_env.rules import CATALOGUE, Game, get_game, one_of, parameters_of_game
 from ttt_env.rules.sizes import BOARD_CELLS
 
 NAMESPACE = "ttt_env"
 _ENTRY_POINT = "ttt_env.envs.single:SingleAgentEnv"
 _SINGLE_AGENT_PARAMETERS = "play_as", "opponent_weights"
 _VECTOR_ENTRY_POINT = "ttt_env.registration:registered_vector_env"
+
+Api = Literal["aec", "parallel"]
+"""PettingZoo's two interfaces for two players."""
 
 
 @overload
@@ -36,6 +41,10 @@ def make(
 ) -> TwoPlayerEnv[Flat]: ...
 @overload
 def make(
+    id: Game | str, opponent: None = None, *, api: Literal["parallel"], **kwargs: Any
+) -> ParallelEnv[str, Any, Any]: ...
+@overload
+def make(
     id: Game | str, opponent: Opponents, *, observation: Literal["planes"] = "planes", **kwargs: Any
 ) -> SingleAgentEnv[Planes]: ...
 @overload
@@ -47,15 +56,17 @@ def make(
     id: Game | str, opponent: Opponents, *, observation: Literal["flat"], **kwargs: Any
 ) -> SingleAgentEnv[Flat]: ...
 def make(
-    id: Game | str, opponent: Opponents | None = None, **kwargs: Any
-) -> TwoPlayerEnv[Any] | SingleAgentEnv[Any]:
+    id: Game | str, opponent: Opponents | None = None, *, api: Api = "aec", **kwargs: Any
+) -> TwoPlayerEnv[Any] | ParallelEnv[str, Any, Any] | SingleAgentEnv[Any]:
     """The environment of a game: for two players without `opponent`, else for one player against it.
 
     `id` is the id of a game or a `Game`; `kwargs` are the parameters of the game (`m`, `n`, `k`, `misere`, …)
     and those of `TwoPlayerEnv` or `SingleAgentEnv`.
 
     Returns a `pettingzoo.AECEnv`, whose agents are "X" and "O" unless `agent_names` says otherwise, or a
-    `gymnasium.Env`.
+    `gymnasium.Env`. With `api="parallel"` the two-player environment is a `pettingzoo.ParallelEnv`, by
+    PettingZoo's `turn_based_aec_to_parallel`: both agents act in each step, and the action of the one that is
+    not to move, whose mask is all 0, does not count.
 
     Raises `UnknownGameError`, `UnknownAgentError`, and `ParameterError` for a parameter that does not
     exist, one that only an env with an opponent has, or a value that is not allowed.
@@ -76,7 +87,11 @@ def make(
                 f"{name}={shown(kwargs[name])} needs an opponent, and none is given: "
                 f"make({shown(game)}, opponent='random', {name}={shown(kwargs[name])}) plays against one"
             )
-        return TwoPlayerEnv(id, **kwargs)
+        env_for_two: TwoPlayerEnv[Any] = TwoPlayerEnv(id, **kwargs)
+        is_parallel = one_of("api", api, get_args(Api)) == "parallel"
+        return turn_based_aec_to_parallel(env_for_two) if is_parallel else env_for_two
+    if api != "aec":
+        raise ParameterError(f"api={shown(api)} is for two players: it takes no opponent")
     env: SingleAgentEnv[Any] = SingleAgentEnv(id, opponent, **kwargs)
     env.spec = _spec(id, env.game, {**kwargs, "opponent": opponent})
     return env
@@ -193,14 +208,16 @@ def register_envs() -> None:
                 kwargs={"game": name},
                 vector_entry_point=_VECTOR_ENTRY_POINT,
             )
-        if f"{NAMESPACE}/{name}" not in getattr(pettingzoo, "aec_registry", [f"{NAMESPACE}/{name}"]):
-            pettingzoo.register("aec", f"{NAMESPACE}/{name}", PettingZooModule(name).env)
+        module = PettingZooModule(name)
+        for api, entry_point in (("aec", module.env), ("parallel", module.parallel_env)):
+            if f"{NAMESPACE}/{name}" not in getattr(pettingzoo, f"{api}_registry", [f"{NAMESPACE}/{name}"]):
+                pettingzoo.register(api, f"{NAMESPACE}/{name}", entry_point)
 
 
 class PettingZooModule:
-    """A module such as PettingZoo users import from a package: the functions `env` and `raw_env`.
+    """A module such as PettingZoo users import: the functions `env`, `raw_env` and `parallel_env`.
 
-    Both are the same: the checks of PettingZoo's wrappers are built into the environment.
+    The first two are the same: the checks of PettingZoo's wrappers are built into the environment.
 
     >>> from ttt_env import mnk_v0
     >>> env = mnk_v0.env(m=4, n=3, k=3)
@@ -227,3 +244,7 @@ class PettingZooModule:
         return env
 
     raw_env = env
+
+    def parallel_env(self, **kwargs: Any) -> ParallelEnv[str, Any, Any]:
+        """The environment of two players who act in each step, as `make` gives it with `api="parallel"`."""
+        return make(self._id, api="parallel", **kwargs)

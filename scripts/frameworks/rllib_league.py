@@ -16,7 +16,7 @@ marked lines come on top of the ones marked here.
 
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["ttt-env[torch]", "ray[rllib]==2.60.0", "gymnasium==1.2.2"]
+# dependencies = ["ttt-env[rllib]", "ray[rllib]==2.60.0", "gymnasium==1.2.2"]
 # ///
 
 from pathlib import Path
@@ -31,10 +31,11 @@ from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.core.rl_module.rl_module import RLModule
 from ray.tune.registry import register_env
 from rllib_local import local_ray
-from rllib_masking import GAME, against_minimax, greedy_agent, ppo  # ttt_env
+from rllib_masking import GAME, ppo
 
 import ttt_env  # ttt_env
 from ttt_env.agents.learned.lookup import Lookup  # ttt_env
+from ttt_env.integrations.rllib import module_agent, vector_env  # ttt_env
 from ttt_env.training import OpponentPool  # ttt_env
 
 LEARNERS = 2  # one for each core; Tune starts more of them as cores are free
@@ -68,7 +69,7 @@ class LeagueCallback(RLlibCallback):
     def on_train_result(self, *, algorithm, result, **_):
         """Measure the learner, exactly, and choose its opponents."""
         league = ray.get_actor("league")
-        learner = Lookup.of(greedy_agent(algorithm.get_module()))  # ttt_env
+        learner = Lookup.of(module_agent(algorithm.get_module(), GAME))  # ttt_env
         members = ray.get(league.members.remote())
         score = mean(ttt_env.match(learner, member).score for member in members)  # ttt_env
         if score >= 0:
@@ -84,7 +85,7 @@ class LeagueCallback(RLlibCallback):
 
 def main():
     """Train the learners side by side and certify the best one."""
-    register_env("against_minimax", against_minimax)  # ttt_env
+    register_env("ttt_env", vector_env)  # ttt_env
     with local_ray() as folder:
         league = League.options(name="league").remote()
         results = tune.Tuner(
@@ -102,7 +103,7 @@ def main():
         print(results.get_dataframe()[["training_iteration", "score", "exploitability"]])
         print(ray.get(league.members.remote()))
         best = results.get_best_result("exploitability", "min")
-        agent = greedy_agent(RLModule.from_checkpoint(Path(best.checkpoint.path, MODULE)))  # ttt_env
+        agent = module_agent(RLModule.from_checkpoint(Path(best.checkpoint.path, MODULE)), GAME)  # ttt_env
         certificate = outcome(agent, ["ray", "gymnasium"], autoreset="next_step")
     assert certificate.unbeatable
 

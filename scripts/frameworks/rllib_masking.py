@@ -12,15 +12,11 @@ ends when the module's greedy policy is unbeatable.
 
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["ttt-env[torch]", "ray[rllib]==2.60.0", "gymnasium==1.2.2"]
+# dependencies = ["ttt-env[rllib]", "ray[rllib]==2.60.0", "gymnasium==1.2.2"]
 # ///
 
 from functools import partial
 
-import numpy as np
-import torch
-from gymnasium.spaces import Box, Dict
-from gymnasium.wrappers.vector import TransformObservation
 from outcome import outcome
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
@@ -29,39 +25,17 @@ from ray.tune.registry import register_env
 from rllib_local import train_until_unbeatable, trainer
 
 import ttt_env  # ttt_env
+from ttt_env.integrations.rllib import module_agent, vector_env  # ttt_env
 
 GAME = ttt_env.get_game("tictactoe-v0")  # ttt_env
-SPACE = Dict(observations=Box(0.0, 1.0, (18,)), action_mask=Box(0, 1, (9,), np.int8))  # ttt_env
-
-
-def as_module_wants(seen):  # ttt_env
-    """The observations of the environments, as RLlib's module reads them."""
-    planes = seen["observation"].reshape(-1, 18).astype(np.float32)  # ttt_env
-    return {"observations": planes, "action_mask": seen["action_mask"]}  # ttt_env
-
-
-def against_minimax(config):  # ttt_env
-    """The vector environment."""
-    start = partial(ttt_env.random_position, GAME)  # ttt_env
-    envs = ttt_env.make_vec(GAME, config["num_envs"], "minimax", start=start, observation="dict")  # ttt_env
-    return TransformObservation(envs, as_module_wants, single_observation_space=SPACE)  # ttt_env
-
-
-def greedy_agent(module):  # ttt_env
-    """The agent that plays the likeliest cell of a module."""
-
-    def logits(flat):  # ttt_env
-        seen = {"observations": torch.as_tensor(flat), "action_mask": torch.ones(len(flat), 9)}  # ttt_env
-        return module.forward_inference({"obs": seen})["action_dist_inputs"]  # ttt_env
-
-    return ttt_env.make_agent(logits, GAME, observation="flat")  # ttt_env
+CONFIG = {"game": GAME, "opponent": "minimax", "start": partial(ttt_env.random_position, GAME)}  # ttt_env
 
 
 def ppo():
     """The configuration of the training."""
     return (
         PPOConfig()
-        .environment("against_minimax")  # ttt_env
+        .environment("ttt_env", env_config=CONFIG)  # ttt_env
         .env_runners(
             num_env_runners=0,
             num_envs_per_env_runner=64,
@@ -93,9 +67,9 @@ def ppo():
 
 def main():
     """Train until unbeatable."""
-    register_env("against_minimax", against_minimax)  # ttt_env
+    register_env("ttt_env", vector_env)  # ttt_env
     with trainer(ppo()) as algorithm:
-        agent = greedy_agent(algorithm.get_module())  # ttt_env
+        agent = module_agent(algorithm.get_module(), GAME)  # ttt_env
         train_until_unbeatable(algorithm, agent, iterations=30)
         certificate = outcome(agent, ["ray", "gymnasium"], autoreset="next_step")
     assert certificate.unbeatable

@@ -29,7 +29,7 @@ from ttt_env.text import TextEnv
 
 LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
 TABLES = ["games-expert.parquet", "games-mixed.parquet", "games-novice.parquet", "positions.parquet"]
-CHATS = ["chat-games.jsonl", "chat-positions.jsonl"]
+CHATS = ["chat-games.parquet", "chat-positions.parquet"]
 DESCRIPTIONS = ["README.md", "croissant.json", "dataset.json"]
 # What mlcroissant says of the versions that it itself runs with.
 MLCROISSANT = pytest.mark.filterwarnings(
@@ -64,8 +64,8 @@ class TestWhatIsWritten:
         rows = {name: parquet.read_table(whole / name).num_rows for name in TABLES}
         assert rows == {**dict.fromkeys(TABLES, 5), "positions.parquet": reference.TO_BE_PLAYED}
         perfect = parquet.read_table(whole / "positions.parquet")["perfect_cells"].to_pylist()
-        lines = {name: len((whole / name).read_text().splitlines()) for name in CHATS}
-        assert lines == {"chat-games.jsonl": 5, "chat-positions.jsonl": sum(map(len, perfect))}
+        chats = {name: parquet.read_table(whole / name).num_rows for name in CHATS}
+        assert chats == {"chat-games.parquet": 5, "chat-positions.parquet": sum(map(len, perfect))}
 
     def test_another_seed_gives_other_games_and_the_same_facts(self, whole, tmp_path):
         write_dataset("tictactoe-v0", tmp_path, kinds=["positions", "games"], games=5, seed=1)
@@ -83,8 +83,7 @@ class TestWhatIsWritten:
 
     def test_each_row_begins_a_conversation(self, whole):
         env = TextEnv("tictactoe-v0", opponent="minimax")
-        for line in (whole / "chat-positions.jsonl").read_text().splitlines()[::500]:
-            chat = json.loads(line)
+        for chat in parquet.read_table(whole / "chat-positions.parquet").to_pylist()[::500]:
             question, answer = chat["messages"]
             assert env.reset(**chat) == question["content"]
             env.reply(answer["content"])
@@ -119,24 +118,22 @@ class TestCroissant:
         assert metadata.date_published.date() == date(2026, 1, 2)
 
     @MLCROISSANT
-    def test_the_card_says_how_many_rows_and_lines_there_are(self, whole):
+    def test_the_card_says_how_many_rows_there_are(self, whole):
         text = (whole / "README.md").read_text("utf-8")
-        for name in TABLES:
+        for name in [*TABLES, *CHATS]:
             assert f"{parquet.read_table(whole / name).num_rows:,} rows" in line_of(text, name)
-        for name in CHATS:
-            assert f"{len((whole / name).read_text().splitlines()):,} lines" in line_of(text, name)
 
     @MLCROISSANT
     def test_records_are_the_rows(self, whole):
         mlcroissant = pytest.importorskip("mlcroissant")
         data = mlcroissant.Dataset(jsonld=str(whole / "croissant.json"))
-        for name in TABLES:
+        for name in [*TABLES, *CHATS]:
             table = name.removesuffix(".parquet")
             rows = parquet.read_table(whole / name).to_pylist()
             records = list(islice(data.records(table), 300))
             assert len(records) == min(300, len(rows))
             for record, row in zip(records, rows, strict=False):
-                assert {key.partition("/")[2]: plain(value) for key, value in record.items()} == row
+                assert plain(record) == row
 
     def test_checksums_and_sizes_are_those_of_the_files(self, whole):
         contents = files_of(whole)
@@ -161,6 +158,8 @@ def plain(value):
     """The value that was written, from what mlcroissant reads: its text is bytes, and its null is NaN."""
     if isinstance(value, bytes):
         return value.decode()
+    if isinstance(value, dict):
+        return {key.rpartition("/")[2]: plain(part) for key, part in value.items()}
     if isinstance(value, list):
         return [plain(entry) for entry in value]
     return None if isinstance(value, float) and np.isnan(value) else value
@@ -177,7 +176,8 @@ class TestCard:
         head = (whole / "README.md").read_text().split("---\n")[1].splitlines()
         configs = [line.partition(": ")[2] for line in head if "config_name" in line]
         paths = [line.partition(": ")[2] for line in head if "data_files" in line]
-        assert (sorted(paths), [f"{config}.parquet" for config in configs]) == (TABLES, paths)
+        assert (sorted(paths), [f"{config}.parquet" for config in configs]) == (sorted(TABLES + CHATS), paths)
+        assert head.count("  default: true") == 1
 
     def test_its_command_makes_the_same_data_again(self, tmp_path):
         options = ["--one-per-class", "--finished", "--answer", "<move> {cell}", "--no-prompts", "--seed", 3]

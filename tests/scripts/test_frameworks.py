@@ -11,6 +11,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import pettingzoo
 import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, TransformReward
@@ -29,7 +30,7 @@ from ttt_env.rules.catalogue import CATALOGUE
 with warnings.catch_warnings():
     # api_test makes a game of PettingZoo in the way that PettingZoo 1.27 deprecates.
     warnings.filterwarnings("ignore", "The old environment creation API has been", DeprecationWarning)
-    from pettingzoo.test import api_test, render_test, seed_test
+    from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, render_test, seed_test
 
 GAMES: dict[str, dict[str, Any]] = {
     **{id: {"id": id} for id in CATALOGUE},
@@ -128,6 +129,48 @@ def test_names_as_pettingzoo_recommends_them() -> None:
 def test_each_ignored_text_of_api_test_is_needed() -> None:
     qubic = [partial(api_test, ttt_env.make("qubic-v0", observation=kind)) for kind in KINDS]
     assert set.union(*map(said_by, qubic)) == API_TEST_SAYS
+
+
+class TestPettingZooParallel:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_api(self, settings: dict[str, Any], kind: str) -> None:
+        parallel_api_test(ttt_env.make(**settings, observation=kind, api="parallel"), num_cycles=100)
+
+    def test_seed(self, settings: dict[str, Any]) -> None:
+        parallel_seed_test(lambda: ttt_env.make(**settings, illegal="resample", api="parallel"))
+
+    @pytest.mark.parametrize("id", CATALOGUE)
+    def test_its_own_ways_to_make_it(self, id: str) -> None:
+        module = getattr(ttt_env, id.replace("-", "_"))
+        for env in (module.parallel_env(), pettingzoo.make("parallel", f"ttt_env/{id}")):
+            assert isinstance(env, pettingzoo.ParallelEnv) and env.reset()[0].keys() == {"X", "O"}
+
+    def test_games_are_those_of_the_turns(self, settings: dict[str, Any]) -> None:
+        """One agent has free cells in each step, and what the other one plays changes nothing."""
+        both, turns = ttt_env.make(**settings, api="parallel"), ttt_env.make(**settings)
+        rng = np.random.default_rng(0)
+        observations, infos = both.reset(seed=0)
+        turns.reset(seed=0)
+        while both.agents:
+            mover = turns.agent_selection
+            for name in both.agents:
+                mask = observations[name]["action_mask"]
+                assert mask.any() == (name == mover) and np.array_equal(mask, infos[name]["action_mask"])
+            cell = int(rng.choice(np.flatnonzero(observations[mover]["action_mask"])))
+            observations, rewards, terminated, _, infos = both.step({"X": 0, "O": 0, mover: cell})
+            turns.step(cell)
+            assert rewards == turns.rewards and terminated == turns.terminations
+            assert all(
+                np.array_equal(observations[name]["observation"], turns.observe(name)["observation"])
+                for name in "XO"
+            )
+        assert all(turns.terminations.values())
+
+    def test_it_takes_no_opponent(self) -> None:
+        with pytest.raises(ttt_env.errors.ParameterError, match="takes no opponent"):
+            ttt_env.make("tictactoe-v0", "random", api="parallel")  # type: ignore[call-overload]
+        with pytest.raises(ttt_env.errors.ParameterError, match="paralel"):
+            ttt_env.make("tictactoe-v0", api="paralel")  # type: ignore[call-overload]
 
 
 class TestGymnasium:

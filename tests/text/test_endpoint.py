@@ -232,6 +232,15 @@ def test_a_certificate_goes_on_after_accidents(endpoint: Endpoint, tmp_path: Pat
     assert len(endpoint.requests) == certificate.asked + len(quick)
 
 
+def test_a_queue_that_turns_away_two_requests_of_three_loses_nothing(endpoint: Endpoint) -> None:
+    full = ACCIDENTS["queue with a pause"]
+    endpoint.faults = [full, full, None] * 2000
+    with ChatAgent(GAME, endpoint.url, "perfect", retries=2) as model:
+        certificate = ttt_env.certify(model)
+    assert certificate.unbeatable and not certificate.forfeits
+    assert len(endpoint.requests) == 3 * certificate.asked
+
+
 @pytest.mark.parametrize(("fault", "message"), REFUSALS.values(), ids=REFUSALS)
 def test_refusals_end_it_at_once(
     endpoint: Endpoint, model: ChatAgent, fault: Fault, message: str, tmp_path: Path

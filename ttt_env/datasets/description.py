@@ -28,6 +28,7 @@ VERSION = "1.0.0"
 """The version of the columns and of how their entries are chosen; it changes with them."""
 
 _TYPES = {"text": mlc.DataType.TEXT, "integer": mlc.DataType.INTEGER, "boolean": mlc.DataType.BOOL}
+_DEFAULT = "\n  default: true"
 _EXACT = """\
 Every value here is exact: it was computed by backward induction over all positions of the game. Values are
 for the player to move, unless it says otherwise: 1 a win, 0 a draw, -1 a loss. A *good* move keeps the value
@@ -43,12 +44,16 @@ what was asked for. The data may be used under the MIT licence."""
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: what it has in each row, one entry of a type (see `_TYPES`) or a list of them."""
+    """A column of a table: in each row one entry of a type (see `_TYPES`), or a list of them.
+
+    An entry with `parts` is a record of texts that have these names.
+    """
 
     name: str
     type: str
     is_list: bool
     description: str
+    parts: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, field: Any) -> "Column":
@@ -56,14 +61,17 @@ class Column:
         is_list = types.is_list(field.type)
         entry = field.type.value_type if is_list else field.type
         kind = "text" if types.is_string(entry) else "boolean" if types.is_boolean(entry) else "integer"
-        return cls(field.name, kind, is_list, field.metadata[b"description"].decode())
+        parts = tuple(part.name for part in entry) if types.is_struct(entry) else ()
+        return cls(
+            field.name, "record" if parts else kind, is_list, field.metadata[b"description"].decode(), parts
+        )
 
 
 @dataclass(frozen=True)
 class DataFile:
     """A file of a data set: its `path` in the folder, and what is in it.
 
-    `columns` are those of a table, of which it has `n_rows`; none for a file of another kind.
+    `columns` are those of a table of `n_rows`; a file of another kind has none.
     """
 
     path: str
@@ -88,7 +96,10 @@ def parquet_file(folder: Path, path: str, description: str) -> DataFile:
 def card(title: str, game: Game, files: Sequence[DataFile], made_by: str) -> str:
     """The card as Markdown; `made_by` is the command or the code that makes the data again."""
     tables = [file for file in files if file.columns]
-    configs = [f"- config_name: {file.name}\n  data_files: {file.path}" for file in tables]
+    configs = [
+        f"- config_name: {file.name}\n  data_files: {file.path}{_DEFAULT * (file is tables[0])}"
+        for file in tables
+    ]
     parts = [
         "\n".join(["---", "license: mit", *(["configs:", *configs] if configs else []), "---"]),
         f"# {title}",
@@ -106,7 +117,7 @@ def card(title: str, game: Game, files: Sequence[DataFile], made_by: str) -> str
 
 
 def _size(file: DataFile) -> str:
-    return f", {file.n_rows:,} {'rows' if file.columns else 'lines'}" if file.n_rows else ""
+    return f", {file.n_rows:,} rows" if file.columns else ""
 
 
 def _tables(files: Sequence[DataFile]) -> list[str]:
@@ -164,15 +175,27 @@ def _file_object(folder: Path, file: DataFile) -> mlc.FileObject:
 
 
 def _record_set(file: DataFile) -> mlc.RecordSet:
-    fields = [
-        mlc.Field(
-            id=f"{file.name}/{column.name}",
-            name=column.name,
-            description=column.description,
-            data_types=[_TYPES[column.type]],
-            repeated=column.is_list or None,
-            source=mlc.Source(file_object=file.path, extract=mlc.Extract(column=column.name)),
-        )
-        for column in file.columns
-    ]
+    fields = [_field(file, column) for column in file.columns]
     return mlc.RecordSet(id=file.name, name=file.name, description=file.description, fields=fields)
+
+
+def _field(file: DataFile, column: Column) -> mlc.Field:
+    id = f"{file.name}/{column.name}"
+    extract = mlc.Extract(column=column.name)
+
+    def part(name: str) -> mlc.Field:
+        transforms = [mlc.Transform(json_path=f"[*].{name}")]
+        source = mlc.Source(file_object=file.path, extract=extract, transforms=transforms)
+        return mlc.Field(
+            id=f"{id}/{name}", name=name, data_types=[mlc.DataType.TEXT], repeated=True, source=source
+        )
+
+    return mlc.Field(
+        id=id,
+        name=column.name,
+        description=column.description,
+        data_types=[] if column.parts else [_TYPES[column.type]],
+        repeated=column.is_list or None,
+        source=mlc.Source(file_object=file.path, extract=extract),
+        sub_fields=[part(name) for name in column.parts],
+    )

@@ -3,25 +3,31 @@
 import json
 import shlex
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
 from functools import partial
+from io import BufferedWriter
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ttt_env.analysis.saved import write_json
-from ttt_env.datasets.chat import Chat, Ties, game_chats, position_chats, write_chats
+from ttt_env.datasets.chat import Chat, Ties, game_chats, position_chats
 from ttt_env.datasets.description import DataFile, card, croissant, parquet_file
 from ttt_env.datasets.games import GameTable
 from ttt_env.datasets.minari_sets import OPPONENT, import_minari, write_minari
 from ttt_env.datasets.players import EXPERT, NOVICES, Level
-from ttt_env.datasets.positions import PositionTable
-from ttt_env.errors import ParameterError, ResultFileError, shown
+from ttt_env.datasets.positions import Columns, PositionTable, schema_of
+from ttt_env.errors import ParameterError, ResultFileError, extra_for, shown
 from ttt_env.rules import Game, as_integer, as_path, get_game, one_of
 from ttt_env.storage import game_to_dict, opened, write_atomically
 from ttt_env.text.wording import BoardStyle
 from ttt_env.workers import Progress
+
+with extra_for("a data set's tables need", "data"):
+    import pyarrow as pa
+    from pyarrow import parquet
 
 DataKind = Literal["positions", "games", "chat", "minari"]
 KINDS: tuple[DataKind, ...] = get_args(DataKind)
@@ -109,8 +115,9 @@ class DatasetOrder:
         return shlex.join(words)
 
 
-POSITIONS, POSITION_CHATS, GAME_CHATS = "positions.parquet", "chat-positions.jsonl", "chat-games.jsonl"
+POSITIONS, POSITION_CHATS, GAME_CHATS = "positions.parquet", "chat-positions.parquet", "chat-games.parquet"
 GAMES: dict[Level, str] = {level: f"games-{level}.parquet" for level in get_args(Level)}
+_CHATS_AT_ONCE = 10_000  # conversations that are held in memory before they are written
 MINARI = "minari"
 """The folder of Minari's data sets; the rest are names of files."""
 
@@ -149,21 +156,46 @@ def write_conversations(order: DatasetOrder, folder: Path, progress: Progress) -
     chats = position_chats(order.game, ties=order.ties, one_per_class=order.one_per_class, **words)
     of_all, of_one = "each perfect move, in a conversation of its own", "a perfect move, drawn from all"
     answers = of_all if order.ties == "all" else of_one
-    begins = 'Beside its "messages" each line has what `TextEnv.reset` takes to begin it again.'
+    begins = "Beside its `messages` each row has what `TextEnv.reset` takes to begin it again."
     yield _chats(
-        folder, POSITION_CHATS, chats, f"{_which(order)}: its prompt, and as the answer {answers}. {begins}"
+        folder,
+        POSITION_CHATS,
+        chats,
+        _START_COLUMNS,
+        f"{_which(order)}: its prompt, and as the answer {answers}. {begins}",
     )
     progress(1, 2)
     chats = game_chats(order.game, games=order.games, **words)
     about = f"Whole games, in which the assistant makes perfect moves against {_LEVELS['mixed']}"
-    yield _chats(folder, GAME_CHATS, chats, f"{about}. {begins}")
+    yield _chats(folder, GAME_CHATS, chats, _OPPONENT_COLUMNS, f"{about}. {begins}")
     progress(2, 2)
 
 
-def _chats(folder: Path, path: str, chats: Iterable[Chat], description: str) -> DataFile:
-    write_chats(folder / path, chats)
-    with opened(folder / path) as file:
-        return DataFile(path, "application/jsonlines", description, sum(1 for _ in file))
+_TEXT = pa.string()
+_CHAT_COLUMNS: Columns = {
+    "messages": (
+        pa.list_(pa.struct({"role": _TEXT, "content": _TEXT})),
+        "The conversation, from the user's first message to the assistant's last.",
+    ),
+    "play_as": (_TEXT, "Which side the assistant has: X or O."),
+}
+_START_COLUMNS: Columns = {"position": (_TEXT, "The board that the conversation begins with.")}
+_OPPONENT_COLUMNS: Columns = {
+    "seed": (pa.int64(), "The seed of the opponent's replies."),
+    "opponent": (_TEXT, "The opponent, as the text from which `make_agent` makes this player."),
+}
+
+
+def _chats(folder: Path, path: str, chats: Iterator[Chat], columns: Columns, description: str) -> DataFile:
+    schema = schema_of(_CHAT_COLUMNS | columns)
+
+    def fill(file: BufferedWriter) -> None:
+        with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+            while rows := list(islice(chats, _CHATS_AT_ONCE)):
+                writer.write_table(pa.Table.from_pylist(rows, schema))
+
+    write_atomically(folder / path, fill)
+    return parquet_file(folder, path, description)
 
 
 def write_minari_sets(order: DatasetOrder, folder: Path, progress: Progress) -> Iterator[DataFile]:
@@ -219,8 +251,8 @@ def write_dataset(
       `prompts`, `board`, `answer` and `seed`;
     - "games": `games-expert.parquet`, `games-novice.parquet` and `games-mixed.parquet`, the rows of
       `GameTable`, `games` games in each;
-    - "chat": `chat-positions.jsonl`, the conversations of `position_chats`, which takes `ties`, and
-      `chat-games.jsonl`, those of `games` whole games; by default for games that have prompts by default;
+    - "chat": `chat-positions.parquet`, the conversations of `position_chats`, which takes `ties`, and
+      `chat-games.parquet`, those of `games` whole games; by default for games that have prompts by default;
     - "minari": in the folder `minari` a data set for each level, of `games` games; by default for games
       of the catalogue.
 

@@ -1,0 +1,62 @@
+"""Agents of kaggle-environments as ours, and ours as its submissions, for its tic-tac-toe of OpenSpiel.
+
+    from kaggle_environments import make
+    from ttt_env.integrations.kaggle import KaggleAgent, submission
+
+    env = make("open_spiel_tic_tac_toe")
+    env.run([submission("minimax"), "random"])       # ours plays there
+    ttt_env.certify(KaggleAgent(their_function))     # theirs is certified here
+
+Their agents are functions `(observation, configuration)`; nothing here imports kaggle-environments.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ttt_env.agent import Agent, AgentLike, chosen_cell, make_agent
+from ttt_env.rules import Game, Position, get_game
+
+__all__ = ["KaggleAgent", "submission"]
+
+GAME = "tictactoe-v0"
+KaggleFunction = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, int]]
+
+
+class KaggleAgent(Agent):
+    """A function of kaggle-environments as an agent; it sees the board as `observationString`.
+
+    It may look at more than the board, so it is asked once in each position and judged by its answers.
+    """
+
+    asks_others = True
+
+    def __init__(self, function: KaggleFunction, game: Game | str = GAME) -> None:
+        super().__init__(get_game(game))
+        self.function = function
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
+        player = position.ply % 2
+        observation = {
+            "observationString": str(position).replace("/", "\n").lower(),
+            "currentPlayer": player,
+            "playerId": player,
+            "isTerminal": False,
+            "step": position.ply + 1,
+        }
+        return int(self.function(observation, {})["submission"])
+
+
+def submission(agent: AgentLike, seed: int | None = None) -> KaggleFunction:
+    """A function that plays as the agent, to hand to `env.run` of kaggle-environments."""
+    player, rng = make_agent(agent, GAME), np.random.default_rng(seed)
+
+    def act(observation: Mapping[str, Any], configuration: Mapping[str, Any]) -> dict[str, int]:
+        board = observation.get("observationString")
+        if not board or observation["currentPlayer"] != observation["playerId"]:
+            return {"submission": -1}  # the set-up of a game, and the turns of the other
+        position = Position.parse(board.replace("\n", "/").upper(), player.game)
+        return {"submission": chosen_cell(player, position, rng)}
+
+    return act
