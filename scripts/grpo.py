@@ -200,8 +200,8 @@ def main() -> None:
     """Train a model, save it, and certify what the file holds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--form", type=int, default=200, help="steps that teach the form")
-    parser.add_argument("--steps", type=int, default=4000, help="at most so many of GRPO")
+    parser.add_argument("--form", type=int, default=150, help="steps that teach the form")
+    parser.add_argument("--steps", type=int, default=2000, help="at most so many of GRPO")
     parser.add_argument("--out", default="language-model.npz")
     options = parser.parse_args()
     torch.set_num_threads(1)
