@@ -192,7 +192,7 @@ def test_an_empty_answer_shows_the_board_again():
 
 
 def test_hint():
-    assert "X draws with best play: 0 (a1), 1 (b1), 2 (c1)," in sit("h", "q")[1]
+    assert "X draws with best play: every move does." in sit("h", "q")[1]
     session, said = sit("0", "hint", "q")  # the bot has replied with 1, which loses
     best = ttt_env.solve("tictactoe-v0").best_cells(session.position)
     assert f"X wins with best play: {cells_text(best, session.game)}." in said
