@@ -27,7 +27,7 @@ ENV = TextEnv(GAME, reward="regret", board="line", answer="{cell}")
 LETTERS = "\n" + "".join(map(chr, range(32, 127)))
 PLACES = 640  # letters of the longest prompt
 BATCH, GROUP = 256, 32  # prompts of a step, answers to each
-RATE, ENTROPY, TEMPERATURE = 2e-3, 0.05, 2.0
+RATE, ENTROPY, EXPLORATION = 2e-3, 0.02, 0.2  # of the answers, a fifth are drawn uniformly from all cells
 
 
 class Prompts:
@@ -135,6 +135,7 @@ def train(
     model.whiten(prompts)
     heard = model.out(model.read(prompts)).detach()
     free = torch.tensor([[letter in map(str, each.legal_cells) for letter in LETTERS] for each in positions])
+    cells = torch.tensor([letter in map(str, range(GAME.n_cells)) for letter in LETTERS])
     known = torch.full(free.shape, torch.nan)  # the rewards that have been asked for
     lost = torch.ones(len(positions))  # a running mean of the value that answers to each prompt give away
     optimizer = torch.optim.Adam(model.learned.parameters(), betas=(0.9, 0.98))
@@ -144,7 +145,7 @@ def train(
         if step <= 0:
             loss = -(logs * free[rows]).sum(1).div(free[rows].sum(1)).mean()
         else:
-            chances = (logs.detach() / TEMPERATURE).softmax(1)
+            chances = (1 - EXPLORATION) * logs.detach().exp() + EXPLORATION * cells / cells.sum()
             answers = chances.multinomial(GROUP, replacement=True)
             drawn = rows[:, None].expand_as(answers)
             for row, at in (
