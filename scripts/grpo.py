@@ -9,6 +9,7 @@ answers have lately given away more are drawn more often.
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from time import process_time
 
 import numpy as np
@@ -188,7 +189,7 @@ def save(model: LanguageModel, path: str) -> None:
     np.savez(path, **(halves | {"out.bias": weights["out.bias"]}))
 
 
-def load(path: str) -> LanguageModel:
+def load(path: str | Path) -> LanguageModel:
     """The model whose weights are in a file."""
     with np.load(path) as arrays:
         weights = {name: torch.from_numpy(arrays[name]).float() for name in arrays}

@@ -17,7 +17,7 @@ def test_a_game_won_by_clicks(page):
 
 
 def test_a_game_lost_to_an_agent_and_every_completed_set_lit(page):
-    page.open("x=person&o=minimax&moves=0.4.1.2.5").wait_for_status("minimax (O) wins")
+    page.open("x=person&o=minimax&moves=0.4.1.2.5").wait_for_status("You lost it at move 5")
     assert page.moves[-1] == 6 and page.marked("completed") == [2, 4, 6]
     page.open("x=person&o=person&moves=0.3.2.4.6.5")  # the second player's row first, as it was played
     assert page.status == "O wins" and page.marked("completed") == [3, 4, 5]
@@ -134,6 +134,7 @@ def test_the_slider_is_moved_by_keys(page):
 
 def test_a_shared_address_is_the_same_position_elsewhere(page):
     page.open("game=square-v0&x=person&o=person").play(0, 5, 10)
+    page.wait(lambda: page.address.get("moves") == "0.5.10")
     shared = page.attribute("#copy", "data-copy")
     page.browser.switch_to.new_window("tab")
     try:
@@ -187,11 +188,14 @@ def test_the_settings_change_game_and_players(page):
     page.click("#details > summary")
     page.type("#seat-x", "random")
     page.wait(lambda: page.address.get("x") == "random")
-    page.click(".seat:last-of-type .presets li:first-child a").wait(lambda: page.address["o"] == "random")
+    page.type("#seat-o", "random")
+    page.wait(lambda: page.address["o"] == "random")
     page.wait(lambda: len(page.moves) >= 2)
 
 
-def test_strengths_are_filled_in(page):
+def test_each_level_says_whether_it_can_lose_and_leads_to_what_shows_it(page):
     page.open("x=person&o=minimax")
-    page.wait(lambda: page.text(".presets li:last-child small") == "gives nothing away")
-    assert page.text(".presets li:first-child small") == "gives away 0.925 as X, 0.995 as O"
+    assert page.text("li:has(#level-perfect) small") == "Can it lose? Never"
+    assert page.text("li:has(#level-easy) small") == "Can it lose? Yes, here is how"
+    page.click("li:has(#level-easy) .how").wait(lambda: "/compare/agent" in page.browser.current_url)
+    page.wait(lambda: "beat" in page.text("main"))

@@ -142,18 +142,18 @@ def test_what_is_typed_is_not_lost_to_what_is_pressed_next(slow_page):
     slow_page.type("#mcts-seed", "7")
     [typed] = slow_page.all("#mcts-seed", "value")
     press(slow_page, "#step")
-    slow_page.wait(lambda: slow_page.address.get("mcts.done") == "1")
-    assert slow_page.address["mcts.seed"] == typed and slow_page.text("#done") == "1"
+    slow_page.wait(lambda: slow_page.address.get("mcts.done") == "21")
+    assert slow_page.address["mcts.seed"] == typed and slow_page.text("#done") == "21"
 
 
 def test_an_answer_that_was_overtaken_is_dropped(slow_page):
     slow_page.go("/inside?view=mcts")
     slow_page.run("for (const jump of ['leap', 'far', 'step']) document.getElementById(jump).click()")
-    slow_page.wait(lambda: slow_page.text("#done") != "0")
+    slow_page.wait(lambda: slow_page.text("#done") != "20")
     time.sleep(0.5)  # in which the other answers would come
-    assert slow_page.text("#done") == slow_page.address["mcts.done"] == "1"
+    assert slow_page.text("#done") == slow_page.address["mcts.done"] == "21"
     slow_page.browser.back()
-    slow_page.wait(lambda: slow_page.text("#done") == "0")
+    slow_page.wait(lambda: slow_page.text("#done") == "20")
 
 
 def test_any_tree_becomes_like_any_other_and_what_has_a_key_stays_itself(page):
