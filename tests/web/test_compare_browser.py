@@ -39,7 +39,7 @@ def test_a_cell_of_the_heat_map_opens_its_match(page):
     page.wait(lambda: page.text("#match h2") == "weights against win-block")
     found = match("weights", "win-block")
     assert page.all("#as-O b") == [percent(share) for share in found.as_o]
-    assert page.text(".heat a[aria-current]") == f"{found.score:+.2f}"
+    assert page.text(".heat a[aria-current]") == f"{found.score:+.2f}".replace("0.", ".")
     page.click("#as-O").wait(lambda: page.address.get("seat") == "O")
     page.click("#back").wait(lambda: "at" in page.address)
     moves = len(page.all(".replay li"))

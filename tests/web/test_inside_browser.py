@@ -86,7 +86,7 @@ def test_the_tree_of_a_larger_game_comes_after_the_page(page):
 
 
 def test_a_search_goes_step_by_step_forth_and_back(page):
-    page.go("/inside?view=mcts")
+    page.go("/inside?view=mcts&mcts.done=0")
     for done in (1, 2, 3):
         page.click("#step").wait(lambda done=done: page.text("#done") == str(done))
         assert lit(page) == path_after(done)
@@ -101,7 +101,7 @@ def test_a_search_goes_step_by_step_forth_and_back(page):
 
 
 def test_a_search_plays_and_pauses(page):
-    page.go("/inside?view=mcts&mcts.pace=fast").click("#pause")
+    page.go("/inside?view=mcts&mcts.done=0&mcts.pace=fast").click("#pause")
     page.wait(lambda: int(page.text("#done")) >= 3)
     page.click("#pause").wait(lambda: page.text("#pause") == "Play")
     done = page.text("#done")

@@ -51,8 +51,9 @@ class Ladder:
         return ["trained"] * (name in TRAINED) + ["unbeatable"] * (name in self.unbeatable)
 
     def shown(self, row: str, column: str) -> str:
-        """The score of the row's agent against the column's, with two decimals."""
-        return signed(self.matches[row, column].score, 2)
+        """The score of the row's agent against the column's, as narrow as a column: `+.50`, or `0`."""
+        shown = signed(self.matches[row, column].score, 2)
+        return "0" if shown == "0.00" else shown.replace("0.", ".")
 
     def mean(self, name: str) -> float:
         """The mean score of an agent against the others."""
