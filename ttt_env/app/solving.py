@@ -48,7 +48,7 @@ class InterruptibleProof:
             self._last = progress
             if progress.seat != self.position.to_move:  # asked only once the mover is known not to win
                 self._bounds = (self._bounds[0], 0)
-            line.say(f"does {progress.seat} win? {progress.width} moves a position, {progress.nodes:,} nodes")
+            line.say(f"does {progress.seat} win? {progress.nodes:,} nodes")
 
         try:
             return prove(

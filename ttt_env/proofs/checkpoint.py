@@ -11,7 +11,7 @@ from ttt_env.rules.game import Position, Seat
 from ttt_env.storage.policy_file import Arrays, Form, array_names, read_arrays, save_arrays
 
 _KIND = "checkpoint of a proof"
-_FORMAT = "ttt_env checkpoint of a proof 1"
+_FORMAT = "ttt_env checkpoint of a proof 2"
 _MOST = 1 << 28  # positions or edges
 _HEAD = {
     "format": Form(np.str_, (), len(_FORMAT)),

@@ -25,7 +25,7 @@ from ttt_env.proofs import checkpoint as checkpoint_file
 from ttt_env.proofs import file as proof_file
 from ttt_env.proofs.extraction import Extraction, check_strategy
 from ttt_env.proofs.strategy import Regions, Strategy, drawing_regions
-from ttt_env.proofs.threat_search import WIDTH, ThreatProver, ThreatQuestion
+from ttt_env.proofs.threat_search import ThreatProver, ThreatQuestion
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.catalogue import checked_rules, get_game
@@ -37,7 +37,6 @@ from ttt_env.storage.fields import MOST, Fields
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
 from ttt_env.storage.policy_file import Arrays
 
-_WIDTHS = (2, 3, 4, 6, 10)  # moves of the attacker tried in each position, round by round, before all are
 _SLICE_SECONDS = 0.1
 _TWO_CELLS = Game("two cells", (2,), [(0, 1)])  # on which searches are prepared
 _MOST = 1e300  # finite nodes or seconds: much larger ints do not fit a float
@@ -231,10 +230,9 @@ def _regions_of(position: Position, bounds: tuple[int, int]) -> Regions:
 
 @dataclass(frozen=True)
 class ProofProgress:
-    """The progress of a proof: it asks whether `seat` wins, trying `width` of its moves in each position."""
+    """The progress of a proof, which asks whether `seat` wins."""
 
     seat: Seat
-    width: int
     nodes: int
     seconds: float
 
@@ -256,9 +254,9 @@ def prove(
     Two questions are asked, "does the player to move win?" and, if not, "does the other?". Where the other
     holds by pairs and groups of cells (`drawing_regions`), the first needs no search. The second needs
     no search on the empty board of a game that is not misère: an additional stone never hurts there, so
-    the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). Where alpha-beta does
-    not end soon, a win by threats is searched for as well, which is how Qubic is won. `progress` is called
-    about ten times a second. The search may be interrupted at any time.
+    the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). The search is by proof
+    numbers; where it does not end soon, a win by threats is searched for as well, which is how Qubic is won.
+    `progress` is called about ten times a second. The search may be interrupted at any time.
 
     With `checkpoint`, the path of a file, what is known is written there every minute and at the end. Another
     call goes on from such a file, with a budget of its own, and its proof counts the nodes and seconds of all
@@ -349,7 +347,7 @@ class _Prover:
         self.questions[seat].recall(int(parts.pop("table_bits")), parts.pop("table"))
         if parts:
             _prepare_threats()
-            self.threats[seat] = ThreatProver(self.game, seat, self._search_threats)
+            self.threats[seat] = ThreatProver(self.game, seat, self._search)
             self.threats[seat].recall(parts)
 
     def end(self) -> None:
@@ -407,42 +405,35 @@ class _Prover:
         """True if this seat wins. Raises `_OutOfBudgetError` if the budget ends before that is known."""
         begun = self._asked_at[seat] = self.nodes - self._asked_nodes.get(seat, 0)
         rounds = [] if self.game.misere else [*_THREAT_ROUNDS[self._rounds_over[seat] :]]
-        for width in (*_WIDTHS, self.game.n_cells):
-            answer, is_exact = None, False
-            while answer is None:
-                max_nodes = rounds[0][0] - (self.nodes - begun) if rounds else inf
-                answer, is_exact = self._ask(seat, position, width, max_nodes)
-                if answer is None:
-                    if seat not in self.threats:
-                        begin = time.monotonic()
-                        _prepare_threats()
-                        seconds = time.monotonic() - begin
-                        self.begun, self.deadline = self.begun + seconds, self.deadline + seconds
-                        self.threats[seat] = ThreatProver(self.game, seat, self._search_threats)
-                    if self.threats[seat].wins(position, rounds.pop(0)[1]):
-                        return True
-                    self._rounds_over[seat] += 1
-            if answer or is_exact:
-                break
-        return bool(answer)
-
-    def _ask(self, seat: Seat, position: Position, width: int, max_nodes: float) -> tuple[bool | None, bool]:
-        """True if the seat wins, None after `max_nodes` nodes; and True if that holds for every width."""
-        question, end = self.questions[seat], self.nodes + max_nodes
-        question.begin(position, width)
-        while self.nodes < end:
-            answer = self._search(question, min(end, self.max_nodes) - self.nodes, width)
+        while True:
+            max_nodes = rounds[0][0] - (self.nodes - begun) if rounds else inf
+            answer = self._ask(seat, position, max_nodes)
             if answer is not None:
-                return answer, question.is_exact
-        return None, False
+                return answer
+            if seat not in self.threats:
+                begin = time.monotonic()
+                _prepare_threats()
+                seconds = time.monotonic() - begin
+                self.begun, self.deadline = self.begun + seconds, self.deadline + seconds
+                self.threats[seat] = ThreatProver(self.game, seat, self._search)
+            if self.threats[seat].wins(position, rounds.pop(0)[1]):
+                return True
+            self._rounds_over[seat] += 1
 
-    def _search_threats(self, question: ThreatQuestion, max_nodes: int) -> bool | None:
-        return self._search(question, min(max_nodes, self.max_nodes - self.nodes), WIDTH)
+    def _ask(self, seat: Seat, position: Position, max_nodes: float) -> bool | None:
+        """True if the seat wins, None after `max_nodes` nodes."""
+        question, end = self.questions[seat], self.nodes + max_nodes
+        question.begin(position)
+        while self.nodes < end:
+            answer = self._search(question, end - self.nodes)
+            if answer is not None:
+                return answer
+        return None
 
-    def _search(self, question: "_Question | ThreatQuestion", max_nodes: float, width: int) -> bool | None:
+    def _search(self, question: "_Question | ThreatQuestion", max_nodes: float) -> bool | None:
         """The answer after a slice of the search, about a tenth of a second; None if there is none yet."""
         check_wanted()
-        begin = time.monotonic()
+        begin, max_nodes = time.monotonic(), min(max_nodes, self.max_nodes - self.nodes)
         if max_nodes < 1 or begin >= self.deadline:
             raise _OutOfBudgetError
         answer, n_nodes = question.search(int(min(max_nodes, self._slice)))
@@ -453,7 +444,7 @@ class _Prover:
         if self._checkpoint is not None and end >= self._next_checkpoint:
             self._write_checkpoint(*self._checkpoint)
         if self.report is not None and answer is None:
-            self.report(ProofProgress(question.seat, width, self.nodes, end - self.begun))
+            self.report(ProofProgress(question.seat, self.nodes, end - self.begun))
         return answer
 
     def principal_variation(self, position: Position, value: int) -> tuple[int, ...]:
@@ -492,7 +483,7 @@ class _Prover:
     def _wins_within(self, seat: Seat, position: Position, max_nodes: int) -> bool | None:
         if position.is_over:
             return position.winner == seat
-        return self._ask(seat, position, self.game.n_cells, max_nodes)[0]
+        return self._ask(seat, position, max_nodes)
 
 
 class _Question:
@@ -505,12 +496,11 @@ class _Question:
         self._sets, self._search = winning_sets(game), proof_kernel.new_search(game)
         self.game, self.seat = game, seat
 
-    def begin(self, position: Position, width: int) -> None:
-        """Begin to search this position, trying `width` moves of the seat in each position below it."""
+    def begin(self, position: Position) -> None:
+        """Begin to search this position."""
         attacks = position.to_move == self.seat
         stones = (position.mine, position.theirs) if attacks else (position.theirs, position.mine)
-        max_moves = self._kernel.ALL if width >= self.game.n_cells else width
-        self._kernel.set_root(self._search, *stones, attacks, max_moves)
+        self._kernel.set_root(self._search, *stones, attacks)
 
     def search(self, n_nodes: int) -> tuple[bool | None, int]:
         """The answer, or None if `n_nodes` nodes were too few; and the number of nodes used."""
@@ -528,14 +518,9 @@ class _Question:
         """Go on with what was known in another run. Raises `ValueError` if it does not fit."""
         self._search = self._kernel.with_answers(self._search, table_bits, answers)
 
-    @property
-    def is_exact(self) -> bool:
-        """True if the last answer holds for every width."""
-        return self._kernel.is_exact(self._search)
-
     def ordered_cells(self, position: Position) -> list[int]:
         """The legal cells, those first that the search would try first."""
-        self.begin(position, self.game.n_cells)
+        self.begin(position)
         urgent, weights = self._kernel.first_look(self._search, self._sets)
         first = set(cells_of(urgent))
         return sorted(position.legal_cells, key=lambda cell: (cell not in first, -weights[cell]))
@@ -570,7 +555,7 @@ def _prepare() -> None:
     from ttt_env.compiled.compiler import ready
 
     question = _Question(_TWO_CELLS, "X")
-    question.begin(_TWO_CELLS.start, _TWO_CELLS.n_cells)
+    question.begin(_TWO_CELLS.start)
     ready("the proof search", lambda: question.search(1), lambda: drawing_regions(_TWO_CELLS.start))
 
 

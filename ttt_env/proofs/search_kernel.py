@@ -1,4 +1,4 @@
-"""The proof search, compiled: alpha-beta for a question whose answer is yes or no.
+"""The proof search, compiled: depth-first proof-number search for a question whose answer is yes or no.
 
 The question is always "does the attacker win?". The attacker is one of the players; the other, the defender,
 wants no more than not to lose. What answers it here, or leaves few moves:
@@ -11,14 +11,18 @@ wants no more than not to lose. What answers it here, or leaves few moves:
   pass of the defender, the defender has to play where that hinders the sequence (Allis, Searching for
   solutions in games and artificial intelligence, 1994).
 
-Moves are ordered by these sums, of both players. In a misère game, where who completes a set loses, none of
-this holds; there the defender holds if the attacker has a stone in every set.
+In a misère game, where who completes a set loses, none of this holds; there the defender holds if the
+attacker has a stone in every set.
+
+A position has two numbers, which grow with the work that is left to prove that it is won, and that it is not:
+the least number of a move for the player who has the choice; for the other the largest number and one for
+each further move (Ueda, Hashimoto, Hashimoto and Iida, Weak proof-number search, 2008). The search goes to
+the position where the answer is nearest, and stays below a move while its numbers keep within limits (Nagai,
+Df-pn algorithm for searching AND/OR trees and its applications, 2002). The less a move not yet tried weighs
+in these sums, of both players, the larger is its number.
 
 `ProofSearch` is the whole state of a search, so `search` may stop after any number of nodes and be called
-again. Positions that were met before, or symmetric ones, are not searched again. The attacker tries the
-`WIDTH` best moves alone; asking again with a greater width finds wins early (iterative broadening, Ginsberg
-and Harvey 1992). A yes is always a proof, a no is one if it `IS_EXACT`: no move was left out that could have
-changed it.
+again. Positions that were met before, or symmetric ones, keep their numbers in a table.
 """
 
 import os
@@ -48,33 +52,43 @@ from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
 from ttt_env.rules.symmetry import symmetries
 
-ALL = 64  # as many moves as there are cells
-_ASCEND, _DESCEND = 0, 1
+NEVER = (1 << 28) - 1  # the number of what is impossible
+_ENTER, _CHOOSE, _OVER = 0, 1, 2
+_WON, _NOT_WON = 0, 1
+_STEPS = (
+    2,
+    16,
+)  # between the first numbers of the attacker's and of the defender's moves
 _BUCKET = 4  # entries of the table in one line of the processor's cache
+_LONG = 8  # the effort of what is worth a checkpoint: 64 nodes or more
 _FIRST_BITS, _MAX_BITS = 14, 26  # of the number of buckets
 _MEMORY_SHARE = 32  # a table takes no more than this fraction of the memory
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two products are the same (Knuth, 1973)
-_64, _WIDTH_MASK, _ANSWER_MASK = np.uint64(64), np.int64(127), np.uint64(255)
+_64, _28, _56, _NUMBER = (np.uint64(n) for n in (64, 28, 56, NEVER))
 _THREAT_NODES = 100  # threats tried for one sequence
 _PAIRED_REPLIES = 10  # of the defender, after which pairs are looked for
 _PAIRS = 50  # tried after one reply
 
 # The indices of `ProofSearch.state`.
-DEPTH, PHASE, ANSWER, IS_EXACT, NODES, WIDTH, ROOT_ATTACKS, BY_THREATS, TABLE_BITS = range(9)
+DEPTH, PHASE, ANSWER, NODES, ROOT_ATTACKS, BY_THREATS, TABLE_BITS = range(7)
 
 
 class ProofSearch(NamedTuple):
     """The positions from the root to the current one, `[depth]`, and the transposition table.
 
     `codes` are those of each position by `canonical.stone_codes`, which `of_stones` holds, the attacker's
-    stones first.
+    stones first. Of the moves in a position, `[depth, cells]`, are kept the cell, the key of the position
+    after it, and the number with which it begins; `limits` `[depth, 2]` are those of its two numbers.
     """
 
     attacker: Masks
     defender: Masks
     candidates: Masks
-    n_tried: NDArray[np.int64]
-    is_exact: NDArray[np.bool_]
+    n_moves: NDArray[np.int64]
+    moves: NDArray[np.int64]
+    keys: Masks
+    first_numbers: NDArray[np.int64]
+    limits: NDArray[np.int64]
     entered: NDArray[np.int64]
     weights: NDArray[np.int64]
     codes: Masks
@@ -196,78 +210,127 @@ def search(s: ProofSearch, sets: WinningSets, n_nodes: int) -> int:
         judge(s, 0, sets)
     stop = s.state[NODES] + n_nodes
     while s.state[NODES] < stop:
-        if s.state[PHASE] == _DESCEND:
+        if s.state[PHASE] == _ENTER:
             _enter(s, sets)
-        elif s.state[DEPTH] == 0:
-            return int(s.state[ANSWER])
+        elif s.state[PHASE] == _CHOOSE:
+            _choose(s, sets)
         else:
-            _return_to_parent(s, sets)
+            return int(s.state[ANSWER])
     return OPEN
 
 
 @inner
 def _enter(s: ProofSearch, sets: WinningSets) -> None:
+    """Judge the position, and list its moves if that does not decide it."""
     depth = s.state[DEPTH]
-    s.state[PHASE] = _ASCEND
-    if _is_known(s, _key(s, depth)):
-        return
     s.state[NODES] += 1
-    s.entered[depth], s.n_tried[depth], s.is_exact[depth] = s.state[NODES], 0, True
+    s.entered[depth] = s.state[NODES]
+    won, not_won = _numbers(s, _key(s, depth))
+    if won == 0 or not_won == 0:
+        _leave(s, depth, won, not_won, sets)
+        return
     answer = judge(s, depth, sets)
     if answer == OPEN:
-        _try_next(s, depth)
+        _list_moves(s, depth)
+        s.state[PHASE] = _CHOOSE
     else:
-        s.state[ANSWER], s.state[IS_EXACT] = answer, 1
+        won = 0 if answer == YES else NEVER
+        _leave(s, depth, won, NEVER - won, sets)
 
 
 @inner
-def _try_next(s: ProofSearch, depth: int) -> None:
-    stone = heaviest(s.candidates[depth], s.weights[depth])
-    s.candidates[depth] ^= stone
-    s.n_tried[depth] += 1
+def _list_moves(s: ProofSearch, depth: int) -> None:
+    """List the candidates, best first, one of those that lead to symmetric positions."""
     side = 0 if attacks(s, depth) else 1
+    candidates, n_moves = s.candidates[depth], 0
+    while candidates != NONE:
+        stone = heaviest(candidates, s.weights[depth])
+        candidates ^= stone
+        cell = cell_of(stone)
+        code = s.codes[depth, 0] + s.of_stones[0, side, cell]
+        for symmetry in range(1, len(s.of_stones)):
+            code = min(code, s.codes[depth, symmetry] + s.of_stones[symmetry, side, cell])
+        key, is_new = code * _SCATTER, True
+        for move in range(n_moves):
+            is_new &= s.keys[depth, move] != key
+        if is_new:
+            s.moves[depth, n_moves], s.keys[depth, n_moves] = cell, key
+            s.first_numbers[depth, n_moves] = 1 + n_moves * _STEPS[side]
+            n_moves += 1
+    s.n_moves[depth] = n_moves
+
+
+@inner
+def _choose(s: ProofSearch, sets: WinningSets) -> None:
+    """Count from the moves of a position; go on below the best, or back if it is decided or over a limit."""
+    depth = s.state[DEPTH]
+    side = 0 if attacks(s, depth) else 1
+    least, second, most, n_open, best = NEVER, NEVER, 0, 0, 0
+    for move in range(s.n_moves[depth]):
+        won, not_won = _numbers(s, s.keys[depth, move])
+        if won == NEVER and not_won == NEVER:
+            any_of, all_of = s.first_numbers[depth, move], 1
+        else:
+            any_of, all_of = (not_won, won) if side else (won, not_won)
+        if any_of < least:
+            least, second, best = any_of, least, move
+        else:
+            second = min(second, any_of)
+        if all_of != 0:
+            n_open += 1
+            most = max(most, all_of)
+    rest = NEVER if least == 0 else 0 if n_open == 0 else min(NEVER - 1, most + n_open - 1)
+    if least >= s.limits[depth, side] or rest >= s.limits[depth, 1 - side] or least == 0 or rest == 0:
+        _leave(s, depth, rest if side else least, least if side else rest, sets)
+        return
+    s.limits[depth + 1, side] = min(s.limits[depth, side], second + max(1, second // 4))
+    s.limits[depth + 1, 1 - side] = s.limits[depth, 1 - side] - (n_open - 1)
+    _make_move(s, depth, side, s.moves[depth, best])
+
+
+@inner
+def _make_move(s: ProofSearch, depth: int, side: int, cell: int) -> None:
+    stone = ONE << np.uint64(cell)
     s.attacker[depth + 1] = s.attacker[depth] | (NONE if side else stone)
     s.defender[depth + 1] = s.defender[depth] | (stone if side else NONE)
-    cell = cell_of(stone)
     for symmetry in range(len(s.of_stones)):  # inline: a separate function slows the search by a tenth
         s.codes[depth + 1, symmetry] = s.codes[depth, symmetry] + s.of_stones[symmetry, side, cell]
     s.state[DEPTH] = depth + 1
-    s.state[PHASE] = _DESCEND
+    s.state[PHASE] = _ENTER
 
 
 @inner
-def _return_to_parent(s: ProofSearch, sets: WinningSets) -> None:
-    depth = s.state[DEPTH] - 1
-    s.state[DEPTH] = depth
+def _leave(s: ProofSearch, depth: int, won: int, not_won: int, sets: WinningSets) -> None:
+    """Remember the numbers of a position, and go back to the one before."""
+    _remember(s, _key(s, depth), won, not_won, s.state[NODES] - s.entered[depth])
+    if depth == 0:
+        s.state[PHASE], s.state[ANSWER] = _OVER, YES if won == 0 else NO
+        return
+    s.state[DEPTH], s.state[PHASE] = depth - 1, _CHOOSE
     if s.state[BY_THREATS] == 1:  # other replies that do not hinder this sequence lose to it, too
         s.state[BY_THREATS] = 0
-        s.candidates[depth] &= hindering(s.attacker[depth + 1], s.defender[depth + 1], sets, s.threats)
-    attacking = attacks(s, depth)
-    if attacking and s.state[ANSWER] == NO:
-        s.is_exact[depth] &= s.state[IS_EXACT] == 1
-    if (s.state[ANSWER] == YES) == attacking:  # a move that reaches the player's aim
-        _remember(s, depth)
-    elif s.candidates[depth] == NONE:
-        _settle(s, depth, attacking)
-    elif attacking and s.n_tried[depth] >= s.state[WIDTH]:
-        s.is_exact[depth] = False
-        _settle(s, depth, attacking)
-    else:
-        _try_next(s, depth)
+        _keep_moves(s, depth - 1, hindering(s.attacker[depth], s.defender[depth], sets, s.threats))
 
 
 @inner
-def _settle(s: ProofSearch, depth: int, attacking: bool) -> None:
-    """Set the answer where no move does what the player to move wants."""
-    s.state[ANSWER] = NO if attacking else YES
-    s.state[IS_EXACT] = 1 if s.is_exact[depth] else 0
-    _remember(s, depth)
+def _keep_moves(s: ProofSearch, depth: int, cells: np.uint64) -> None:
+    """Keep the moves to these cells; the attacker wins after the others."""
+    n_kept = 0
+    for move in range(s.n_moves[depth]):
+        if cells & (ONE << np.uint64(s.moves[depth, move])) == NONE:
+            _remember(s, s.keys[depth, move], 0, NEVER, 0)
+        else:
+            s.moves[depth, n_kept] = s.moves[depth, move]
+            s.keys[depth, n_kept] = s.keys[depth, move]
+            s.first_numbers[depth, n_kept] = s.first_numbers[depth, move]
+            n_kept += 1
+    s.n_moves[depth] = n_kept
 
 
 # --- The transposition table ------------------------------------------------------------------------------
 
-# An entry is the key's product with _SCATTER, without the upper bits, which are the place of its bucket, then
-# the width for which the answer holds (7 bits), then the answer. No entry is 0, as no width is.
+# An entry is a key, whose upper bits are the place of its bucket, and the two numbers of 28 bits each, below
+# the effort: 1 + the binary digits of the nodes that they took, so that the second word is never 0.
 
 
 @inner
@@ -281,31 +344,33 @@ def _bucket(s: ProofSearch, key: np.uint64) -> int:
 
 
 @inner
-def _is_known(s: ProofSearch, key: np.uint64) -> bool:
-    """True if the table has an answer that holds here; it is then put in the state."""
-    bits = np.uint64(s.state[TABLE_BITS])
+def _numbers(s: ProofSearch, key: np.uint64) -> tuple[int, int]:
+    """The two numbers of a position in the table; both `NEVER` if it is not there."""
     first = _bucket(s, key)
     for place in range(first, first + _BUCKET):
-        entry = s.table[place]
-        if entry >> bits == (key << bits) >> bits:
-            answer = int(entry & ONE)
-            width = int(entry >> ONE) & _WIDTH_MASK
-            if width >= s.state[WIDTH] or answer == YES:
-                s.state[ANSWER] = answer
-                s.state[IS_EXACT] = 1 if width >= ALL or answer == YES else 0
-                return True
-    return False
+        entry = s.table[place, 1]
+        if s.table[place, 0] == key and entry != NONE:
+            return int(entry & _NUMBER), int((entry >> _28) & _NUMBER)
+    return NEVER, NEVER
 
 
 @inner
-def _remember(s: ProofSearch, depth: int) -> None:
-    """Put the answer in the table: each place in a bucket is for searches of another size."""
-    key, bits = _key(s, depth), np.uint64(s.state[TABLE_BITS])
-    n_nodes = s.state[NODES] - s.entered[depth]
-    place = 0 if n_nodes >= 4096 else 1 if n_nodes >= 64 else 2 if n_nodes >= 4 else 3
-    width = ALL if s.state[IS_EXACT] == 1 else s.state[WIDTH]
-    entry = np.uint64(width << 1 | s.state[ANSWER])
-    s.table[_bucket(s, key) + place] = (key << bits) | entry
+def _remember(s: ProofSearch, key: np.uint64, won: int, not_won: int, n_nodes: int) -> None:
+    """Put numbers into the table, in the place of what took the least effort."""
+    effort = np.uint64(1)
+    while n_nodes > 0:
+        effort, n_nodes = effort + ONE, n_nodes >> 1
+    first = _bucket(s, key)
+    chosen, least_effort = first, np.uint64(255)
+    for place in range(first, first + _BUCKET):
+        entry = s.table[place, 1]
+        if s.table[place, 0] == key and entry != NONE:
+            chosen, effort = place, max(effort, entry >> _56)
+            break
+        if entry >> _56 < least_effort:
+            chosen, least_effort = place, entry >> _56
+    s.table[chosen, 0] = key
+    s.table[chosen, 1] = effort << _56 | np.uint64(not_won) << _28 | np.uint64(won)
 
 
 # --- Called from Python -----------------------------------------------------------------------------------
@@ -313,21 +378,24 @@ def _remember(s: ProofSearch, depth: int) -> None:
 
 def new_search(game: Game) -> ProofSearch:
     """A search of this game with an empty table."""
-    depths = game.n_cells + 2
+    depths, n_cells = game.n_cells + 2, game.n_cells
     state = np.zeros(TABLE_BITS + 1, np.int64)
     state[TABLE_BITS] = _FIRST_BITS
     return ProofSearch(
         attacker=np.zeros(depths, np.uint64),
         defender=np.zeros(depths, np.uint64),
         candidates=np.zeros(depths, np.uint64),
-        n_tried=np.zeros(depths, np.int64),
-        is_exact=np.zeros(depths, np.bool_),
+        n_moves=np.zeros(depths, np.int64),
+        moves=np.zeros((depths, n_cells), np.int64),
+        keys=np.zeros((depths, n_cells), np.uint64),
+        first_numbers=np.zeros((depths, n_cells), np.int64),
+        limits=np.full((depths, 2), NEVER, np.int64),
         entered=np.zeros(depths, np.int64),
-        weights=np.zeros((depths, game.n_cells), np.int64),
+        weights=np.zeros((depths, n_cells), np.int64),
         codes=np.zeros((depths, len(symmetries(game))), np.uint64),
         of_stones=stone_codes(game),
         state=state,
-        table=np.zeros(_BUCKET << _FIRST_BITS, np.uint64),
+        table=np.zeros((_BUCKET << _FIRST_BITS, 2), np.uint64),
         threats=new_threats(game, remembers=False),
         pairs=new_pairs(game),
     )
@@ -338,30 +406,27 @@ def grown(s: ProofSearch) -> ProofSearch:
     bits = int(s.state[TABLE_BITS])
     if s.state[NODES] < 2 << bits or bits >= _max_table_bits():
         return s
-    old, new, table = np.uint64(bits), np.uint64(bits + 2), np.zeros(4 * len(s.table), np.uint64)
-    places = np.flatnonzero(s.table)
-    entries = s.table[places]
-    keys = (places // _BUCKET).astype(np.uint64) << (_64 - old) | entries >> old
-    new_places = (keys >> (_64 - new)).astype(np.int64) * _BUCKET + places % _BUCKET
-    table[new_places] = keys << new | entries & _ANSWER_MASK
-    s.state[TABLE_BITS] = bits + 2
-    return s._replace(table=table)
+    return with_answers(s, bits + 2, s.table[s.table[:, 1] != NONE])
 
 
 def answers_of(s: ProofSearch) -> Masks:
-    """The places in the table with the answers that took 64 positions or more, and these, `[answers, 2]`."""
-    places = np.flatnonzero(s.table)
-    places = places[places % _BUCKET < 2]
-    return np.stack([places.astype(np.uint64), s.table[places]], axis=1)
+    """The entries of the table that took 64 positions or more, `[answers, 2]`."""
+    answers: Masks = s.table[s.table[:, 1] >> _56 >= _LONG]
+    return answers
 
 
 def with_answers(s: ProofSearch, bits: int, answers: Masks) -> ProofSearch:
-    """The search with a table of this size that holds these answers. Raises `ValueError` for a wrong size."""
-    if not _FIRST_BITS <= bits <= _max_table_bits() or (answers[:, 0] >= _BUCKET << bits).any():
+    """The search with a table of this size that holds these entries. Raises `ValueError` for a wrong size."""
+    if not _FIRST_BITS <= bits <= _MAX_BITS:
         raise ValueError("its answers do not fit into the table")
+    buckets = (answers[:, 0] >> np.uint64(64 - bits)).astype(np.int64)
+    order = np.argsort(buckets, kind="stable")
+    buckets = buckets[order]
+    numbers = np.arange(len(buckets)) - np.searchsorted(buckets, buckets)  # within a bucket
+    fits = numbers < _BUCKET
+    table = np.zeros((_BUCKET << bits, 2), np.uint64)
+    table[_BUCKET * buckets[fits] + numbers[fits]] = answers[order[fits]]
     s.state[TABLE_BITS] = bits
-    table = np.zeros(_BUCKET << bits, np.uint64)
-    table[answers[:, 0].astype(np.int64)] = answers[:, 1]
     return s._replace(table=table)
 
 
@@ -371,14 +436,14 @@ def _max_table_bits() -> int:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not POSIX
         memory = 1 << 32
-    return min(_MAX_BITS, (memory // _MEMORY_SHARE // (_BUCKET * 8)).bit_length() - 1)
+    return min(_MAX_BITS, (memory // _MEMORY_SHARE // (_BUCKET * 16)).bit_length() - 1)
 
 
-def set_root(s: ProofSearch, attacker: int, defender: int, attacks: bool, width: int) -> None:
+def set_root(s: ProofSearch, attacker: int, defender: int, attacks: bool) -> None:
     """Begin a search at this position; the table is kept."""
     s.attacker[0], s.defender[0] = attacker, defender
     s.codes[0] = codes_of(s.of_stones, attacker, defender)
-    s.state[[DEPTH, PHASE, WIDTH, ROOT_ATTACKS, BY_THREATS]] = 0, _DESCEND, width, attacks, 0
+    s.state[[DEPTH, PHASE, ROOT_ATTACKS, BY_THREATS]] = 0, _ENTER, attacks, 0
 
 
 def first_look(s: ProofSearch, sets: WinningSets) -> tuple[int, list[int]]:
@@ -386,8 +451,3 @@ def first_look(s: ProofSearch, sets: WinningSets) -> tuple[int, list[int]]:
     s.candidates[0] = 0
     search(s, sets, 0)
     return int(s.candidates[0]), s.weights[0].tolist()
-
-
-def is_exact(s: ProofSearch) -> bool:
-    """True if the last answer holds for any width."""
-    return bool(s.state[IS_EXACT])

@@ -13,7 +13,7 @@ from ttt_env.storage import Arrays
 
 _QUIET_MOVES = 3  # of the winner on the way to an end
 _CANDIDATES = 10  # quiet moves in a position whose replies get a short trial
-WIDTH = 3  # of these, quiet moves that are tried in full
+_WIDTH = 3  # of these, quiet moves that are tried in full
 _TRIAL = 20  # positions expanded to learn how hard a reply is
 _SLICE = 1000  # positions expanded before the budget is asked
 _FEW = 10_000  # more than enough to find a win again
@@ -138,7 +138,7 @@ class ThreatProver:
             if hardness and (n_quiet > 0 or hardness[0][0] < _HARDEST):
                 moves.append((sum(hard for hard, _ in hardness), after, [reply for _, reply in hardness]))
         moves.sort(key=lambda move: move[0])
-        return [(after, replies) for _, after, replies in moves[:WIDTH]]
+        return [(after, replies) for _, after, replies in moves[:_WIDTH]]
 
     def _heaviest(self, position: Position) -> list[Position]:
         """The positions after the moves in whose sets one player has most stones, and the other has none."""
