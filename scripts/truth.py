@@ -46,8 +46,8 @@ def page() -> str:
     findings = {one.name: finding_of(one) for one in CLAIMS}
     verdicts = [finding.verdict for finding in findings.values()]
     parts = [
-        f"Of {len(CLAIMS)} claims {verdicts.count(CONFIRMED)} are confirmed, {verdicts.count(IN_PART)} in part, "
-        f"and {verdicts.count(NOT_CONFIRMED)} are not.\n"
+        f"Of {len(CLAIMS)} claims {verdicts.count(CONFIRMED)} are confirmed, {verdicts.count(IN_PART)} in "
+        f"part, and {verdicts.count(NOT_CONFIRMED)} are not.\n"
     ]
     for system in dict.fromkeys(one.system for one in CLAIMS):
         rows = [one.row(findings[one.name]) for one in CLAIMS if one.system == system]
