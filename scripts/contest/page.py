@@ -30,7 +30,7 @@ COLUMNS = (
     "exploitability",
     "good",
     "perfect",
-    "CPU seconds, quartiles",
+    "quartiles",
 )
 COLOURS = "tab20"
 CURVES = 6  # in a panel
@@ -96,17 +96,17 @@ def table(records: Sequence[Record]) -> str:
 
 
 def _row(runs: Runs) -> tuple[str, ...]:
-    cpu = runs.until_zero("cpu_seconds")
+    low, median, high = (_shown(number, _short) for number in runs.until_zero("cpu_seconds"))
     return (
         runs.algorithm,
-        _shown(cpu[1], _short),
+        median,
         runs.teacher,
         _shown(runs.until_zero("steps")[1], lambda number: f"{number:,.0f}"),
         f"{runs.n_at_zero} of {len(runs.records)}",
         _spread(runs.quartiles("exploitability"), lambda number: f"{number:.2g}"),
         percent(float(runs.quartiles("good")[1])),
         percent(float(runs.quartiles("perfect")[1])),
-        f"{_shown(cpu[0], _short)} to {_shown(cpu[2], _short)}",
+        low if low == high else f"{low} to {high}",
     )
 
 
