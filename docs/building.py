@@ -35,12 +35,42 @@ def write_copies(_: Any) -> None:
         )
 
 
+# The pages about the commands: titles and commands.
+COMMANDS = {
+    "training": ("Train and judge", "demo train bench certify export solve"),
+    "playing": ("Play and watch", "play text replay games web"),
+    "joining": ("Bots, tournaments, data", "new agents engine tournament dataset docs"),
+}
+
+
 def write_commands(_: Any) -> None:
-    """Write the page of the commands, as Typer describes them, without its shortened list of them."""
+    """Write the pages of the commands, as Typer describes them, and one that leads to each command."""
     describe = [sys.executable, "-m", "typer", "ttt_env.app.cli", "utils", "docs", "--name", "ttt"]
     told = subprocess.run(describe, check=True, capture_output=True, text=True).stdout
-    commands = told[told.index("\n## ") :]
-    (HERE / "reference" / "commands.md").write_text("# Command line\n" + commands, "utf-8")
+    told = told.replace("* `--help`: Show this message and exit.\n", "")
+    told = re.sub(r"\*\*Options\*\*:\n\n(?!\*)", "", told)
+    told = re.sub(r"^Example: (.*)", r"Example: `\1`", told, flags=re.MULTILINE)
+    described = dict(re.findall(r"^## `ttt (\w+)`\n(.*?)(?=^## |\Z)", told, re.MULTILINE | re.DOTALL))
+    folder = HERE / "reference" / "commands"
+    folder.mkdir(exist_ok=True)
+    rows = []
+    for page, (title, names) in COMMANDS.items():
+        texts = [f"## `ttt {name}`\n{described.pop(name)}" for name in names.split()]
+        (folder / f"{page}.md").write_text("\n".join([f"# {title}\n", *texts]), "utf-8")
+        for name, text in zip(names.split(), texts, strict=True):
+            rows.append(f"| [`ttt {name}`](commands/{page}.md#ttt-{name}) | {text.splitlines()[2]} |")
+    if described:
+        raise ValueError(f"commands without a page: {', '.join(described)}")
+    pages = "\n".join(f"commands/{page}" for page in COMMANDS)
+    lines = ["# Command line\n", "| command | what it does |", "|---|---|", *rows, ""]
+    lines += [
+        "`ttt COMMAND -h` shows the same in a terminal.\n",
+        "```{toctree}",
+        ":hidden:\n",
+        pages,
+        "```\n",
+    ]
+    (HERE / "reference" / "commands.md").write_text("\n".join(lines), "utf-8")
 
 
 def keep_notices_out(_: Any) -> None:

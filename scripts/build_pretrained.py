@@ -178,7 +178,7 @@ def table(folder: Path) -> str:
             sampled.append((*_name(facts, folder), f"`{opponent}`", *seats, score))
         if proved := facts["worst_case"]:
             worst = (
-                f"as {proved['seat']} it {RESULTS[proved['value']]} at worst, of all games that can come up"
+                f"as {proved['seat']} it {RESULTS[proved['value']]} at worst, in any game that it can reach"
             )
             asked = f"it was asked in {proved['positions']:,} positions"
             ends.append(f"Proved of `{facts['agent']['file']}`: {worst}; {asked}.\n")

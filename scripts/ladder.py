@@ -35,10 +35,6 @@ AGENTS = (
     "mixture:random+minimax",
 )
 OPPONENTS = ("random", "minimax")
-LEGEND = """\
-Results are win / draw / loss in percent. *Exploitable*: win − loss of the best response to the agent on that
-seat. *Beaten by*: a shortest game that ends worse for the agent on that seat than best play.
-"""
 HEAD = (
     "agent",
     *(f"v {opponent} as {seat}" for opponent in OPPONENTS for seat in "XO"),
@@ -101,7 +97,7 @@ def markdown(played: Tournament, agents: list[str], with_times: bool) -> str:
     head = [*HEAD, *(["µs a move"] if with_times else [])]
     table = Table.of(head, rows(played, agents, with_times)).to_markdown(is_markup=True)
     name = f"ladder {played.game.name}"
-    return "\n".join([f"<!-- {name} -->", LEGEND, table, f"<!-- end of {name} -->", ""])
+    return "\n".join([f"<!-- {name} -->", table, f"<!-- end of {name} -->", ""])
 
 
 def main() -> None:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from claims import (  # the last two add their claims to `CLAIMS`
-    CAME_OUT,
     CLAIMS,
-    DID_NOT,
+    CONFIRMED,
     IN_PART,
+    NOT_CONFIRMED,
     Claim,
     Finding,
     literature,  # noqa: F401
@@ -42,16 +42,16 @@ def finding_of(one: Claim) -> Finding:
 
 
 def page() -> str:
-    """The text between the marks: how many claims came out, and a table for each system."""
+    """The text between the marks: how many claims are confirmed, and a table for each system."""
     findings = {one.name: finding_of(one) for one in CLAIMS}
     verdicts = [finding.verdict for finding in findings.values()]
     parts = [
-        f"Of {len(CLAIMS)} claims {verdicts.count(CAME_OUT)} came out, {verdicts.count(IN_PART)} came out "
-        f"in part, and {verdicts.count(DID_NOT)} did not.\n"
+        f"Of {len(CLAIMS)} claims {verdicts.count(CONFIRMED)} are confirmed, {verdicts.count(IN_PART)} in "
+        f"part, and {verdicts.count(NOT_CONFIRMED)} are not.\n"
     ]
     for system in dict.fromkeys(one.system for one in CLAIMS):
         rows = [one.row(findings[one.name]) for one in CLAIMS if one.system == system]
-        table = Table.of(("claim", "who", "our figure", "verdict", "command"), rows, "lllll")
+        table = Table.of(("claim", "who", "our figure", "verdict", "script"), rows, "lllll")
         parts.append(f"## {system}\n\n{table.to_markdown(is_markup=True)}\n")
     return "\n".join(parts)
 

@@ -36,7 +36,14 @@ from ttt_env.text.protocol import read_answer, read_question
 DOCS = ROOT / "docs"
 URL = "http://localhost:8000/v1"  # where the documents say that a model listens
 # By the build of the site, where there was one.
-WRITTEN = {"changelog.md", "commands.md", "contributing.md", "frameworks.md"}
+WRITTEN = {
+    DOCS / name for name in ("changelog.md", "contributing.md", "frameworks.md", "reference/commands.md")
+}
+PAGES = [
+    path
+    for path in sorted(DOCS.rglob("*.md"))
+    if path not in WRITTEN and path.parent != DOCS / "reference" / "commands"
+]
 PAGES_THAT_TAKE_LONG = {"bots.md", "is-my-model-any-good.md", "strength.md", "tournaments.md"}
 # What takes long in a block of Python, and in its place what shows in seconds that the block runs.
 SHORTER = {
@@ -47,8 +54,7 @@ SHORTER = {
 
 def documents() -> list[Path]:
     """Those that are no notebooks, which run when the site is built."""
-    pages = [path for path in sorted(DOCS.rglob("*.md")) if path.name not in WRITTEN]
-    return [ROOT / "README.md", *(path for path in pages if "\nkernelspec:" not in path.read_text("utf-8"))]
+    return [ROOT / "README.md", *(path for path in PAGES if "\nkernelspec:" not in path.read_text("utf-8"))]
 
 
 def takes_long(block: Block) -> bool:
@@ -275,7 +281,7 @@ def is_right(span: str) -> bool:
         for path in (
             *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
             *sorted((ROOT / "scripts").rglob("*.md")),
-            *(page for page in sorted(DOCS.rglob("*.md")) if page.name not in WRITTEN),
+            *PAGES,
         )
     ],
 )

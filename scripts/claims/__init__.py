@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import ttt_env
 
-CAME_OUT, IN_PART, DID_NOT = "came out", "in part", "did not"
+CONFIRMED, IN_PART, NOT_CONFIRMED = "confirmed", "in part", "not confirmed"
 
 
 class Finding(NamedTuple):
@@ -23,7 +23,7 @@ class Claim(NamedTuple):
     text: str
     who: str
     check: Callable[[], Finding]
-    command: str
+    script: str
     is_slow: bool
 
     @property
@@ -33,20 +33,20 @@ class Claim(NamedTuple):
 
     def row(self, finding: Finding) -> tuple[str, ...]:
         """Its row in the table."""
-        return self.text, self.who, finding.figure, finding.verdict, f"`{self.command}`"
+        return self.text, self.who, finding.figure, finding.verdict, f"`{self.script}`"
 
 
 CLAIMS: list[Claim] = []
 
 
 def claim(
-    system: str, who: str, text: str, *, command: str | None = None, is_slow: bool = False
+    system: str, who: str, text: str, *, script: str | None = None, is_slow: bool = False
 ) -> Callable[[Callable[[], Finding]], Callable[[], Finding]]:
     """Add the claim that a function checks to `CLAIMS`."""
 
     def add(check: Callable[[], Finding]) -> Callable[[], Finding]:
         name = check.__name__.replace("_", "-")
-        CLAIMS.append(Claim(system, text, who, check, command or f"python scripts/truth.py {name}", is_slow))
+        CLAIMS.append(Claim(system, text, who, check, script or f"truth.py {name}", is_slow))
         return check
 
     return add
@@ -54,7 +54,7 @@ def claim(
 
 def found(figure: str, holds: bool, partly: bool = False) -> Finding:
     """The verdict on a claim that holds, or holds partly, or does not."""
-    return Finding(figure, CAME_OUT if holds else IN_PART if partly else DID_NOT)
+    return Finding(figure, CONFIRMED if holds else IN_PART if partly else NOT_CONFIRMED)
 
 
 def percent(share: float, digits: int = 1) -> str:

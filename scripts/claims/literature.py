@@ -31,7 +31,7 @@ VAN_DEN_HERIK = "van den Herik, Uiterwijk and van Rijswijck 2002"
 # --- Counts -----------------------------------------------------------------------------------------------
 
 
-@claim(COUNTS, f"{OPENSPIEL}; {GIBSON}", "5,478 positions of tic-tac-toe can come up.")
+@claim(COUNTS, f"{OPENSPIEL}; {GIBSON}", "5,478 positions of tic-tac-toe can be reached.")
 def positions() -> Finding:
     """All of them, the finished ones too."""
     n = sum(map(len, reachable(GAME)))

@@ -30,9 +30,7 @@ COLUMNS = (
     "exploitability",
     "good",
     "perfect",
-    "seconds",
-    "CPU seconds, quartiles",
-    "steps, quartiles",
+    "quartiles",
 )
 COLOURS = "tab20"
 CURVES = 6  # in a panel
@@ -98,30 +96,22 @@ def table(records: Sequence[Record]) -> str:
 
 
 def _row(runs: Runs) -> tuple[str, ...]:
-    cpu, steps = runs.until_zero("cpu_seconds"), runs.until_zero("steps")
+    low, median, high = (_shown(number, _short) for number in runs.until_zero("cpu_seconds"))
     return (
         runs.algorithm,
-        _shown(cpu[1], _short),
+        median,
         runs.teacher,
-        _shown(steps[1], _whole),
+        _shown(runs.until_zero("steps")[1], lambda number: f"{number:,.0f}"),
         f"{runs.n_at_zero} of {len(runs.records)}",
         _spread(runs.quartiles("exploitability"), lambda number: f"{number:.2g}"),
         percent(float(runs.quartiles("good")[1])),
         percent(float(runs.quartiles("perfect")[1])),
-        _shown(runs.until_zero("seconds")[1], _short),
-        *(
-            f"{_shown(need[0], shown)} to {_shown(need[2], shown)}"
-            for need, shown in ((cpu, _short), (steps, _whole))
-        ),
+        low if low == high else f"{low} to {high}",
     )
 
 
 def _short(seconds: float) -> str:
     return f"{seconds:.2g}" if seconds < 10 else f"{seconds:,.0f}"
-
-
-def _whole(number: float) -> str:
-    return f"{number:,.0f}"
 
 
 def _shown(number: float, shown: Callable[[float], str]) -> str:

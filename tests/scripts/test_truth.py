@@ -43,14 +43,14 @@ def test_a_measured_claim_is_kept_beside_the_others(
     for name in ("match-boxes", "board-code", "match-boxes"):
         truth.measure([of_name[name]])
     assert list(truth.measured()) == ["board-code", "match-boxes"]  # in the order of the page
-    assert truth.measured()["match-boxes"] == ("304", "came out")
-    assert capsys.readouterr().out.count("| 304 | came out |") == 2
+    assert truth.measured()["match-boxes"] == ("304", "confirmed")
+    assert capsys.readouterr().out.count("| 304 | confirmed |") == 2
 
 
 def test_verdicts() -> None:
-    assert found("1", True) == ("1", "came out")
+    assert found("1", True) == ("1", "confirmed")
     assert found("1", False, partly=True) == ("1", "in part")
-    assert found("1", False) == ("1", "did not")
+    assert found("1", False) == ("1", "not confirmed")
 
 
 def test_fractions() -> None:

@@ -25,6 +25,9 @@ WRITTEN = {
     "contributing",
     "frameworks",
     "reference/commands",
+    "reference/commands/joining",
+    "reference/commands/playing",
+    "reference/commands/training",
     "genindex",
     "search",
 }

@@ -173,8 +173,8 @@ def train(
 ) -> None:
     """Train an agent, and prove how strong it is.
 
-    A training that was killed goes on with --resume. With --seeds or --set it is a sweep of many trainings,
-    whose results are in the folder --out; the same command goes on with what is missing.
+    A training that was killed continues with --resume. With --seeds or --set it is a sweep of many trainings,
+    whose results are in the folder --out; the same command resumes it.
     """
     from ttt_env.training.evaluation import Until
 
@@ -250,7 +250,8 @@ def bench(
 ) -> None:
     """Let agents play each other: cross table and ratings.
 
-    Results are exact where they can be, and sampled elsewhere. The exploitability of each agent is told too.
+    Results are exact where they can be, and sampled elsewhere. The table also has the exploitability of each
+    agent.
     """
     json_to = STANDARD_OUTPUT if as_json else None
     check_outputs(csv, plot, json_to)
@@ -311,22 +312,22 @@ def certify(
         float | None, option("SECONDS", "seconds for a program to start: 30", min=0.001)
     ] = None,
     answers: Annotated[
-        Path | None, option("FILE", "file that keeps the answers, to go on from; by default in models/")
+        Path | None, option("FILE", "save answers to this file, and resume from it; by default in models/")
     ] = None,
 ) -> None:
     """Prove that an agent is unbeatable, or show what beats it.
 
-    The certificate is saved as JSON where --out says. Several agents are told
-    in one line each, and the work is shared out.
+    The certificate is saved as JSON in the file --out. Each of several
+    agents gets one line.
 
     A program (--command) or a language model (--url, --model) is asked once
-    in each position that can come up; a run that was killed goes on by the
-    same command.
+    in each position that it can reach; the same command resumes a run that
+    was killed.
 
     The exit code is 0 if the agent is unbeatable, 1 if it is beatable, 2 for
-    wrong input, and 3 if it could not be judged, because of a time-out or
-    the like. Of several agents one that is beatable makes it 1; an error
-    ends the command with 2 or 3, whatever the others are.
+    wrong input, and 3 if it could not be judged, for example after a
+    time-out. Of several agents one that is beatable makes it 1; an error
+    ends the command with 2 or 3.
     """
     from ttt_env.app.certifying import Order, certify_and_tell
 
@@ -421,8 +422,8 @@ def solve(
     position: Annotated[
         str | None, option("POSITION", "position to solve, such as X../.O./...; by default the empty board")
     ] = None,
-    nodes: Annotated[int | None, option("N", "stop after so many positions")] = None,
-    seconds: Annotated[float | None, option("SECONDS", "stop after so many seconds")] = None,
+    nodes: Annotated[int | None, option("N", "stop after this many positions")] = None,
+    seconds: Annotated[float | None, option("SECONDS", "stop after this many seconds")] = None,
     save: Annotated[
         Path | None, option("FILE", f"write the values of all positions to this file (.npz); {_DASH}")
     ] = None,
@@ -431,7 +432,7 @@ def solve(
         option("FILE", "write the proof, with the strategies that show it, to this file (.npz)", "--proof"),
     ] = None,
     checkpoint: Annotated[
-        Path | None, option("FILE", "file that keeps what the search knows, to go on from")
+        Path | None, option("FILE", "save the search to this file, and resume from it")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -489,9 +490,7 @@ def play(
     seat: Annotated[
         str | None, option("SEAT", "your seat in the first game, X or O; the seats swap after each game")
     ] = None,
-    games: Annotated[
-        int | None, option("N", "play so many games without asking for another one", min=1)
-    ] = None,
+    games: Annotated[int | None, option("N", "play this many games without asking", min=1)] = None,
     record: Annotated[bool, typer.Option("--record", help="record finished games; see `ttt games`")] = False,
     seed: ReplySeed = None,
 ) -> None:
@@ -584,7 +583,7 @@ def web(
         option("FOLDER", "start no server: write tic-tac-toe to this folder, for any server to serve"),
     ] = None,
 ) -> None:
-    """Play, and look into agents, on a page in the browser.
+    """Play in the web app, and look into agents.
 
     The server takes up to 1.7 GB of memory, 1 GB of it for sweeps over games of millions of positions.
     """

@@ -47,7 +47,7 @@ def dataset(
         option("DATE", "date that the description names, as 2026-01-31", formats=["%Y-%m-%d"]),
     ] = None,
 ) -> None:
-    """Write exact data of a game as files.
+    """Write exact data about a game as files.
 
     Positions and games are Parquet files, conversations lines of JSON, and there are Minari's data sets.
     """

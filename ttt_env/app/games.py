@@ -27,10 +27,8 @@ games_app = typer.Typer()
 def games(context: typer.Context, as_json: JsonOption = False) -> None:
     """Show the games that were recorded here.
 
-    They are counted, and so is how people did against each agent. The agent imitation learns from them.
-
-    Next to the games that people won, drew and lost on each seat are the exact chances of a random player
-    there.
+    For each agent the table has the games that people won, drew and lost on each seat, and beside them the
+    exact chances of a random player. The agent imitation learns from these games.
     """
     if context.invoked_subcommand is not None:
         return
@@ -71,7 +69,9 @@ def _table_of(tallies: list[tuple[Tally, Expectation]]) -> Table:
 
 @games_app.command("import", cls=Command, epilog="Example: ttt games import class.txt")
 def import_games(
-    file: Annotated[Path, argument("FILE", "a text file: a record a line, such as tictactoe-v0: 4 0 8 2 6")],
+    file: Annotated[
+        Path, argument("FILE", "a text file, one record per line, such as tictactoe-v0: 4 0 8 2 6")
+    ],
 ) -> None:
     """Add the games of a text file."""
     with GameLog() as log:
@@ -80,7 +80,9 @@ def import_games(
 
 @games_app.command("export", cls=Command, epilog="Example: ttt games export games.txt")
 def export_games(
-    file: Annotated[Path, argument("FILE", "the text file to write, a record a line; - for standard output")],
+    file: Annotated[
+        Path, argument("FILE", "the text file to write, one record per line; - for standard output")
+    ],
 ) -> None:
     """Write all recorded games to a text file."""
     check_outputs(file)

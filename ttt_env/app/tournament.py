@@ -15,13 +15,13 @@ def tournament(
     out: Annotated[
         Path | None, option("FOLDER", "folder of the results; by default beside the file, NAME-results")
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="forget what was played, and start anew")] = False,
+    again: Annotated[bool, typer.Option("--again", help="delete the results, and start over")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Play the tournament that a file describes.
 
-    Programs, models and agents take part. It is exact where it can be, and every game is kept. A tournament
-    that was ended goes on by the same command.
+    Programs, models and agents take part. Results are exact where they can be, and every game is kept. The
+    same command resumes a tournament that was stopped.
     """
     from contextlib import chdir
 

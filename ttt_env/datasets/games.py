@@ -42,6 +42,11 @@ class GameTable:
     """The games of `play_games` as rows of a table, with the exact value of every move.
 
     Raises the errors of `play_games` when it is read or written.
+
+    >>> from ttt_env import get_game
+    >>> played = GameTable(get_game("tictactoe-v0"), "novice", games=2).read().to_pylist()[0]
+    >>> played["record"], played["regrets"]
+    ('tictactoe-v0: 7 8 0 2 5 1 3 6 4', [0, 0, 0, 0, 0, 1, 0, 0, 0])
     """
 
     game: Game

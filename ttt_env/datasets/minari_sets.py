@@ -67,6 +67,12 @@ def write_minari(
     Needs the extra `data`. Raises `UnknownGameError` for a game that is not in the catalogue, by whose id the
     environment is made again; `ParameterError` for an opponent that is no spec string, and for other values
     that are not allowed; `PolicyError` and `GameTooLargeError` as `reference_scores`.
+
+    >>> import tempfile
+    >>> from ttt_env.datasets import write_minari
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_minari(folder, "tictactoe-v0", "expert", episodes=2)
+    'ttt_env/tictactoe-v0/expert-v0'
     """
     folder, game = as_path("folder", folder, "a data set"), _of_catalogue(game)
     episodes = as_integer("episodes", episodes, "a data set", 1)

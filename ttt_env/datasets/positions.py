@@ -100,6 +100,11 @@ class PositionTable:
     The rows are in the order of their plies and, within a ply, of the solver's numbers of the positions.
 
     Raises `GameTooLargeError` for a game of more than 18 cells, `ParameterError` for what is not allowed.
+
+    >>> from ttt_env import get_game
+    >>> first = next(PositionTable(get_game("tictactoe-v0")).batches()).to_pylist()[0]
+    >>> first["position"], first["value"], len(first["perfect_cells"])
+    ('.../.../...', 0, 9)
     """
 
     game: Game

@@ -16,7 +16,12 @@ _REASONING = re.compile(
 
 
 class Reading(NamedTuple):
-    """The cell that a reply names, or the reason why it names none."""
+    """The cell that a reply names, or the reason why it names none.
+
+    >>> from ttt_env.rules.catalogue import get_game
+    >>> AnswerFormat().read("Hm.", get_game("tictactoe-v0"))
+    Reading(cell=None, outcome='unreadable')
+    """
 
     cell: int | None
     """The cell, or None."""

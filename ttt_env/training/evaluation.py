@@ -25,6 +25,12 @@ class Evaluation:
     `results` are its matches against some opponents. Certificate and exploitability are None on a game that
     cannot be enumerated, and the matches are sampled there, as `Match.exact` says. `everywhere` are all
     positions of the game in which the learner may give value away, where that was asked for.
+
+    >>> import ttt_env
+    >>> found = []
+    >>> agent = ttt_env.train("tictactoe-v0", "q-learning", report=found.append)
+    >>> print(found[-1])
+    2,500 steps, exploitability 0.0000, worst: X draws, O draws
     """
 
     steps: int

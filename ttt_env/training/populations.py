@@ -82,7 +82,14 @@ class PopulationPlan:
 
 @dataclass(frozen=True)
 class Population:
-    """The results of a population: the evaluations of every learner, by its seed, in order."""
+    """The results of a population: the evaluations of every learner, by its seed, in order.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = population("tictactoe-v0", "dqn", out=folder, seeds=range(2), rounds=1, round_steps=256)
+    ...     print(found.certificate.unbeatable)
+    False
+    """
 
     plan: PopulationPlan
     looks: dict[int, tuple[Look, ...]]
@@ -137,6 +144,12 @@ def population(
 
     Raises `ParameterError` for arguments that cannot be, or a folder of another population,
     `GameTooLargeError` for a game of more than 12 cells, `ImportError` if an extra is missing.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = population("tictactoe-v0", "dqn", out=folder, seeds=range(2), rounds=1, round_steps=256)
+    >>> [looks[-1].steps for looks in found.looks.values()]
+    [256, 256]
     """
     plan = _checked(get_game(game), algo, seeds, round_steps, as_path("out", out, "a population"))
     as_integer("rounds", rounds, "a population", 1)

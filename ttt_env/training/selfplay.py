@@ -232,6 +232,13 @@ class SelfPlay(_Timed):
     It ends the training when the model is certified unbeatable ("optimal": when it gives value away in no
     position of the game at all; "budget": never), and after `seconds`. The first step of the environments, in
     which they are compiled, does not count in these.
+
+    >>> from sb3_contrib import MaskablePPO
+    >>> from ttt_env.envs.sb3 import make_vec_env
+    >>> envs, callback = make_vec_env("tictactoe-v0", n_envs=8, seed=0), SelfPlay(verbose=0)
+    >>> model = MaskablePPO("MlpPolicy", envs, n_steps=8, seed=0).learn(64, callback=callback)
+    >>> callback.is_done, callback.evaluation.steps
+    (False, 64)
     """
 
     training: Training

@@ -44,7 +44,15 @@ SweepProgress: TypeAlias = Callable[[TrialResult | None, int, int], object]
 
 @dataclass(frozen=True)
 class Sweep:
-    """The results of a sweep's trials, in the order in which the sweep lists them."""
+    """The results of a sweep's trials, in the order in which the sweep lists them.
+
+    >>> import tempfile
+    >>> from ttt_env import certify
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = sweep("tictactoe-v0", "q-learning", out=folder, seeds=range(2))
+    ...     print(certify(found.agent()).unbeatable)
+    True
+    """
 
     game: Game
     folder: Path

@@ -311,6 +311,9 @@ class ChatAgent(PromptAgent):
 
     Raises `ParameterError` for a url with a user, a password or a query, which may contain secrets, and does
     not show it; `ImportError` without the extra "llm".
+
+    >>> ChatAgent("tictactoe-v0", "http://localhost:8000/v1", "my-model", temperature=0)  # `certify` asks it
+    <ChatAgent my-model at http://localhost:8000/v1 of tictactoe-v0>
     """
 
     def __init__(

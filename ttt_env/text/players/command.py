@@ -36,6 +36,14 @@ class CommandAgent(ProgramAgent):
     names no program, or a script that is not there, and for a folder that is none. `answer` raises
     `NotJudgedError` where accidents leave no answer, `UntrustedAnswersError`, as `check_asked` does, for a
     line too many, and `PlayerError` after `close`. Programs are run by means that Windows does not have.
+
+    >>> from ttt_env import certify
+    >>> from ttt_env.text.protocol import answer_line
+    >>> centre = f"while read line; do echo '{answer_line(4)}'; done"  # {"cell": 4}
+    >>> with CommandAgent("tictactoe-v0", ["sh", "-c", centre]) as player:
+    ...     certificate = certify(player)
+    >>> certificate.unbeatable, certificate.forfeits[0].outcome
+    (False, 'taken')
     """
 
     @staticmethod
