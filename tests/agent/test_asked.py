@@ -160,7 +160,7 @@ class TestCertificate:
         assert certificate.good_share == pytest.approx(good / len(function.asked))
         assert certificate.perfect_share == pytest.approx(perfect_ones / len(function.asked))
 
-    @pytest.mark.parametrize("name", ["minimax", "ppo", *map(slow, ("dqn", "value-network"))])
+    @pytest.mark.parametrize("name", ["ppo", *map(slow, ("minimax", "dqn", "value-network"))])
     def test_consistency_of_policies(self, name):
         agent = ttt_env.make_agent(name)
         certificate = ttt_env.certify(agent)

@@ -69,7 +69,7 @@ def test_the_certificate_is_that_of_the_file_and_says_that_it_is_unbeatable(path
 def test_the_file_is_a_policy_table_of_the_agent(path):
     assert path.stat().st_size < MOST
     name, game = shipped(path)
-    agent, boards = ttt_env.make_agent(name, game), open_boards(game.name)
+    agent, boards = ttt_env.make_agent(name, game), open_boards(game)
     table = Lookup(game, str(path))
     np.testing.assert_allclose(table.policies(boards), agent.policies(boards), atol=1e-6)
 

@@ -109,7 +109,7 @@ def test_it_starts_as_it_is_told():
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("game", GAMES)
 def test_values_are_those_of_the_plain_network(game, view, hidden):
-    given, boards = network(game, view, hidden=hidden), open_boards(game.name)
+    given, boards = network(game, view, hidden=hidden), open_boards(game)
     boards = boards[:: max(1, len(boards) // 60)]
     plain = [
         side(position, view) * signals_of(given.layers, seen(position, view, 0.01))[-1][0]

@@ -4,25 +4,26 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.marks import slow
 from tests.support.naive_puct import completing, wins_by_threats
 from tests.support.naive_uct import NaiveSearch, SplitMix64
+from tests.support.positions import random_positions
 from ttt_env.compiled import bits, playouts, threats
 from ttt_env.compiled import canonical as questions
 from ttt_env.compiled import random_numbers as splitmix
 from ttt_env.compiled.compiler import compiled
 from ttt_env.compiled.sets import kernel_masks, winning_sets
-from ttt_env.rules.game import cells_of, random_position
+from ttt_env.rules.game import cells_of
 from ttt_env.rules.symmetry import canonical, motions, symmetries, transform
 
 SMALL = ["mnk-v0:m=5,n=4,k=3", "mnk-v0:m=5,n=5,k=4", "tictactoe-v0:misere=true"]
 WIDE = "mnk-v0:m=10,n=7,k=5"
+OF_THREATS = pytest.mark.parametrize(("name", "n"), [(SMALL[0], 100), slow(SMALL[1], 300), (WIDE, 12)])
 EACH = pytest.mark.parametrize("name", [*SMALL, WIDE])
 
 
-def positions_of(name, n, seed=0):
-    """Positions in which the game goes on, each after a number of random moves."""
-    game, rng = ttt_env.get_game(name), np.random.default_rng(seed)
-    return [random_position(game, rng) for _ in range(n)]
+def positions_of(name, n):
+    return random_positions(ttt_env.get_game(name), n)
 
 
 def pairs_of(positions):
@@ -73,7 +74,7 @@ def look_at_sets(pairs, sets, written, completes):
 
 @EACH
 def test_who_completes_a_set_and_where(name):
-    positions = positions_of(name, 200)
+    positions = positions_of(name, 100)
     game = positions[0].game
     written = kernel_masks([0] * len(positions), game)
     completes = np.zeros((len(positions), game.n_cells), np.bool_)
@@ -149,7 +150,7 @@ def try_threats(pairs, sets, room, wins, n_nodes):
             wins[number] = threats.wins_by_threats(mine, theirs, block, sets, room, n_nodes)
 
 
-@pytest.mark.parametrize(("name", "n"), [(SMALL[0], 300), (SMALL[1], 300), (WIDE, 12)])
+@OF_THREATS
 def test_threats_win_where_plain_ones_do(name, n):
     positions = [position for position in positions_of(name, n) if not completing(position)]
     game, wins = positions[0].game, np.zeros(len(positions), np.bool_)
@@ -171,7 +172,7 @@ def look(pairs, cells, sets, room, values, blocks):
         bits.put(blocks, number, found[1])
 
 
-@pytest.mark.parametrize(("name", "n"), [(SMALL[0], 300), (SMALL[1], 300), (WIDE, 12)])
+@OF_THREATS
 def test_a_look_at_threats_after_a_move(name, n):
     rng = np.random.default_rng(1)
     before = [position for position in positions_of(name, n) if not completing(position)]

@@ -160,10 +160,21 @@ def test_the_last_folders_are_kept_and_older_ones_removed(monkeypatch, tmp_path)
 
 
 def test_a_folder_of_the_users_choice(copy, tmp_path):
-    chosen = tmp_path / "chosen"
-    assert run(copy, NUMBA_CACHE_DIR=str(chosen)) == (["1001", "0"], [])
-    assert run(copy, NUMBA_CACHE_DIR=str(chosen)) == (["1001", "1"], [])
+    chosen = str(tmp_path / "chosen")
+    script = f"{CALL}\nimport numba\nprint(numba.config.CACHE_DIR)"  # numba's own setting stays as it is
+    assert run(copy, script, NUMBA_CACHE_DIR=chosen) == (["1001", "0", chosen], [])
+    assert run(copy, NUMBA_CACHE_DIR=chosen) == (["1001", "1"], [])
     assert all(path.parts[0] == "chosen" for path in files_of_compiled_code(copy))
+
+
+def test_without_any_folder_there_is_none_and_the_cost_is_said(monkeypatch, tmp_path, caplog):
+    (tmp_path / "file").touch()
+    places = [tmp_path / "file", tmp_path / "file" / "below"]
+    monkeypatch.setattr(compiler, "_parents", lambda: places)
+    assert compiler.folder_for.__wrapped__("digest") is None
+    (record,) = caplog.records
+    assert f"cannot be kept in {places[0]} (" in record.message and f", {places[1]} (" in record.message
+    assert "compiles it again" in record.message
 
 
 def closed(copy):
@@ -209,6 +220,7 @@ def test_without_any_folder_it_is_compiled_and_the_cost_is_said_once(copy):
     assert files_of_compiled_code(copy) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be someone else")
 def test_a_user_without_a_home_and_without_rights(copy):
     script = f"""
@@ -223,6 +235,7 @@ print(compiler.folder_for("digest"), compiler.folder_for("digest"))
     assert "Permission denied" in said[0] and "compiles it again" in said[0]
 
 
+@pytest.mark.slow
 def test_a_full_disk(copy):
     script = f"""
 import resource, signal
@@ -248,15 +261,7 @@ def test_two_processes_that_compile_at_once(copy):
     assert run(copy) == (["1001", "1"], [])
 
 
-def test_numbas_own_settings_stay_as_they_are(copy):
-    script = """
-import numba
-from ttt_env.agents.caller_kernel import stepped
-print(numba.config.CACHE_DIR)
-"""
-    assert run(copy, script, NUMBA_CACHE_DIR=str(copy / "chosen"))[0] == [str(copy / "chosen")]
-
-
+@pytest.mark.slow
 def test_without_numbas_compiler_the_functions_are_pythons(copy):
     script = "from ttt_env.agents.caller_kernel import stepped\nprint(stepped(1000), type(stepped).__name__)"
     assert run(copy, script, NUMBA_DISABLE_JIT="1") == (["1001", "function"], [])

@@ -13,9 +13,9 @@ LOPSIDED = Game("lopsided", (3, 4), [(0, 1), (2, 5, 8), (1, 6, 11, 9), (3, 4, 10
 
 
 @cache
-def open_boards(name: str = "tictactoe-v0") -> ttt_env.Boards:
+def open_boards(game: Game | str = "tictactoe-v0") -> ttt_env.Boards:
     """Every position of a game that can be reached and is not over, ply by ply; not to be changed."""
-    game = ttt_env.get_game(name)
+    game = ttt_env.get_game(game)
     return ttt_env.Boards.joined(game, [layer.boards(layer.open) for layer in reachable(game)])
 
 
