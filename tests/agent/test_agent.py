@@ -356,22 +356,22 @@ class TestMakeAgent:
             ("minmax", "unknown agent 'minmax': did you mean minimax"),
             ("Random", "'Random': did you mean random"),
             ("", "unknown agent ''"),
-            (":", "unknown agent ''"),
             ("=", "unknown agent '='"),
             ("random minimax", "'random minimax'"),
             (None, "not None"),
-            (3, "not 3"),
-            (["random"], r"not \['random'\]"),
+            (["random"], r"a spec string, an Agent, a function or a model, not \['random'\]"),
+            (b"random", "not b'random'"),
+            (10**5000, "an agent is a spec string, .* not"),
+            (float("nan"), "not nan"),
             (Weighted, "not <class .*Weighted"),
+            ("a.zip", "is a file, not an agent: [a-z0-9]+:a.zip plays from it"),
+            ("b/c.npz", "is a file, not an agent: [a-z0-9]+:b/c.npz plays from it"),
+            ("d.onnx", "is a file, not an agent: [a-z0-9]+:d.onnx plays from it"),
         ],
+        ids=lambda value: str(value)[:20] if type(value) is not int else "huge",
     )
     def test_what_names_no_agent(self, spec, said):
         with pytest.raises(UnknownAgentError, match=said):
-            make_agent(spec)
-
-    @pytest.mark.parametrize("spec", ["random:3", "random:depth=3", "random:a=1,a=2", "random:=3"])
-    def test_parameters_that_it_does_not_have(self, spec):
-        with pytest.raises(ParameterError, match=r"unknown parameter of random |gives a twice"):
             make_agent(spec)
 
     def test_games_that_do_not_fit(self):
@@ -435,16 +435,12 @@ class TestAgentsOfOtherPackages:
         "spec, parameters",
         [
             ("patient:3", (3, 1.0, False, None)),
-            ("patient:depth=3", (3, 1.0, False, None)),
             (" patient:3 ", (3, 1.0, False, None)),
-            ("patient:3,heat=0.5", (3, 0.5, False, None)),
             ("patient:heat=1e-3,depth=-2", (-2, 0.001, False, None)),
             ("patient:3,sure=true,title=a=b c", (3, 1.0, True, "a=b c")),
             ("patient:3,sure=False,title=none", (3, 1.0, False, None)),
-            ("patient:3,sure", (3, 1.0, True, None)),
             ("patient:sure,depth=3", (3, 1.0, True, None)),
             (" patient : 3 , heat = 0.5 , sure ", (3, 0.5, True, None)),
-            ("patient :depth=3", (3, 1.0, False, None)),
             ("patient:3,title=(a,b=1)+(c:d)", (3, 1.0, False, "(a,b=1)+(c:d)")),
         ],
     )
@@ -457,21 +453,21 @@ class TestAgentsOfOtherPackages:
         "spec, said",
         [
             ("patient", "patient needs depth: patient:depth="),
-            ("patient:", "patient needs depth"),
             ("patient:heat=2", "patient needs depth"),
             ("patient:deep", "depth='deep' of patient is not a value of type int"),
             ("patient:3.5", "depth='3.5' .* type int"),
-            ("patient:nan", "depth='nan' .* type int"),
             ("patient:3,heat=warm", "heat='warm' .* type float"),
             ("patient:3,sure=perhaps", "sure='perhaps' .* type bool"),
-            ("patient:3,4", "depth='3,4' .* type int"),
             ("patient:3,depth=4", "unknown parameter of patient '3'"),
             ("patient:depth=3,depth=4", "depth twice"),
             ("patient:3,haet=2", "'haet': did you mean heat.* Allowed: depth, heat, sure, title"),
-            ("patient:3,game=2", "'game'"),
             ("patient:3,sure,sure=true", "sure twice"),
+            ("random:3", "unknown parameter of random "),
+            ("random:=3", "unknown parameter of random "),
             ("patient:3,heat", "depth='3,heat' .* type int: integers are allowed"),
             ("patient:٣", "integers are allowed"),
+            ("stored:layer=3", "did you mean layers"),
+            ("stored:a.npz,path=b.npz", "unknown parameter of stored"),
             ("patient:3,sure=\ud800", "true and false are allowed"),
         ],
     )
@@ -482,11 +478,9 @@ class TestAgentsOfOtherPackages:
     @pytest.mark.parametrize(
         "spec, parameters",
         [
-            ("mixed:minimax", ("minimax", 0.5)),
             ("mixed:minimax,epsilon=0.1", ("minimax", 0.1)),
             ("mixed:patient:3,epsilon=0.1", ("patient:3", 0.1)),
             ("mixed:patient:depth=3,heat=2,epsilon=0.1", ("patient:depth=3,heat=2", 0.1)),
-            ("mixed:patient,heat=2,epsilon=0.1", ("patient:heat=2", 0.1)),
             ("mixed:patient,depth=3,epsilon=0.1,heat=2", ("patient:depth=3,heat=2", 0.1)),
             ("mixed:(patient:depth=3),heat=2", ("patient:depth=3,heat=2", 0.5)),
             ("mixed:(a:b)+(c:d),epsilon=0.1", ("(a:b)+(c:d)", 0.1)),
@@ -506,24 +500,12 @@ class TestAgentsOfOtherPackages:
             ("stored: my models, new/x = 1.npz ", ("my models, new/x = 1.npz", False, 1)),
             ("stored:C:/models/a=1.npz", ("C:/models/a=1.npz", False, 1)),
             ("stored:path=sure=1.npz", ("sure=1.npz", False, 1)),
-            ("stored:layers=3", (None, False, 3)),
             ("stored", (None, False, 1)),
         ],
     )
     def test_a_path_may_look_like_parameters(self, spec, parameters):
         assert make_agent(spec).parameters == parameters
         assert make_agent(f"mixed:({spec})").parameters == (spec.strip(), 0.5)
-
-    @pytest.mark.parametrize(
-        "spec, said",
-        [
-            ("stored:layer=3", "did you mean layers"),
-            ("stored:a.npz,path=b.npz", "unknown parameter of stored"),
-        ],
-    )
-    def test_a_misspelt_parameter_is_no_path(self, spec, said):
-        with pytest.raises(ParameterError, match=said):
-            make_agent(spec)
 
 
 class TestSpecs:
@@ -554,24 +536,10 @@ class TestSpecs:
         with pytest.raises(ParameterError, match="has a round bracket too few, or one too many"):
             make_agent(spec)
 
-    @pytest.mark.parametrize("file", ["a.zip", "b/c.npz", "d.onnx"])
-    def test_a_file_without_its_agent(self, file):
-        with pytest.raises(
-            UnknownAgentError, match=f"is a file, not an agent: [a-z0-9]+:{file} plays from it"
-        ):
-            make_agent(file)
-
     def test_agents_in_and_beside_each_other_up_to_there(self):
         assert make_agent("epsilon:" * 32 + "random").is_fixed
         assert make_agent("epsilon:(" * 16 + "random" + ")" * 16).is_fixed
         assert len(make_agent("mixture:" + "+".join(["(epsilon:random)"] * 200)).agents) == 200
-
-    @pytest.mark.parametrize("spec", [b"random", 10**5000, float("nan")], ids=["bytes", "huge int", "nan"])
-    def test_what_is_no_spec(self, spec):
-        with pytest.raises(
-            UnknownAgentError, match="an agent is a spec string, an Agent, a function or a model, not"
-        ):
-            make_agent(spec)
 
     @pytest.mark.parametrize("integer", [np.int64, np.uint8, np.int16])
     def test_integers_of_numpy(self, integer):

@@ -110,9 +110,6 @@ def test_threads_may_share_an_agent():
     assert found == [AlphaBeta(FIVES, 5).search(position).cells for position in positions]
 
 
-# --- Within a time ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("game", ["mnk-v0:m=5,n=5,k=4", *map(slow, ("qubic-v0", "tictactoe-v0"))])
 def test_seconds_are_kept_and_more_than_one_depth_is_reached(game):
     game = ttt_env.get_game(game)
@@ -144,9 +141,6 @@ def test_a_lost_position_is_held_as_long_as_possible():
     hopeful, lost = (AlphaBeta(position.game, found.depth + more).search(position) for more in (0, 1))
     assert hopeful.value > -1.0 == lost.value
     assert found.cells == hopeful.cells
-
-
-# --- Too large, too small ---------------------------------------------------------------------------------
 
 
 def test_exact_minimax_names_the_ways_out():

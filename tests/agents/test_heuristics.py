@@ -44,9 +44,6 @@ def cells(mask):
     return {cell for cell in range(mask.bit_length()) if mask >> cell & 1}
 
 
-# --- The rules once more, with sets of cells --------------------------------------------------------------
-
-
 def lacking(sets, own, other, count):
     """The empty cells of each set that lacks `count` cells and has none of the other player's."""
     return [s - own for s in map(set, sets) if len(s - own) == count and not s & other]
@@ -214,9 +211,6 @@ class TestNewellSimon:
         match = ttt_env.match("newell-simon", "random")
         assert match.as_x == pytest.approx([float(p) for p in as_x], abs=1e-12)
         assert match.as_o == pytest.approx([float(p) for p in reversed(as_o)], abs=1e-12)
-
-
-# --- Weights ----------------------------------------------------------------------------------------------
 
 
 def literal_weights(position, own, other):

@@ -35,6 +35,7 @@ POSITIONS = {
     "5,5,4 later": Position.parse("..X../.OXO./.XOX./...../.....", MNK),
     "square": ttt_env.get_game("square-v0").start,
     "qubic": ttt_env.get_game("qubic-v0").start,
+    "10,7,5": ttt_env.get_game("mnk-v0:m=10,n=7,k=5").start,
     "lopsided": LOPSIDED.start,
     "misère lopsided": ttt_env.Game("upside down", (3, 4), LOPSIDED.winning_sets, misere=True).start,
 }

@@ -33,9 +33,6 @@ def expect_largest(agent, game, score):
         assert policy[largest] == pytest.approx([1 / len(largest)] * len(largest))
 
 
-# --- Minimax ----------------------------------------------------------------------------------------------
-
-
 @BOTH
 def test_fast_minimax_wins_soonest_and_loses_latest(game):
     def is_perfect(board, cell):
@@ -110,9 +107,6 @@ def test_utility_stays_inside_of_a_win():
     assert utility(ttt_env.Boards.of([ttt_env.Position.parse("XX./.../OO.")])).tolist() == [0]
 
 
-# --- Softmax ----------------------------------------------------------------------------------------------
-
-
 def test_softmax_example_to_all_printed_digits():
     position = ttt_env.Position.parse(reference.SOFTMAX_POSITION)
     policy = ttt_env.make_agent("softmax:temperature=0.2,opponent_temperature=1").policy(position)
@@ -148,9 +142,6 @@ def test_softmax_of_great_heat_is_random(temperature):
 def test_no_temperature_warns(temperature):
     with np.errstate(all="raise"):
         Softmax(TICTACTOE, temperature, 1 / temperature).policies(open_boards())
-
-
-# --- Brute force ------------------------------------------------------------------------------------------
 
 
 @cache
@@ -210,9 +201,6 @@ def nodes_of_ply(layers, ply):
     return found.start[ply % 2]
 
 
-# --- Who is beaten ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("spec", "worst", "as_x", "as_o"),
     [
@@ -230,9 +218,6 @@ def test_what_the_best_response_gets(spec, worst, as_x, as_o):
     assert tuple(ttt_env.certify(spec).worst_case.values()) == worst
     found = ttt_env.exploitability(spec)
     assert (found.as_x, found.as_o) == pytest.approx((float(as_x), float(as_o)), abs=1e-12)
-
-
-# --- Parameters -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 import ttt_env
 from tests.support.marks import slow
 from tests.support.naive_puct import completing, wins_by_threats
-from tests.support.naive_uct import NaiveSearch, SplitMix64
+from tests.support.naive_uct import SplitMix64
 from tests.support.positions import random_positions
-from ttt_env.compiled import bits, playouts, threats
+from ttt_env.compiled import bits, threats
 from ttt_env.compiled import canonical as questions
 from ttt_env.compiled import random_numbers as splitmix
 from ttt_env.compiled.compiler import compiled
@@ -35,9 +35,6 @@ def ints_of(masks):
     """Masks that compiled code has written, as Python's ints."""
     words = np.atleast_2d(masks.view("<u8").reshape(len(masks), -1))
     return [int.from_bytes(row.tobytes(), "little") for row in words]
-
-
-# --- Bits -------------------------------------------------------------------------------------------------
 
 
 @compiled
@@ -87,9 +84,6 @@ def test_who_completes_a_set_and_where(name):
     assert completes.any() and not completes.all()
 
 
-# --- Random numbers ---------------------------------------------------------------------------------------
-
-
 @compiled
 def three_draws(random):
     return splitmix.next_bits(random), splitmix.next_bits(random), splitmix.next_bits(random)
@@ -109,35 +103,6 @@ def test_random_numbers_are_those_of_splitmix64():
         for n in (1, 2, 7, 400):
             expected = plain.bits(), plain.pick(range(n)), (plain.bits() >> 11) / 2**53
             assert draw(random, n) == expected
-
-
-# --- Playouts ---------------------------------------------------------------------------------------------
-
-
-@compiled
-def play_out(pairs, sets, win_block, random, results):
-    for number in range(len(results)):
-        mine, theirs = bits.at(pairs, 2 * number), bits.at(pairs, 2 * number + 1)
-        results[number] = playouts.playout(random, sets, win_block, mine, theirs)
-
-
-@EACH
-@pytest.mark.parametrize("playout", ["random", "win-block"])
-def test_playouts_end_as_plain_ones(name, playout):
-    positions = positions_of(name, 60)
-    game, random, results = positions[0].game, np.array([5], np.uint64), np.zeros(60, int)
-    play_out(pairs_of(positions), winning_sets(game), playout == "win-block", random, results)
-    plain, expected = SplitMix64(5), []
-    for position in positions:
-        mine, theirs = (frozenset(cells_of(mask)) for mask in (position.mine, position.theirs))
-        search = NaiveSearch(game, mine, theirs, playout=playout)
-        search.random = plain
-        expected.append(search.play_out(mine, theirs))
-    assert results.tolist() == expected and random[0] == plain.state
-    assert {1, -1} <= set(expected)
-
-
-# --- Threats ----------------------------------------------------------------------------------------------
 
 
 @compiled
@@ -206,9 +171,6 @@ def test_a_search_that_remembers_nothing_depends_on_the_position_alone():
     assert wins.any() and not wins.all()
 
 
-# --- Symmetric positions as one ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["tictactoe-v0", "mnk-v0:m=5,n=4,k=4", "qubic-v0"])
 def test_the_least_image(name):
     positions = positions_of(name, 40)
@@ -220,9 +182,6 @@ def test_the_least_image(name):
         leads = [transform(position, symmetry) == least for symmetry in symmetries(game)]
         assert leads.index(True) == number
     assert numbers.any()
-
-
-# --- Which move to try first ------------------------------------------------------------------------------
 
 
 @compiled

@@ -91,9 +91,6 @@ def files_of_compiled_code(copy):
     return sorted(path.relative_to(copy) for path in copy.rglob("*.nbc"))
 
 
-# --- Never older than its sources -------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_an_edit_in_another_file_changes_its_caller_and_can_be_taken_back(copy):
     assert run(copy) == (["1001", "0"], [])
@@ -154,9 +151,6 @@ def test_the_last_folders_are_kept_and_older_ones_removed(monkeypatch, tmp_path)
     compiler.folder_for.__wrapped__("new sources")
     most = compiler._KEPT_FOLDERS
     assert {path.name for path in tmp_path.iterdir()} == {"new sources", names[3], *names[-most + 2 :]}
-
-
-# --- Kept where that is possible --------------------------------------------------------------------------
 
 
 def test_a_folder_of_the_users_choice(copy, tmp_path):
@@ -293,8 +287,6 @@ def test_compiling_that_takes_long_is_said_and_nothing_else(monkeypatch, caplog)
     assert len(caplog.records) == 1
 
 
-# --- Ready before a clock starts --------------------------------------------------------------------------
-
 CLOCKS = {
     "cfr": (
         "ttt_env.training.loop", "perf_counter", "agents.learned.cfr_kernel",
@@ -357,9 +349,6 @@ assert all(numbers[0]) and numbers[0] == numbers[-1], numbers
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path[1:])}
     subprocess.run([sys.executable, "-W", "error", "-c", script], check=True, env=environment, timeout=300)
-
-
-# --- Winning sets as arrays -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
