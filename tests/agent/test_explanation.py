@@ -145,7 +145,7 @@ class TestRules:
     @pytest.mark.parametrize("game", [TTT, *map(slow, EVERYWHERE[1:-1]), QUBIC], ids=lambda game: game.name)
     def test_which_rule_fires_and_for_which_set(self, game):
         agent, seen = make_agent("newell-simon", game), Counter()
-        for position in positions(game, 100 if game == TTT else 20):
+        for position in positions(game, 100 if game == TTT else 60):
             why = agent.explain(position)
             own, others = (position.mine, position.theirs), (position.theirs, position.mine)
             looks = {

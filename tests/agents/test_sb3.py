@@ -71,14 +71,14 @@ def test_a_q_network_plays_its_best_legal_cell():
     model = fresh("DQN")
     policies = SB3.from_model(GAME, model).policies(SOME)
     with torch.no_grad():
-        q = model.q_net(model.q_net.obs_to_tensor(SOME.planes.reshape(len(SOME), -1))[0]).numpy()
+        q = model.q_net(model.q_net.obs_to_tensor(SOME.planes)[0]).numpy()
     assert np.array_equal(policies.argmax(axis=1), np.where(SOME.legal, q, -np.inf).argmax(axis=1))
 
 
 def test_the_distribution_of_a_masked_model():
     model = fresh("MaskablePPO")
     agent = SB3.from_model(GAME, model, deterministic=False)
-    tensor, _ = model.policy.obs_to_tensor(SOME.planes.reshape(len(SOME), -1))
+    tensor, _ = model.policy.obs_to_tensor(SOME.planes)
     probabilities = model.policy.get_distribution(tensor, action_masks=SOME.legal).distribution.probs
     assert np.allclose(agent.policies(SOME), probabilities.detach().numpy(), atol=1e-6)
 

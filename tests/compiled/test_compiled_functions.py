@@ -18,7 +18,7 @@ from ttt_env.rules.symmetry import canonical, motions, symmetries, transform
 
 SMALL = ["mnk-v0:m=5,n=4,k=3", "mnk-v0:m=5,n=5,k=4", "tictactoe-v0:misere=true"]
 WIDE = "mnk-v0:m=10,n=7,k=5"
-OF_THREATS = pytest.mark.parametrize(("name", "n"), [(SMALL[0], 100), slow(SMALL[1], 300), (WIDE, 12)])
+OF_THREATS = pytest.mark.parametrize(("name", "n"), [(SMALL[0], 300), slow(SMALL[1], 300), (WIDE, 12)])
 EACH = pytest.mark.parametrize("name", [*SMALL, WIDE])
 
 
