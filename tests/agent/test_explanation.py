@@ -2,8 +2,6 @@
 
 import json
 from collections import Counter
-from fractions import Fraction
-from functools import cache
 from itertools import pairwise
 from math import exp
 
@@ -11,11 +9,15 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.agents.test_planning import naive_sums, negamax
+from tests.support import naive
 from tests.support.marks import slow
 from ttt_env import Agent, GameRecord, Position, get_game, make_agent, play_game
 from ttt_env.agent import Explanation, agent_names, name_of
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.agents.learned.lookup import Lookup
+from ttt_env.analysis.induction import backward_induction, softmax
+from ttt_env.analysis.layers import reachable
 from ttt_env.errors import IllegalMoveError, ImpossiblePositionError
 from ttt_env.rules.symmetry import symmetries, symmetry_name, transform
 from ttt_env.storage.game_log import PERSON, GameLog
@@ -192,106 +194,67 @@ def test_weights_and_the_sets_that_they_come_from():
             assert set(why.sets) == set().union(*urgent.values())
 
 
-@cache
-def solved(position):
-    """The value for the player to move, and how many moves perfect play still makes."""
-    if position.is_over:
-        won = position.winner is not None
-        return ((1 if position.game.misere else -1) if won else 0), 0
-    after = [(-value, 1 + moves) for value, moves in map(solved, map(position.play, position.legal_cells))]
-    value = max(value for value, _ in after)
-    n_moves = [moves for v, moves in after if v == value]
-    return value, min(n_moves) if value == 1 else max(n_moves)
-
-
 @pytest.mark.parametrize("game", [TTT, MISERE], ids=["standard", "misere"])
 def test_minimax_shows_the_value_and_the_length_of_best_play(game):
     exact, fast = make_agent("minimax", game), make_agent("minimax:prefer=fast", game)
-    for position in [p for p in positions(game, 60) if p.ply > 2]:
-        after = {cell: solved(position.play(cell)) for cell in position.legal_cells}
-        values = {cell: -value for cell, (value, _) in after.items()}
+    rules = naive.twin(game)
+    for position in positions(game, 30):
+        board = naive.board_of(str(position))
+        after = {cell: naive.play(board, cell) for cell in position.legal_cells}
+        values = {cell: -rules.value(later) for cell, later in after.items()}
         word = {1: "wins", 0: "draws", -1: "loses"}[max(values.values())]
         assert f"Under best play of both {position.to_move} {word}, " in exact.explain(position).reason
         for agent in (exact, fast):
             assert column(agent.explain(position), "value under best play") == values
-        assert column(fast.explain(position), "moves to the end after it") == {
-            c: n for c, (_, n) in after.items()
-        }
+        n_moves = {cell: rules.distance(later) for cell, later in after.items()}
+        assert column(fast.explain(position), "moves to the end after it") == n_moves
 
 
-def estimated(position, depth):
-    """A plain minimax to a depth, with 0.2 for each set that lacks one cell."""
-    if position.is_over:
-        return 0 if position.winner is None else -1
-    if depth == 0:
-        own = completing_sets(position, position.mine, position.theirs)
-        return max(-0.99, min(0.99, 0.2 * (own - completing_sets(position, position.theirs, position.mine))))
-    return max(-estimated(position.play(cell), depth - 1) for cell in position.legal_cells)
-
-
-def completing_sets(position, stones, others):
-    return sum(map(len, completing(position, stones, others).values()))
+def looked_ahead(position, depth):
+    """The value of each move by a plain minimax to a depth."""
+    score, board = negamax(position.game, depth), naive.board_of(str(position))
+    return {cell: float(score(board, cell)) for cell in position.legal_cells}
 
 
 def test_minimax_of_a_depth_shows_its_estimates():
     for depth in (1, 2, 3):
         agent = make_agent(f"minimax:depth={depth}")
-        for position in positions(TTT, 30):
+        for position in positions(TTT, 20):
             why = agent.explain(position)
-            expected = {c: -estimated(position.play(c), depth - 1) for c in position.legal_cells}
-            assert column(why, "value of the move") == pytest.approx(expected)
+            assert column(why, "value of the move") == pytest.approx(looked_ahead(position, depth))
             assert why.facts == {"moves looked ahead": depth}
 
 
 def test_alpha_beta_shows_what_it_knows_of_the_best_moves():
     game = get_game("mnk-v0:m=5,n=5,k=4")
     agent = make_agent("minimax:depth=2", game)
-    for position in positions(game, 12, seed=3):
-        why = agent.explain(position)
-        expected = {c: -estimated(position.play(c), 1) for c in position.legal_cells}
-        best = max(expected.values())
-        best_cells = {cell: best for cell, value in expected.items() if value > best - 1e-9}
+    for position in positions(game, 6, seed=3):
+        why, expected = agent.explain(position), looked_ahead(position, 2)
+        best_cells = {cell: value for cell, value in expected.items() if value == max(expected.values())}
         assert column(why, "value of the move") == pytest.approx(best_cells)
         assert why.facts["best play that it sees"][0] in best_cells
         assert sorted(why.cells) == sorted(best_cells)
-
-
-def softmax_value(position, temperatures):
-    """The value for X, and the shares of the moves."""
-    if position.is_over:
-        return {"X": 1, "O": -1, None: 0}[position.winner], {}
-    seat = position.ply % 2
-    values = {cell: softmax_value(position.play(cell), temperatures)[0] for cell in position.legal_cells}
-    weights = {cell: exp((1, -1)[seat] * value / temperatures[seat]) for cell, value in values.items()}
-    total = sum(weights.values())
-    return sum(w / total * values[c] for c, w in weights.items()), values
 
 
 def test_softmax_shows_its_values():
     agent = make_agent("softmax:temperature=0.2,opponent_temperature=1")
     example = agent.explain(Position.parse("XX./OO./XO."))
     assert [example.chances.text(cell) for cell in (2, 5, 8)] == ["97.46%", "2.52%", "0.02%"]
-    for position in [p for p in positions(TTT, 40) if p.ply > 3]:
+    layers = reachable(TTT)
+    for position in positions(TTT, 40):
         temperatures = (0.2, 1.0) if position.to_move == "X" else (1.0, 0.2)
-        sign = 1 if position.to_move == "X" else -1
-        expected = {c: sign * value for c, value in softmax_value(position, temperatures)[1].items()}
-        assert column(agent.explain(position), "value of the move") == pytest.approx(expected)
-
-
-def summed(position, seat):
-    """The sum over all ends below a position, for a seat."""
-    if position.is_over:
-        share = Fraction(1, position.ply + 1)
-        return share * (10 if position.winner is None else 50 if position.winner == seat else -10)
-    return sum(summed(position.play(cell), seat) for cell in position.legal_cells)
+        values = backward_induction(layers, *map(softmax, temperatures)).values()
+        [expected] = values.q(ttt_env.Boards.of([position]))
+        found = column(agent.explain(position), "value of the move")
+        assert found == pytest.approx({cell: expected[cell] for cell in position.legal_cells})
 
 
 def test_brute_force_shows_its_sums():
-    agent = make_agent("brute-force")
-    for position in [p for p in positions(TTT, 20) if p.ply > 2]:
-        why = agent.explain(position)
-        expected = {c: float(summed(position.play(c), position.to_move)) for c in position.legal_cells}
-        assert column(why, "sum over all games") == pytest.approx(expected, rel=1e-12)
+    agent, sums = make_agent("brute-force"), naive_sums(TTT)
+    for position in positions(TTT, 40):
+        board, seat = naive.board_of(str(position)), position.ply % 2
+        expected = {cell: float(sums[naive.play(board, cell)][seat]) for cell in position.legal_cells}
+        assert column(agent.explain(position), "sum over all games") == pytest.approx(expected, rel=1e-12)
 
 
 def result_against(agent, position, seat):

@@ -9,12 +9,11 @@ import pytest
 import ttt_env
 from tests.agents.test_q_learning import learner
 from tests.support.documents import ROOT
+from tests.support.positions import open_boards, random_positions
 from ttt_env.agent import agent_class
 from ttt_env.agent.learner import Budget
 from ttt_env.agents.learned.value_network import NetworkLearner
-from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, PolicyFileError
-from ttt_env.rules.game import random_position
 from ttt_env.rules.specs import parameters_of
 from ttt_env.rules.symmetry import symmetries, transform_boards
 
@@ -192,21 +191,17 @@ def make(tmp_path_factory):
 @cache
 def some_boards(name):
     """Every position to be played of a 3×3 game, a sample of another's."""
-    game = GAMES[name]
     if name not in TO_BE_PLAYED:
-        rng = np.random.default_rng(0)
-        return ttt_env.Boards.of([random_position(game, rng) for _ in range(N_SAMPLED)])
-    boards = [layer.boards(layer.open) for layer in reachable(game)]
-    mine, theirs = (np.concatenate([getattr(b, side) for b in boards]) for side in ("mine", "theirs"))
-    assert len(mine) == TO_BE_PLAYED[name]
-    return ttt_env.Boards(game, mine, theirs)
+        return ttt_env.Boards.of(random_positions(GAMES[name], N_SAMPLED))
+    boards = open_boards(GAMES[name])
+    assert len(boards) == TO_BE_PLAYED[name]
+    return boards
 
 
 @cache
 def some_positions(name):
-    if GAMES[name].n_cells > 64:
-        rng = np.random.default_rng(0)
-        return [random_position(GAMES[name], rng) for _ in range(N_SAMPLED)]
+    if name in FEW_CELLS:
+        return random_positions(GAMES[name], N_SAMPLED)
     boards = some_boards(name)
     return [boards[i] for i in range(0, len(boards), max(1, len(boards) // (2 * N_SAMPLED)))]
 

@@ -321,15 +321,6 @@ def test_an_interrupt_leaves_the_search_usable(monkeypatch):
     assert search.tree() == same.tree()
 
 
-def test_an_interrupt_passes_through_an_agent_that_plays_on(monkeypatch):
-    agent, rng = MCTS(TICTACTOE, 100), np.random.default_rng(0)
-    with monkeypatch.context() as patch:
-        patch.setattr(Search, "run", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            agent.choose(TICTACTOE.start, rng)
-    assert agent.choose(TICTACTOE.start, rng) in range(9)
-
-
 def test_numba_is_loaded_when_a_search_is_made_and_a_ctrl_c_ends_it_between_two_chunks():
     script = """
 import signal, sys, ttt_env, ttt_env.agents.mcts.agent

@@ -4,13 +4,11 @@ from math import tanh
 
 import numpy as np
 import pytest
-from numba import njit
 
 import ttt_env
 from tests.support.marks import slow
 from tests.support.positions import open_boards
 from ttt_env.agent.learner import Budget
-from ttt_env.agents.learned import value_network_kernel as kernel
 from ttt_env.agents.learned.board_network import BoardNetwork, layer_sizes
 from ttt_env.agents.learned.value_network import CYCLES, NetworkLearner, ValueNetwork
 from ttt_env.errors import GameTooLargeError, ParameterError
@@ -178,23 +176,6 @@ def test_the_cycle_of_six_is_fair():
     mixed = CYCLES["mixed"]
     assert len(mixed) == 6
     assert [mixed.count(pair) for pair in ((True, True), (True, False), (False, True))] == [2, 2, 2]
-
-
-@njit
-def output(net, board, mine, theirs, ply):
-    kernel.see(net, board, mine, theirs, ply)
-    return kernel.forward(net, 0)
-
-
-def test_the_kernels_output_is_the_networks():
-    given = network()
-    made, boards = learner(given), open_boards()[1::20]
-    net, board = made.net, made.board
-    found = []
-    for position in boards:
-        masks = np.uint64(position.theirs), np.uint64(position.mine)
-        found.append(output(net, board, *masks, position.ply - 1))
-    np.testing.assert_allclose(found, given.values(boards), atol=1e-12)
 
 
 def test_equals_are_played_alike():
