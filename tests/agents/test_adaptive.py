@@ -78,13 +78,6 @@ class TestInference:
         good = agent.chances_of_temperatures(positions_of([0, 4]))
         assert good[0] > good[-1]
 
-    def test_the_order_of_the_same_stones_counts(self):
-        agent = Adaptive(TICTACTOE)
-        one, other = positions_of([0, 4, 5, 1]), positions_of([5, 1, 0, 4])
-        assert one[-1] == other[-1]
-        chances = [agent.chances_of_temperatures(positions) for positions in (one, other)]
-        assert np.abs(chances[0] - chances[1]).max() > 0.01
-
 
 class TestPlay:
     def test_is_the_best_answer_to_the_chances(self):

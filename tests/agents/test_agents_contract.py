@@ -250,13 +250,6 @@ def the_policy_of_a_position_is_a_distribution_over_its_free_cells(agent, name):
         assert abs(policy.sum() - 1) < 1e-12
 
 
-def a_batch_is_its_positions_in_any_order(agent, name):
-    positions = some_positions(name)
-    shuffled = [positions[i] for i in np.random.default_rng(1).permutation(len(positions))]
-    batch = agent.policies(ttt_env.Boards.of(shuffled))
-    np.testing.assert_allclose(batch, [agent.policy(position) for position in shuffled], atol=1e-6)
-
-
 def symmetric_positions_are_played_the_same_way(agent, name):
     boards = some_boards(name)
     policies = agent.policies(boards)
@@ -273,25 +266,21 @@ def the_same_seed_gives_the_same_legal_move(agent, name):
         assert agent.policy(position)[cell] > 0
 
 
-def pickled_agents_play_on(agent, name):
-    again = pickle.loads(pickle.dumps(agent))
-    assert again.game == agent.game
-    assert again.is_fixed is agent.is_fixed
-    for position in some_positions(name)[::9]:
-        np.testing.assert_array_equal(again.policy(position), agent.policy(position))
-
-
-def the_declaration_holds_in_any_order_alone_and_in_batches(agent, name):
-    positions = some_positions(name)[::3]
+def the_declaration_holds_in_any_order_alone_in_batches_and_in_copies(agent, name):
+    positions = some_positions(name)
     rng = np.random.default_rng(2)
     first = {position: agent.policy(position).copy() for position in positions}
     for position in positions:
         policy = agent.policy(position)
         policy.setflags(write=True)  # what was handed out belongs to the caller
         policy[:] = 0.0
-    for again in (agent, pickle.loads(pickle.dumps(agent))):
-        for position in (positions[i] for i in rng.permutation(len(positions))):
+    copy = pickle.loads(pickle.dumps(agent))
+    assert (copy.game, copy.is_fixed) == (agent.game, agent.is_fixed)
+    for again in (agent, copy):
+        for position in (positions[i] for i in rng.permutation(len(positions))[::3]):
             np.testing.assert_array_equal(again.policy(position), first[position])
+        if name in FEW_CELLS:
+            continue
         for half in np.array_split(rng.permutation(len(positions)), 2):
             batch = again.policies(ttt_env.Boards.of([positions[i] for i in half]))
             np.testing.assert_allclose(batch, [first[positions[i]] for i in half], atol=1e-6)
@@ -303,12 +292,10 @@ def test_contract(make, spec, name):
     assert agent.is_fixed is (kind not in NOT_FIXED)
     the_policy_of_a_position_is_a_distribution_over_its_free_cells(agent, name)
     the_same_seed_gives_the_same_legal_move(agent, name)
-    pickled_agents_play_on(agent, name)
+    the_declaration_holds_in_any_order_alone_in_batches_and_in_copies(agent, name)
     if name in FEW_CELLS:
         return
     policies_are_distributions_over_the_free_cells(agent, name)
-    a_batch_is_its_positions_in_any_order(agent, name)
-    the_declaration_holds_in_any_order_alone_and_in_batches(agent, name)
     if kind not in WITHOUT_SYMMETRY:
         symmetric_positions_are_played_the_same_way(agent, name)
 

@@ -16,7 +16,7 @@ from ttt_env.agents.alphazero.network import (
     is_convolutional,
     shapes_of,
 )
-from ttt_env.agents.alphazero.search import Found, PuctSearch, merged
+from ttt_env.agents.alphazero.search import Found, PuctSearch
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, Position, cells_of
@@ -195,13 +195,6 @@ class TestSearch:
         assert len(boards) > 20
         found = PuctSearch(network(scale=0.1)).find(boards, 2000, 0)
         assert found.proved.tolist() == [solution.value_of(position) for position in boards]
-
-    @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
-    def test_merges_symmetric_positions_as_the_rules_do(self, game):
-        boards = Boards.of(positions(game, 30))
-        images, cells = merged(boards)
-        for position, image, motion in zip(boards, images, cells, strict=True):
-            assert image == canonical(position) == transform(position, tuple(motion.tolist()))
 
     @pytest.mark.parametrize(
         ("values", "visits", "priors", "played"),

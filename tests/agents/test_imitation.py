@@ -50,24 +50,10 @@ def test_the_most_frequent_move(path):
     assert played(path, "X../.O./...") == [8]
 
 
-def test_symmetric_positions_count_together(path):
-    """To a corner and an edge beside it: the other corner beside this edge twice, the opposite one thrice."""
-    write(path, "tictactoe-v0: 0 1 2", "tictactoe-v0: 2 5 8", "tictactoe-v0: 8 7 0")
-    assert played(path, "XO./.../...") == [2]
-    assert played(path, "X../O../...") == [6]
-    write(path, "tictactoe-v0: 6 3 2", "tictactoe-v0: 2 1 6")
-    assert played(path, "XO./.../...") == played(path, "X../O../...") == [8]
-
-
 def test_symmetric_moves_are_one_move(path):
     """Four different corners outweigh the centre played thrice."""
     write(path, *["tictactoe-v0: 4"] * 3, *[f"tictactoe-v0: {corner}" for corner in (0, 2, 6, 8)])
     assert played(path, ".../.../...") == [0, 2, 6, 8]
-
-
-def test_equals_are_played_uniformly(path):
-    write(path, "tictactoe-v0: 0 4 1", "tictactoe-v0: 0 4 5")
-    assert played(path, "X../.O./...") == [1, 3, 5, 7]  # and their mirror images
 
 
 def test_only_people_are_imitated(path):
