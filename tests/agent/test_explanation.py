@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.agents.test_heuristics import cells, forks, literal_weights, naive_rule
 from tests.agents.test_planning import naive_sums, negamax
 from tests.support import naive
 from tests.support.marks import slow
@@ -116,31 +117,22 @@ class TestEveryAgent:
         ]  # fmt: skip
 
 
-def completing(position, stones, others):
-    """The cells that complete a set of `stones`, and these sets."""
-    found = {}
-    for cells in position.game.winning_sets:
-        free = [cell for cell in cells if not (stones | others) >> cell & 1]
-        if len(free) == 1 and sum(stones >> cell & 1 for cell in cells) == len(cells) - 1:
-            found.setdefault(free[0], set()).add(cells)
-    return found
+def stones(position, by_mover):
+    """The cells of the player to move and of the other, or the other way round."""
+    return map(cells, (position.mine, position.theirs)[:: 1 if by_mover else -1])
 
 
-def forks(position, stones, others):
-    """The cells after which two different cells complete a set through them, and the sets of these."""
-    found = {}
-    for cell in position.legal_cells:
-        near = [
-            cells
-            for cells in position.game.winning_sets
-            if cell in cells
-            and not any(others >> c & 1 for c in cells)
-            and sum(stones >> c & 1 for c in cells) == len(cells) - 2
-        ]
-        ends = {c for cells in near for c in cells if c != cell and not stones >> c & 1}
-        if len(ends) > 1:
-            found[cell] = set(near)
-    return found
+def lacking(position, by_mover, count):
+    """The winning sets in which a player lacks so many cells, and the other has no stone."""
+    own, other = stones(position, by_mover)
+    return {s for s in position.game.winning_sets if not other & set(s) and len(set(s) - own) == count}
+
+
+def forking(position, by_mover):
+    """The sets of a player through a cell that gives two ways to win at once."""
+    own, other = stones(position, by_mover)
+    at = forks(position.game.winning_sets, own, other, set(position.legal_cells))
+    return {s for s in lacking(position, by_mover, 2) if at & set(s)}
 
 
 class TestRules:
@@ -149,12 +141,11 @@ class TestRules:
         agent, seen = make_agent("newell-simon", game), Counter()
         for position in positions(game, 100 if game == TTT else 60):
             why = agent.explain(position)
-            own, others = (position.mine, position.theirs), (position.theirs, position.mine)
             looks = {
-                "win": completing(position, *own),
-                "block": completing(position, *others),
-                "fork": forks(position, *own),
-                "block-fork": forks(position, *others),
+                "win": lacking(position, True, 1),
+                "block": lacking(position, False, 1),
+                "fork": forking(position, True),
+                "block-fork": forking(position, False),
             }
             fired = next((name for name, found in looks.items() if found), None)
             seen[fired] += 1
@@ -162,9 +153,8 @@ class TestRules:
                 assert why.facts["rule"] not in looks and why.sets == ()
                 continue
             assert why.facts["rule"] == fired and f"The rule {fired} fires: " in why.reason
-            assert set(why.sets) == set().union(*looks[fired].values())
-            if fired != "block-fork":
-                assert sorted(why.cells) == sorted(looks[fired])
+            assert set(why.sets) == looks[fired]
+            assert set(why.cells) == naive_rule(fired, position)
         assert {"win", "block"} <= set(seen)
 
     def test_no_rule_fires(self):
@@ -177,21 +167,12 @@ def test_weights_and_the_sets_that_they_come_from():
     for game in EVERYWHERE:
         agent = make_agent("weights", game)
         for position in positions(game, 10):
-            why, seat = agent.explain(position), position.to_move
-            for player, stones, others in (
-                (seat, position.mine, position.theirs), ("XO"[seat == "X"], position.theirs, position.mine),
-            ):  # fmt: skip
-                expected = Counter(dict.fromkeys(position.legal_cells, 0))
-                for cells in game.winning_sets:
-                    if not any(others >> cell & 1 for cell in cells):
-                        t = sum(stones >> cell & 1 for cell in cells)
-                        expected += Counter({c: t * t + 1 for c in cells if c in position.legal_cells})
-                worth = column(why, f"worth to {player}")
-                assert worth == {cell: expected[cell] for cell in position.legal_cells}
-            urgent = completing(position, position.mine, position.theirs) or completing(
-                position, position.theirs, position.mine
-            )
-            assert set(why.sets) == set().union(*urgent.values())
+            why = agent.explain(position)
+            for player in "XO":
+                weights = literal_weights(position, *stones(position, player == position.to_move))
+                worth = {cell: weights[cell] for cell in position.legal_cells}
+                assert column(why, f"worth to {player}") == worth
+            assert set(why.sets) == (lacking(position, True, 1) or lacking(position, False, 1))
 
 
 @pytest.mark.parametrize("game", [TTT, MISERE], ids=["standard", "misere"])
@@ -314,8 +295,8 @@ class TestImitation:
         agent, known = Imitation(TTT, str(path)), 0
         for position in [TTT.start, *positions(TTT, 25, seed=7)]:
             counts, n_games = {PERSON: Counter(), None: Counter()}, Counter()
-            for cells, *players in games:
-                for before, cell in zip(GameRecord(TTT, cells).positions(), cells, strict=False):
+            for played, *players in games:
+                for before, cell in zip(GameRecord(TTT, played).positions(), played, strict=False):
                     who = players[before.ply % 2]
                     images = [m for m in symmetries(TTT) if transform(before, m) == position]
                     if images and who in counts:
