@@ -2,12 +2,11 @@
 
 import importlib
 import sys
-from functools import cache
 
 import numpy as np
 import pytest
 
-from tests.support import naive
+from tests.support.positions import open_boards
 from ttt_env import (
     Agent,
     Boards,
@@ -43,13 +42,6 @@ TICTACTOE = get_game("tictactoe-v0")
 LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
 
 
-@cache
-def to_be_played(game):
-    other = naive.twin(game)
-    boards = [board for board in other.boards() if other.moves(board)]
-    return [Position(game, *naive.masks(board)) for board in boards[:: 7 if game.n_cells > 6 else 1]]
-
-
 class Weighted(Agent):
     """Plays cell c with a probability that grows with c; written for batches."""
 
@@ -62,7 +54,7 @@ class Weighted(Agent):
 
 def test_policies_alone_make_an_agent():
     agent = Weighted(LOPSIDED)
-    for position in to_be_played(LOPSIDED):
+    for position in open_boards(LOPSIDED):
         weights = [float(cell + 1) if cell in position.legal_cells else 0.0 for cell in range(6)]
         assert agent.policy(position) == pytest.approx(np.array(weights) / sum(weights))
 
@@ -72,7 +64,7 @@ def test_policies_alone_make_an_agent():
 )
 def test_choose_draws_from_the_policy_with_one_random_number(build):
     agent = build(LOPSIDED)
-    for seed, position in enumerate(to_be_played(LOPSIDED)):
+    for seed, position in enumerate(open_boards(LOPSIDED)):
         rng, same = np.random.default_rng(seed), np.random.default_rng(seed)
         assert agent.choose(position, rng) == sample(agent.policy(position), same.random())
         assert rng.random() == same.random()
@@ -81,7 +73,7 @@ def test_choose_draws_from_the_policy_with_one_random_number(build):
 class TestRandom:
     def test_is_uniform(self):
         agent = make_agent("random")
-        for position in to_be_played(TICTACTOE):
+        for position in open_boards()[::7]:
             policy = agent.policy(position)
             assert (policy[position.legal_cells] == 1 / len(position.legal_cells)).all()
 
@@ -129,7 +121,7 @@ class TestSampling:
 class TestFunctionAgents:
     def test_plays_what_the_function_says(self):
         agent = make_agent(lambda position: position.legal_cells[-1], LOPSIDED)
-        for position in to_be_played(LOPSIDED):
+        for position in open_boards(LOPSIDED):
             due = position.legal_cells[-1]
             assert agent.policy(position).tolist() == [float(cell == due) for cell in range(6)]
             assert agent.choose(position, np.random.default_rng(0)) == due
@@ -209,9 +201,9 @@ class TestDeclarations:
 
     def test_a_policy_follows_from_choose(self):
         agent = Chooser(LOPSIDED)
-        for position in to_be_played(LOPSIDED)[::7]:
+        for position in open_boards(LOPSIDED)[::7]:
             assert agent.policy(position).tolist() == np.eye(6)[position.legal_cells[-1]].tolist()
-        boards = Boards.of(to_be_played(LOPSIDED))
+        boards = open_boards(LOPSIDED)
         assert (agent.policies(boards).argmax(axis=1) == [p.legal_cells[-1] for p in boards]).all()
 
     def test_the_policy_of_a_random_choice_depends_on_the_position_alone(self):
@@ -220,9 +212,9 @@ class TestDeclarations:
                 return int(rng.choice(position.legal_cells))
 
         agent = Roll(TICTACTOE)
-        for position in to_be_played(TICTACTOE)[::97]:
+        for position in open_boards()[::679]:
             assert (agent.policy(position) == agent.policy(position)).all()
-        cells = [int(agent.policy(position).argmax()) for position in to_be_played(TICTACTOE)]
+        cells = [int(agent.policy(position).argmax()) for position in open_boards()[::7]]
         assert set(cells) == set(range(9))
 
     def test_a_class_that_says_nowhere_how_it_plays(self):
