@@ -1,14 +1,12 @@
 """The interface that all agents share, spec strings and the registry."""
 
 import importlib
-import pickle
 import sys
-from functools import cache
 
 import numpy as np
 import pytest
 
-from tests.support import naive
+from tests.support.positions import open_boards
 from ttt_env import (
     Agent,
     Boards,
@@ -37,19 +35,11 @@ from ttt_env.agent import (
 from ttt_env.agents.combining import Epsilon
 from ttt_env.agents.mcts.agent import MCTS
 from ttt_env.agents.planning.planners import Minimax, Softmax
-from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, UnknownAgentError, UnknownGameError
+from ttt_env.errors import ParameterError, PolicyError, UnknownAgentError, UnknownGameError
 from ttt_env.rules.specs import split_spec
 
 TICTACTOE = get_game("tictactoe-v0")
 LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
-GAMES = [TICTACTOE, LOPSIDED]
-
-
-@cache
-def to_be_played(game):
-    other = naive.twin(game)
-    boards = [board for board in other.boards() if other.moves(board)]
-    return [Position(game, *naive.masks(board)) for board in boards[:: 7 if game.n_cells > 6 else 1]]
 
 
 class Weighted(Agent):
@@ -62,46 +52,28 @@ class Weighted(Agent):
         return weights / weights.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("game", GAMES, ids=repr)
+def test_policies_alone_make_an_agent():
+    agent = Weighted(LOPSIDED)
+    for position in open_boards(LOPSIDED):
+        weights = [float(cell + 1) if cell in position.legal_cells else 0.0 for cell in range(6)]
+        assert agent.policy(position) == pytest.approx(np.array(weights) / sum(weights))
+
+
 @pytest.mark.parametrize(
     "build", [*map(agent_class, ("random", "minimax")), Weighted], ids=lambda cls: cls.__name__
 )
-class TestContract:
-    def test_a_policy_is_a_distribution_over_the_legal_cells(self, build, game):
-        agent = build(game)
-        for position in to_be_played(game):
-            policy = agent.policy(position)
-            assert policy.shape == (game.n_cells,)
-            assert (policy >= 0).all()
-            assert policy.sum() == pytest.approx(1)
-            assert set(np.flatnonzero(policy)) <= set(position.legal_cells)
-
-    def test_batches_are_the_same(self, build, game):
-        agent, positions = build(game), to_be_played(game)
-        found = agent.policies(Boards.of(positions))
-        assert found == pytest.approx(np.array([agent.policy(position) for position in positions]))
-
-    def test_choose_draws_from_the_policy_with_one_random_number(self, build, game):
-        agent = build(game)
-        for seed, position in enumerate(to_be_played(game)):
-            rng, same = np.random.default_rng(seed), np.random.default_rng(seed)
-            assert agent.choose(position, rng) == sample(agent.policy(position), same.random())
-            assert rng.random() == same.random()
-
-    def test_a_pickle_plays_the_same(self, build, game):
-        agent, boards = build(game), Boards.of(to_be_played(game))
-        copied = pickle.loads(pickle.dumps(agent))
-        assert (copied.policies(boards) == agent.policies(boards)).all()
-
-    def test_it_is_a_fixed_policy_of_its_game(self, build, game):
-        assert build(game).is_fixed
-        assert build(game).game == game
+def test_choose_draws_from_the_policy_with_one_random_number(build):
+    agent = build(LOPSIDED)
+    for seed, position in enumerate(open_boards(LOPSIDED)):
+        rng, same = np.random.default_rng(seed), np.random.default_rng(seed)
+        assert agent.choose(position, rng) == sample(agent.policy(position), same.random())
+        assert rng.random() == same.random()
 
 
 class TestRandom:
     def test_is_uniform(self):
         agent = make_agent("random")
-        for position in to_be_played(TICTACTOE):
+        for position in open_boards()[::7]:
             policy = agent.policy(position)
             assert (policy[position.legal_cells] == 1 / len(position.legal_cells)).all()
 
@@ -116,45 +88,19 @@ class TestRandom:
         assert counts.tolist() == [100, 100, 100, 100, 0, 100, 100, 100, 100]
         assert agent.choose(position, Fixed(np.nextafter(1, 0))) == 8
 
-    @pytest.mark.parametrize("game", ["qubic-v0", "mnk-v0:m=15,n=15,k=5"])
-    def test_plays_boards_of_any_size(self, game):
-        record = play_game("random", "random", game, rng=1)
-        assert record.is_over
-
-
-class TestMinimax:
-    def test_of_a_game_too_large(self):
-        with pytest.raises(GameTooLargeError, match="qubic-v0 has 64 cells"):
-            make_agent("minimax", "qubic-v0")
-
-    def test_changing_what_a_policy_returns_changes_nothing(self):
-        agent = make_agent("minimax")
-        agent.policy(TICTACTOE.start)[:] = 7
-        assert agent.policy(TICTACTOE.start).sum() == pytest.approx(1)
-
 
 class TestSampling:
     @pytest.mark.parametrize(
         "draw, cell", [(0.0, 1), (0.249, 1), (0.25, 3), (0.7499, 3), (0.75, 4), (0.9999999999999999, 4)]
     )
     def test_by_hand(self, draw, cell):
-        policy = np.array([0.0, 0.25, 0.0, 0.5, 0.25, 0.0])
-        assert sample(policy, draw) == cell
-        assert sample_each(policy[None], np.array([draw])).tolist() == [cell]
-
-    @pytest.mark.parametrize("draw, cell", [(0.0, 1), (0.25, 3), (0.75, 4)])
-    def test_a_draw_that_meets_a_sum_goes_to_the_next_cell(self, draw, cell):
-        class Quarters(Agent):
-            def policy(self, position):
-                return np.array([0.0, 0.25, 0.0, 0.5, 0.25, 0.0])
-
         class Fixed:
             random = staticmethod(lambda: draw)
 
-        policy = Quarters(LOPSIDED).policy(LOPSIDED.start)
+        policy = np.array([0.0, 0.25, 0.0, 0.5, 0.25, 0.0])
         assert sample(policy, draw) == cell
         assert sample_each(policy[None], np.array([draw])).tolist() == [cell]
-        assert Quarters(LOPSIDED).choose(LOPSIDED.start, Fixed()) == cell
+        assert Given(LOPSIDED, lambda position: policy).choose(LOPSIDED.start, Fixed()) == cell
 
     @pytest.mark.parametrize("short_by", [1e-16, 1e-9, 0.25])
     def test_where_the_sum_falls_short_the_last_possible_cell(self, short_by):
@@ -171,16 +117,11 @@ class TestSampling:
         expected = [sample(policy, draw) for policy, draw in zip(policies, draws, strict=True)]
         assert sample_each(policies, draws).tolist() == expected
 
-    def test_no_cell_of_probability_zero_at_the_ends_of_the_range(self):
-        policies = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
-        for draw in (0.0, 0.5, np.nextafter(1, 0)):
-            assert sample_each(policies, np.full(3, draw)).tolist() == [1, 2, 0]
-
 
 class TestFunctionAgents:
     def test_plays_what_the_function_says(self):
         agent = make_agent(lambda position: position.legal_cells[-1], LOPSIDED)
-        for position in to_be_played(LOPSIDED):
+        for position in open_boards(LOPSIDED):
             due = position.legal_cells[-1]
             assert agent.policy(position).tolist() == [float(cell == due) for cell in range(6)]
             assert agent.choose(position, np.random.default_rng(0)) == due
@@ -201,7 +142,7 @@ class TestFunctionAgents:
         agent, position = FunctionAgent(TICTACTOE, lambda position: answer), TICTACTOE.start.play(4)
         with pytest.raises(IllegalMoveError) as refused:
             agent.policy(position) if ask == "policy" else agent.choose(position, np.random.default_rng(0))
-        assert repr(answer) in str(refused.value)
+        assert f"plays {answer!r} in .../.X./...; legal are [0, 1, 2, 3, 5, " in str(refused.value)
 
     @pytest.mark.parametrize("ask", [certify, exploitability, lambda agent: play_game(agent, agent)])
     @pytest.mark.parametrize(
@@ -218,12 +159,6 @@ class TestFunctionAgents:
             match=r"thoughtful of tictactoe-v0> returns \d values, in a .*: a function returns one cell",
         ):
             ask(thoughtful)
-
-    def test_a_taken_cell_is_named_with_those_that_are_free(self):
-        with pytest.raises(
-            IllegalMoveError, match=r"plays 4 in \.\.\./\.X\./\.\.\.; legal are \[0, 1, 2, 3, 5, "
-        ):
-            make_agent(lambda position: 4).policy(TICTACTOE.start.play(4))
 
 
 class Chooser(Agent):
@@ -254,25 +189,21 @@ class Candid(agent_class("minimax")):
 
 
 class TestDeclarations:
-    def test_an_agent_declares_nothing_by_default(self):
+    def test_a_class_declares_its_own_moves_and_an_instance_its_own(self):
         assert not Agent.is_fixed.fget(None)
-        assert not Chooser(TICTACTOE).is_fixed
-
-    def test_what_a_class_declares_is_about_its_own_moves(self):
         assert Renamed(TICTACTOE).is_fixed
         assert not Sly(TICTACTOE).is_fixed
         assert Candid(TICTACTOE).is_fixed
-
-    def test_an_instance_may_declare_it(self):
         agent = Chooser(TICTACTOE)
+        assert not agent.is_fixed
         agent.is_fixed = True
         assert agent.is_fixed
 
     def test_a_policy_follows_from_choose(self):
         agent = Chooser(LOPSIDED)
-        for position in to_be_played(LOPSIDED)[::7]:
+        for position in open_boards(LOPSIDED)[::7]:
             assert agent.policy(position).tolist() == np.eye(6)[position.legal_cells[-1]].tolist()
-        boards = Boards.of(to_be_played(LOPSIDED))
+        boards = open_boards(LOPSIDED)
         assert (agent.policies(boards).argmax(axis=1) == [p.legal_cells[-1] for p in boards]).all()
 
     def test_the_policy_of_a_random_choice_depends_on_the_position_alone(self):
@@ -281,14 +212,13 @@ class TestDeclarations:
                 return int(rng.choice(position.legal_cells))
 
         agent = Roll(TICTACTOE)
-        for position in to_be_played(TICTACTOE)[::97]:
+        for position in open_boards()[::679]:
             assert (agent.policy(position) == agent.policy(position)).all()
-        cells = [int(agent.policy(position).argmax()) for position in to_be_played(TICTACTOE)]
+        cells = [int(agent.policy(position).argmax()) for position in open_boards()[::7]]
         assert set(cells) == set(range(9))
 
-    @pytest.mark.parametrize("base", [Agent, Agent])
-    def test_a_class_that_says_nowhere_how_it_plays(self, base):
-        class Mute(base):
+    def test_a_class_that_says_nowhere_how_it_plays(self):
+        class Mute(Agent):
             pass
 
         with pytest.raises(PolicyError, match="Mute says nowhere how it plays: override policy or choose"):
@@ -297,17 +227,17 @@ class TestDeclarations:
 
 def exactly_as(kind):
     """A policy that is uniform, in another type."""
-    return lambda p: kind([float(c in p.legal_cells) / len(p.legal_cells) for c in range(9)])
+    return lambda p: kind([float(c in p.legal_cells) / len(p.legal_cells) for c in range(6)])
 
 
 def off_by(error):
     """The uniform policy times 1 + error."""
-    return lambda p: np.array([(1 + error) * (c in p.legal_cells) / len(p.legal_cells) for c in range(9)])
+    return lambda p: np.array([(1 + error) * (c in p.legal_cells) / len(p.legal_cells) for c in range(6)])
 
 
 def with_a_taken_cell(p):
     policy = off_by(0)(p)
-    return policy if p.ply == 0 else policy * 0.5 + 0.5 * (np.arange(9) == np.flatnonzero(policy == 0)[0])
+    return policy if p.ply == 0 else policy * 0.5 + 0.5 * (np.arange(6) == np.flatnonzero(policy == 0)[0])
 
 
 class Given(Agent):
@@ -324,13 +254,14 @@ class Given(Agent):
         return self.given(position)
 
 
+TAKEN = LOPSIDED.start.play(4)
 WAYS = {
-    "policy": lambda agent: checked_policy(agent, TICTACTOE.start.play(4)),
-    "policies": lambda agent: checked_policies(agent, Boards.of([TICTACTOE.start.play(4)])),
-    "choose": lambda agent: agent.choose(TICTACTOE.start.play(4), np.random.default_rng(0)),
+    "policy": lambda agent: checked_policy(agent, TAKEN),
+    "policies": lambda agent: checked_policies(agent, Boards.of([TAKEN])),
+    "choose": lambda agent: agent.choose(TAKEN, np.random.default_rng(0)),
     "game": lambda agent: play_game("random", agent, rng=0),
-    "env": lambda agent: played_once(make("tictactoe-v0", opponent=agent, play_as="X")),
-    "vector env": lambda agent: played_once(make_vec("tictactoe-v0", 2, opponent=agent, play_as="X")),
+    "env": lambda agent: played_once(make(LOPSIDED, opponent=agent, play_as="X")),
+    "vector env": lambda agent: played_once(make_vec(LOPSIDED, 2, opponent=agent, play_as="X")),
     "match": lambda agent: match(agent, "random", games=2),
     "certify": certify,
 }
@@ -357,7 +288,7 @@ class TestOneRuleForPolicies:
         ids=["list", "tuple", "float32", "longdouble", "a little more", "a little less"],
     )
     def test_is_accepted(self, way, is_fixed, policy):
-        WAYS[way](Given(TICTACTOE, policy, is_fixed))
+        WAYS[way](Given(LOPSIDED, policy, is_fixed))
 
     @pytest.mark.parametrize(
         "policy, said",
@@ -367,16 +298,16 @@ class TestOneRuleForPolicies:
             (with_a_taken_cell, "should sum to 1 over the free cells and be 0 elsewhere"),
             (lambda p: None, "but None|its shape is"),
             (lambda p: "half", "but 'half'"),
-            (lambda p: [[1.0]], r"its shape is \(1, 1\), not \(9,\)"),
-            (lambda p: [1.0] + [0.0] * 9, r"its shape is \(10,\), not \(9,\)"),
-            (lambda p: [float("nan")] * 9, "nan"),
-            (lambda p: [2.0, -1.0] + [0.0] * 7, "should sum to 1"),
+            (lambda p: [[1.0]], r"its shape is \(1, 1\), not \(6,\)"),
+            (lambda p: [1.0] + [0.0] * 6, r"its shape is \(7,\), not \(6,\)"),
+            (lambda p: [float("nan")] * 6, "nan"),
+            (lambda p: [2.0, -1.0] + [0.0] * 4, "should sum to 1"),
         ],
         ids=["too much", "too little", "taken", "None", "text", "nested", "long", "nan", "negative"],
     )
     def test_is_refused_by_name(self, way, is_fixed, policy, said):
-        with pytest.raises(PolicyError, match=rf"<given> has no policy in [XO./]{{11}}.*({said})"):
-            WAYS[way](Given(TICTACTOE, policy, is_fixed))
+        with pytest.raises(PolicyError, match=rf"<given> has no policy in [XO./]{{7}}.*({said})"):
+            WAYS[way](Given(LOPSIDED, policy, is_fixed))
 
 
 @pytest.mark.parametrize("way", sorted(set(WAYS) - {"policies", "choose"}))
@@ -385,30 +316,31 @@ def test_a_choice_of_a_taken_cell_is_refused_by_name(way):
         def choose(self, position, rng):
             return 4
 
-    with pytest.raises(IllegalMoveError, match=r"<Stubborn of tictactoe-v0> plays 4 in .*; legal are \["):
-        agent = Stubborn(TICTACTOE)
-        agent.policy(TICTACTOE.start.play(4)) if way == "policy" else WAYS[way](agent)
+    with pytest.raises(IllegalMoveError, match=r"<Stubborn of lopsided> plays 4 in .*; legal are \["):
+        agent = Stubborn(LOPSIDED)
+        agent.policy(TAKEN) if way == "policy" else WAYS[way](agent)
 
 
 def test_policies_that_are_a_little_off_are_scaled_everywhere_alike():
-    position, agent = TICTACTOE.start.play(4), Given(TICTACTOE, off_by(9e-6))
-    single, batch = checked_policy(agent, position), checked_policies(agent, Boards.of([position]))[0]
+    agent = Given(LOPSIDED, off_by(9e-6))
+    single, batch = checked_policy(agent, TAKEN), checked_policies(agent, Boards.of([TAKEN]))[0]
     assert abs(single.sum() - 1) < 1e-15
     np.testing.assert_allclose(single, batch, rtol=1e-15)
-    assert single == pytest.approx(make_agent("random").policy(position), abs=1e-15)
+    assert single == pytest.approx(make_agent("random", LOPSIDED).policy(TAKEN), abs=1e-15)
 
 
 class TestMakeAgent:
-    def test_an_agent_is_itself(self):
+    def test_an_agent_is_itself_and_tic_tac_toe_the_default(self):
         agent = make_agent("random", LOPSIDED)
         assert make_agent(agent, LOPSIDED) is agent
 
-    def test_by_default_plays_tic_tac_toe(self):
         assert make_agent("random").game == TICTACTOE
 
     def test_names(self):
         assert {"random", "minimax", "lookup", "sb3"} <= set(agent_names())
         assert agent_names() == sorted(agent_names())
+        with pytest.raises(UnknownAgentError, match=f"Allowed: {', '.join(agent_names())}"):
+            make_agent("nobody")
 
     @pytest.mark.parametrize(
         "spec, said",
@@ -416,33 +348,27 @@ class TestMakeAgent:
             ("minmax", "unknown agent 'minmax': did you mean minimax"),
             ("Random", "'Random': did you mean random"),
             ("", "unknown agent ''"),
-            (":", "unknown agent ''"),
             ("=", "unknown agent '='"),
             ("random minimax", "'random minimax'"),
             (None, "not None"),
-            (3, "not 3"),
-            (["random"], r"not \['random'\]"),
+            (["random"], r"a spec string, an Agent, a function or a model, not \['random'\]"),
+            (b"random", "not b'random'"),
+            (10**5000, "an agent is a spec string, .* not"),
+            (float("nan"), "not nan"),
             (Weighted, "not <class .*Weighted"),
+            ("a.zip", "is a file, not an agent: [a-z0-9]+:a.zip plays from it"),
+            ("b/c.npz", "is a file, not an agent: [a-z0-9]+:b/c.npz plays from it"),
+            ("d.onnx", "is a file, not an agent: [a-z0-9]+:d.onnx plays from it"),
         ],
+        ids=lambda value: str(value)[:20] if type(value) is not int else "huge",
     )
     def test_what_names_no_agent(self, spec, said):
         with pytest.raises(UnknownAgentError, match=said):
             make_agent(spec)
 
-    def test_the_names_that_there_are_stand_in_the_error(self):
-        with pytest.raises(UnknownAgentError, match=f"Allowed: {', '.join(agent_names())}"):
-            make_agent("nobody")
-
-    @pytest.mark.parametrize("spec", ["random:3", "random:depth=3", "random:a=1,a=2", "random:=3"])
-    def test_parameters_that_it_does_not_have(self, spec):
-        with pytest.raises(ParameterError, match=r"unknown parameter of random |gives a twice"):
-            make_agent(spec)
-
-    def test_an_agent_of_another_game(self):
+    def test_games_that_do_not_fit(self):
         with pytest.raises(UnknownAgentError, match="plays lopsided, not tictactoe-v0"):
             make_agent(Weighted(LOPSIDED))
-
-    def test_an_unknown_game(self):
         with pytest.raises(UnknownGameError, match="did you mean tictactoe-v0"):
             make_agent("random", "tictactoe-v9")
 
@@ -501,16 +427,12 @@ class TestAgentsOfOtherPackages:
         "spec, parameters",
         [
             ("patient:3", (3, 1.0, False, None)),
-            ("patient:depth=3", (3, 1.0, False, None)),
             (" patient:3 ", (3, 1.0, False, None)),
-            ("patient:3,heat=0.5", (3, 0.5, False, None)),
             ("patient:heat=1e-3,depth=-2", (-2, 0.001, False, None)),
             ("patient:3,sure=true,title=a=b c", (3, 1.0, True, "a=b c")),
             ("patient:3,sure=False,title=none", (3, 1.0, False, None)),
-            ("patient:3,sure", (3, 1.0, True, None)),
             ("patient:sure,depth=3", (3, 1.0, True, None)),
             (" patient : 3 , heat = 0.5 , sure ", (3, 0.5, True, None)),
-            ("patient :depth=3", (3, 1.0, False, None)),
             ("patient:3,title=(a,b=1)+(c:d)", (3, 1.0, False, "(a,b=1)+(c:d)")),
         ],
     )
@@ -523,21 +445,21 @@ class TestAgentsOfOtherPackages:
         "spec, said",
         [
             ("patient", "patient needs depth: patient:depth="),
-            ("patient:", "patient needs depth"),
             ("patient:heat=2", "patient needs depth"),
             ("patient:deep", "depth='deep' of patient is not a value of type int"),
             ("patient:3.5", "depth='3.5' .* type int"),
-            ("patient:nan", "depth='nan' .* type int"),
             ("patient:3,heat=warm", "heat='warm' .* type float"),
             ("patient:3,sure=perhaps", "sure='perhaps' .* type bool"),
-            ("patient:3,4", "depth='3,4' .* type int"),
             ("patient:3,depth=4", "unknown parameter of patient '3'"),
             ("patient:depth=3,depth=4", "depth twice"),
             ("patient:3,haet=2", "'haet': did you mean heat.* Allowed: depth, heat, sure, title"),
-            ("patient:3,game=2", "'game'"),
             ("patient:3,sure,sure=true", "sure twice"),
+            ("random:3", "unknown parameter of random "),
+            ("random:=3", "unknown parameter of random "),
             ("patient:3,heat", "depth='3,heat' .* type int: integers are allowed"),
             ("patient:٣", "integers are allowed"),
+            ("stored:layer=3", "did you mean layers"),
+            ("stored:a.npz,path=b.npz", "unknown parameter of stored"),
             ("patient:3,sure=\ud800", "true and false are allowed"),
         ],
     )
@@ -548,11 +470,9 @@ class TestAgentsOfOtherPackages:
     @pytest.mark.parametrize(
         "spec, parameters",
         [
-            ("mixed:minimax", ("minimax", 0.5)),
             ("mixed:minimax,epsilon=0.1", ("minimax", 0.1)),
             ("mixed:patient:3,epsilon=0.1", ("patient:3", 0.1)),
             ("mixed:patient:depth=3,heat=2,epsilon=0.1", ("patient:depth=3,heat=2", 0.1)),
-            ("mixed:patient,heat=2,epsilon=0.1", ("patient:heat=2", 0.1)),
             ("mixed:patient,depth=3,epsilon=0.1,heat=2", ("patient:depth=3,heat=2", 0.1)),
             ("mixed:(patient:depth=3),heat=2", ("patient:depth=3,heat=2", 0.5)),
             ("mixed:(a:b)+(c:d),epsilon=0.1", ("(a:b)+(c:d)", 0.1)),
@@ -572,24 +492,12 @@ class TestAgentsOfOtherPackages:
             ("stored: my models, new/x = 1.npz ", ("my models, new/x = 1.npz", False, 1)),
             ("stored:C:/models/a=1.npz", ("C:/models/a=1.npz", False, 1)),
             ("stored:path=sure=1.npz", ("sure=1.npz", False, 1)),
-            ("stored:layers=3", (None, False, 3)),
             ("stored", (None, False, 1)),
         ],
     )
     def test_a_path_may_look_like_parameters(self, spec, parameters):
         assert make_agent(spec).parameters == parameters
         assert make_agent(f"mixed:({spec})").parameters == (spec.strip(), 0.5)
-
-    @pytest.mark.parametrize(
-        "spec, said",
-        [
-            ("stored:layer=3", "did you mean layers"),
-            ("stored:a.npz,path=b.npz", "unknown parameter of stored"),
-        ],
-    )
-    def test_a_misspelt_parameter_is_no_path(self, spec, said):
-        with pytest.raises(ParameterError, match=said):
-            make_agent(spec)
 
 
 class TestSpecs:
@@ -620,52 +528,32 @@ class TestSpecs:
         with pytest.raises(ParameterError, match="has a round bracket too few, or one too many"):
             make_agent(spec)
 
-    @pytest.mark.parametrize("file", ["a.zip", "b/c.npz", "d.onnx"])
-    def test_a_file_without_its_agent(self, file):
-        with pytest.raises(
-            UnknownAgentError, match=f"is a file, not an agent: [a-z0-9]+:{file} plays from it"
-        ):
-            make_agent(file)
-
-    def test_agents_in_each_other_up_to_there(self):
+    def test_agents_in_and_beside_each_other_up_to_there(self):
         assert make_agent("epsilon:" * 32 + "random").is_fixed
         assert make_agent("epsilon:(" * 16 + "random" + ")" * 16).is_fixed
-
-    def test_many_agents_beside_each_other(self):
         assert len(make_agent("mixture:" + "+".join(["(epsilon:random)"] * 200)).agents) == 200
 
-    @pytest.mark.parametrize("spec", [b"random", 10**5000, float("nan")], ids=["bytes", "huge int", "nan"])
-    def test_what_is_no_spec(self, spec):
-        with pytest.raises(
-            UnknownAgentError, match="an agent is a spec string, an Agent, a function or a model, not"
-        ):
-            make_agent(spec)
-
-    @pytest.mark.parametrize("number", [np.int64, np.uint8, np.int16])
-    def test_integers_of_numpy(self, number):
-        asked = Position.parse("X../.O./...")
-        for build, plain in [
-            (lambda: Minimax(TICTACTOE, depth=number(3)), "minimax:depth=3"),
-            (lambda: MCTS(TICTACTOE, simulations=number(20), seed=number(3)), "mcts:simulations=20,seed=3"),
-            (lambda: Epsilon(TICTACTOE, "minimax", number(1)), "epsilon:minimax,epsilon=1"),
-            (lambda: Softmax(TICTACTOE, number(1)), "softmax:temperature=1"),
-        ]:
-            np.testing.assert_array_equal(build().policy(asked), make_agent(plain).policy(asked))
+    @pytest.mark.parametrize("integer", [np.int64, np.uint8, np.int16])
+    def test_integers_of_numpy(self, integer):
+        self.assert_same(Minimax(TICTACTOE, depth=integer(3)), "minimax:depth=3")
+        self.assert_same(
+            MCTS(TICTACTOE, simulations=integer(20), seed=integer(3)), "mcts:simulations=20,seed=3"
+        )
+        self.assert_same(Epsilon(TICTACTOE, "minimax", integer(1)), "epsilon:minimax,epsilon=1")
+        self.assert_same(Softmax(TICTACTOE, integer(1)), "softmax:temperature=1")
 
     @pytest.mark.parametrize("number", [np.float32, np.float64, np.float16])
     def test_floats_of_numpy(self, number):
-        asked = Position.parse("X../.O./...")
-        for build, plain in [
-            (lambda: Softmax(TICTACTOE, number(0.5)), "softmax:temperature=0.5"),
-            (lambda: Softmax(TICTACTOE, 1.0, number(0.5)), "softmax:temperature=1,opponent_temperature=0.5"),
-            (lambda: Epsilon(TICTACTOE, "minimax", number(0.25)), "epsilon:minimax,epsilon=0.25"),
-            (
-                lambda: MCTS(TICTACTOE, 20, c=number(0.5), draw=number(0.25), seed=1),
-                "mcts:20,c=0.5,draw=0.25,seed=1",
-            ),
-        ]:
-            np.testing.assert_array_equal(build().policy(asked), make_agent(plain).policy(asked))
+        two = "softmax:temperature=1,opponent_temperature=0.5"
+        self.assert_same(Softmax(TICTACTOE, 1.0, number(0.5)), two)
+        self.assert_same(Epsilon(TICTACTOE, "minimax", number(0.25)), "epsilon:minimax,epsilon=0.25")
+        search = MCTS(TICTACTOE, 20, c=number(0.5), draw=number(0.25), seed=1)
+        self.assert_same(search, "mcts:20,c=0.5,draw=0.25,seed=1")
         assert not Minimax(TICTACTOE, seconds=number(0.5)).is_fixed
+
+    def assert_same(self, agent, spec):
+        asked = Position.parse("X../.O./...")
+        np.testing.assert_array_equal(agent.policy(asked), make_agent(spec).policy(asked))
 
 
 class TestPlayGame:
@@ -678,7 +566,3 @@ class TestPlayGame:
         record = play_game(lambda p: p.legal_cells[0], lambda p: p.legal_cells[-1], rng=0)
         assert record.cells == (0, 8, 1, 7, 2)
         assert record.winner == "X"
-
-    def test_an_illegal_move_ends_it_with_an_error(self):
-        with pytest.raises(IllegalMoveError, match="plays 4 in"):
-            play_game("random", lambda position: 4, rng=1)

@@ -1,6 +1,5 @@
-"""AlphaZero: the same search as a plain one, the network without torch, the agent, its files."""
+"""AlphaZero: the same search as a plain one, the network without torch, the agent."""
 
-import pickle
 from math import nan
 
 import numpy as np
@@ -9,23 +8,21 @@ import pytest
 import ttt_env
 from tests.support.marks import slow
 from tests.support.naive_puct import NaivePuct, completing, wins_by_threats
+from tests.support.positions import LOPSIDED, random_positions
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.network import (
     NetworkSize,
     PolicyValueNetwork,
     is_convolutional,
-    load_network,
     shapes_of,
 )
-from ttt_env.agents.alphazero.search import Found, PuctSearch, merged
+from ttt_env.agents.alphazero.search import Found, PuctSearch
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game, Position, cells_of, random_position
+from ttt_env.rules.game import Game, Position, cells_of
 from ttt_env.rules.symmetry import canonical, symmetries, transform
-from ttt_env.storage.policy_file import save_arrays
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
-LOPSIDED = Game("lopsided", (3, 4), [(0, 1), (2, 5, 8), (1, 6, 11, 9), (3, 4, 10), (0, 7, 8, 9)])
 LINE = Game("line", (8,), [(0, 1, 2), (2, 5), (3, 4, 6, 7), (1, 7)])
 GAMES = {
     "3×3": TICTACTOE,
@@ -53,14 +50,20 @@ def network(game=TICTACTOE, size=SMALL, seed=0, scale=0.7):
 
 
 def positions(game, n=6):
-    rng = np.random.default_rng(5)
-    return [game.start, *(random_position(game, rng) for _ in range(n - 1))]
+    return [game.start, *random_positions(game, n - 1, seed=5)]
 
 
 class TestSearch:
-    @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-    @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
+    @pytest.mark.parametrize(
+        ("game", "settings"),
+        [
+            (pytest.param if name == "default" or game in ("misère", "lopsided") else slow)(game, name)
+            for game in GAMES
+            for name in SETTINGS
+        ],
+    )
     def test_finds_what_a_plain_search_finds(self, game, settings):
+        game, settings = GAMES[game], SETTINGS[settings]
         options = {"c_init" if name == "c" else name: value for name, value in settings.items()}
         seed = options.pop("seed", 0)
         net, boards = network(game), Boards.of(positions(game))
@@ -71,7 +74,7 @@ class TestSearch:
                 plain.run(simulations)
                 self.assert_same(found, row, plain.root, plain.solve and simulations > 1)
 
-    @pytest.mark.parametrize("name", ["3×3", "square", "5,4,4", "lopsided", "line"])
+    @pytest.mark.parametrize("name", ["3×3", *map(slow, ("square", "5,4,4")), "lopsided", "line"])
     def test_makes_forced_moves_and_finds_threats_as_a_plain_search_does(self, name):
         game = GAMES[name]
         net, boards = network(game), Boards.of(positions(game, 12))
@@ -101,9 +104,8 @@ class TestSearch:
             np.testing.assert_array_equal(proved[known], true[known])
 
     def test_two_threats_win_though_stopping_one_of_them_makes_two(self):
-        game, rng = ttt_env.get_game("mnk-v0:m=4,n=3,k=3"), np.random.default_rng(0)
-        before = set()
-        for position in (random_position(game, rng) for _ in range(2000)):
+        game, before = ttt_env.get_game("mnk-v0:m=4,n=3,k=3"), set()
+        for position in random_positions(game, 2000):
             stops = completing(position, theirs=True)
             if not completing(position) and len(stops) > 1:
                 if any(len(completing(position.child(stop), theirs=True)) > 1 for stop in stops):
@@ -180,9 +182,12 @@ class TestSearch:
         assert search.evaluated == 1
         search.find(images, 1, 0)
         assert search.evaluated == 1
-        search.ask(network(seed=1))
-        search.find(images, 1, 0)
+        other = network(seed=1)
+        search.ask(other)
+        found = search.find(images, 1, 0)
         assert search.evaluated == 2
+        for one, expected in zip(found, PuctSearch(other).find(images, 1, 0), strict=True):
+            np.testing.assert_array_equal(one, expected)
 
     def test_proves_what_a_whole_tree_proves(self):
         solution = ttt_env.solve(TICTACTOE)
@@ -191,38 +196,13 @@ class TestSearch:
         found = PuctSearch(network(scale=0.1)).find(boards, 2000, 0)
         assert found.proved.tolist() == [solution.value_of(position) for position in boards]
 
-    @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
-    def test_merges_symmetric_positions_as_the_rules_do(self, game):
-        boards = Boards.of(positions(game, 30))
-        images, cells = merged(boards)
-        for position, image, motion in zip(boards, images, cells, strict=True):
-            assert image == canonical(position) == transform(position, tuple(motion.tolist()))
-
-    def test_no_positions_are_nothing(self):
-        found = PuctSearch(network()).find(Boards.joined(TICTACTOE, []), 10, 0)
-        assert found.visits.shape == (0, 9)
-
-    def test_another_network_is_asked_anew(self):
-        boards = Boards.of(positions(TICTACTOE))
-        search, other = PuctSearch(network()), network(seed=1)
-        search.find(boards, 20, 0)
-        search.ask(other)
-        for one, expected in zip(
-            search.find(boards, 20, 0), PuctSearch(other).find(boards, 20, 0), strict=True
-        ):
-            np.testing.assert_array_equal(one, expected)
-
     @pytest.mark.parametrize(
         ("values", "visits", "priors", "played"),
         [
-            (
-                [1, nan, nan],
-                [1, 9, 9],
-                [0.2, 0.4, 0.4],
-                [1, 0, 0],
-            ),  # a proved win before what was visited more
-            ([-1, nan, 0], [9, 2, 5], [0.6, 0.2, 0.2], [0, 0, 1]),  # a proved loss last
-            ([-1, -1, -1], [1, 5, 5], [0.4, 0.3, 0.3], [0, 0.5, 0.5]),  # all of them lose
+            # A proved win before what was visited more,
+            ([1, nan, nan], [1, 9, 9], [0.2, 0.4, 0.4], [1, 0, 0]),
+            ([-1, nan, 0], [9, 2, 5], [0.6, 0.2, 0.2], [0, 0, 1]),  # a proved loss last,
+            ([-1, -1, -1], [1, 5, 5], [0.4, 0.3, 0.3], [0, 0.5, 0.5]),  # where all of them lose as well;
             ([nan, nan, nan], [3, 3, 1], [0.3, 0.2, 0.5], [1, 0, 0]),  # of the most visited the likeliest
         ],
     )
@@ -235,8 +215,9 @@ class TestSearch:
 
 
 class TestNetwork:
-    @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
-    def test_is_that_of_torch(self, game):
+    @pytest.mark.parametrize("name", ["3×3", "qubic", "line", *map(slow, ("misère", "5,4,4", "lopsided"))])
+    def test_is_that_of_torch(self, name):
+        game = GAMES[name]
         torch = pytest.importorskip("torch")
         from ttt_env.training.residual import ResidualNetwork, planes_of
 
@@ -272,43 +253,8 @@ class TestNetwork:
             assert one_prior[0].tolist() == priors[row].tolist()
             assert one_value[0] == values[row]
 
-    def test_comes_back_from_its_file(self, tmp_path):
-        net = network()
-        net.save(tmp_path / "net.npz")
-        again = load_network(tmp_path / "net.npz", TICTACTOE)
-        for name, array in net.weights.items():
-            np.testing.assert_array_equal(array, again.weights[name])
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            ({"policy": None}, "lacks policy"),
-            ({"value": np.zeros(5)}, "another form, float64"),
-            ({"value_bias": np.zeros(2, np.float16)}, "value_bias has another form"),
-            ({"blocks": np.zeros((2, 9, 6), np.float16)}, "blocks has another form"),
-            ({"blocks": np.zeros((82, 54, 6), np.float16)}, "blocks"),
-            ({"first_bias": np.full(6, np.nan, np.float16)}, "beyond ±10000"),
-            ({"hidden_bias": np.full(5, np.inf, np.float16)}, "beyond ±10000"),
-        ],
-    )
-    def test_refuses_other_files(self, tmp_path, change, message):
-        arrays = {name: array.astype(np.float16) for name, array in network().weights.items()} | change
-        save_arrays(tmp_path / "bad.npz", TICTACTOE, {k: v for k, v in arrays.items() if v is not None})
-        with pytest.raises(PolicyFileError, match=message):
-            load_network(tmp_path / "bad.npz", TICTACTOE)
-
-    def test_refuses_the_file_of_another_game(self, tmp_path):
-        network().save(tmp_path / "net.npz")
-        with pytest.raises(PolicyFileError, match="not of square-v0"):
-            ttt_env.make_agent(f"alphazero:{tmp_path / 'net.npz'}", "square-v0")
-
 
 class TestAgent:
-    @pytest.fixture
-    def path(self, tmp_path):
-        network().save(tmp_path / "net.npz")
-        return tmp_path / "net.npz"
-
     def test_plays_the_most_visited_move(self):
         net, boards = network(), Boards.of(positions(TICTACTOE, 30))
         policies = AlphaZero.of(net, 30, seed=4, solve=False).policies(boards)
@@ -329,27 +275,11 @@ class TestAgent:
         assert agent.is_fixed
         assert agent.policies(boards).argmax(axis=1).tolist() == priors.argmax(axis=1).tolist()
 
-    def test_plays_proved_wins_and_avoids_proved_losses(self):
-        agent = AlphaZero.of(network(), 300, seed=0)
-        assert agent.policy(ttt_env.Position.parse("XX./OO./...", TICTACTOE))[2] == 1.0
-        assert agent.policy(ttt_env.Position.parse("XX./O../...", TICTACTOE))[2] == 1.0
-
-    def test_it_is_a_fixed_policy_and_has_a_certificate(self, path):
-        certificate = ttt_env.certify(f"alphazero:{path},simulations=20,seed=3", TICTACTOE)
-        assert certificate.source == "declared"
-        assert certificate == ttt_env.certify(f"alphazero:{path},simulations=20,seed=3", TICTACTOE)
-
     def test_the_seed_orders_equal_moves(self):
         shapes = shapes_of(TICTACTOE, SMALL)
         even = PolicyValueNetwork(TICTACTOE, {name: np.zeros(shape) for name, shape in shapes.items()})
         cells = {AlphaZero.of(even, 2, seed).policy(TICTACTOE.start).argmax() for seed in range(40)}
         assert len(cells) > 4
-
-    def test_is_the_same_after_pickling(self):
-        agent = AlphaZero.of(network(), 20, seed=9)
-        again = pickle.loads(pickle.dumps(agent))
-        boards = Boards.of(positions(TICTACTOE, 20))
-        np.testing.assert_array_equal(agent.policies(boards), again.policies(boards))
 
     def test_no_positions_have_no_policies(self):
         assert AlphaZero.of(network(), 5).policies(Boards.joined(TICTACTOE, [])).shape == (0, 9)
@@ -377,14 +307,14 @@ class TestAgent:
             ("solve=2", "solve='2' of alphazero"),
         ],
     )
-    def test_refuses_bad_parameters_by_name(self, path, options, message):
+    def test_refuses_bad_parameters_by_name(self, options, message):
         with pytest.raises(ParameterError, match=message):
-            ttt_env.make_agent(f"alphazero:{path},{options}")
+            ttt_env.make_agent(f"alphazero:{options}")
 
     def test_says_which_file_is_missing(self, tmp_path):
         with pytest.raises(PolicyFileError, match="cannot be read: there is no such file"):
             ttt_env.make_agent(f"alphazero:{tmp_path / 'nothing.npz'}")
 
-    def test_refuses_a_game_of_more_than_64_cells(self, path):
+    def test_refuses_a_game_of_more_than_64_cells(self):
         with pytest.raises(GameTooLargeError):
-            ttt_env.make_agent(f"alphazero:{path}", "mnk-v0:m=9,n=9,k=5")
+            ttt_env.make_agent("alphazero", "mnk-v0:m=9,n=9,k=5")

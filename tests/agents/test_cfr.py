@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.marks import slow_but_the_first
 from ttt_env.agent.learner import Budget
 from ttt_env.agents.learned.cfr import RegretLearner
 from ttt_env.agents.learned.lookup import Lookup
@@ -92,11 +93,11 @@ def test_sweeps_are_walks_over_all_histories(game, variant):
             np.testing.assert_allclose(average.policy(position), naive.average(position), atol=1e-6)
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", slow_but_the_first(GAMES))
 def test_the_average_is_no_more_exploitable_than_its_regrets_allow(game):
     """Theorems 2 and 3 of Zinkevich et al.: the overall regret is at most the sum of the immediate ones."""
     learner = RegretLearner(ttt_env.get_game(game), purified=False)
-    for iterations in range(40, 240, 80):
+    for iterations in (40, 120):
         while learner.steps < iterations:
             learner.advance(Budget(steps=iterations - learner.steps))
         largest = np.maximum.reduceat(learner.regrets.regret, learner._begins)
@@ -117,7 +118,7 @@ def test_four_times_the_iterations_at_least_halve_the_exploitability(game, varia
 
 
 @pytest.mark.parametrize("variant", ["cfr", "cfr+"])
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", slow_but_the_first(reversed(GAMES)))
 def test_nobody_gains_anything_against_the_purified_average(game, variant, tmp_path):
     learned = strategy(game, 200, variant, purified=True)
     learned.save(tmp_path / "strategy.npz")
@@ -140,10 +141,8 @@ def test_seconds_end_it():
     assert [evaluation.steps for evaluation in seen] == [1]
 
 
-def test_a_training_ends_when_nobody_gains_anything(tmp_path):
-    learned = ttt_env.train(algo="cfr", out=tmp_path / "strategy.npz")
-    assert ttt_env.exploitability(learned).exploitability == 0
-    assert ttt_env.certify(f"lookup:{tmp_path}/strategy.npz").unbeatable
+def test_a_training_ends_when_nobody_gains_anything():
+    assert ttt_env.exploitability(ttt_env.train(algo="cfr")).exploitability == 0
 
 
 @pytest.mark.parametrize(

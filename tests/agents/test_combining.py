@@ -7,17 +7,12 @@ import pytest
 
 import ttt_env
 from tests import reference
+from tests.support.positions import open_boards
 from ttt_env.agents.combining import BestResponse, Epsilon, Mixture, Punish
 from ttt_env.agents.heuristics.rules import Random
-from ttt_env.analysis.layers import reachable
+from ttt_env.errors import ParameterError, UnknownAgentError
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
-
-
-def open_boards():
-    boards = [layer.boards(layer.open) for layer in reachable(TICTACTOE)]
-    mine, theirs = (np.concatenate([getattr(b, side) for b in boards]) for side in ("mine", "theirs"))
-    return ttt_env.Boards(TICTACTOE, mine, theirs)
 
 
 def policies(spec):
@@ -40,36 +35,26 @@ class TestEpsilon:
     def test_mixes_in_uniformly_random_moves(self, epsilon):
         expected = (1 - epsilon) * policies("minimax") + epsilon * policies("random")
         np.testing.assert_allclose(policies(f"epsilon:minimax,epsilon={epsilon}"), expected, atol=1e-15)
-
-    def test_the_default_is_a_tenth(self):
-        np.testing.assert_array_equal(policies("epsilon:minimax"), policies("epsilon:minimax,epsilon=0.1"))
+        if epsilon == 0.1:
+            np.testing.assert_array_equal(policies("epsilon:minimax"), expected)
 
     def test_keywords_that_are_not_its_own_are_the_inner_agents(self):
         one = policies("epsilon:softmax:temperature=0.2,epsilon=0.3,opponent_temperature=2")
         other = policies("epsilon:(softmax:temperature=0.2,opponent_temperature=2),epsilon=0.3")
         np.testing.assert_array_equal(one, other)
-        np.testing.assert_allclose(
-            one,
-            0.7 * policies("softmax:temperature=0.2,opponent_temperature=2") + 0.3 * policies("random"),
-            atol=1e-15,
-        )
 
     @pytest.mark.parametrize("epsilon", ["2", "-0.1", "nan", "1.0001"])
     def test_an_epsilon_outside_of_0_to_1_is_refused(self, epsilon):
-        with pytest.raises(
-            ttt_env.errors.ParameterError, match="of epsilon: numbers from 0 to 1 are allowed"
-        ):
+        with pytest.raises(ParameterError, match="of epsilon: numbers from 0 to 1 are allowed"):
             ttt_env.make_agent(f"epsilon:minimax,epsilon={epsilon}")
 
     def test_other_bad_parameters(self):
-        with pytest.raises(ttt_env.errors.ParameterError, match="epsilon needs agent"):
+        with pytest.raises(ParameterError, match="epsilon needs agent"):
             ttt_env.make_agent("epsilon:epsilon=0.1")
-        with pytest.raises(ttt_env.errors.UnknownAgentError, match="did you mean minimax"):
+        with pytest.raises(UnknownAgentError, match="did you mean minimax"):
             ttt_env.make_agent("epsilon:minmax")
-        with pytest.raises(ttt_env.errors.ParameterError, match="unknown parameter of minimax 'epsilo'"):
+        with pytest.raises(ParameterError, match="unknown parameter of minimax 'epsilo'"):
             ttt_env.make_agent("epsilon:minimax,epsilo=0.1")
-        with pytest.raises(ttt_env.errors.ParameterError, match="numbers from 0 to 1"):
-            Epsilon(TICTACTOE, "random", "0.1")
 
     def test_takes_agents_and_functions(self):
         agent = Epsilon(TICTACTOE, first_free, 0.5)
@@ -77,18 +62,8 @@ class TestEpsilon:
         assert Epsilon(TICTACTOE, agent, 0).policy(TICTACTOE.start) == pytest.approx(
             agent.policy(TICTACTOE.start)
         )
-        with pytest.raises(ttt_env.errors.UnknownAgentError, match="plays tictactoe-v0, not square-v0"):
+        with pytest.raises(UnknownAgentError, match="plays tictactoe-v0, not square-v0"):
             Epsilon(ttt_env.get_game("square-v0"), agent)
-
-    def test_plays_boards_of_any_size(self):
-        game = ttt_env.get_game("mnk-v0:m=15,n=15,k=5")
-        assert ttt_env.make_agent("epsilon:random", game).policy(game.start) == pytest.approx([1 / 225] * 225)
-
-    def test_more_random_moves_lose_more(self):
-        scores = [ttt_env.match(f"epsilon:minimax,epsilon={e}", "minimax").score for e in (0, 0.1, 0.5, 1)]
-        assert scores == sorted(scores, reverse=True)
-        assert scores[0] == 0
-        assert scores[-1] == ttt_env.match("random", "minimax").score
 
 
 class TestMixture:
@@ -101,36 +76,24 @@ class TestMixture:
         expected = (policies("minimax") + policies("random") + policies("block")) / 3
         np.testing.assert_allclose(policies("mixture:minimax+random+block"), expected, atol=1e-15)
 
-    def test_agents_with_parameters(self):
-        expected = (
-            policies("softmax:temperature=0.2,opponent_temperature=1") + policies("rules:centre+win")
-        ) / 2
-        found = policies("mixture:(softmax:temperature=0.2,opponent_temperature=1)+(rules:centre+win)")
-        np.testing.assert_allclose(found, expected, atol=1e-15)
-
     def test_constructed_from_python(self):
         agent = Mixture(TICTACTOE, [first_free, "random", Random(TICTACTOE)], [2, 1, 1])
         assert agent.policy(TICTACTOE.start) == pytest.approx([0.5 + 1 / 18] + [1 / 18] * 8)
         assert not agent.is_fixed  # a function declares nothing
         assert Mixture(TICTACTOE, ["block", Random(TICTACTOE)]).is_fixed
 
-    @pytest.mark.parametrize("weights", ["1", "1+2+3", "1+-1", "0+0", "nan+1", "inf+1", "1+x", "1++2"])
+    @pytest.mark.parametrize(
+        "weights",
+        [*"1 1+2+3 1+-1 0+0 nan+1 inf+1 1+x 1++2".split(), [10**400, 1], 7, [None, 1]],
+        ids=lambda weights: str(weights)[:9],
+    )
     def test_bad_weights_are_refused(self, weights):
-        with pytest.raises(
-            ttt_env.errors.ParameterError, match="of mixture of 2 agents: as many numbers from 0 on"
-        ):
-            ttt_env.make_agent(f"mixture:minimax+random,weights={weights}")
-
-    @pytest.mark.parametrize("weights", [[10**400, 1], 7, [None, 1]], ids=["huge", "int", "None"])
-    def test_weights_of_another_type_are_refused(self, weights):
-        with pytest.raises(
-            ttt_env.errors.ParameterError, match="of mixture of 2 agents: as many numbers from 0 on"
-        ):
+        with pytest.raises(ParameterError, match="of mixture of 2 agents: as many numbers from 0 on"):
             Mixture(TICTACTOE, ["minimax", "random"], weights)
 
     @pytest.mark.parametrize("agents", [None, 3, {"random"}], ids=["None", "int", "set"])
     def test_agents_of_another_type_are_refused(self, agents):
-        with pytest.raises(ttt_env.errors.ParameterError, match="a sequence, or specs joined by"):
+        with pytest.raises(ParameterError, match="a sequence, or specs joined by"):
             Mixture(TICTACTOE, agents)
 
     @pytest.mark.parametrize(
@@ -148,11 +111,11 @@ class TestMixture:
         np.testing.assert_allclose(policies(f"epsilon:{spec},epsilon=0"), expected, atol=1e-15)
 
     def test_no_agents_are_refused(self):
-        with pytest.raises(ttt_env.errors.ParameterError, match="mixture needs agents"):
+        with pytest.raises(ParameterError, match="mixture needs agents"):
             ttt_env.make_agent("mixture")
-        with pytest.raises(ttt_env.errors.ParameterError, match="of mixture of 0 agents"):
+        with pytest.raises(ParameterError, match="of mixture of 0 agents"):
             Mixture(TICTACTOE, [])
-        with pytest.raises(ttt_env.errors.UnknownAgentError, match="''"):
+        with pytest.raises(UnknownAgentError, match="''"):
             ttt_env.make_agent("mixture:minimax+")
 
 
@@ -187,22 +150,14 @@ class TestBestResponse:
         assert match.as_x.value == pytest.approx(float(reference.BEST_RESPONSE_TO_RANDOM["X"]))
         assert match.as_o.value == pytest.approx(float(reference.BEST_RESPONSE_TO_RANDOM["O"]))
 
-    @pytest.mark.parametrize("spec", ["weights", "brute-force", "softmax:temperature=0.5", "minimax:depth=3"])
+    @pytest.mark.parametrize("spec", ["weights", "softmax:temperature=0.5"])
     def test_gets_the_exploitability(self, spec):
         match, found = ttt_env.match(f"best-response:{spec}", spec), ttt_env.exploitability(spec)
         assert (match.as_x.value, match.as_o.value) == pytest.approx((found.as_o, found.as_x))
 
-    def test_is_often_beatable_itself(self):
-        assert not ttt_env.certify("best-response:random").unbeatable
-
-    def test_pickles_with_its_agent(self):
-        agent = BestResponse(TICTACTOE, first_free)
-        again = pickle.loads(pickle.dumps(agent))
-        np.testing.assert_array_equal(again.policies(open_boards()), agent.policies(open_boards()))
-
 
 class TestPunish:
-    @pytest.mark.parametrize("spec", ["punish", "punish:random", "punish:agent=random"])
+    @pytest.mark.parametrize("spec", ["punish", "punish:agent=random"])
     def test_is_unbeatable_and_gets_the_proved_maxima_of_random(self, spec):
         found = ttt_env.match(spec, "random")
         assert ttt_env.certify(spec).unbeatable
@@ -210,7 +165,7 @@ class TestPunish:
         assert found.as_o.value == pytest.approx(float(reference.KEEPING_RANGE["O"][1]), abs=1e-13)
         assert found.as_x.loss == found.as_o.loss == 0
 
-    @pytest.mark.parametrize("model", ["win-block", "softmax:temperature=0.5", "epsilon:weights,epsilon=0.3"])
+    @pytest.mark.parametrize("model", ["win-block", "epsilon:weights,epsilon=0.3"])
     def test_gets_no_less_than_minimax_and_no_more_than_the_best_response(self, model):
         least, punish, most = (
             ttt_env.match(spec, model) for spec in ("minimax", f"punish:{model}", f"best-response:{model}")
@@ -230,7 +185,8 @@ class TestPunish:
         assert found.as_x.value > minimax.as_x.value
         assert found.as_o.value > minimax.as_o.value
 
-    def test_pickles_with_its_model(self):
-        agent = Punish(TICTACTOE, first_free)
+    @pytest.mark.parametrize("wrap", [BestResponse, Punish])
+    def test_pickles_with_its_agent(self, wrap):
+        agent = wrap(TICTACTOE, first_free)
         again = pickle.loads(pickle.dumps(agent))
         np.testing.assert_array_equal(again.policies(open_boards()), agent.policies(open_boards()))

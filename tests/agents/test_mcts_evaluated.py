@@ -8,6 +8,7 @@ import pytest
 
 import ttt_env
 from tests.agents.test_mcts import POSITIONS
+from tests.support.marks import slow
 from tests.support.naive_uct import NaiveSearch
 from ttt_env.agents.learned.board_network import BoardNetwork
 from ttt_env.agents.learned.value_network import ValueNetwork
@@ -51,7 +52,7 @@ def assert_close(node, plain):
 
 @pytest.mark.parametrize("view", ["mover", "xo", "xo+turn"])
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-@pytest.mark.parametrize("name", ["empty", "X on an edge", "late", "misère", "5,5,4 later", "lopsided"])
+@pytest.mark.parametrize("name", ["late", "lopsided", *map(slow, ("empty", "misère", "5,5,4 later"))])
 def test_is_the_tree_of_a_plain_search(name, settings, view):
     position = POSITIONS[name]
     net = network(position.game, view)
@@ -66,11 +67,11 @@ def test_is_the_tree_of_a_plain_search(name, settings, view):
 def test_proofs_are_those_of_the_rules():
     position = POSITIONS["late"]
     search = Search(position, network=network(position.game))
-    search.run(2000)
+    search.run(1000)
     assert search.value == ttt_env.solve(position.game).value_of(position)
 
 
-def test_plays_by_the_network_of_the_package_or_of_a_file(tmp_path):
+def test_plays_by_the_network_of_a_file(tmp_path):
     game = ttt_env.get_game("mnk-v0:m=4,n=3,k=3")
     ValueNetwork.of(network(game)).save(tmp_path / "net.npz")
     spec = f"mcts:simulations=40,evaluate=value-network:{tmp_path / 'net.npz'},seed=0"
@@ -78,8 +79,6 @@ def test_plays_by_the_network_of_the_package_or_of_a_file(tmp_path):
     again = pickle.loads(pickle.dumps(agent))
     assert agent.policy(game.start).tolist() == again.policy(game.start).tolist()
     assert json.loads(agent.search.to_json())["playout"] is None
-    agent = ttt_env.make_agent("mcts:simulations=300,evaluate=value-network,seed=0")
-    assert ttt_env.certify(agent).unbeatable
 
 
 def test_refuses_what_it_cannot_evaluate_by():

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import ttt_env
-from ttt_env import Boards, Position
+from tests.support.positions import open_boards
+from ttt_env import Position
 from ttt_env.analysis.declared import SOME_COMPARED
-from ttt_env.analysis.layers import reachable
 from ttt_env.errors import ParameterError, PolicyError
 
 GAME = ttt_env.get_game("tictactoe-v0")
@@ -18,14 +18,9 @@ CODES = 3 ** np.arange(9)
 
 
 @cache
-def all_boards() -> Boards:
-    return Boards.joined(GAME, (layer.boards(layer.open) for layer in reachable(GAME)))
-
-
-@cache
 def table_of_values() -> Any:
     """The action values of every position by its code, `float32[3⁹, 9]`; 99 of taken cells."""
-    boards = all_boards()
+    boards = open_boards()
     q = np.nan_to_num(ttt_env.solve(GAME).values.q(boards), nan=99)
     table = np.zeros((3**9, 9), np.float32)
     table[boards.planes.reshape(-1, 9, 2) @ [1, 2] @ CODES] = q
@@ -42,6 +37,10 @@ def favourite(planes: Any) -> Any:
     return np.tile(-np.arange(9.0), (len(planes), 1))
 
 
+def network_agent(network: Any, observation: Any = "planes") -> ttt_env.Agent:
+    return ttt_env.make_agent(network, GAME, observation=observation)
+
+
 def module() -> Any:
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
@@ -54,18 +53,14 @@ def module() -> Any:
     )
 
 
-def test_a_network_of_the_values_of_minimax_is_proved_unbeatable() -> None:
-    certificate = ttt_env.certify(ttt_env.make_agent(minimax, "tictactoe-v0", observation="planes"))
+def test_a_network_of_the_values_of_minimax_plays_as_minimax_and_is_proved_unbeatable() -> None:
+    agent = network_agent(minimax)
+    assert np.array_equal(
+        agent.policies(open_boards()), ttt_env.make_agent("minimax").policies(open_boards())
+    )
+    certificate = ttt_env.certify(agent)
     assert certificate.unbeatable and certificate.source == "declared"
-    assert not ttt_env.certify(
-        ttt_env.make_agent(lambda planes: -minimax(planes), GAME, observation="planes")
-    ).unbeatable
-
-
-def test_plays_as_minimax_in_every_position() -> None:
-    boards = all_boards()
-    policies = ttt_env.make_agent(minimax, GAME, observation="planes").policies(boards)
-    assert np.array_equal(policies, ttt_env.make_agent("minimax").policies(boards))
+    assert not ttt_env.certify(network_agent(lambda planes: -minimax(planes))).unbeatable
 
 
 def test_a_torch_module_of_the_values_of_minimax_is_proved_unbeatable() -> None:
@@ -88,7 +83,7 @@ def test_a_torch_module_of_the_values_of_minimax_is_proved_unbeatable() -> None:
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_the_policy_of_a_position_is_that_in_a_batch(temperature: float) -> None:
-    agent, boards = ttt_env.make_agent(module(), GAME, temperature=temperature), all_boards()[::7]
+    agent, boards = ttt_env.make_agent(module(), GAME, temperature=temperature), open_boards()[::7]
     alone = [agent.policy(position) for position in boards]
     assert np.allclose(agent.policies(boards), alone, atol=1e-5)
 
@@ -100,7 +95,7 @@ def test_the_certificate_takes_one_batch_for_each_layer_and_not_a_call_for_each_
         sizes.append(len(planes))
         return minimax(planes)
 
-    ttt_env.certify(ttt_env.make_agent(counted, GAME, observation="planes"))
+    ttt_env.certify(network_agent(counted))
     batches = [size for size in sizes if size > 1]
     assert len(batches) <= 9 and sum(batches) > 500
     n_alone = sizes.count(1)
@@ -112,22 +107,12 @@ def test_softmax_of_the_scores() -> None:
     agent = ttt_env.make_agent(favourite, GAME, temperature=2.0)
     weights = np.exp(-np.arange(9) / 2) * [0, 0, 1, 1, 1, 1, 1, 1, 1]
     assert np.allclose(agent.policy(position), weights / weights.sum())
-    assert ttt_env.make_agent(favourite, GAME, observation="planes").policy(position).tolist() == [
-        0,
-        0,
-        1,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-    ]
+    assert network_agent(favourite).policy(position).tolist() == [0, 0, 1, 0, 0, 0, 0, 0, 0]
 
 
 def test_equal_scores_are_drawn_from_uniformly() -> None:
-    agent = ttt_env.make_agent(lambda planes: np.zeros((len(planes), 9), int), GAME, observation="planes")
-    assert np.array_equal(agent.policies(all_boards()), ttt_env.make_agent("random").policies(all_boards()))
+    agent = network_agent(lambda planes: np.zeros((len(planes), 9), int))
+    assert np.array_equal(agent.policies(open_boards()), ttt_env.make_agent("random").policies(open_boards()))
 
 
 def test_what_a_function_sees() -> None:
@@ -150,11 +135,8 @@ def test_scores_of_taken_cells_do_not_matter() -> None:
         taken = planes.reshape(-1, 9, 2).any(axis=2)
         return np.where(taken, np.nan, favourite(planes))
 
-    boards = all_boards()
-    policies = ttt_env.make_agent(masked, GAME, observation="planes").policies(boards)
-    assert np.array_equal(
-        policies, ttt_env.make_agent(favourite, GAME, observation="planes").policies(boards)
-    )
+    expected = network_agent(favourite).policies(open_boards())
+    assert np.array_equal(network_agent(masked).policies(open_boards()), expected)
 
 
 class TestTorch:
@@ -162,55 +144,44 @@ class TestTorch:
         network = module()
         network[3].eval()
         modes = [part.training for part in network.modules()]
-        ttt_env.make_agent(network, GAME, observation="planes").policies(all_boards())
+        network_agent(network).policies(open_boards())
         assert [part.training for part in network.modules()] == modes
         assert all(parameter.grad is None for parameter in network.parameters())
-
-    def test_the_mode_is_kept_if_the_network_fails(self) -> None:
-        network = module()
-        with pytest.raises(RuntimeError):
-            ttt_env.make_agent(network, "square-v0", observation="planes").policy(
-                ttt_env.get_game("square-v0").start
-            )
-        assert all(part.training for part in network.modules())
+        with pytest.raises(RuntimeError):  # of a board of another size
+            ttt_env.make_agent(network, "square-v0").policy(ttt_env.get_game("square-v0").start)
+        assert [part.training for part in network.modules()] == modes
 
     @pytest.mark.parametrize("number_type", ["float64", "bfloat16"])
     def test_gets_its_own_number_type(self, number_type: str) -> None:
         torch = pytest.importorskip("torch")
         agent = ttt_env.make_agent(module().to(getattr(torch, number_type)), GAME, temperature=1)
         other = ttt_env.make_agent(module(), GAME, temperature=1)
-        assert np.allclose(agent.policies(all_boards()), other.policies(all_boards()), atol=0.02)
+        assert np.allclose(agent.policies(open_boards()), other.policies(open_boards()), atol=0.02)
 
     def test_a_function_may_return_a_tensor_with_gradients(self) -> None:
         torch = pytest.importorskip("torch")
         network = module().eval()
-        agent = ttt_env.make_agent(
-            lambda planes: network(torch.tensor(planes).float()), GAME, observation="planes"
-        )
-        expected = ttt_env.make_agent(network, GAME, observation="planes").policies(all_boards())
-        assert np.array_equal(agent.policies(all_boards()), expected)
+        agent = network_agent(lambda planes: network(torch.tensor(planes).float()))
+        expected = network_agent(network).policies(open_boards())
+        assert np.array_equal(agent.policies(open_boards()), expected)
 
     def test_pickles(self) -> None:
         agent = ttt_env.make_agent(module(), GAME, temperature=0.5)
         copy = pickle.loads(pickle.dumps(agent))
-        assert np.array_equal(copy.policies(all_boards()), agent.policies(all_boards()))
+        assert np.array_equal(copy.policies(open_boards()), agent.policies(open_boards()))
 
     def test_plays_as_it_is_at_the_time(self) -> None:
         network = module()
         agent = ttt_env.make_agent(network, GAME, temperature=1)
-        before = agent.policies(all_boards())
+        before = agent.policies(open_boards())
         network[4].bias.data += pytest.importorskip("torch").arange(9.0)
-        assert not np.allclose(agent.policies(all_boards()), before)
+        assert not np.allclose(agent.policies(open_boards()), before)
 
 
 def test_a_function_pickles_and_has_a_name() -> None:
-    agent = ttt_env.make_agent(favourite, GAME, observation="planes")
-    copy = pickle.loads(pickle.dumps(agent))
-    assert repr(copy) == repr(agent) == "<NetworkAgent favourite of tictactoe-v0>"
-    assert (
-        repr(ttt_env.make_agent(module(), GAME, observation="planes"))
-        == "<NetworkAgent Sequential of tictactoe-v0>"
-    )
+    copy = pickle.loads(pickle.dumps(network_agent(favourite)))
+    assert repr(copy) == "<NetworkAgent favourite of tictactoe-v0>"
+    assert repr(network_agent(module())) == "<NetworkAgent Sequential of tictactoe-v0>"
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.5])
@@ -233,7 +204,7 @@ def test_on_other_games(id: str) -> None:
 
 
 def test_of_no_positions() -> None:
-    assert ttt_env.make_agent(module(), GAME, observation="planes").policies(all_boards()[:0]).shape == (0, 9)
+    assert network_agent(module()).policies(open_boards()[:0]).shape == (0, 9)
 
 
 WRONG: dict[str, tuple[Any, str]] = {
@@ -257,12 +228,10 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize(("network", "message"), WRONG.values(), ids=WRONG)
 def test_answers_that_are_no_scores(network: Any, message: str) -> None:
-    agent = ttt_env.make_agent(network, GAME, observation="planes")
     with pytest.raises(PolicyError, match=message) as raised:
-        agent.policy(Position.parse("XO./.../..."))
-    assert "<NetworkAgent <lambda> of tictactoe-v0>" in str(raised.value) and "[B, cells]" in str(
-        raised.value
-    )
+        network_agent(network).policy(Position.parse("XO./.../..."))
+    said = str(raised.value)
+    assert "<NetworkAgent <lambda> of tictactoe-v0>" in said and "[B, cells]" in said
 
 
 def test_a_module_with_two_heads() -> None:
@@ -273,7 +242,7 @@ def test_a_module_with_two_heads() -> None:
             return planes.flatten(1)[:, :9], planes.flatten(1)[:, :1]
 
     with pytest.raises(PolicyError, match=r"answers \(tensor"):
-        ttt_env.make_agent(ActorCritic(), GAME, observation="planes").policy(GAME.start)
+        network_agent(ActorCritic()).policy(GAME.start)
 
 
 def test_scores_that_depend_on_the_batch() -> None:
@@ -285,14 +254,13 @@ def test_scores_that_depend_on_the_batch() -> None:
         return network(torch.tensor(planes).float())[: len(planes) // 2]
 
     with pytest.raises(PolicyError, match=r"in a batch, and alone .*batch normalisation"):
-        ttt_env.certify(ttt_env.make_agent(in_training, GAME, observation="planes"))
+        ttt_env.certify(network_agent(in_training))
 
 
 def test_scores_that_depend_on_chance() -> None:
     rng = np.random.default_rng(0)
-    agent = ttt_env.make_agent(lambda planes: rng.random((len(planes), 9)), GAME, observation="planes")
     with pytest.raises(PolicyError, match="is there chance in it"):
-        ttt_env.certify(agent)
+        ttt_env.certify(network_agent(lambda planes: rng.random((len(planes), 9))))
 
 
 BAD: dict[str, tuple[Any, dict[str, Any], str]] = {

@@ -1,4 +1,4 @@
-"""Tabular Q-learning: the rule, what it comes to, and its files."""
+"""Tabular Q-learning: the rule, and what it comes to; files are tested in test_policy_files.py."""
 
 import subprocess
 import sys
@@ -8,15 +8,14 @@ import pytest
 
 import ttt_env
 from tests import reference
-from tests.support.marks import slow, slow_but_the_first
+from tests.support.marks import slow_but_the_first
 from tests.support.naive_uct import MASK, SplitMix64
+from tests.support.positions import open_boards
 from ttt_env.agent.learner import Budget
 from ttt_env.agents.learned.lookup import code
 from ttt_env.agents.learned.q_learning import QLearning, TableLearner, explored
 from ttt_env.analysis.certificate import blunders_everywhere
-from ttt_env.analysis.layers import reachable
-from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, PolicyFileError
-from ttt_env.rules.boards import Boards
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError
 from ttt_env.rules.symmetry import canonical
 
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"]
@@ -29,10 +28,6 @@ def learner(game="tictactoe-v0", games=500, seed=0, **hyperparameters):
     while made.games < games:
         made.advance(Budget(steps=games - made.games))
     return made
-
-
-def open_boards(game):
-    return Boards.joined(game, [layer.boards(layer.open) for layer in reachable(game) if len(layer.open)])
 
 
 class NaiveQLearning:
@@ -98,36 +93,32 @@ def test_the_positions_are_all_up_to_symmetry():
 
 @pytest.mark.parametrize("game", slow_but_the_first(GAMES))
 def test_random_games_end_in_the_values_of_perfect_play(game):
-    game = ttt_env.get_game(game)
     agent, boards = learner(game, 1_000_000, seed=1, epsilon=1.0).agent(), open_boards(game)
     np.testing.assert_array_equal(agent.q(boards), ttt_env.solve(game).values.q(boards))
 
 
-@pytest.mark.parametrize("seed", [0, 1, *map(slow, range(2, 10))])
+@pytest.mark.parametrize("seed", slow_but_the_first(range(10)))
 def test_every_seed_is_certified(seed):
     agent = ttt_env.train(algo="q-learning", seed=seed, steps=100_000, until="optimal")
     assert ttt_env.certify(agent).unbeatable
     assert not len(blunders_everywhere(agent))
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", slow_but_the_first(reversed(GAMES)))
 def test_training_ends_when_its_goal_is_reached(game):
     looks = []
     agent = ttt_env.train(game, "q-learning", report=looks.append)
     certified = [look.certificate.unbeatable for look in looks]
     assert certified == [False] * (len(looks) - 1) + [True]
-    assert ttt_env.certify(agent, game).unbeatable
+    certificate = ttt_env.certify(agent, game)
+    assert certificate.unbeatable
+    assert certificate.worst_case["X"] == ttt_env.solve(ttt_env.get_game(game)).value
 
 
 def test_it_knows_its_games_and_moves():
     one, two = learner(games=500), learner(games=1000)
     assert (one.steps, two.steps) == (500, 1000)
     assert 5 * 500 <= one.moves <= 9 * 500 and one.moves < two.moves <= 9 * 1000
-
-
-def test_a_first_player_win_is_won():
-    agent = ttt_env.train("mnk-v0:m=4,n=3,k=3", "q-learning")
-    assert ttt_env.certify(agent, "mnk-v0:m=4,n=3,k=3").worst_case["X"] == 1
 
 
 @pytest.mark.slow
@@ -177,71 +168,19 @@ def test_too_large():
         ttt_env.train("qubic-v0", "q-learning", steps=1)
 
 
-@pytest.fixture
-def saved(tmp_path):
-    path = tmp_path / "q.npz"
-    learner(games=500).save(path)
-    return path
-
-
-def test_a_saved_table_plays_on(saved):
-    agent, boards = ttt_env.make_agent(f"q-learning:{saved}"), open_boards(ttt_env.get_game("tictactoe-v0"))
-    again = learner(games=500).agent()
-    np.testing.assert_array_equal(agent.q(boards), again.q(boards))
-    np.testing.assert_array_equal(agent.policies(boards), again.policies(boards))
-
-
-def test_wrong_files(saved, tmp_path):
-    with pytest.raises(PolicyFileError, match="table of tictactoe-v0, not of square-v0"):
-        ttt_env.make_agent(f"q-learning:{saved}", "square-v0")
-    with pytest.raises(PolicyFileError, match="nowhere"):
-        ttt_env.make_agent(f"q-learning:{tmp_path}/nowhere.npz")
-    ttt_env.make_agent("lookup").save(tmp_path / "lookup.npz")
-    with pytest.raises(PolicyFileError, match="lacks positions, values"):
-        ttt_env.make_agent(f"q-learning:{tmp_path}/lookup.npz")
-    with pytest.raises(ParameterError, match=r"unknown parameter .* did you mean path"):
-        ttt_env.make_agent(f"q-learning:{saved},paths=1")
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"values": np.zeros(3)},
-        {"values": np.full(765, np.nan)},
-        {"values": np.zeros(765, np.float32)},
-        {"positions": np.zeros(765, np.uint64)},
-        {"positions": np.zeros(0, np.uint64), "values": np.zeros(0)},
-    ],
-)
-def test_arrays_that_are_no_table(saved, change):
-    with np.load(saved) as file:
-        arrays = {**file, **change}
-    np.savez(saved, **arrays)
-    with pytest.raises(PolicyFileError, match="is no Q-table"):
-        ttt_env.make_agent(f"q-learning:{saved}")
-
-
 def test_a_position_that_is_missing():
     agent = learner(games=10).agent()
-    game = ttt_env.get_game("tictactoe-v0")
-    part = QLearning.of(game, agent._positions[:400], agent._values[:400])
+    part = QLearning.of(agent.game, agent._positions[:400], agent._values[:400])
     with pytest.raises(PolicyError, match="no entry for"):
-        part.policies(open_boards(game))
+        part.policies(open_boards())
 
 
-def test_a_game_that_it_does_not_come_trained_for():
-    with pytest.raises(
-        PolicyFileError, match=r"trained for tictactoe-v0, tictactoe-v0:misere=true, not for squ"
-    ):
-        ttt_env.make_agent("q-learning", "square-v0")
-
-
-@pytest.mark.parametrize("name", ["q-learning", "value-network"])
-def test_playing_needs_neither_torch_nor_a_compiler(name):
-    script = f"""
+def test_playing_needs_neither_torch_nor_a_compiler():
+    script = """
 import sys, ttt_env
-env = ttt_env.make("tictactoe-v0", opponent="{name}")
-env.reset(seed=0)
-assert not {{"torch", "numba", "stable_baselines3"}} & set(sys.modules)
+for name in ("q-learning", "value-network"):
+    env = ttt_env.make("tictactoe-v0", opponent=name)
+    env.reset(seed=0)
+    assert not {"torch", "numba", "stable_baselines3"} & set(sys.modules), name
 """
     subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)

@@ -4,25 +4,26 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.marks import slow
 from tests.support.naive_puct import completing, wins_by_threats
-from tests.support.naive_uct import NaiveSearch, SplitMix64
-from ttt_env.compiled import bits, playouts, threats
+from tests.support.naive_uct import SplitMix64
+from tests.support.positions import random_positions
+from ttt_env.compiled import bits, threats
 from ttt_env.compiled import canonical as questions
 from ttt_env.compiled import random_numbers as splitmix
 from ttt_env.compiled.compiler import compiled
 from ttt_env.compiled.sets import kernel_masks, winning_sets
-from ttt_env.rules.game import cells_of, random_position
+from ttt_env.rules.game import cells_of
 from ttt_env.rules.symmetry import canonical, motions, symmetries, transform
 
 SMALL = ["mnk-v0:m=5,n=4,k=3", "mnk-v0:m=5,n=5,k=4", "tictactoe-v0:misere=true"]
 WIDE = "mnk-v0:m=10,n=7,k=5"
+OF_THREATS = pytest.mark.parametrize(("name", "n"), [(SMALL[0], 300), slow(SMALL[1], 300), (WIDE, 12)])
 EACH = pytest.mark.parametrize("name", [*SMALL, WIDE])
 
 
-def positions_of(name, n, seed=0):
-    """Positions in which the game goes on, each after a number of random moves."""
-    game, rng = ttt_env.get_game(name), np.random.default_rng(seed)
-    return [random_position(game, rng) for _ in range(n)]
+def positions_of(name, n):
+    return random_positions(ttt_env.get_game(name), n)
 
 
 def pairs_of(positions):
@@ -34,9 +35,6 @@ def ints_of(masks):
     """Masks that compiled code has written, as Python's ints."""
     words = np.atleast_2d(masks.view("<u8").reshape(len(masks), -1))
     return [int.from_bytes(row.tobytes(), "little") for row in words]
-
-
-# --- Bits -------------------------------------------------------------------------------------------------
 
 
 @compiled
@@ -73,7 +71,7 @@ def look_at_sets(pairs, sets, written, completes):
 
 @EACH
 def test_who_completes_a_set_and_where(name):
-    positions = positions_of(name, 200)
+    positions = positions_of(name, 100)
     game = positions[0].game
     written = kernel_masks([0] * len(positions), game)
     completes = np.zeros((len(positions), game.n_cells), np.bool_)
@@ -84,9 +82,6 @@ def test_who_completes_a_set_and_where(name):
             stones = position.mine | 1 << cell
             assert row[cell] == any(w & stones == w for w in game.winning_masks if w >> cell & 1)
     assert completes.any() and not completes.all()
-
-
-# --- Random numbers ---------------------------------------------------------------------------------------
 
 
 @compiled
@@ -110,35 +105,6 @@ def test_random_numbers_are_those_of_splitmix64():
             assert draw(random, n) == expected
 
 
-# --- Playouts ---------------------------------------------------------------------------------------------
-
-
-@compiled
-def play_out(pairs, sets, win_block, random, results):
-    for number in range(len(results)):
-        mine, theirs = bits.at(pairs, 2 * number), bits.at(pairs, 2 * number + 1)
-        results[number] = playouts.playout(random, sets, win_block, mine, theirs)
-
-
-@EACH
-@pytest.mark.parametrize("playout", ["random", "win-block"])
-def test_playouts_end_as_plain_ones(name, playout):
-    positions = positions_of(name, 60)
-    game, random, results = positions[0].game, np.array([5], np.uint64), np.zeros(60, int)
-    play_out(pairs_of(positions), winning_sets(game), playout == "win-block", random, results)
-    plain, expected = SplitMix64(5), []
-    for position in positions:
-        mine, theirs = (frozenset(cells_of(mask)) for mask in (position.mine, position.theirs))
-        search = NaiveSearch(game, mine, theirs, playout=playout)
-        search.random = plain
-        expected.append(search.play_out(mine, theirs))
-    assert results.tolist() == expected and random[0] == plain.state
-    assert {1, -1} <= set(expected)
-
-
-# --- Threats ----------------------------------------------------------------------------------------------
-
-
 @compiled
 def try_threats(pairs, sets, room, wins, n_nodes):
     for number in range(len(wins)):
@@ -149,7 +115,7 @@ def try_threats(pairs, sets, room, wins, n_nodes):
             wins[number] = threats.wins_by_threats(mine, theirs, block, sets, room, n_nodes)
 
 
-@pytest.mark.parametrize(("name", "n"), [(SMALL[0], 300), (SMALL[1], 300), (WIDE, 12)])
+@OF_THREATS
 def test_threats_win_where_plain_ones_do(name, n):
     positions = [position for position in positions_of(name, n) if not completing(position)]
     game, wins = positions[0].game, np.zeros(len(positions), np.bool_)
@@ -171,7 +137,7 @@ def look(pairs, cells, sets, room, values, blocks):
         bits.put(blocks, number, found[1])
 
 
-@pytest.mark.parametrize(("name", "n"), [(SMALL[0], 300), (SMALL[1], 300), (WIDE, 12)])
+@OF_THREATS
 def test_a_look_at_threats_after_a_move(name, n):
     rng = np.random.default_rng(1)
     before = [position for position in positions_of(name, n) if not completing(position)]
@@ -205,9 +171,6 @@ def test_a_search_that_remembers_nothing_depends_on_the_position_alone():
     assert wins.any() and not wins.all()
 
 
-# --- Symmetric positions as one ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["tictactoe-v0", "mnk-v0:m=5,n=4,k=4", "qubic-v0"])
 def test_the_least_image(name):
     positions = positions_of(name, 40)
@@ -219,9 +182,6 @@ def test_the_least_image(name):
         leads = [transform(position, symmetry) == least for symmetry in symmetries(game)]
         assert leads.index(True) == number
     assert numbers.any()
-
-
-# --- Which move to try first ------------------------------------------------------------------------------
 
 
 @compiled

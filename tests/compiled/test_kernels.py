@@ -91,9 +91,6 @@ def files_of_compiled_code(copy):
     return sorted(path.relative_to(copy) for path in copy.rglob("*.nbc"))
 
 
-# --- Never older than its sources -------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_an_edit_in_another_file_changes_its_caller_and_can_be_taken_back(copy):
     assert run(copy) == (["1001", "0"], [])
@@ -105,25 +102,6 @@ def test_an_edit_in_another_file_changes_its_caller_and_can_be_taken_back(copy):
         write(copy, "compiled/called", CALLED.format(step=step))
         assert run(copy) == ([str(1000 + step), "1"], [])
     assert files_of_compiled_code(copy) == files
-
-
-LEARN = """
-from ttt_env import train
-print(train(algo="q-learning", steps=20, until="budget")._values.astype(bool).sum())
-"""
-
-
-@pytest.mark.slow
-def test_q_learning_follows_an_edit_of_its_random_numbers(copy):
-    path = copy / "ttt_env" / "compiled" / "random_numbers.py"
-    text = path.read_text(encoding="utf-8")
-    edited = text.replace("return int((next_bits(random) >> _32) * np.uint64(n) >> _32)", "return 0")
-    assert edited != text
-    as_it_is = run(copy, LEARN)[0]
-    path.write_text(edited, encoding="utf-8")
-    assert run(copy, LEARN)[0] != as_it_is
-    path.write_text(text, encoding="utf-8")
-    assert run(copy, LEARN)[0] == as_it_is
 
 
 def imported_from_other_rooms(module):
@@ -156,14 +134,22 @@ def test_the_last_folders_are_kept_and_older_ones_removed(monkeypatch, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"new sources", names[3], *names[-most + 2 :]}
 
 
-# --- Kept where that is possible --------------------------------------------------------------------------
-
-
 def test_a_folder_of_the_users_choice(copy, tmp_path):
-    chosen = tmp_path / "chosen"
-    assert run(copy, NUMBA_CACHE_DIR=str(chosen)) == (["1001", "0"], [])
-    assert run(copy, NUMBA_CACHE_DIR=str(chosen)) == (["1001", "1"], [])
+    chosen = str(tmp_path / "chosen")
+    script = f"{CALL}\nimport numba\nprint(numba.config.CACHE_DIR)"  # numba's own setting stays as it is
+    assert run(copy, script, NUMBA_CACHE_DIR=chosen) == (["1001", "0", chosen], [])
+    assert run(copy, NUMBA_CACHE_DIR=chosen) == (["1001", "1"], [])
     assert all(path.parts[0] == "chosen" for path in files_of_compiled_code(copy))
+
+
+def test_without_any_folder_there_is_none_and_the_cost_is_said(monkeypatch, tmp_path, caplog):
+    (tmp_path / "file").touch()
+    places = [tmp_path / "file", tmp_path / "file" / "below"]
+    monkeypatch.setattr(compiler, "_parents", lambda: places)
+    assert compiler.folder_for.__wrapped__("digest") is None
+    (record,) = caplog.records
+    assert f"cannot be kept in {places[0]} (" in record.message and f", {places[1]} (" in record.message
+    assert "compiles it again" in record.message
 
 
 def closed(copy):
@@ -174,24 +160,18 @@ def closed(copy):
 
 
 @pytest.mark.slow
-def test_a_package_that_cannot_be_written_to_uses_the_users_folder_and_says_so_once(copy):
-    path = closed(copy)
-    answer, said = run(copy, XDG_CACHE_HOME=str(copy / "mine"))
+@pytest.mark.parametrize("is_chosen", [False, True], ids=["beside the sources", "chosen"])
+def test_a_folder_that_cannot_be_written_to_is_passed_over_and_said_once(copy, is_chosen):
+    path, environment = closed(copy), {"XDG_CACHE_HOME": str(copy / "mine")}
+    if is_chosen:
+        path = path / "below"
+        environment["NUMBA_CACHE_DIR"] = str(path)
+    answer, said = run(copy, **environment)
     assert answer == ["1001", "0"]
     assert len(said) == 1
     assert f"is kept in {copy / 'mine' / 'ttt_env'}" in said[0]
     assert f"not in {path}" in said[0]
-    assert run(copy, XDG_CACHE_HOME=str(copy / "mine")) == (["1001", "1"], [])
-
-
-@pytest.mark.slow
-def test_a_chosen_folder_that_cannot_be_written_to(copy):
-    (copy / "file").touch()
-    answer, said = run(copy, NUMBA_CACHE_DIR=str(copy / "file" / "below"))
-    assert answer == ["1001", "0"]
-    assert len(said) == 1
-    assert f"not in {copy / 'file' / 'below'}" in said[0]
-    assert run(copy, NUMBA_CACHE_DIR=str(copy / "file" / "below")) == (["1001", "1"], [])
+    assert run(copy, **environment) == (["1001", "1"], [])
 
 
 TWICE = f"{CALL}\nimport ttt_env.agents.mcts.search_kernel"  # many functions, one complaint
@@ -209,6 +189,7 @@ def test_without_any_folder_it_is_compiled_and_the_cost_is_said_once(copy):
     assert files_of_compiled_code(copy) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be someone else")
 def test_a_user_without_a_home_and_without_rights(copy):
     script = f"""
@@ -223,6 +204,7 @@ print(compiler.folder_for("digest"), compiler.folder_for("digest"))
     assert "Permission denied" in said[0] and "compiles it again" in said[0]
 
 
+@pytest.mark.slow
 def test_a_full_disk(copy):
     script = f"""
 import resource, signal
@@ -248,15 +230,7 @@ def test_two_processes_that_compile_at_once(copy):
     assert run(copy) == (["1001", "1"], [])
 
 
-def test_numbas_own_settings_stay_as_they_are(copy):
-    script = """
-import numba
-from ttt_env.agents.caller_kernel import stepped
-print(numba.config.CACHE_DIR)
-"""
-    assert run(copy, script, NUMBA_CACHE_DIR=str(copy / "chosen"))[0] == [str(copy / "chosen")]
-
-
+@pytest.mark.slow
 def test_without_numbas_compiler_the_functions_are_pythons(copy):
     script = "from ttt_env.agents.caller_kernel import stepped\nprint(stepped(1000), type(stepped).__name__)"
     assert run(copy, script, NUMBA_DISABLE_JIT="1") == (["1001", "function"], [])
@@ -287,8 +261,6 @@ def test_compiling_that_takes_long_is_said_and_nothing_else(monkeypatch, caplog)
     compiler.ready("another name", lambda: (answer(), time.sleep(0.1)))
     assert len(caplog.records) == 1
 
-
-# --- Ready before a clock starts --------------------------------------------------------------------------
 
 CLOCKS = {
     "cfr": (
@@ -352,9 +324,6 @@ assert all(numbers[0]) and numbers[0] == numbers[-1], numbers
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path[1:])}
     subprocess.run([sys.executable, "-W", "error", "-c", script], check=True, env=environment, timeout=300)
-
-
-# --- Winning sets as arrays -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)

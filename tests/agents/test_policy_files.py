@@ -1,0 +1,155 @@
+"""The files of agents: an agent that was saved plays on, and arrays that it cannot play by are refused."""
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.agents.test_alphazero import network
+from tests.agents.test_q_learning import learner
+from tests.support.positions import open_boards
+from ttt_env.agents.alphazero.agent import AlphaZero
+from ttt_env.agents.learned.value_network import NetworkLearner
+from ttt_env.errors import PolicyFileError
+from ttt_env.storage.policy_file import MOST_BYTES, save_arrays
+
+TICTACTOE = ttt_env.get_game("tictactoe-v0")
+SAVED = {
+    "lookup": lambda: ttt_env.make_agent("lookup"),
+    "q-learning": lambda: learner(games=500).agent(),
+    "value-network": lambda: NetworkLearner(TICTACTOE, view="xo+turn", empty=0.0, hidden=[6, 5]).agent(),
+    "alphazero": lambda: AlphaZero.of(network(), 20, seed=0),
+}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The agents by name, and the folder of their files."""
+    folder = tmp_path_factory.mktemp("saved")
+    agents = {name: make() for name, make in SAVED.items()}
+    for name, agent in agents.items():
+        (agent.network if name == "alphazero" else agent).save(folder / f"{name}.npz")
+    return agents, folder
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_a_saved_agent_plays_on(saved, name):
+    agents, folder = saved
+    options = ",simulations=20,seed=0" if name == "alphazero" else ""
+    again = ttt_env.make_agent(f"{name}:{folder}/{name}.npz{options}")
+    np.testing.assert_array_equal(again.policies(open_boards()), agents[name].policies(open_boards()))
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_a_file_of_another_game_or_agent(saved, name):
+    _, folder = saved
+    for other in ("square-v0", "tictactoe-v0:misere=true"):
+        with pytest.raises(PolicyFileError, match=f"of tictactoe-v0, not of {other}"):
+            ttt_env.make_agent(f"{name}:{folder}/{name}.npz", other)
+    lacks = {"lookup": "codes", "q-learning": "positions", "value-network": "empty", "alphazero": "block"}
+    stranger = "q-learning" if name == "lookup" else "lookup"
+    with pytest.raises(PolicyFileError, match=f"lacks {lacks[name]}"):
+        ttt_env.make_agent(f"{name}:{folder}/{stranger}.npz")
+
+
+WRONG = {
+    "lookup": [
+        {"policies": None},
+        {"codes": np.zeros(627, np.uint64)},
+        {"codes": np.arange(5, dtype=np.uint64)},
+        {"policies": np.full((627, 9), 1 / 9, np.float32)},
+        {"policies": np.full((627, 9), np.nan, np.float32)},
+        {"policies": np.zeros((627, 9), np.float32)},
+        {"policies": np.zeros((627, 9))},
+    ],
+    "q-learning": [
+        {"values": np.zeros(3)},
+        {"values": np.full(765, np.nan)},
+        {"values": np.zeros(765, np.float32)},
+        {"positions": np.zeros(765, np.uint64)},
+        {"positions": np.zeros(0, np.uint64), "values": np.zeros(0)},
+    ],
+    "value-network": [
+        {"view": np.array("mover")},
+        {"view": np.array("own")},
+        {"view": np.array(3)},
+        {"view": np.array(["xo"] * 2)},
+        {"empty": np.zeros(2)},
+        {"empty": np.array(np.nan)},
+        {"layer_2": np.zeros((5, 6))},
+        {"layer_2": np.zeros(7)},
+        {"layer_2": np.zeros((0, 7))},
+        {"layer_3": np.zeros((2, 6))},
+        {"layer_3": np.zeros((1, 6), np.float32)},
+        {"layer_3": np.full((1, 6), np.inf)},
+        {"layer_3": np.array([["a"] * 6])},
+        {"layer_5": np.zeros((1, 2))},
+        {"layer_x": np.zeros((1, 2))},
+    ],
+    "alphazero": [
+        {"policy": None},
+        {"value": np.zeros(5)},
+        {"value_bias": np.zeros(2, np.float16)},
+        {"blocks": np.zeros((2, 9, 6), np.float16)},
+        {"blocks": np.zeros((82, 54, 6), np.float16)},
+        {"first_bias": np.full(6, np.nan, np.float16)},
+        {"hidden_bias": np.full(5, np.inf, np.float16)},
+    ],
+}
+SAID = {
+    "lookup": "is no policy table",
+    "q-learning": "is no Q-table",
+    "value-network": "is no value network",
+    "alphazero": "lacks policy|has another form|blocks|beyond ±10000",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "change"), [(name, change) for name, changes in WRONG.items() for change in changes]
+)
+def test_arrays_that_are_no_agent(saved, name, change, tmp_path):
+    with np.load(saved[1] / f"{name}.npz") as file:
+        arrays = {**file, **change}
+    path = tmp_path / "wrong.npz"
+    np.savez(path, **{key: array for key, array in arrays.items() if array is not None})
+    with pytest.raises(PolicyFileError, match=rf"wrong\.npz.*({SAID[name]})"):
+        ttt_env.make_agent(f"{name}:{path}")
+
+
+def test_pickled_objects_are_never_loaded(saved, tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return pytest.fail, ("a pickle was loaded",)
+
+    with np.load(saved[1] / "lookup.npz") as file:
+        np.savez(tmp_path / "bomb.npz", **{**file, "codes": np.array([Bomb()], dtype=object)})
+    with pytest.raises(PolicyFileError, match="never loaded"):
+        ttt_env.make_agent(f"lookup:{tmp_path}/bomb.npz")
+
+
+def test_a_file_that_cannot_be_written_is_named(saved, tmp_path):
+    table = saved[0]["lookup"]
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "file" / "table.npz"):
+        with pytest.raises(PolicyFileError, match=f"{path} cannot be written"):
+            table.save(path)
+    table.save(tmp_path / "new" / "table.npz")
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["table.npz"]
+
+
+def test_no_file_is_written_that_is_too_large_to_be_read(tmp_path):
+    huge = np.broadcast_to(np.uint8(0), (MOST_BYTES + 1,))
+    with pytest.raises(PolicyFileError, match="policy files hold up to 2,147,483,648"):
+        save_arrays(tmp_path / "huge.npz", TICTACTOE, {"huge": huge})
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("q-learning", "trained for tictactoe-v0, tictactoe-v0:misere=true, not for square-v0"),
+        ("value-network", "trained for tictactoe-v0, not for square-v0"),
+    ],
+)
+def test_a_game_that_it_does_not_come_trained_for(name, said):
+    with pytest.raises(PolicyFileError, match=said):
+        ttt_env.make_agent(name, "square-v0")
