@@ -15,7 +15,7 @@ from ttt_env.app.cli import main
 
 
 class Run(NamedTuple):
-    """The exit status of a program, and what it wrote."""
+    """The exit status of a program, and what it wrote, with bytes that are no text as `surrogateescape`s."""
 
     returncode: int
     stdout: str
@@ -47,7 +47,9 @@ def _run(program: Callable[[], object], argv: list[str], cwd: Any, answers: str)
             status = 0
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    return Run(status, *(stream.buffer.getvalue().decode() for stream in (out, err)))  # type: ignore[attr-defined]
+    return Run(
+        status, *(stream.buffer.getvalue().decode("utf-8", "surrogateescape") for stream in (out, err))
+    )  # type: ignore[attr-defined]
 
 
 def _is_running(pid: int) -> bool:
