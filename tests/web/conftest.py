@@ -44,10 +44,23 @@ def log(tmp_path):
         yield opened
 
 
+@pytest.fixture(scope="module")
+def shared_client(tmp_path_factory):
+    with (
+        GameLog(tmp_path_factory.mktemp("shared") / "games.sqlite") as log,
+        TestClient(create_app(log=log), base_url="http://localhost") as made,
+    ):
+        yield made
+
+
 @pytest.fixture
-def client(log):
-    """The application in this process, with a log of its own."""
-    with TestClient(create_app(log=log), base_url="http://localhost") as made:
+def client(request):
+    """The application in this process: that of the file, or one of its own for a test with a `log`."""
+    if "log" not in request.fixturenames:
+        yield request.getfixturevalue("shared_client")
+        return
+    app = create_app(log=request.getfixturevalue("log"))
+    with TestClient(app, base_url="http://localhost") as made:
         yield made
 
 
