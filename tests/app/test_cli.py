@@ -87,10 +87,7 @@ def stopped(out, signal_number, *arguments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("algo", "agent"),
-    [("ppo", "sb3"), ("value-network", "value-network")],
-)
+@pytest.mark.parametrize(("algo", "agent"), [("ppo", "sb3"), ("value-network", "value-network")])
 def test_an_interrupt_keeps_the_best_model_and_judges_it(algo, agent, tmp_path):
     out = tmp_path / "models" / ("m.zip" if agent == "sb3" else "m.npz")
     options = ["--seconds", "1000", "--until", "budget", "--out", "models/" + out.name]

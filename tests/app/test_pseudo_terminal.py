@@ -94,6 +94,7 @@ def test_an_evening_at_a_pseudo_terminal(tmp_path):
         assert [record.cells for record in found.records("tictactoe-v0")] == [(4, 0, 2, 6, 3, 5, 1, 7, 8)]
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_an_agent_is_thinking(tmp_path):
     arguments = ["play", "mcts:seconds=100", "--seat", "O", "--game", "qubic-v0"]
     with Pseudo(*arguments, log=tmp_path, NO_COLOR="1") as terminal:

@@ -74,6 +74,15 @@ def test_leaving_in_the_middle_of_a_game(leaving):
     assert said.endswith("Goodbye. Final score: you 0, draws 0, bot 0.\n")
 
 
+def test_ctrl_c_while_an_agent_is_thinking():
+    def interrupted(position):
+        raise KeyboardInterrupt
+
+    session, said = sit("4", players=("person", interrupted))
+    assert session.cells == [4]
+    assert said.endswith("Goodbye. Final score: you 0, draws 0, bot 0.\n")
+
+
 def test_misere_says_who_lost():
     _, said = sit("0", "3", "6", "n", players=("person", highest), game="tictactoe-v0:misere=true")
     assert "You lose." in said
@@ -87,7 +96,7 @@ def test_a_draw_is_counted():
     assert scores(session) == (0, 0, 1)
 
 
-NONSENSE = "9 -1 4.0 X b0 d1 1b2 ß \x00 b2b2 0x1 ² ١ hin [red] /".split(" ") + ["9" * 5000]
+NONSENSE = [*"9 -1 4.0 X b0 d1 1b2 ß \x00 b2b2 0x1 ² ١ hin [red] /".split(" "), "9" * 5000]
 
 
 def test_wrong_answers_change_nothing():

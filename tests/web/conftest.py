@@ -60,14 +60,11 @@ def shared_client(tmp_path_factory):
 
 
 @pytest.fixture
-def client(request):
-    """The application in this process: that of the file, or one of its own for a test with a `log`."""
-    if "log" not in request.fixturenames:
-        yield request.getfixturevalue("shared_client")
-        return
-    app = create_app(log=request.getfixturevalue("log"))
-    with TestClient(app, base_url="http://localhost") as made:
-        yield made
+def client(request, shared_client, monkeypatch):
+    """The application in this process, that of the file; it records into the `log` of a test that has one."""
+    if "log" in request.fixturenames:
+        monkeypatch.setattr(shared_client.app.state.services, "log", request.getfixturevalue("log"))
+    return shared_client
 
 
 @pytest.fixture(scope="session")

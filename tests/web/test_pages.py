@@ -73,13 +73,14 @@ def test_without_a_log_nothing_is_recorded():
         assert "Games are not recorded" in page.text
 
 
-def test_the_imitation_agent_learns_from_the_log_of_this_server(client, log):
-    assert "11.11%" in client.get("/play/see?x=imitation&o=person").text
-    page = client.get("/play?x=person&o=person")
-    for cell in (6, 2, 4, 0, 8, 1):
-        page = move(client, page.url, cell)
-    assert status(page) == "O wins"
-    shown = client.get("/play/see?x=imitation&o=person").text
+def test_the_imitation_agent_learns_from_the_log_of_this_server(log):
+    with TestClient(create_app(log=log), base_url="http://localhost") as client:
+        assert "11.11%" in client.get("/play/see?x=imitation&o=person").text
+        page = client.get("/play?x=person&o=person")
+        for cell in (6, 2, 4, 0, 8, 1):
+            page = move(client, page.url, cell)
+        assert status(page) == "O wins"
+        shown = client.get("/play/see?x=imitation&o=person").text
     corner, other = "25%", "0%"
     chances = [corner, other, corner, other, other, other, corner, other, corner]
     assert re.findall(r'"chance"[^>]*>(.*?)</b>', shown) == chances

@@ -20,14 +20,7 @@ from tests.web.serving import Visitor, resize
 
 DOCS, SITE = ROOT / "docs", ROOT / "build" / "docs"
 # By the build itself.
-WRITTEN = {
-    "changelog",
-    "contributing",
-    "frameworks",
-    "reference/commands",
-    "genindex",
-    "search",
-}
+WRITTEN = {"changelog", "contributing", "frameworks", "reference/commands", "genindex", "search"}
 PAGES = sorted({path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")} | WRITTEN)
 MAIN = "index", "learn/", "understand/", "reference/", "truth", "values", "leaderboard"
 LONG = {f"reference/api/{room}" for room in ("matches", "solving", "training", "datasets", "vector")}
