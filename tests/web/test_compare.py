@@ -234,17 +234,10 @@ def test_who_has_no_fixed_policy_is_told_why_it_has_no_certificate(client):
 
 @pytest.mark.parametrize(
     ("path", "query"),
-    [("", "game=square-v0"), ("", "game=qubic-v0"), ("", "game=../../etc/passwd"),
-     ("", "game=mnk-v0:m=9999999"), ("", "row=person&column=random"), ("", "row=%3Cscript%3E&column=block"),
-     ("", "row=lookup:/etc/passwd&column=random"),
-     ("", "row=mcts:simulations=1001,seed=0&column=random"), ("", "row=random&column=block&seat=Z"),
-     ("", "row=random&column=block&number=10000"), ("", "row=random&column=block&number=-1"),
-     ("", "row=random&column=block&number=%C2%B2"),
-     ("", "row=random&column=block&at=10"), ("", "row=random&column=block&at=x"), ("/agent", "agent=person"),
-     ("/agent", "agent=sb3:evil.zip"), ("/agent", "game=square-v0"), ("/agent", "agent=os.system"),
-     ("/agent", "was=lookup&agent=lookup&agent.path=/etc/passwd"),
-     ("/softmax", "x=nan"), ("/softmax", "x=-1"), ("/softmax", "o=1e9"), ("/softmax", "o=%00"),
-     ("/softmax", "x="), ("/runs", "run=../x"), ("/runs", "over=%3Cscript%3E")],
+    [("", "game=qubic-v0"), ("", "game=mnk-v0:m=9999999"), ("", "row=person&column=random"),
+     ("", "row=%3Cscript%3E&column=block"), ("", "row=mcts:simulations=1001,seed=0&column=random"),
+     ("", "row=random&column=block&number=10000"), ("", "row=random&column=block&at=10"),
+     ("/agent", "was=lookup&agent=lookup&agent.path=/etc/passwd"), ("/softmax", "x="), ("/runs", "run=../x")],
 )  # fmt: skip
 def test_what_is_out_of_bounds_is_answered_with_a_clear_message(path, query, client):
     page = client.get(f"/compare{path}?{query}")

