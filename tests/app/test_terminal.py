@@ -6,16 +6,14 @@ from io import StringIO
 import numpy as np
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
 import ttt_env
 from ttt_env.agents.learned.imitation import Imitation
-from ttt_env.app.cli import app
 from ttt_env.app.console import ProgressLine, _rich
 from ttt_env.app.terminal.board import board
 from ttt_env.app.terminal.play import Player, PlaySession, Terminal, seated
 from ttt_env.app.terminal.replay import records_of, replay_all
-from ttt_env.errors import GameLogError, IllegalMoveError
+from ttt_env.errors import IllegalMoveError
 from ttt_env.render.words import cell_name, cells_text, parse_cell
 from ttt_env.rules.catalogue import CATALOGUE
 from ttt_env.storage.game_log import GameLog
@@ -307,19 +305,3 @@ def test_a_line_of_progress_shows_in_80_columns_how_far_a_task_is(task, text):
     with _rich(line, Console(file=screen, width=80, force_terminal=True, color_system=None)):
         pass
     assert text in screen.getvalue()
-
-
-def test_the_games_command(tmp_path):
-    path = str(tmp_path / "games.sqlite")
-
-    def ttt(*arguments):
-        return CliRunner().invoke(app, ["games", *arguments], env={"TTT_ENV_GAMES": path})
-
-    text, other = tmp_path / "in.txt", tmp_path / "out.txt"
-    text.write_text("tictactoe-v0: 4 0 8\n", encoding="utf-8")
-    assert "No games yet" in ttt().stdout
-    assert "1 games added" in ttt("import", str(text)).stdout
-    assert f"1 games written to {other}" in ttt("export", str(other)).stdout
-    assert other.read_bytes() == text.read_bytes()
-    assert ttt().stdout == f"{path}\n       1  tictactoe-v0\n"
-    assert isinstance(ttt("import", "missing.txt").exception, GameLogError)

@@ -90,7 +90,7 @@ def test_of_moves_that_are_none_the_legal_start_stays(moves, kept, roster):
     [{"game": "chess"}, {"game": "mnk-v0:m=99999999,n=3,k=3"}, {"game": "mnk-v0:m=-3"},
      {"game": "mnk-v0:m=+500,n=5,k=3"}, {"game": "mnk-v0:m=1_6,n=5,k=3"}, {"x": "person:5"},
      {"game": "square-v0:n=15"}, {"game": "mnk-v0:m=6,n=3,k=3"}, {"game": "tictactoe-v0:k=1"},
-     {"game": ""}, {"x": "nobody"}, {"at": "7"},
+     {"game": ""}, {"x": "nobody"}, {"at": "1"},
      {"at": "-1"}, {"o": "mcts:simulations=100001"}, {"o": "mcts:seconds=31"}, {"o": "mcts:seconds=nan"},
      {"o": "minimax:depth=7"}, {"o": "softmax:temperature=inf"}, {"o": "mcts:simulations=1e3"}],
 )  # fmt: skip
