@@ -7,6 +7,7 @@ from math import exp
 
 import numpy as np
 import pytest
+from starlette.testclient import TestClient
 
 from tests.support.marks import slow
 from tests.support.naive_uct import NaiveSearch
@@ -23,6 +24,7 @@ from ttt_env.app.web.inside.trees import (
     told_value,
     tree_layout,
 )
+from ttt_env.app.web.server import create_app
 from ttt_env.app.web.table import PlayTable
 from ttt_env.rules.game import cells_of
 from ttt_env.rules.symmetry import canonical
@@ -407,9 +409,10 @@ class TestLastMove:
         too_large = client.get("/inside/tree?view=move&game=qubic-v0&x=brute-force&moves=0")
         assert "too many" in text_of(too_large.text)
 
-    def test_imitation_tells_of_the_games_of_this_server(self, client, log):
+    def test_imitation_tells_of_the_games_of_this_server(self, log):
         log.add(GameRecord(TICTACTOE, (2, 4, 6)), x="person", o="minimax")
-        text = text_of(client.get("/inside?view=move&x=imitation&o=person&moves=0").text)
+        with TestClient(create_app(log=log), base_url="http://localhost") as client:
+            text = text_of(client.get("/inside?view=move&x=imitation&o=person&moves=0").text)
         assert "In 1 recorded game a player was to move in this position" in text
 
     def test_a_move_that_the_agent_would_not_make_is_told_from_its_own(self, client):
