@@ -50,7 +50,7 @@ def log(tmp_path):
         yield opened
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared_client(tmp_path_factory):
     with (
         GameLog(tmp_path_factory.mktemp("shared") / "games.sqlite") as log,
@@ -61,7 +61,7 @@ def shared_client(tmp_path_factory):
 
 @pytest.fixture
 def client(request, shared_client, monkeypatch):
-    """The application in this process, that of the file; it records into the `log` of a test that has one."""
+    """The application in this process, one for all; it records into the `log` of a test that has one."""
     if "log" in request.fixturenames:
         monkeypatch.setattr(shared_client.app.state.services, "log", request.getfixturevalue("log"))
     return shared_client

@@ -49,12 +49,10 @@ def test_a_match_is_what_plain_fractions_say(client, naive):
     assert shares(page.text) == [percents(as_x), percents(as_o)]
     score = float(as_x[0] - as_x[2] + as_o[0] - as_o[2]) / 2
     assert f"minimax scores {score:+.3f} a game" in text_of(page.text)
-    cell = re.search(r'title="minimax against random: (.*?)"', client.get("/compare/ladder").text)[1]
-    assert cell == f"{score:+.3f}"
 
 
 @pytest.mark.parametrize(
-    "game", ["mnk-v0:m=4,n=2,k=3,misere=true", *map(slow, ["tictactoe-v0", "tictactoe-v0:misere=true"])]
+    "game", ["mnk-v0:m=3,n=2,k=2,misere=true", *map(slow, ["tictactoe-v0", "tictactoe-v0:misere=true"])]
 )
 def test_every_number_of_the_ladder_is_the_score_of_its_match(game, client):
     text = client.get("/compare/ladder", params={"game": game}).text

@@ -3,10 +3,12 @@
 import re
 
 import pytest
+from starlette.testclient import TestClient
 
 from tests.web.reading import SMALL
 from tests.web.serving import has_made
 from ttt_env import get_game
+from ttt_env.app.web.server import create_app
 
 TABLES = {
     f"game={SMALL}&x=person&o=minimax": ["minimax"],
@@ -16,6 +18,13 @@ TABLES = {
     "game=qubic-v0": [],  # against a search
     "": [],
 }
+
+
+@pytest.fixture(scope="module")
+def client():
+    """An application in which no other test has made agents ready."""
+    with TestClient(create_app(), base_url="http://localhost") as made:
+        yield made
 
 
 def ready_url(text):

@@ -33,7 +33,7 @@ from ttt_env.errors import GameTooLargeError
 from ttt_env.stopping import StoppedError
 from ttt_env.storage.game_log import GameLog
 
-TICTACTOE, OBLONG = get_game("tictactoe-v0"), get_game(SMALL)
+OBLONG, SIX_CELLS = get_game(SMALL), get_game("mnk-v0:m=3,n=2,k=2")
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux alone")
 
 
@@ -85,12 +85,12 @@ def test_results_of_comparing_come_whole(sweeper, queues):
     roster = sweeper._evaluators.roster
 
     async def ask():
-        return [await queues.study("sweep", ladder, roster, TICTACTOE),
-                await queues.study("sweep", prove, roster, TICTACTOE, "block")]  # fmt: skip
+        return [await queues.study("sweep", ladder, roster, SIX_CELLS),
+                await queues.study("sweep", prove, roster, SIX_CELLS, "block")]  # fmt: skip
 
     (table, proved), (here, proved_here) = (
         asyncio.run(ask()),
-        (ladder(roster, TICTACTOE), prove(roster, TICTACTOE, "block")),
+        (ladder(roster, SIX_CELLS), prove(roster, SIX_CELLS, "block")),
     )
     assert table.names == here.names and table.missing == here.missing
     assert {pair: played.score for pair, played in table.matches.items()} == {
