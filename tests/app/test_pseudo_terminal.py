@@ -10,6 +10,8 @@ import subprocess
 import sys
 import termios
 
+import pytest
+
 from ttt_env.storage.game_log import GameLog
 
 _PATIENCE = 600  # seconds
@@ -92,6 +94,7 @@ def test_an_evening_at_a_pseudo_terminal(tmp_path):
         assert [record.cells for record in found.records("tictactoe-v0")] == [(4, 0, 2, 6, 3, 5, 1, 7, 8)]
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_an_agent_is_thinking(tmp_path):
     arguments = ["play", "mcts:seconds=100", "--seat", "O", "--game", "qubic-v0"]
     with Pseudo(*arguments, log=tmp_path, NO_COLOR="1") as terminal:
@@ -113,6 +116,7 @@ def test_a_long_command_shows_on_one_line_what_it_does(tmp_path):
     assert max(map(len, lines)) < 80 and "…" not in terminal.seen
 
 
+@pytest.mark.slow
 def test_replay_steps_at_a_pseudo_terminal(tmp_path):
     with Pseudo("replay", "tictactoe-v0:", "4", "1", "0", log=tmp_path) as terminal:
         terminal.type("", "", "b", "q")
@@ -122,17 +126,7 @@ def test_replay_steps_at_a_pseudo_terminal(tmp_path):
 
 def test_kill_9_loses_no_game_that_was_recorded(tmp_path):
     log = tmp_path / "games.sqlite"
-    command = [
-        sys.executable,
-        "-m",
-        "ttt_env.app",
-        "play",
-        "random",
-        "random",
-        "--games",
-        "99999",
-        "--record",
-    ]
+    command = [sys.executable, *"-m ttt_env.app play random random --games 99999 --record".split()]
     environment = os.environ | {"TTT_ENV_GAMES": str(log), "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     while "Recorded as game 3." not in process.stdout.readline():

@@ -108,18 +108,9 @@ def test_in_the_terminal(log):
     exact = expected("minimax:depth=1", TTT).of_random
     run = CliRunner().invoke(app, ["games", "--json"], catch_exceptions=False)
     people = {facts["agent"]: facts for facts in json.loads(run.stdout)["people"]}
-    assert people["minimax:depth=1"]["as_x"] == {
-        "wins": 1,
-        "draws": 0,
-        "losses": 0,
-        "random": exact.as_x._asdict(),
-    }
-    assert people["minimax:depth=1"]["as_o"] == {
-        "wins": 0,
-        "draws": 0,
-        "losses": 0,
-        "random": exact.as_o._asdict(),
-    }
+    for seat, wins, random in (("as_x", 1, exact.as_x), ("as_o", 0, exact.as_o)):
+        counted = {"wins": wins, "draws": 0, "losses": 0, "random": random._asdict()}
+        assert people["minimax:depth=1"][seat] == counted
     assert people["mcts:simulations=10"]["as_o"]["losses"] == 1
     assert people["mcts:simulations=10"]["as_o"]["random"] is None and people["mcts:simulations=10"]["lack"]
     text = CliRunner().invoke(app, ["games"], catch_exceptions=False).stdout

@@ -6,16 +6,14 @@ from io import StringIO
 import numpy as np
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
 import ttt_env
 from ttt_env.agents.learned.imitation import Imitation
-from ttt_env.app.cli import app
 from ttt_env.app.console import ProgressLine, _rich
 from ttt_env.app.terminal.board import board
 from ttt_env.app.terminal.play import Player, PlaySession, Terminal, seated
 from ttt_env.app.terminal.replay import records_of, replay_all
-from ttt_env.errors import GameLogError, IllegalMoveError
+from ttt_env.errors import IllegalMoveError
 from ttt_env.render.words import cell_name, cells_text, parse_cell
 from ttt_env.rules.catalogue import CATALOGUE
 from ttt_env.storage.game_log import GameLog
@@ -74,6 +72,15 @@ def test_leaving_in_the_middle_of_a_game(leaving):
     assert said.endswith("Goodbye. Final score: you 0, draws 0, bot 0.\n")
 
 
+def test_ctrl_c_while_an_agent_is_thinking():
+    def interrupted(position):
+        raise KeyboardInterrupt
+
+    session, said = sit("4", players=("person", interrupted))
+    assert session.cells == [4]
+    assert said.endswith("Goodbye. Final score: you 0, draws 0, bot 0.\n")
+
+
 def test_misere_says_who_lost():
     _, said = sit("0", "3", "6", "n", players=("person", highest), game="tictactoe-v0:misere=true")
     assert "You lose." in said
@@ -87,25 +94,7 @@ def test_a_draw_is_counted():
     assert scores(session) == (0, 0, 1)
 
 
-NONSENSE = [
-    "9",
-    "-1",
-    "4.0",
-    "X",
-    "b0",
-    "d1",
-    "1b2",
-    "ß",
-    "\x00",
-    "b2b2",
-    "9" * 5000,
-    "0x1",
-    "²",
-    "١",
-    "hin",
-    "[red]",
-    "/",
-]
+NONSENSE = [*"9 -1 4.0 X b0 d1 1b2 ß \x00 b2b2 0x1 ² ١ hin [red] /".split(" "), "9" * 5000]
 
 
 def test_wrong_answers_change_nothing():
@@ -116,25 +105,22 @@ def test_wrong_answers_change_nothing():
     assert said.count("cell 0 of O../.X./... is taken") == 1
 
 
+@pytest.mark.parametrize(
+    ("answers", "players", "cells", "refusals"),
+    [("undo 4 2 u 6 q", ("person", lowest), [4, 0, 6, 1], 1),  # takes back one's own move and the reply
+     ("u 4 u 5 q", (lowest, "person"), [0, 5, 1], 1),  # never takes back the opening of the bot
+     ("0 1 2 u u q", ("person", "person"), [0], 0)],
+    ids=["against a bot", "after a bot", "two people"],
+)  # fmt: skip
+def test_undo(answers, players, cells, refusals):
+    session, said = sit(*answers.split(), players=players)
+    assert session.cells == cells
+    assert said.count("There is no move of yours to take back.") == refusals
+
+
 def test_cells_by_name():
     session, _ = sit("B2", " c1 ", "a3", "n")
     assert session.cells == [4, 0, 2, 1, 6]
-
-
-def test_undo_takes_back_ones_own_move_and_the_reply():
-    session, said = sit("undo", "4", "2", "u", "6", "q")
-    assert session.cells == [4, 0, 6, 1]
-    assert said.count("There is no move of yours to take back.") == 1
-
-
-def test_undo_never_takes_back_the_opening_of_the_bot():
-    session, _ = sit("u", "4", "u", "5", "q", players=(lowest, "person"))
-    assert session.cells == [0, 5, 1]
-
-
-def test_two_people_undo_one_move_each():
-    session, _ = sit("0", "1", "2", "u", "u", "q", players=("person", "person"))
-    assert session.cells == [0]
 
 
 def test_resigning_loses_and_the_seats_swap():
@@ -216,9 +202,7 @@ def test_hint_on_a_board_of_more_than_64_cells():
 
 def test_finished_games_are_recorded_and_imitated_at_once(tmp_path):
     with GameLog(tmp_path / "games.sqlite") as log:
-        bot = Imitation(
-            ttt_env.get_game("tictactoe-v0"), str(log.path), lambda position: position.legal_cells[0]
-        )
+        bot = Imitation(ttt_env.get_game("tictactoe-v0"), str(log.path), lowest)
         session, said = sit("r", "r", "4", "2", "6", "", "q", players=("person", bot), log=log, games=4)
         assert session.cells == [4]  # not 0, as X in the first game
         assert said.count("Recorded as game") == 1 and f"recorded in {log.path}" in said
@@ -309,38 +293,15 @@ def test_replay_of_a_file(tmp_path):
         records_of("nonsense" * 1000)
 
 
-def test_the_line_of_a_long_search_fits_into_80_columns():
-    """The longest question, after a day: clipped, it would not say what grows."""
-    assert "1,000,000,000,000 nodes" in drawn(
-        "solve", "does O win? 64 moves a position, 1,000,000,000,000 nodes"
-    )
-
-
-def test_the_name_of_a_task_leaves_room_for_how_far_it_is():
-    assert "123,456 of 654,321" in drawn("certify " + "x" * 500, "123,456 of 654,321")
-
-
-def drawn(task, text):
-    """A line of progress as 80 columns show it."""
+@pytest.mark.parametrize(
+    ("task", "text"),
+    [("solve", "does O win? 64 moves a position, 1,000,000,000,000 nodes"),
+     ("certify " + "x" * 500, "123,456 of 654,321")],
+)  # fmt: skip
+def test_a_line_of_progress_shows_in_80_columns_how_far_a_task_is(task, text):
     screen = StringIO()
     line = ProgressLine(task)
     line.say(text)
     with _rich(line, Console(file=screen, width=80, force_terminal=True, color_system=None)):
         pass
-    return screen.getvalue()
-
-
-def test_the_games_command(tmp_path):
-    path = str(tmp_path / "games.sqlite")
-
-    def ttt(*arguments):
-        return CliRunner().invoke(app, ["games", *arguments], env={"TTT_ENV_GAMES": path})
-
-    text, other = tmp_path / "in.txt", tmp_path / "out.txt"
-    text.write_text("tictactoe-v0: 4 0 8\n", encoding="utf-8")
-    assert "No games yet" in ttt().stdout
-    assert "1 games added" in ttt("import", str(text)).stdout
-    assert f"1 games written to {other}" in ttt("export", str(other)).stdout
-    assert other.read_bytes() == text.read_bytes()
-    assert ttt().stdout == f"{path}\n       1  tictactoe-v0\n"
-    assert isinstance(ttt("import", "missing.txt").exception, GameLogError)
+    assert text in screen.getvalue()

@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 import ttt_env
+from tests.support.marks import slow
 from ttt_env.agents.mcts.search import Search
 from ttt_env.agents.planning.planners import Minimax, Softmax
 from ttt_env.errors import ParameterError
@@ -36,7 +37,7 @@ def softmax() -> Softmax:
 
 def searched() -> Search:
     search = Search(GAME.start)
-    search.run(60)
+    search.run(20)
     return search
 
 
@@ -48,6 +49,10 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "tree": lambda: softmax().tree(GIBSON),
     "search": searched,
 }
+
+
+def picture_of(shown: Any) -> Picture:
+    return shown if isinstance(shown, Picture) else shown.picture()
 
 
 def texts(svg: str) -> list[str]:
@@ -70,35 +75,30 @@ def rgb(colour: str) -> tuple[int, ...]:
 
 class TestShown:
     @pytest.mark.parametrize("thing", SHOWN)
-    def test_a_notebook_gets_an_svg_document(self, thing: str) -> None:
-        root = ElementTree.fromstring(SHOWN[thing]()._repr_svg_())
+    def test_a_notebook_gets_the_picture_that_is_saved_with_dark_text_on_light(
+        self, thing: str, tmp_path: Path
+    ) -> None:
+        shown = SHOWN[thing]()
+        svg = shown._repr_svg_()
+        root = ElementTree.fromstring(svg)
         assert root.tag == SVG + "svg"
         assert float(root.attrib["width"]) > 0 and float(root.attrib["height"]) > 0
-
-    @pytest.mark.parametrize("thing", SHOWN)
-    def test_it_is_the_picture_that_is_saved(self, thing: str, tmp_path: Path) -> None:
-        shown = SHOWN[thing]()
-        if thing != "search":  # which draws fewer nodes where nobody says how many
-            picture = shown if isinstance(shown, Picture) else shown.picture()
-            picture.save(tmp_path / "picture.svg")
-            assert (tmp_path / "picture.svg").read_text(encoding="utf-8") == shown._repr_svg_()
-
-    @pytest.mark.parametrize("thing", SHOWN)
-    def test_text_is_dark_on_light_whatever_the_page(self, thing: str) -> None:
-        svg = SHOWN[thing]()._repr_svg_()
         assert fills(svg)[0] == CARD
-        inks = {element.attrib["fill"] for element in ElementTree.fromstring(svg).iter(SVG + "text")}
-        assert inks <= {INK}
+        assert {element.attrib["fill"] for element in root.iter(SVG + "text")} <= {INK}
+        if thing != "search":  # which draws fewer nodes where nobody says how many
+            picture_of(shown).save(tmp_path / "picture.svg")
+            assert (tmp_path / "picture.svg").read_text(encoding="utf-8") == svg
 
     def test_a_picture_does_not_fill_the_terminal(self) -> None:
         assert repr(GIBSON.picture()) == "Picture()"
 
 
 class TestFiles:
-    @pytest.mark.parametrize("thing", SHOWN)
+    @pytest.mark.parametrize(
+        "thing", ["position", "game", *map(slow, ["policy", "certificate", "tree", "search"])]
+    )
     def test_png_has_twice_the_size_of_the_svg(self, thing: str, tmp_path: Path) -> None:
-        shown = SHOWN[thing]()
-        picture = shown if isinstance(shown, Picture) else shown.picture()
+        picture = picture_of(SHOWN[thing]())
         picture.save(tmp_path / "picture.PNG")
         root = ElementTree.fromstring(picture.svg)
         with Image.open(tmp_path / "picture.PNG") as image:
@@ -177,14 +177,9 @@ class TestPolicy:
 
     @pytest.mark.parametrize(
         "policy",
-        [
-            [1.0],
-            [0.0] * 9,
-            [1, 0, 0, 0, 0, 0, 0, 0, 0],
-            [0, 0, 0.5, 0, 0, 0.6, 0, 0, -0.1],
-            [0, 0, float("nan"), 0, 0, 1, 0, 0, 0],
-        ],
-    )
+        [[1.0], [0.0] * 9, [1, 0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0.5, 0, 0, 0.6, 0, 0, -0.1],
+         [0, 0, float("nan"), 0, 0, 1, 0, 0, 0]],
+    )  # fmt: skip
     def test_what_is_no_policy_there_is_refused(self, policy: list[float]) -> None:
         with pytest.raises(ParameterError, match=r"\[2, 5, 8\]"):
             GIBSON.picture(policy)
@@ -266,18 +261,15 @@ class TestTrees:
         assert [node.caption[-1] for node in (tree, *tree.children)] == ["X 0.00", "X 0.00", "X +1.00"]
         assert not tree.children[1].children[0].children  # the game is over
 
-    @pytest.mark.parametrize("depth", [-1, 1.5, True, "2"])
-    def test_depths_that_are_none(self, depth: Any) -> None:
-        with pytest.raises(ParameterError, match="depth="):
-            softmax().tree(GIBSON, depth)
-
-    def test_positions_of_other_games(self) -> None:
-        with pytest.raises(ParameterError, match="no position of tictactoe-v0"):
-            softmax().tree(ttt_env.get_game("square-v0").start)
-
-    def test_minimax_that_looks_ahead_has_no_tree(self) -> None:
-        with pytest.raises(ParameterError, match="depth and seconds"):
-            Minimax(GAME, depth=3).tree(GIBSON)
+    @pytest.mark.parametrize(
+        ("tree", "told"),
+        [*((lambda depth=depth: softmax().tree(GIBSON, depth), "depth=") for depth in (-1, 1.5, True, "2")),
+         (lambda: softmax().tree(ttt_env.get_game("square-v0").start), "no position of tictactoe-v0"),
+         (lambda: Minimax(GAME, depth=3).tree(GIBSON), "depth and seconds")],
+    )  # fmt: skip
+    def test_a_tree_that_there_is_not_is_refused(self, tree: Callable[[], Any], told: str) -> None:
+        with pytest.raises(ParameterError, match=told):
+            tree()
 
     def test_a_notebook_shows_the_moves_most_searched(self) -> None:
         search = Search(GIBSON, solve=False)
@@ -336,11 +328,9 @@ class TestVideo:
 
     def test_every_position_is_a_frame_the_last_one_too(self, clips: list[Any], tmp_path: Path) -> None:
         made = ttt_env.make("tictactoe-v0", opponent="random", play_as="X", render_mode="rgb_array")
-        env = gymnasium.wrappers.RecordVideo(
-            made, str(tmp_path / "videos"), episode_trigger=lambda episode: True
-        )
+        env = gymnasium.wrappers.RecordVideo(made, f"{tmp_path}/videos", episode_trigger=lambda episode: True)
         ends = []
-        for seed in range(3):
+        for seed in range(2):
             _, info = env.reset(seed=seed)
             n_steps, is_over = 0, False
             while not is_over:
@@ -348,7 +338,7 @@ class TestVideo:
                 n_steps += 1
             ends.append((n_steps, made.unwrapped.position))
         env.close()
-        assert [path for _, _, path in clips] == [f"rl-video-episode-{number}.mp4" for number in range(3)]
+        assert [path for _, _, path in clips] == [f"rl-video-episode-{number}.mp4" for number in range(2)]
         for (frames, fps, _), (n_steps, last) in zip(clips, ends, strict=True):
             assert fps == 4 and len(frames) == n_steps + 1
             assert len({frame.shape for frame in frames}) == 1

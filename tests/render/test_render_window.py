@@ -120,20 +120,21 @@ class TestWindow:
         window.show(MIDGAME)
         assert capsys.readouterr().out == ""
 
+    @pytest.mark.parametrize(
+        "environment",
+        [{"SDL_VIDEODRIVER": "no such driver"},
+         pytest.param({"SDL_VIDEODRIVER": None, "DISPLAY": ":4321", "WAYLAND_DISPLAY": "nowhere"},
+                      marks=pytest.mark.skipif(sys.platform != "linux", reason="DISPLAY is of Linux"))],
+    )  # fmt: skip
     def test_a_display_that_does_not_open_is_none(
-        self, pygame: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+        self,
+        environment: dict[str, str | None],
+        pygame: Any,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
     ) -> None:
-        monkeypatch.setenv("SDL_VIDEODRIVER", "no such driver")
-        Window().show(MIDGAME)
-        assert capsys.readouterr().out.endswith(draw_text(MIDGAME) + "\n")
-
-    @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="DISPLAY is of Linux")
-    def test_a_display_that_is_not_there_is_none(
-        self, pygame: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.delenv("SDL_VIDEODRIVER")
-        monkeypatch.setenv("DISPLAY", ":4321")
-        monkeypatch.setenv("WAYLAND_DISPLAY", "nowhere")
+        for name, value in environment.items():
+            monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
         Window().show(MIDGAME)
         assert capsys.readouterr().out.endswith(draw_text(MIDGAME) + "\n")
 

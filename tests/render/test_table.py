@@ -65,10 +65,7 @@ def test_html() -> None:
 def test_latex() -> None:
     begin, head, _, *rows, end = TABLE.to_latex().splitlines()
     assert (begin, head, end) == (r"\begin{tabular}{lr}", r"agent & score \\", r"\end{tabular}")
-    assert rows[:2] == [
-        r"a\textbar{}b\_*c* & +0.5 \\",
-        r"\textless{}b\textgreater{} \& Söhne & ? \\",
-    ]
+    assert rows[:2] == [r"a\textbar{}b\_*c* & +0.5 \\", r"\textless{}b\textgreater{} \& Söhne & ? \\"]
     assert r"\textbackslash{} & 50\% \\" in Table.of(["", ""], [["\\", "50%"]]).to_latex()
 
 

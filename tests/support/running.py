@@ -15,7 +15,7 @@ from ttt_env.app.cli import main
 
 
 class Run(NamedTuple):
-    """The exit status of a program, and what it wrote."""
+    """The exit status of a program, and what it wrote, with bytes that are no text as `surrogateescape`s."""
 
     returncode: int
     stdout: str
@@ -34,7 +34,8 @@ def script(path: Path, *arguments: str, cwd: Any = None) -> Run:
 
 
 def _run(program: Callable[[], object], argv: list[str], cwd: Any, answers: str) -> Run:
-    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    written = io.BytesIO(), io.BytesIO()
+    out, err = (io.TextIOWrapper(stream, "utf-8", write_through=True) for stream in written)
     with (
         chdir(cwd or os.getcwd()),
         redirect_stdout(out),
@@ -47,7 +48,7 @@ def _run(program: Callable[[], object], argv: list[str], cwd: Any, answers: str)
             status = 0
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    return Run(status, *(stream.buffer.getvalue().decode() for stream in (out, err)))  # type: ignore[attr-defined]
+    return Run(status, *(stream.getvalue().decode("utf-8", "surrogateescape") for stream in written))
 
 
 def _is_running(pid: int) -> bool:

@@ -24,17 +24,23 @@ def roster():
     return Roster({})
 
 
+EXPORTED = "minimax", "newell-simon", "win-block", "softmax"
+
+
 @pytest.fixture(scope="session")
 def exported_files(roster):
-    """The files of an export with a few agents, by name."""
-    return exported(roster, ("minimax", "newell-simon", "win-block", "softmax"))
+    """The files of an export with a few agents and without most of the ladder, by name."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        for module in ("export", "compare.agents"):
+            monkeypatch.setattr(f"ttt_env.app.web.{module}.ENTRANTS", ("random", "weights"))
+        return exported(roster, EXPORTED)
 
 
 @pytest.fixture(scope="session")
-def exported_folder(exported_files, tmp_path_factory):
-    """The folder `docs/ttt` of a site, with these files."""
+def exported_folder(roster, tmp_path_factory):
+    """The folder `docs/ttt` of a site, with an export of these agents and of the ladder."""
     folder = tmp_path_factory.mktemp("public") / "docs" / "ttt"
-    write_folder(folder, exported_files)
+    write_folder(folder, exported(roster, EXPORTED))
     return folder
 
 
@@ -44,11 +50,21 @@ def log(tmp_path):
         yield opened
 
 
-@pytest.fixture
-def client(log):
-    """The application in this process, with a log of its own."""
-    with TestClient(create_app(log=log), base_url="http://localhost") as made:
+@pytest.fixture(scope="session")
+def shared_client(tmp_path_factory):
+    with (
+        GameLog(tmp_path_factory.mktemp("shared") / "games.sqlite") as log,
+        TestClient(create_app(log=log), base_url="http://localhost") as made,
+    ):
         yield made
+
+
+@pytest.fixture
+def client(request, shared_client, monkeypatch):
+    """The application in this process, one for all; it records into the `log` of a test that has one."""
+    if "log" in request.fixturenames:
+        monkeypatch.setattr(shared_client.app.state.services, "log", request.getfixturevalue("log"))
+    return shared_client
 
 
 @pytest.fixture(scope="session")

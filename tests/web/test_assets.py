@@ -8,14 +8,7 @@ import pytest
 from ttt_env.app.web.services import edition
 
 STATIC = Path(__file__).parents[2] / "ttt_env/app/web/static"
-PAGES = (
-    "/play",
-    "/play?game=square-v0&see=1",
-    "/inside",
-    "/inside?view=tree",
-    "/compare",
-    "/compare/people",
-)
+PAGES = ("/play", "/play?game=square-v0&see=1", "/inside", "/inside?view=tree", "/compare", "/compare/people")
 MAX_KILOBYTES = 64  # of all the files that a page takes along
 
 

@@ -5,6 +5,7 @@ from html import unescape
 
 import pytest
 
+from tests.web.reading import SMALL
 from tests.web.serving import resize
 from ttt_env import get_game, prove, solve
 from ttt_env.analysis.solution import distances
@@ -64,13 +65,10 @@ def test_what_is_proved_is_no_estimate(insight_solver):
     assert moves[3].value == 1 and moves[3].is_best and moves[60].value == -1
 
 
-def test_a_board_of_more_than_64_cells_is_estimated_too(insight_solver):
+def test_a_board_of_more_than_64_cells_is_estimated_and_played_against_searches(client, insight_solver):
     insight = insight_solver.insight(table_of(GOMOKU), 0, SEARCHES[0])
     assert sum(move.visits for move in insight.moves) == insight.simulations == SEARCHES[0]
     assert not insight.is_exact and insight.more == SEARCHES[1]
-
-
-def test_a_board_of_more_than_64_cells_is_played_against_searches(client):
     query = f"game={GOMOKU.name}&x=person&o=mcts:simulations=20000,threats=true&moves="
     page = client.get(f"/play?{query}").text
     assert "play against opponents that search" in page and "Looks for threats first" in page
@@ -117,7 +115,7 @@ def test_a_cell_shows_one_word_and_figures_once_they_are_asked_for(page):
     assert page.run(WORDS) == ["i"] * 7
 
 
-@pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"])
+@pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", SMALL])
 @pytest.mark.parametrize("o", ["person", "random"])
 def test_word_colour_and_value_of_a_cell_agree(game, o, client):
     """Against whomever one plays: the word is about best play, and so are the colour and its sign."""

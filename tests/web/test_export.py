@@ -10,9 +10,9 @@ from urllib.parse import parse_qsl, urldefrag
 
 import pytest
 
+from tests.support.running import ttt
 from ttt_env import certify
 from ttt_env.agents.learned.lookup import Lookup
-from ttt_env.app.cli import main
 from ttt_env.app.web.compare.agents import ENTRANTS
 from ttt_env.app.web.export import AGENTS, GAME, LIST, agent_page, exported, facts_of, write_folder
 from ttt_env.app.web.roster import Roster, named_models, presets
@@ -37,9 +37,18 @@ class Links(HTMLParser):
 
 
 def test_every_link_leads_to_a_file_beside_the_page_and_no_script_stands_in_it(exported_files):
+    check_links(exported_files, ["random", "weights"])
+
+
+@pytest.mark.slow
+def test_every_link_of_a_whole_export_leads_to_a_file(exported_folder):
+    check_links({file.name: file.read_bytes() for file in exported_folder.iterdir()}, ENTRANTS)
+
+
+def check_links(exported_files, ladder):
     pages = {name: Links(text.decode()) for name, text in exported_files.items() if name.endswith(".html")}
     levels = (preset.player for preset in presets(GAME))
-    assert pages.keys() > {agent_page(agent) for agent in (*levels, *ENTRANTS, "newell-simon", "softmax")}
+    assert pages.keys() > {agent_page(agent) for agent in (*levels, *ladder, "newell-simon", "softmax")}
     for name, page in pages.items():
         assert not page.inline
         for link in page.links:
@@ -48,12 +57,10 @@ def test_every_link_leads_to_a_file_beside_the_page_and_no_script_stands_in_it(e
             state = dict(parse_qsl(fragment))
             assert not fragment or state or fragment in page.ids or re.fullmatch(r"[XO](-\d)?", fragment)
         head = [tag for tag in page.tags if tag[0] in ("meta", "link", "script")]
-        policy = next(at for at, (_, fields) in enumerate(head) if "http-equiv" in fields)
-        assert all(tag == "meta" for tag, _ in head[:policy])
-        assert (
-            "script-src" not in head[policy][1]["content"]
-            and "default-src 'self'" in head[policy][1]["content"]
-        )
+        at = next(at for at, (_, fields) in enumerate(head) if "http-equiv" in fields)
+        assert all(tag == "meta" for tag, _ in head[:at])
+        policy = head[at][1]["content"]
+        assert "script-src" not in policy and "default-src 'self'" in policy
 
 
 def test_every_page_says_what_needs_the_program(exported_files):
@@ -75,9 +82,8 @@ def test_certificates_are_those_of_certify(exported_files):
     for agent in ("win-block", "minimax"):
         saved = json.loads(exported_files[agent_page(agent).replace(".html", ".json")])
         expected = json.loads(json.dumps(certify(agent, GAME).to_dict()))
-        assert {key: saved[key] for key in ("unbeatable", "worst_case", "refutations", "blunders")} == {
-            key: expected[key] for key in ("unbeatable", "worst_case", "refutations", "blunders")
-        }
+        for key in ("unbeatable", "worst_case", "refutations", "blunders"):
+            assert saved[key] == expected[key], key
 
 
 def test_models_whose_pages_would_have_one_name_are_told(tmp_path):
@@ -111,15 +117,10 @@ def test_a_later_export_replaces_an_earlier_one_and_nothing_else(tmp_path):
 
 @pytest.mark.parametrize(
     "listing",
-    [
-        None,
-        "no JSON",
-        "[]",
-        '{"files": ["notes.txt"]}',
-        '{"made_by": "ttt web --export", "files": ["../notes.txt"]}',
-        '{"made_by": "ttt web --export", "files": "notes.txt"}',
-    ],
-)
+    [None, "no JSON", "[]", '{"files": ["notes.txt"]}',
+     '{"made_by": "ttt web --export", "files": ["../notes.txt"]}',
+     '{"made_by": "ttt web --export", "files": "notes.txt"}'],
+)  # fmt: skip
 def test_a_folder_that_is_not_its_own_is_left_alone(listing, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     if listing is not None:
@@ -138,13 +139,8 @@ def test_a_file_of_others_beside_an_export_is_never_overwritten(tmp_path):
     assert (tmp_path / "index.html").read_bytes() == b"1" and (tmp_path / "agents.js").read_text() == "mine"
 
 
-def test_the_command_names_a_folder_that_is_not_its_own_before_it_computes_anything(
-    tmp_path, monkeypatch, capsys
-):
+def test_the_command_names_a_folder_that_is_not_its_own_before_it_computes_anything(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    monkeypatch.setattr(sys, "argv", ["ttt", "web", "--export", str(tmp_path)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    assert "no folder of an earlier export" in capsys.readouterr().err
+    run = ttt("web", "--export", tmp_path)
+    assert run.returncode == 2 and "no folder of an earlier export" in run.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]

@@ -2,19 +2,23 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from tests import reference
+from tests.support.marks import slow
+from tests.web.reading import SMALL
 from ttt_env import Position, exploitability, get_game, make_agent, match, prove, random_position, solve
 from ttt_env.app.advice import advise, hint
-from ttt_env.app.web.insight import InsightSolver, judged_moves, strength
+from ttt_env.app.web.insight import SEARCHES, InsightSolver, judged_moves, strength
 from ttt_env.app.web.roster import moved_over, presets
 from ttt_env.app.web.table import PlayTable
 from ttt_env.proofs.known import known_value, known_values_of_moves
 
 TICTACTOE = get_game("tictactoe-v0")
 QUBIC = get_game("qubic-v0")
-OPPONENTS = ["random", "weights", "softmax:temperature=0.3", "newell-simon", "mcts:simulations=20,seed=1"]
+OPPONENTS = ["weights", "softmax:temperature=0.3", slow("random"), slow("newell-simon"),
+             slow("mcts:simulations=20,seed=1")]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +26,7 @@ def insight_solver(roster):
     return InsightSolver(roster)
 
 
-@pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"])
+@pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", SMALL])
 @pytest.mark.parametrize("x", ["minimax", "random", "softmax:temperature=0.3"])
 def test_moves_weighted_by_their_chances_give_the_match(x, game, insight_solver):
     for o in ("random", "weights"):
@@ -63,26 +67,28 @@ def test_the_moves_of_gibsons_position_are_his(insight_solver):
 
 @pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true"])
 def test_values_are_those_of_the_solution(game, insight_solver):
-    import numpy as np
-
     rng, made = np.random.default_rng(0), get_game(game)
     for _ in range(100):
         position = random_position(made, rng)
         assert known_value(position) == solve(made).value_of(position)
 
 
-def test_in_a_large_game_values_are_proved_or_unknown():
+def test_in_a_large_game_values_and_hints_are_proved_or_unknown():
+    """X and O have three in a row each, and X is to move."""
     near_win = PlayTable(QUBIC, cells=(0, 16, 1, 17, 2, 18), at=6).position
     assert known_value(near_win) == prove(QUBIC, near_win).value == 1
     assert known_value(near_win.play(3)) == -1
-    assert known_value(QUBIC.start) is None
+    assert known_value(QUBIC.start) is None and not advise(QUBIC.start).is_exact
+    advice, worths = advise(near_win), known_values_of_moves(near_win)
+    assert advice.is_exact and advice.value == 1
+    assert 3 in advice.cells and all(worths[cell] == 1 for cell in advice.cells)
 
 
 def test_what_cannot_be_known_is_said_and_not_made_up(insight_solver):
     unseeded = insight_solver.insight(PlayTable(TICTACTOE, "mcts:simulations=20", "random"))
     assert all(move.against is None and move.value == 0 for move in unseeded.moves)
     assert "seed" in unseeded.notes[0]
-    large = insight_solver.insight(PlayTable(QUBIC, "random", "win-block"))
+    large = insight_solver.insight(PlayTable(QUBIC, "random", "win-block"), 0, SEARCHES[1])
     assert all(move.against is None and move.probability == 1 / 64 for move in large.moves)
     assert "too many positions" in large.notes[0] and not large.is_exact
     assert all(move.value is None and move.estimate is not None for move in large.moves)
@@ -99,7 +105,7 @@ def test_blunders_are_found_in_games_too_large_to_solve():
     assert last.is_mistake and last.better == (3,)
 
 
-@pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"])
+@pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", SMALL])
 def test_presets_are_ordered_by_their_exact_strength(game, roster):
     made = get_game(game)
     levels = [exploitability(preset.player, made).exploitability for preset in presets(made)]
@@ -107,7 +113,7 @@ def test_presets_are_ordered_by_their_exact_strength(game, roster):
     assert levels[-1] == pytest.approx(0) and "gives nothing away" in strength(roster, "minimax", made)
 
 
-@pytest.mark.parametrize("game", ["tictactoe-v0", "square-v0", "qubic-v0", "mnk-v0:m=9,n=9,k=5"])
+@pytest.mark.parametrize("game", ["tictactoe-v0", "qubic-v0", "mnk-v0:m=9,n=9,k=5", slow("square-v0")])
 def test_presets_can_play_and_have_the_usual_form(game, roster):
     made = get_game(game)
     for preset in presets(made):
@@ -125,7 +131,7 @@ def test_strength_says_where_it_is_exact(roster):
     assert strength(roster, "random", TICTACTOE) == "gives away 0.925 as X, 0.995 as O"
     assert "unknown" in strength(roster, "random", QUBIC)
     assert "unknown" in strength(roster, "mcts:simulations=20", TICTACTOE)
-    seeded = "mcts:simulations=20,solve=false,seed=1"
+    seeded = "mcts:simulations=2,solve=false,seed=1"
     assert "gives away" in strength(roster, seeded, TICTACTOE)
     assert "up to 9 cells" in strength(roster, seeded, get_game("square-v0"))
 
@@ -145,20 +151,8 @@ def test_the_page_gives_the_hint_of_the_terminal(moves, told, insight_solver):
     assert hint(table.position).startswith(told)
 
 
-def test_the_hint_of_a_large_game_is_proved_where_it_can_be():
-    """X and O have three in a row each, and X is to move."""
-    position = PlayTable(QUBIC, cells=(0, 16, 1, 17, 2, 18), at=6).position
-    advice = advise(position)
-    assert advice.is_exact and advice.value == 1
-    worths = known_values_of_moves(position)
-    assert 3 in advice.cells and all(worths[cell] == 1 for cell in advice.cells)
-    assert not advise(QUBIC.start).is_exact
-
-
-@pytest.mark.parametrize("game", ["tictactoe-v0", "mnk-v0:m=4,n=3,k=3"])
+@pytest.mark.parametrize("game", ["tictactoe-v0", SMALL])
 def test_what_the_moves_are_worth_fits_the_value_and_the_best_cells(game):
-    import numpy as np
-
     rng = np.random.default_rng(1)
     for _ in range(30):
         position = random_position(get_game(game), rng)

@@ -5,22 +5,17 @@ from html import unescape
 
 import pytest
 
+from tests.support.marks import slow
+from tests.web.reading import SMALL, links_of, move, status
 from tests.web.test_hands import drag
-from tests.web.test_pages import links_of, move, status
 from ttt_env import certify, exploitability, get_game, make_agent
 from ttt_env.app.web.games import parse_game, rule_of
 from ttt_env.app.web.insight import SQUARE_DEFEATS, weakness
 from ttt_env.app.web.roster import presets
 from ttt_env.rules import GameRecord
 
-GAMES = [
-    "tictactoe-v0",
-    "tictactoe-v0:misere=true",
-    "square-v0",
-    "mnk-v0",
-    "qubic-v0",
-    "mnk-v0:m=15,n=15,k=5",
-]
+GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "square-v0", "mnk-v0", "qubic-v0",
+         "mnk-v0:m=15,n=15,k=5"]  # fmt: skip
 
 
 def chosen(page):
@@ -58,7 +53,7 @@ def test_a_level_is_chosen_by_a_link_and_moves_under_its_name(client):
 
 
 @pytest.mark.parametrize(
-    "game", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=2,k=3", "mnk-v0:m=4,n=3,k=3"]
+    "game", ["tictactoe-v0", "tictactoe-v0:misere=true", SMALL, slow("mnk-v0:m=4,n=3,k=3")]
 )
 def test_each_level_says_whether_it_can_lose_and_leads_to_the_proof(game, roster, client):
     made, shown = get_game(game), client.get(f"/play?game={game}").text

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
+from tests.web.reading import links_of, move, status
 from tests.web.serving import resize
 from tests.web.test_hands import delay, press, slow_page  # noqa: F401
-from tests.web.test_pages import links_of, move, status
 from ttt_env import Game, GameRecord, Position, get_game
 from ttt_env.app.web.board import board_of
 

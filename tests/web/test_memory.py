@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from tests.web.test_pages import cells_of, move, status
+from tests.web.reading import cells_of, move, status
 from ttt_env import get_game
 from ttt_env.agents.mcts.search import Search, trees_of
 from ttt_env.app.cli import web

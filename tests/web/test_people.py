@@ -6,6 +6,7 @@ from html import unescape
 import pytest
 from starlette.testclient import TestClient
 
+from tests.web.reading import part_of, reloaded, text_of
 from ttt_env import GameRecord, get_game, match
 from ttt_env.app.web.server import create_app
 from ttt_env.render.words import percent
@@ -15,17 +16,12 @@ TICTACTOE, SQUARE = get_game("tictactoe-v0"), get_game("square-v0")
 X_WINS, O_WINS, DRAW = (0, 3, 1, 4, 2), (0, 3, 1, 4, 8, 5), (0, 4, 8, 1, 7, 6, 2, 5, 3)
 
 
-def text_of(page):
-    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", page.text)))
-
-
 def rows(page):
     """The rows of the table: what stands in each cell."""
     return [
-        [re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", cell))).strip() for cell in
-         re.findall(r"<t[hd].*?</t[hd]>", row, re.S)]
+        [text_of(cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.S)]
         for row in re.findall(r"<tr>.*?</tr>", page.text.partition("</thead>")[2], re.S)
-    ]  # fmt: skip
+    ]
 
 
 @pytest.fixture
@@ -41,10 +37,7 @@ def played(log):
 
 def expected(agent):
     of_random = match("random", agent, TICTACTOE, exact=True)
-    return {
-        "X": [percent(share) for share in of_random.as_x],
-        "O": [percent(share) for share in of_random.as_o],
-    }
+    return {"X": list(map(percent, of_random.as_x)), "O": list(map(percent, of_random.as_o))}
 
 
 def test_the_table_of_a_game(client, played):
@@ -57,21 +50,17 @@ def test_the_table_of_a_game(client, played):
         found = rows(page)
         assert found[:2] == counted
         others = {row[0]: row[1:] for row in found[2:]}
-        assert others["minimax"] == [
-            "X",
-            "1",
-            *(f"{n} {p}" for n, p in zip((0, 0, 1), against_minimax, strict=True)),
-        ]
+        results = (f"{n} {p}" for n, p in zip((0, 0, 1), against_minimax, strict=True))
+        assert others["minimax"] == ["X", "1", *results]
         assert others["mcts:simulations=50"] == ["X", "1", "1", "0", "0"]
-        assert "fixed policy" in text_of(page)
+        assert "fixed policy" in text_of(page.text)
         assert "secret" not in page.text and "home" not in page.text  # agents of the page alone
 
 
 def test_the_table_comes_later_and_without_a_script_by_a_reload(client, played):
     page = client.get("/compare/people")
-    later = client.get(unescape(re.search(r'data-load="(.*?)"', page.text)[1]))
-    reloaded = client.get(unescape(re.search(r'class="whole" href="(.*?)"', page.text)[1]))
-    assert rows(later) and rows(later) == rows(reloaded)
+    later = rows(part_of(client, page))
+    assert later and later == rows(reloaded(client, page))
     assert re.search(r"tictactoe-v0[^>]*>Tic-tac-toe</a>", page.text)
 
 
@@ -79,7 +68,7 @@ def test_one_agent_beside_the_board(client, played):
     play = client.get("/play?o=minimax")
     [later] = [unescape(url) for url in re.findall(r'data-load="(.*?)"', play.text) if "people" in url]
     page = client.get(later)
-    assert "People against minimax" in text_of(page) and [row[:2] for row in rows(page)] == [["X", "1"]]
+    assert "People against minimax" in text_of(page.text) and [row[:2] for row in rows(page)] == [["X", "1"]]
     assert client.get("/compare/people/agent?agent=weights").text.strip() == ""
 
 
@@ -93,7 +82,7 @@ def test_a_game_that_is_played_here_counts_at_once(client, played):
 def test_larger_games_say_why_there_is_no_expectation(client, log):
     log.add(GameRecord(SQUARE, (0, 1, 3, 2, 12, 4, 15)), x=PERSON, o="brute-force")
     page = client.get("/compare/people/table?game=square-v0")
-    assert rows(page)[0] == ["brute-force", "X", "1", "1", "0", "0"] and "up to 12" in text_of(page)
+    assert rows(page)[0] == ["brute-force", "X", "1", "1", "0", "0"] and "up to 12" in text_of(page.text)
 
 
 def test_two_spellings_of_an_agent_are_one(client, log):
@@ -119,6 +108,6 @@ def test_a_model_goes_by_its_name_here(tmp_path):
 
 def test_without_a_log_it_is_said(tmp_path):
     with TestClient(create_app(), base_url="http://localhost") as client:
-        assert "Games are not recorded here" in text_of(client.get("/compare/people"))
+        assert "Games are not recorded here" in text_of(client.get("/compare/people").text)
         assert client.get("/compare/people/agent?agent=minimax").text.strip() == ""
         assert "people" not in " ".join(re.findall(r'data-load="(.*?)"', client.get("/play").text))

@@ -11,38 +11,36 @@ import pytest
 
 from tests.support.documents import ROOT
 from tests.support.running import ttt
+from tests.web.reading import cells_of
 from ttt_env import get_game, make_agent
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.app.web.start import PromptServer, config_of
 
+PROOF = ROOT / "docs" / "proofs" / "qubic-v0.npz"
+
 
 @pytest.fixture
 def started(tmp_path):
-    """A function that starts `ttt web` and returns the process and what it says before it serves."""
-    processes = []
-
-    def start(*arguments):
-        command = [sys.executable, "-m", "ttt_env.app", "web", "--port", "0", *arguments]
-        process = subprocess.Popen(
-            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        processes.append(process)
-        said = ""
-        for line in process.stdout:
-            said += line
-            if "Play at" in line:
-                break
-        return process, said
-
-    yield start
-    for process in processes:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+    """`ttt web` with a model, a proof and a file for games, and the text before it serves."""
+    Lookup.of("newell-simon").save(tmp_path / "mine.npz")
+    command = f"web --port 0 --games-file mine.sqlite --models mine.npz --models {PROOF}".split()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ttt_env.app", *command],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    said = ""
+    while "Play at" not in said:
+        line = process.stdout.readline()
+        assert line, said
+        said += line
+    yield process, said
+    process.kill()
+    process.wait()
+    process.stdout.close()
 
 
-def test_it_serves_this_machine_records_where_told_and_ends_by_ctrl_c(started, tmp_path):
-    process, said = started("--games-file", "mine.sqlite")
+def test_it_serves_this_machine_plays_models_records_where_told_and_ends_by_ctrl_c(started, tmp_path):
+    process, said = started
     assert "recorded in mine.sqlite" in said and (tmp_path / "mine.sqlite").exists()
     url = re.search(r"http://127\.0\.0\.1:\d+", said)[0]
     # Who leaves amid a move leaves no trace.
@@ -50,7 +48,17 @@ def test_it_serves_this_machine_records_where_told_and_ends_by_ctrl_c(started, t
         visitor.sendall(
             b"POST /play/move?o=person HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\ncell"
         )
-    assert httpx2.get(f"{url}/play", timeout=300).status_code == 200
+    with httpx2.Client(base_url=url, follow_redirects=True, timeout=300) as client:
+        page = client.post("/play/move?x=model:mine&o=person")
+        assert "moves=4" in str(page.url) and str(tmp_path) not in page.text
+        strength = client.get("/play/strength?game=tictactoe-v0&player=model:mine")
+        assert "gives nothing away" in strength.text
+        page = client.post("/play/move?game=qubic-v0&x=model:qubic-v0&o=person")
+        strategy = make_agent(f"strategy:{PROOF}", "qubic-v0")
+        assert strategy.policy(get_game("qubic-v0").start)[cells_of(page)[0]] == 1.0
+        # A running search does not keep it from ending.
+        with pytest.raises(httpx2.TimeoutException):
+            client.post("/play/move?game=qubic-v0&x=mcts:seconds=30&o=person", timeout=0.5)
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=300)[0] == "" and process.returncode == 0
 
@@ -73,35 +81,14 @@ def test_it_says_that_it_is_there_once_it_has_made_the_first_page():
     assert server.started and asked
 
 
-def test_a_running_search_does_not_keep_it_from_ending(started):
-    process, said = started("--no-record")
-    url = re.search(r"http://\S+", said)[0]
-    with pytest.raises(httpx2.TimeoutException):
-        httpx2.post(f"{url}/play/move?game=qubic-v0&x=mcts:seconds=30&o=person", timeout=0.5)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=300) == 0
-
-
-def test_another_address_is_opened_only_with_a_warning(started, tmp_path):
-    _, said = started("--host", "0.0.0.0", "--no-record")
-    assert "anyone who can reach it" in said and "no passwords" in said
+def test_another_address_is_opened_only_with_a_warning(tmp_path, monkeypatch):
+    served = []
+    monkeypatch.setattr(PromptServer, "run", lambda server, sockets: served.append(sockets))
+    run = ttt("web", "--port", "0", "--host", "0.0.0.0", "--no-record", cwd=tmp_path)
+    said = run.stdout + run.stderr
+    assert "anyone who can reach it" in said and "no passwords" in said and served
     assert "recorded" not in said and not list(tmp_path.iterdir())
-
-
-def test_models_and_proofs_of_the_command_line_play_under_their_name(started, tmp_path):
-    Lookup.of("newell-simon").save(tmp_path / "mine.npz")
-    proof = str(ROOT / "docs" / "proofs" / "qubic-v0.npz")
-    _, said = started("--no-record", "--models", "mine.npz", "--models", proof)
-    url = re.search(r"http://\S+", said)[0]
-    page = httpx2.post(f"{url}/play/move?x=model:mine&o=person", follow_redirects=True, timeout=300)
-    assert "moves=4" in str(page.url) and str(tmp_path) not in page.text
-    strength = httpx2.get(f"{url}/play/strength?game=tictactoe-v0&player=model:mine", timeout=300)
-    assert "gives nothing away" in strength.text
-    query = "game=qubic-v0&x=model:qubic-v0&o=person"
-    page = httpx2.post(f"{url}/play/move?{query}", follow_redirects=True, timeout=300)
-    opening = re.search(r"moves=(\d+)", str(page.url))[1]
-    strategy = make_agent(f"strategy:{proof}", "qubic-v0")
-    assert strategy.policy(get_game("qubic-v0").start)[int(opening)] == 1.0
+    assert "anyone" not in "".join(ttt("web", "--port", "0", "--no-record", cwd=tmp_path)[1:])
 
 
 @pytest.mark.parametrize(

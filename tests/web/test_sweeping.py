@@ -9,6 +9,8 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
+from tests.support.marks import slow
+from tests.web.reading import SMALL
 from tests.web.serving import (
     doze,
     end_the_program,
@@ -31,14 +33,21 @@ from ttt_env.errors import GameTooLargeError
 from ttt_env.stopping import StoppedError
 from ttt_env.storage.game_log import GameLog
 
-TICTACTOE, OBLONG = get_game("tictactoe-v0"), get_game("mnk-v0:m=4,n=3,k=3")
+OBLONG, SIX_CELLS = get_game(SMALL), get_game("mnk-v0:m=3,n=2,k=2")
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux alone")
 
 
 @pytest.fixture(scope="module")
-def sweeper():
+def log(tmp_path_factory):
+    with GameLog(tmp_path_factory.mktemp("sweeping") / "games.sqlite") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def sweeper(log):
     """One for all tests that leave no question behind; where a process has ended, another begins."""
-    made = Sweeper(Evaluators(Roster({"mine": "weights"})))
+    made = Sweeper(Evaluators(Roster({"mine": "weights"}, log.path)))
+    made.start()
     yield made
     made.close()
 
@@ -48,6 +57,13 @@ def queues(sweeper):
     made = WorkQueues(sweeper.plans, sweeper.sweeps)
     yield made
     made.close()
+
+
+def test_a_process_that_was_started_before_answers_the_first_question(sweeper, queues):
+    before = sweeper.pid
+    assert before not in (None, os.getpid()) and asyncio.run(queues.study("sweep", os.getpid)) == before
+    sweeper.start()
+    assert sweeper.pid == before
 
 
 def test_the_other_process_answers_as_this_one(sweeper, queues):
@@ -63,37 +79,18 @@ def test_the_other_process_answers_as_this_one(sweeper, queues):
         return [await queues.study("sweep", *question) for question in questions]
 
     assert asyncio.run(ask()) == [function(*arguments) for function, *arguments in questions]
-    assert sweeper.pid not in (None, os.getpid())
-
-
-@pytest.fixture
-def fresh():
-    """A sweeper that has not been asked yet."""
-    made = Sweeper(Evaluators(Roster({})))
-    yield made
-    made.close()
-
-
-def test_a_process_that_was_started_before_answers_the_first_question(fresh):
-    sweeper, queues = fresh, WorkQueues(fresh.plans, fresh.sweeps)
-    sweeper.start()
-    before = sweeper.pid
-    assert before is not None and asyncio.run(queues.study("sweep", os.getpid)) == before
-    sweeper.start()
-    assert sweeper.pid == before
-    queues.close()
 
 
 def test_results_of_comparing_come_whole(sweeper, queues):
     roster = sweeper._evaluators.roster
 
     async def ask():
-        return [await queues.study("sweep", ladder, roster, TICTACTOE),
-                await queues.study("sweep", prove, roster, TICTACTOE, "block")]  # fmt: skip
+        return [await queues.study("sweep", ladder, roster, SIX_CELLS),
+                await queues.study("sweep", prove, roster, SIX_CELLS, "block")]  # fmt: skip
 
     (table, proved), (here, proved_here) = (
         asyncio.run(ask()),
-        (ladder(roster, TICTACTOE), prove(roster, TICTACTOE, "block")),
+        (ladder(roster, SIX_CELLS), prove(roster, SIX_CELLS, "block")),
     )
     assert table.names == here.names and table.missing == here.missing
     assert {pair: played.score for pair, played in table.matches.items()} == {
@@ -109,26 +106,23 @@ def test_errors_come_as_they_are_raised(sweeper, queues):
     assert asyncio.run(queues.move("plan", pow, 2, 5)) == 32
 
 
-def test_it_hears_of_the_games_that_are_recorded(tmp_path):
-    path = tmp_path / "games.sqlite"
-    with GameLog(path) as log:
-        sweeper = Sweeper(Evaluators(Roster({}, path)))
-        queues, evaluators = WorkQueues(sweeper.plans, sweeper.sweeps), sweeper._evaluators
-        table = PlayTable(OBLONG, "imitation", "person")
+def test_it_hears_of_the_games_that_are_recorded(log, sweeper, queues):
+    evaluators, table = sweeper._evaluators, PlayTable(OBLONG, "imitation", "person")
 
-        async def chances():
-            edition = evaluators.roster.edition("imitation")
-            insight = await queues.study("sweep", evaluators.insight_solver.insight, table, edition)
-            return {move.cell: move.probability for move in insight.moves}
+    async def chances():
+        edition = evaluators.roster.edition("imitation")
+        insight = await queues.study("sweep", evaluators.insight_solver.insight, table, edition)
+        return {move.cell: move.probability for move in insight.moves}
 
-        assert set(asyncio.run(chances()).values()) == {1 / 12}
-        log.add(PlayTable(OBLONG, cells=(5, 0, 6, 1, 7), at=5).record, x="person", o="random", source="web")
-        evaluators.roster.forget_reader()
-        assert asyncio.run(chances()) == {cell: 0.5 * (cell in (5, 6)) for cell in range(12)}
-        queues.close()
+    assert set(asyncio.run(chances()).values()) == {1 / 10}
+    log.add(PlayTable(OBLONG, cells=(5, 0, 6, 1, 7), at=5).record, x="person", o="random", source="web")
+    evaluators.roster.forget_reader()
+    assert asyncio.run(chances()) == {cell: 0.25 * (cell in (0, 4, 5, 9)) for cell in range(10)}
 
 
-def test_what_has_ended_is_begun_again(sweeper, queues, tmp_path):
+def test_what_has_ended_is_begun_again(sweeper, queues, tmp_path, monkeypatch):
+    monkeypatch.setattr(computing, "_PATIENCE", 0.0)
+
     async def ask():
         assert await queues.move("sweep", pow, 2, 5) == 32
         first = sweeper.pid
@@ -139,20 +133,23 @@ def test_what_has_ended_is_begun_again(sweeper, queues, tmp_path):
         os.kill(first, signal.SIGKILL)
         await until(begun.exists)
         assert sweeper.pid != first and not waiting.done()
-        os.kill(sweeper.pid, signal.SIGKILL)
+        waiting.cancel()
         assert await queues.move("sweep", pow, 2, 5) == 32
 
     asyncio.run(ask())
 
 
 @pytest.mark.parametrize(
-    ("question", "failure", "told"),
-    [(end_the_program, RuntimeError, "SystemExit"), (fail_in_words, RuntimeError, "nothing works at home"),
-     (unsendable, RuntimeError, "pickle"), (fall_silent, BusyError, "memory")],
+    ("question", "failure", "told", "lanes"),
+    [(end_the_program, RuntimeError, "SystemExit", ("sweep", "plan")),
+     (fail_in_words, RuntimeError, "nothing works at home", ("sweep", "plan")),
+     (unsendable, RuntimeError, "pickle", ("sweep", "plan")),
+     (fall_silent, BusyError, "memory", ("sweep",)),
+     slow(fall_silent, BusyError, "memory", ("plan",))],
 )  # fmt: skip
-def test_whatever_becomes_of_a_question_its_lane_goes_on(question, failure, told, queues):
+def test_whatever_becomes_of_a_question_its_lane_goes_on(question, failure, told, lanes, queues):
     async def ask():
-        for lane in ("sweep", "plan"):
+        for lane in lanes:
             async with asyncio.timeout(300):  # far longer than two processes take to start
                 with pytest.raises(failure, match=told):
                     await queues.move(lane, question)
@@ -215,7 +212,9 @@ def test_a_process_that_is_full_is_replaced(sweeper, queues):
     assert len(set(pids)) > 1
 
 
-def test_what_nobody_waits_for_is_stopped_and_the_process_goes_on(sweeper, queues, tmp_path, monkeypatch):
+def test_a_move_waits_for_no_study_and_one_that_nobody_waits_for_is_stopped(
+    sweeper, queues, tmp_path, monkeypatch
+):
     monkeypatch.setattr(computing, "_PATIENCE", 0.0)
     told = tmp_path / "told"
 
@@ -224,6 +223,7 @@ def test_what_nobody_waits_for_is_stopped_and_the_process_goes_on(sweeper, queue
         pid = sweeper.pid
         thinking = asyncio.create_task(queues.study("sweep", think, str(told)))
         await until((tmp_path / "told.begun").exists)
+        assert await queues.move("plan", pow, 2, 7) == 128 and not thinking.done()
         thinking.cancel()
         assert await queues.move("sweep", pow, 2, 6) == 64
         assert told.exists() and sweeper.pid == pid
@@ -231,8 +231,8 @@ def test_what_nobody_waits_for_is_stopped_and_the_process_goes_on(sweeper, queue
     asyncio.run(ask())
 
 
-def test_what_nobody_waits_for_by_its_turn_is_not_asked(fresh):
-    job = Job(think)
+def test_what_nobody_waits_for_by_its_turn_is_not_asked():
+    fresh, job = Sweeper(Evaluators(Roster({}))), Job(think)
     job.unwanted.set()
     fresh.stop(job)
     with pytest.raises(StoppedError):
@@ -240,24 +240,11 @@ def test_what_nobody_waits_for_by_its_turn_is_not_asked(fresh):
     assert fresh.pid is None
 
 
-def test_a_move_does_not_wait_for_a_study(fresh, tmp_path):
-    queues = WorkQueues(fresh.plans, fresh.sweeps)
-
-    async def ask():
-        study = asyncio.create_task(queues.study("sweep", think, str(tmp_path / "told")))
-        await until((tmp_path / "told.begun").exists)
-        assert await queues.move("plan", pow, 2, 5) == 32
-        assert not study.done()
-
-    asyncio.run(ask())
-    queues.close()
-
-
 def test_nothing_large_is_solved_in_this_process(queues, sweeper):
     from ttt_env.analysis.layers import _all_reachable
 
     _all_reachable.cache_clear()
-    misere = get_game("mnk-v0:m=4,n=3,k=3,misere=true")
+    misere = get_game(f"{SMALL},misere=true")
     asyncio.run(queues.study("sweep", strength, sweeper._evaluators.roster, "minimax", misere))
     assert _all_reachable.cache_info().currsize == 0
     assert solve(misere).value in (-1, 0, 1)

@@ -8,6 +8,8 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pytest
 
+from tests.support.marks import slow
+from tests.web.reading import SMALL
 from ttt_env import GameRecord, get_game, play_game
 from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.games import form_of_game, game_of_form, parse_game
@@ -16,14 +18,8 @@ from ttt_env.app.web.table import PlayTable, Tickets, Visit, read_table, read_vi
 from ttt_env.errors import IllegalMoveError, ParameterError, TttEnvError
 
 TICTACTOE = get_game("tictactoe-v0")
-GAMES = [
-    "tictactoe-v0",
-    "tictactoe-v0:misere=true",
-    "square-v0:n=5",
-    "square-v0:n=5,tilted=false,misere=true",
-    "mnk-v0:m=4,n=3,k=3",
-    "qubic-v0",
-]
+GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "square-v0:n=5",
+         "square-v0:n=5,tilted=false,misere=true", SMALL, "qubic-v0"]  # fmt: skip
 
 
 def table_of(*cells, x=PERSON, o="minimax"):
@@ -31,19 +27,14 @@ def table_of(*cells, x=PERSON, o="minimax"):
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_an_address_holds_all_there_is_to_a_visit(game, roster):
+def test_an_address_holds_all_there_is_to_a_visit_and_a_form_to_a_game(game, roster):
     record = play_game("random", "random", game, rng=3)
+    assert parse_game(game_of_form(form_of_game(record.game), record.game)) == record.game
     for at in range(len(record.cells) + 1):
         table = PlayTable(record.game, "softmax:temperature=0.25", PERSON, record.cells, at)
         for flags in ({}, {"sees": True, "ticket": "a-b"}, {"is_paused": True, "is_unrecorded": True}):
             visit = Visit(table, **flags)
             assert read_visit(dict(parse_qsl(visit.query)), roster) == (visit, [])
-
-
-@pytest.mark.parametrize("game", GAMES)
-def test_a_form_holds_all_there_is_to_a_game(game):
-    made = get_game(game)
-    assert parse_game(game_of_form(form_of_game(made), made)) == made
 
 
 def test_the_numbers_of_one_kind_of_game_are_none_of_another():
@@ -64,6 +55,13 @@ def test_playing_follows_the_rules_of_the_game():
         assert table.record == record and table.last == record.cells[-1]
 
 
+def trail(table, step):
+    steps = []
+    while (table := step(table)) is not None:
+        steps.append(table)
+    return steps
+
+
 def test_undo_goes_back_to_the_last_turn_of_the_person_and_redo_returns():
     table = table_of(4, 0, 8, 2)
     assert [step.at for step in trail(table, PlayTable.undone)] == [2, 0]
@@ -73,16 +71,8 @@ def test_undo_goes_back_to_the_last_turn_of_the_person_and_redo_returns():
     assert table_of(4, 0, 8, x="random", o="random").undone().at == 2
     assert table_of(0, 3, 1, 4, 2).undone().at == 4  # the winning move is taken back
 
-
-def trail(table, step):
-    steps = []
-    while (table := step(table)) is not None:
-        steps.append(table)
-    return steps
-
-
-def test_a_move_after_undo_forgets_what_was_taken_back():
-    assert table_of(4, 0, 8, 2).undone().played(3).cells == (4, 0, 3)
+    assert table_of(4, 0, 8, 2).undone().played(3).cells == (4, 0, 3)  # which forgets what was taken back
+    assert table_of(4, 0, 8, 2).undone().record == GameRecord(TICTACTOE, (4, 0))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +90,7 @@ def test_of_moves_that_are_none_the_legal_start_stays(moves, kept, roster):
     [{"game": "chess"}, {"game": "mnk-v0:m=99999999,n=3,k=3"}, {"game": "mnk-v0:m=-3"},
      {"game": "mnk-v0:m=+500,n=5,k=3"}, {"game": "mnk-v0:m=1_6,n=5,k=3"}, {"x": "person:5"},
      {"game": "square-v0:n=15"}, {"game": "mnk-v0:m=6,n=3,k=3"}, {"game": "tictactoe-v0:k=1"},
-     {"game": ""}, {"x": "nobody"}, {"at": "7"},
+     {"game": ""}, {"x": "nobody"}, {"at": "1"},
      {"at": "-1"}, {"o": "mcts:simulations=100001"}, {"o": "mcts:seconds=31"}, {"o": "mcts:seconds=nan"},
      {"o": "minimax:depth=7"}, {"o": "softmax:temperature=inf"}, {"o": "mcts:simulations=1e3"}],
 )  # fmt: skip
@@ -114,17 +104,17 @@ def test_what_is_out_of_bounds_is_named_and_left_out(fields, roster):
 PATHS = ["/etc/passwd", "../x.npz", "model.zip", "C:\\x", "path=/etc/passwd"]
 
 
-@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
     "name",
     ["lookup", "sb3", "imitation", "epsilon", "best-response", "os.system", "process", "uci", "piskvork"],
 )
-def test_no_text_reaches_the_file_system(name, path, roster, monkeypatch):
+def test_no_text_reaches_the_file_system(name, roster, monkeypatch):
     monkeypatch.setattr("pathlib.Path.open", lambda *_: pytest.fail("a file was opened"))
     monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("a program was started"))
-    for text in (f"{name}:{path}", f"epsilon:{name}:{path}", f"epsilon:({name}:{path})"):
-        with pytest.raises(TttEnvError):
-            roster.parse(text)
+    for text in (f"{name}:{path}" for path in PATHS):
+        for spec in (text, f"epsilon:{text}", f"epsilon:({text})"):
+            with pytest.raises(TttEnvError):
+                roster.parse(spec)
 
 
 def test_no_offered_agent_takes_free_text(roster):
@@ -187,7 +177,7 @@ def test_programs_come_from_the_command_line_alone(tmp_path):
         named_models(["process:no-such-program"])
 
 
-@pytest.mark.parametrize("protocol", ["uci", "piskvork"])
+@pytest.mark.parametrize("protocol", ["piskvork", slow("uci")])
 def test_engines_come_from_the_command_line_alone(protocol):
     ours = f"({sys.executable} -W error -m ttt_env.app engine minimax --game tictactoe-v0"
     ours += f" --protocol {protocol})"
@@ -246,44 +236,29 @@ def test_a_ticket_holds_for_the_table_it_was_made_for_alone():
     assert tickets.spend(ticket) and not tickets.spend(tickets.next(back, ticket, back.played(3)))
 
 
-def test_the_record_is_of_the_moves_on_the_board():
-    assert table_of(4, 0, 8, 2).undone().record == GameRecord(TICTACTOE, (4, 0))
-
-
 @pytest.mark.parametrize(
     ("player", "game", "lane"),
-    [
-        ("person", "tictactoe-v0", "quick"),
-        ("random", "tictactoe-v0", "quick"),
-        ("weights", "square-v0", "quick"),
-        ("minimax", "square-v0", "plan"),  # which solves the game first
-        ("epsilon:(minimax:depth=3)", "square-v0", "plan"),
-        ("minimax:seconds=2", "square-v0", "search"),
-        ("mcts:simulations=5000,seed=0", "tictactoe-v0", "quick"),
-        ("mcts:simulations=50000,seed=0", "tictactoe-v0", "search"),
-        ("mcts:simulations=5000", "qubic-v0", "quick"),
-        ("mcts:seconds=2", "qubic-v0", "search"),
-        ("minimax:seconds=2", "tictactoe-v0", "search"),
-        ("epsilon:(mcts:seconds=2)", "tictactoe-v0", "search"),
-        ("minimax", "qubic-v0", "quick"),  # it refuses the game, and that at once
-    ],
-)
+    [("person", "tictactoe-v0", "quick"), ("random", "tictactoe-v0", "quick"),
+     ("weights", "square-v0", "quick"), ("minimax:seconds=2", "square-v0", "search"),
+     ("minimax", "square-v0", "plan"),  # which solves the game first
+     ("epsilon:(minimax:depth=3)", "square-v0", "plan"),
+     ("mcts:simulations=5000,seed=0", "tictactoe-v0", "quick"),
+     ("mcts:simulations=50000,seed=0", "tictactoe-v0", "search"),
+     ("mcts:simulations=5000", "qubic-v0", "quick"), ("mcts:seconds=2", "qubic-v0", "search"),
+     ("minimax:seconds=2", "tictactoe-v0", "search"), ("epsilon:(mcts:seconds=2)", "tictactoe-v0", "search"),
+     ("minimax", "qubic-v0", "quick")],  # it refuses the game, and that at once
+)  # fmt: skip
 def test_the_moves_of_agents_wait_where_it_takes_as_long(player, game, lane):
     assert Roster({}).lane_of_move(player, get_game(game)) == lane
 
 
 @pytest.mark.parametrize(
     ("players", "game", "lane"),
-    [
-        ("person random", "tictactoe-v0", "quick"),
-        ("person mcts:simulations=5000,seed=0", "tictactoe-v0", "sweep"),
-        ("person mcts:simulations=50,seed=0", "tictactoe-v0", "quick"),
-        ("person random", "square-v0", "sweep"),
-        ("person random", "mnk-v0:m=4,n=3,k=3", "sweep"),
-        ("person random", "qubic-v0", "search"),
-        ("", "square-v0", "sweep"),
-    ],
-)
+    [("person random", "tictactoe-v0", "quick"), ("person random", "square-v0", "sweep"),
+     ("person mcts:simulations=5000,seed=0", "tictactoe-v0", "sweep"),
+     ("person mcts:simulations=50,seed=0", "tictactoe-v0", "quick"),
+     ("person random", SMALL, "sweep"), ("person random", "qubic-v0", "search"), ("", "square-v0", "sweep")],
+)  # fmt: skip
 def test_studies_wait_where_it_takes_as_long(players, game, lane):
     assert Roster({}).lane_of_study(get_game(game), *players.split()) == lane
 

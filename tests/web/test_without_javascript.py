@@ -5,6 +5,12 @@ from html import unescape
 
 import pytest
 
+from tests.support.marks import slow
+from tests.web.reading import SMALL
+
+WAITING = re.compile(r'<(?![^>]*data-later)[^>]*data-load="')
+"""A part of a page that comes later, and not only once the visitor does something."""
+
 
 def reloaded(client, address):
     """The page at an address, and the one that its link leads to."""
@@ -17,19 +23,16 @@ def reloaded(client, address):
 @pytest.mark.parametrize(
     ("address", "known"),
     [("/play?x=minimax&o=person&moves=4&see=1", '<i class="loss">'),
-     ("/play?game=mnk-v0:m=4,n=3,k=3&o=person&moves=5.1&see=1", 'class="course"'),
+     (f"/play?game={SMALL}&o=person&moves=5.1&see=1", 'class="course"'),
      ("/compare/agent?agent=weights&game=tictactoe-v0", "beatable"),
      ("/compare/agent?agent=weights&seat=O&at=2", "Move 2 of"),
-     ("/inside?game=mnk-v0:m=4,n=3,k=3", 'id="value"'),
-     pytest.param("/compare", 'class="heat"', marks=pytest.mark.slow)],
+     (f"/inside?game={SMALL}", 'id="value"'),
+     slow("/compare", 'class="heat"')],
 )  # fmt: skip
 def test_a_part_that_comes_later_comes_with_a_reload(address, known, client):
     page, whole = reloaded(client, address)
     assert known not in page.text and known in unescape(whole.text) and whole.status_code == 200
-    assert (
-        not re.search(r'<(?![^>]*data-later)[^>]*data-load="', whole.text)
-        and "Looking at every" not in whole.text
-    )
+    assert not WAITING.search(whole.text) and "Looking at every" not in whole.text
 
 
 def test_see_stays_whole_from_move_to_move(client):
@@ -42,9 +45,11 @@ def test_see_stays_whole_from_move_to_move(client):
 
 def test_a_link_of_another_site_brings_the_page_without_its_parts(client):
     link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
-    for path in ("/play?x=person&o=minimax&moves=4.1&see=1", "/compare/agent?agent=weights", "/compare?x=1",
-                 "/inside?game=mnk-v0:m=4,n=3,k=3"):  # fmt: skip
-        assert "data-load" in client.get(f"{path}&whole=1", headers=link).text
+    for path in ("/compare/agent?agent=weights", "/compare?x=1", f"/inside?game={SMALL}"):
+        assert WAITING.search(client.get(f"{path}&whole=1", headers=link).text), path
+    seen = "/play?x=minimax&o=person&moves=4&see=1&whole=1"
+    assert '<i class="loss">' not in client.get(seen, headers=link).text
+    assert '<i class="loss">' in client.get(seen).text
 
 
 def test_a_malformed_address_is_told_once_on_a_whole_page(client):
@@ -55,7 +60,7 @@ def test_a_malformed_address_is_told_once_on_a_whole_page(client):
 @pytest.mark.parametrize(
     "path",
     ["/compare/agent?agent=weights&seat=O&at=2", "/compare/people?", "/compare/softmax?", "/compare/runs?",
-     pytest.param("/compare?row=random&column=minimax&at=1", marks=pytest.mark.slow)],
+     slow("/compare?row=random&column=minimax&at=1")],
 )  # fmt: skip
 def test_whole_pages_lead_to_whole_pages(path, client):
     whole, plain = (client.get(path + more).text for more in ("&whole=1", ""))
