@@ -2,13 +2,12 @@
 
 import os
 import signal
-import threading
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.endpoint import KEY, Endpoint
+from tests.support.endpoint import Endpoint, serving
 
 # The tests run in a process for each core or more: several threads of torch in each would wait for others.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -33,15 +32,8 @@ settings.load_profile("ci")
 @pytest.fixture
 def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
     """A language model that listens on this machine, and its key in the environment."""
-    pytest.importorskip("openai")
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with Endpoint() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with serving(monkeypatch) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.hookimpl(optionalhook=True)
