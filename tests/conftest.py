@@ -18,14 +18,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Derandomized: every run of the fuzzers tries the same inputs. No time limit: no result depends on the
 # machine.
-FUZZING = {
-    "derandomize": True,
-    "deadline": None,
-    "database": None,
-    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-}
-settings.register_profile("ci", max_examples=300, **FUZZING)
-settings.register_profile("long", max_examples=5_000, **FUZZING)
+settings.register_profile(
+    "ci",
+    max_examples=300,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 settings.load_profile("ci")
 
 
