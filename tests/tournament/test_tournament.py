@@ -2,10 +2,8 @@
 
 import csv
 import io
-import subprocess
 import sys
 import threading
-import time
 from itertools import permutations, product
 from pathlib import Path
 from typing import ClassVar
@@ -15,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.support import faults
+from tests.support.marks import slow
 from ttt_env import exploitability, get_game, make_agent, match
 from ttt_env.agent import Agent
 from ttt_env.analysis.declared import SOME_COMPARED
@@ -29,8 +28,8 @@ from ttt_env.tournament.standings import alpha_rank, bradley_terry, nash_mixture
 TICTACTOE = get_game("tictactoe-v0")
 TRIO = ["random", "minimax", "win-block"]
 CLASSICAL = [
-    *("random", "block", "win-block", "rules:centre+block", "newell-simon", "weights", "brute-force"),
-    *("minimax", "minimax:prefer=fast", "minimax:depth=5", "softmax:temperature=0.2", "epsilon:minimax"),
+    *("block", "rules:centre+block", "newell-simon", "weights", "brute-force", "minimax:depth=5"),
+    *("softmax:temperature=0.2", "epsilon:minimax"),
 ]
 
 
@@ -48,7 +47,8 @@ class Unsaid(Agent):
     is_fixed = False
 
     def policy(self, position):
-        return make_agent("random", self.game).policy(position)
+        free = np.isin(np.arange(9), position.legal_cells)
+        return free / free.sum()
 
 
 class Untouched(Agent):
@@ -93,12 +93,9 @@ def test_exploitability_is_that_of_each_agent(trio: Tournament) -> None:
     assert "exploited" in str(trio) and "exploited" not in str(unasked)
 
 
-def test_twelve_agents_take_less_than_five_seconds() -> None:
-    tournament(CLASSICAL)
-    start = time.process_time()
+def test_agents_that_declare_it_are_computed() -> None:
     played = tournament(CLASSICAL)
-    assert time.process_time() - start < 5
-    assert played.table.shape == (12, 12) and all(found.exact for found in played.matches.values())
+    assert played.table.shape == (8, 8) and all(found.exact for found in played.matches.values())
 
 
 class TestRatings:
@@ -228,7 +225,7 @@ class TestSampling:
             assert sampled.exploitability[undeclared] is None
         assert sampled.exploitability["win-block"] == exploitability("win-block")
 
-    @pytest.mark.parametrize("width", [0.3, 0.1])
+    @pytest.mark.parametrize("width", [0.3, slow(0.1)])
     def test_goes_on_until_the_interval_is_narrow(self, width: float) -> None:
         played = tournament({"unsaid": Unsaid(TICTACTOE), "random": "random"}, width=width)
         found = played.matches["random", "unsaid"]
@@ -260,34 +257,34 @@ class TestSampling:
         assert high == always.score == 1 and always.margin == 1 - low == always.width
 
     def test_depends_on_the_seed_and_the_two_names_alone(self) -> None:
-        trio = {name: "random" for name in "abc"}
-        of_three = tournament(trio, "qubic-v0", width=0.4).matches
-        of_two = tournament({"c": "random", "a": "random"}, "qubic-v0", width=0.4).matches
+        trio = {name: Unsaid(TICTACTOE) for name in "abc"}
+        of_three = tournament(trio, width=0.8).matches
+        of_two = tournament({"c": trio["c"], "a": trio["a"]}, width=0.8).matches
         assert of_three["a", "c"] == of_two["a", "c"]
         assert of_three["a", "c"] != of_three["a", "b"]
-        other_seed = tournament(trio, "qubic-v0", width=0.4, rng=1).matches
+        other_seed = tournament(trio, width=0.8, rng=1).matches
         assert other_seed["a", "c"] != of_three["a", "c"]
 
 
-@pytest.mark.parametrize("game", ["tictactoe-v0", "qubic-v0"])
-def test_any_number_of_processes_finds_the_same(game: str) -> None:
+@pytest.mark.slow  # on tic-tac-toe it is said below
+def test_any_number_of_processes_finds_the_same_in_a_game_that_is_not_enumerated() -> None:
     agents = {"a": "random", "b": "random", "c": "random"}
-    one, two = (tournament(agents, game, width=0.4, workers=workers) for workers in (1, 2))
+    one, two = (tournament(agents, "qubic-v0", width=0.4, workers=workers) for workers in (1, 2))
     assert one.matches == two.matches and one.exploitability == two.exploitability
 
 
 class TestOtherProcesses:
-    AGENTS: ClassVar = {"random": "random", "minimax": "minimax", "mcts": "mcts:simulations=20,seed=1"}
+    AGENTS: ClassVar = {"random": "random", "minimax": "minimax", "mcts": "mcts:simulations=4,seed=1"}
 
     def test_find_the_same_whether_games_are_sampled_or_not(self) -> None:
         mixed = self.AGENTS | {"lowest": faults.agent_that(lambda _: None)}
-        one, two = (tournament(mixed, width=0.4, workers=workers) for workers in (1, 2))
+        one, two = (tournament(mixed, width=0.8, workers=workers) for workers in (1, 2))
         assert one.to_dict() == two.to_dict()
         assert not one.matches["lowest", "random"].exact and one.matches["mcts", "random"].exact
 
     @pytest.mark.parametrize("workers", [1, 2])
     def test_an_error_names_the_agent_and_the_pairing(self, workers: int) -> None:
-        agents = self.AGENTS | {"bad": faults.agent_that(faults.raises(lambda: KeyError("no idea")))}
+        agents = {"random": "random", "bad": faults.agent_that(faults.raises(lambda: KeyError("no idea")))}
         with pytest.raises(KeyError, match="no idea") as caught:
             tournament(agents, workers=workers)
         assert caught.value.__notes__[0] == "raised by the agent 'bad'"
@@ -371,32 +368,23 @@ class TestTexts:
         text = tournament({"a|b": "random", "c": "random"}).to_markdown()
         assert all(line.replace("\\|", "").count("|") == 8 for line in text.splitlines())
 
-    def test_csv_has_all_digits(self, trio: Tournament) -> None:
-        rows = list(csv.DictReader(io.StringIO(trio.to_csv())))
-        assert [row["agent"] for row in rows] == trio.ranking
-        for row in rows:
-            name = row["agent"]
+    @pytest.mark.parametrize("kind", ["CSV", "data frame"])
+    def test_have_all_digits_by_ranking(self, kind: str, trio: Tournament) -> None:
+        if kind == "CSV":
+            rows = {row["agent"]: row for row in csv.DictReader(io.StringIO(trio.to_csv()))}
+        else:
+            frame = pytest.importorskip("pandas") and trio.to_dataframe()
+            assert frame.index.name == "agent"
+            rows = {name: dict(row) for name, row in frame.iterrows()}
+        assert list(rows) == trio.ranking
+        for name, row in rows.items():
+            figures = [key for key in row if key != "agent"]
+            assert figures == ["rating", "score", "exploited_as_x", "exploited_as_o", *trio.ranking]
             assert float(row["rating"]) == trio.ratings[name] and float(row["score"]) == trio.scores[name]
             assert float(row["exploited_as_o"]) == trio.exploitability[name].as_o
-            assert row[name] == ""
+            assert np.isnan(float(row[name] or "nan"))
             for other in set(TRIO) - {name}:
                 assert float(row[other]) == trio.matches[name, other].score
-
-
-class TestDataFrame:
-    def test_has_all_digits_by_ranking(self, trio: Tournament) -> None:
-        pytest.importorskip("pandas")
-        frame = trio.to_dataframe()
-        assert list(frame.index) == trio.ranking and frame.index.name == "agent"
-        figures = ["rating", "score", "exploited_as_x", "exploited_as_o"]
-        assert list(frame.columns) == [*figures, *trio.ranking]
-        for name in TRIO:
-            assert frame.loc[name, "rating"] == trio.ratings[name]
-            assert frame.loc[name, "score"] == trio.scores[name]
-            assert frame.loc[name, "exploited_as_o"] == trio.exploitability[name].as_o
-            assert np.isnan(frame.loc[name, name])
-            for other in set(TRIO) - {name}:
-                assert frame.loc[name, other] == trio.matches[name, other].score
 
     def test_what_is_not_known_is_nan(self, sampled: Tournament) -> None:
         pytest.importorskip("pandas")
@@ -429,13 +417,9 @@ class TestHeatMap:
         first, second = (path.read_bytes() for path in paths)
         assert first == second and len(first) > 1000
 
-    def test_pyplot_is_left_alone(self, tmp_path) -> None:
-        code = (
-            "import sys\nfrom ttt_env.tournament import tournament\n"
-            f"tournament(['random', 'minimax']).plot({str(tmp_path / 'a.png')!r})\n"
-            "assert 'matplotlib.figure' in sys.modules and 'matplotlib.pyplot' not in sys.modules"
-        )
-        subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+    def test_pyplot_is_left_alone(self, tmp_path, trio: Tournament, monkeypatch) -> None:
+        monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # to import it is an error now
+        trio.plot(tmp_path / "a.png")
 
 
 class TestErrors:
@@ -478,7 +462,7 @@ class TestErrors:
 
 
 def test_names_of_agents_that_are_no_specs() -> None:
-    played = tournament([lowest, highest, make_agent("minimax"), "random"])
+    played = tournament([lowest, highest, make_agent("minimax"), "random"], width=1)
     assert played.names == ("lowest", "highest", "Minimax", "random")
     assert played.matches["Minimax", "random"] == match("minimax", "random")
 
