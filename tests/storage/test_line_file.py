@@ -4,20 +4,21 @@ import json
 import pickle
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
 import ttt_env
 from ttt_env.errors import ResultFileError
+from ttt_env.storage import line_file
 from ttt_env.storage.line_file import LineFile, change_lines, read_lines
 
 resource = pytest.importorskip("resource")  # and locks, which Windows has not
 LINES = [{"format": "ttt_env test 1", "of": "é\n"}, {"number": 2}, {"text": '"seal": "'}, {"list": [1, {}]}]
-FIRST = """
-import sys, ttt_env
+
+
 def lowest(position):
     return position.legal_cells[0]
-"""
 
 
 def file_at(path):
@@ -94,8 +95,6 @@ class TestLines:
         assert path.read_text() == "dear diary\n"
 
     def test_a_sealed_line_that_is_no_json_is_named(self, tmp_path):
-        from ttt_env.storage import line_file
-
         text = b'{"format": "ttt_env test 1", "a": NaN}'
         seal = line_file._seal_of("", text).encode()
         (tmp_path / "nan.jsonl").write_bytes(text[:-1] + b', "seal": "' + seal + b'"}\n')
@@ -103,58 +102,48 @@ class TestLines:
             file_at(tmp_path / "nan.jsonl").read(dict)
 
 
-LIMITED = """
-import resource, signal, sys
-from pathlib import Path
-from ttt_env.errors import ResultFileError
-from ttt_env.storage.line_file import LineFile
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-file = LineFile(Path(sys.argv[1]), "ttt_env test", "is no test")
-hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), hard))
-for number in range(9):
+@contextmanager
+def files_of_at_most(size):
+    """No file grows past this size. Python ignores the signal of that, and raises an error."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
-        file.add({"format": "ttt_env test 1", "number": number})
-    except ResultFileError as error:
-        print(number, error)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-"""
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 class TestDiskThatIsFull:
     @pytest.mark.parametrize("size", [0, 1, 50, 200, 411])
     def test_a_line_is_written_whole_or_not_at_all(self, size, tmp_path):
-        """The file may not grow past `size`, for one line; then there is room again."""
+        """There is no room for one line, and for the next one there is again."""
         path = tmp_path / "lines.jsonl"
-        run = python(LIMITED, path, size)
-        out, err = run.communicate(timeout=120)
-        assert run.returncode == 0, err
-        number, _, told = out.partition(" ")
-        assert "lines.jsonl cannot be written: File too large" in told
-        due = [each for each in range(9) if each != int(number)]
+        file, missing = file_at(path), []
+        with files_of_at_most(size):
+            for number in range(9):
+                try:
+                    file.add({"format": "ttt_env test 1", "number": number})
+                except ResultFileError as error:
+                    assert "lines.jsonl cannot be written: File too large" in str(error)
+                    missing.append(number)
+                    break
+        for number in range(missing[0] + 1, 9):
+            file.add({"format": "ttt_env test 1", "number": number})
+        file.release()
+        due = [number for number in range(9) if number not in missing]
         assert [line["number"] for line in file_at(path).read(dict)] == due
 
     def test_certifying_ends_with_an_error_and_goes_on_later(self, tmp_path):
         path = tmp_path / "answers.jsonl"
-        code = f"{FIRST}\nttt_env.certify(lowest, answers=sys.argv[1])"
-        ignoring = "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-
-        def limit():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-
-        run = python(ignoring + code, path, preexec_fn=limit)
-        _, err = run.communicate(timeout=120)
-        assert (
-            run.returncode == 1
-            and "ResultFileError" in err
-            and "answers.jsonl cannot be written: File too large" in err
-        )
+        with files_of_at_most(20_000), pytest.raises(ResultFileError) as caught:
+            ttt_env.certify(lowest, answers=path)
+        assert "answers.jsonl cannot be written: File too large" in str(caught.value)
         assert path.read_bytes().endswith(b"}\n") and 19_000 < path.stat().st_size <= 20_000
-        run = python(code, path)
-        assert run.communicate(timeout=120) == ("", "") and run.returncode == 0
+        assert ttt_env.certify(lowest, answers=path).asked == ttt_env.certify(lowest).asked
 
 
 HOLDING = """
+import sys, ttt_env
 def waits(position):
     print("asked", flush=True)
     sys.stdin.readline()
@@ -167,18 +156,16 @@ ttt_env.certify(waits, answers=sys.argv[1])
 class TestTwoAtOnce:
     def test_the_second_to_certify_is_refused_and_the_first_goes_on(self, tmp_path):
         path = tmp_path / "answers.jsonl"
-        with python(FIRST + HOLDING, path, stdin=subprocess.PIPE) as first:
+        with python(HOLDING, path, stdin=subprocess.PIPE) as first:
             assert first.stdout.readline() == "asked\n"
-            second = python(f"{FIRST}\nttt_env.certify(lowest, answers=sys.argv[1])", path)
-            _, err = second.communicate(timeout=120)
-            assert second.returncode == 1
-            assert "ResultFileError" in err and "answers.jsonl: another run is writing to it" in err
+            with pytest.raises(ResultFileError, match=r"answers\.jsonl: another run is writing to it"):
+                ttt_env.certify(lowest, answers=path)
             first.stdin.write("\n" * 2000)
             first.stdin.close()
             first.stdout.read()
             assert first.wait(timeout=120) == 0, first.stderr.read()
-        third = python(f"{FIRST}\nprint(ttt_env.certify(lowest, answers=sys.argv[1]).unbeatable)", path)
-        assert third.communicate(timeout=120) == ("False\n", "")
+        whole = path.read_bytes()
+        assert not ttt_env.certify(lowest, answers=path).unbeatable and path.read_bytes() == whole
 
     def test_in_one_process_too_until_the_first_releases(self, path):
         first, second = file_at(path), file_at(path)
@@ -204,9 +191,6 @@ class TestTwoAtOnce:
             pickle.loads(pickle.dumps(first)).reserve()
 
     def test_an_analysis_that_is_over_holds_nothing(self, tmp_path):
-        def lowest(position):
-            return position.legal_cells[0]
-
         path, agents = tmp_path / "answers.jsonl", []
         for judge in (ttt_env.certify, ttt_env.exploitability, ttt_env.best_response):
             agents.append(ttt_env.RecordedAgent(ttt_env.make_agent(lowest), answers=path))
@@ -217,12 +201,12 @@ class TestTwoAtOnce:
     def test_what_another_run_has_answered_meanwhile_is_taken(self, tmp_path):
         asked = []
 
-        def lowest(position):
+        def noted(position):
             asked.append(position)
             return position.legal_cells[0]
 
         path = tmp_path / "answers.jsonl"
-        agents = [ttt_env.RecordedAgent(ttt_env.make_agent(lowest), answers=path) for _ in range(2)]
+        agents = [ttt_env.RecordedAgent(ttt_env.make_agent(noted), answers=path) for _ in range(2)]
         assert ttt_env.certify(agents[0]) == ttt_env.certify(agents[1])
         assert len(asked) == len(set(asked))
 
