@@ -8,7 +8,6 @@ import pytest
 import ttt_env
 from tests.agents.test_alphazero import GAMES as ALL_GAMES
 from tests.agents.test_alphazero import network as random_network
-from tests.support.marks import slow, slow_but_the_first
 from tests.support.running import ttt
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.learned.board_network import BoardNetwork
@@ -75,9 +74,10 @@ def model(name, game=TICTACTOE, **options):
 
 
 class TestExport:
-    """To write a file takes a second: one of each kind is written in the fast tests."""
+    """To write a file takes a second, so the fast tests write one of our own networks and one of a model."""
 
-    @pytest.mark.parametrize("spec", ["alphazero:simulations=0", slow("value-network")])
+    @pytest.mark.slow
+    @pytest.mark.parametrize("spec", ["alphazero:simulations=0", "value-network"])
     def test_plays_as_the_agent_in_every_position_and_is_certified_alike(self, spec, tmp_path):
         agent = ttt_env.make_agent(spec)
         again = exported(agent, tmp_path)
@@ -86,7 +86,8 @@ class TestExport:
         assert proved.unbeatable
         assert proved.to_dict() == ttt_env.certify(agent).to_dict()
 
-    @pytest.mark.parametrize("name", slow_but_the_first(MODELS))
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", MODELS)
     def test_plays_as_a_model_of_stable_baselines3_in_every_position(self, name, tmp_path):
         agent = model(name)
         again = exported(agent, tmp_path)
@@ -125,6 +126,10 @@ class TestExport:
         assert "play it as onnx:deep/network.onnx" in run.stdout
         assert "CERTIFIED UNBEATABLE" in ttt("certify", "deep/network.onnx", cwd=tmp_path).stdout
         assert (tmp_path / "deep" / "network.certificate.json").exists()
+        agents = [
+            ttt_env.make_agent(spec) for spec in (f"onnx:{tmp_path}/deep/network.onnx", "value-network")
+        ]
+        np.testing.assert_array_equal(*(agent.policies(all_boards()) for agent in agents))
         session = onnxruntime.InferenceSession(tmp_path / "deep" / "network.onnx")
         (given,), (answer,) = session.get_inputs(), session.get_outputs()
         assert (given.name, given.type, given.shape[1:]) == ("planes", "tensor(float)", [3, 3, 2])
@@ -139,6 +144,7 @@ class TestExport:
         assert scores.argmax() == 2
         assert np.flatnonzero(np.isfinite(scores[0])).tolist() == position.legal_cells
 
+    @pytest.mark.slow
     def test_a_network_that_would_take_one_number_of_positions_alone_is_refused(self, tmp_path):
         class CountsBatch(torch_layers.BaseFeaturesExtractor):
             def forward(self, observations):
