@@ -73,8 +73,9 @@ class TestNotation:
 
     @pytest.mark.parametrize(
         "stones",
-        [["0,0"], ["0,0,3"], ["3,0,1"], ["0,0,1", "0,0,2"], ["x"], ["0,0,1", ""]],
-    )
+        [["0,0"], ["0,0,3"], ["3,0,1"], ["0,0,1", "0,0,2"], ["x"], ["0,0,1", ""],
+         ["0,0,2", "1,1,1", "0,0,2"]],
+    )  # fmt: skip
     def test_what_is_no_board_is_refused(self, stones):
         with pytest.raises(NotationError):
             read_board(stones, TTT)

@@ -1,6 +1,7 @@
 """Networks as ONNX files: what is written plays as the agent does, and files of others play too."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -29,7 +30,6 @@ from ttt_env.integrations.onnx.export import export_onnx  # noqa: E402
 from ttt_env.training import masking, winning_sets  # noqa: E402
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
-GAMES = {name: ALL_GAMES[name] for name in ("misère", "5,4,4", "qubic", "lopsided", "line")}
 ON_POLICY = {"n_steps": 8, "batch_size": 8}
 MODELS = {
     "MaskablePPO, of a recipe": (winning_sets.WinningSetsPPO, "WinningSetsPolicy", "planes", ON_POLICY),
@@ -73,6 +73,22 @@ def model(name, game=TICTACTOE, **options):
     return SB3.from_model(game, algorithm(policy, env, seed=0, device="cpu", **settings), **options)
 
 
+def value_network(view):
+    rng = np.random.default_rng(1)
+    network = BoardNetwork.random(ALL_GAMES["5,4,4"], rng, start="symmetric", view=view, empty=0.2)
+    return ValueNetwork.of(network)
+
+
+def alphazero(board):
+    return AlphaZero.of(random_network(ALL_GAMES[board]), simulations=1)
+
+
+OTHER_BOARDS = {
+    **{board: partial(alphazero, board) for board in ("misère", "5,4,4", "qubic", "lopsided", "line")},
+    **{view: partial(value_network, view) for view in ("xo", "xo+turn")},
+}
+
+
 class TestExport:
     """To write a file takes a second, so the fast tests write one of our own networks and one of a model."""
 
@@ -105,19 +121,10 @@ class TestExport:
         )
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("board", GAMES)
-    def test_plays_as_alphazero_on_every_board(self, board, tmp_path):
-        game = GAMES[board]
-        agent, boards = AlphaZero.of(random_network(game), simulations=1), some_boards(game)
-        np.testing.assert_array_equal(exported(agent, tmp_path).policies(boards), agent.policies(boards))
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("view", ["xo", "xo+turn"])
-    def test_plays_as_a_value_network_of_another_view(self, view, tmp_path):
-        network = BoardNetwork.random(
-            ALL_GAMES["5,4,4"], np.random.default_rng(1), start="symmetric", view=view, empty=0.2
-        )
-        agent, boards = ValueNetwork.of(network), some_boards(network.game)
+    @pytest.mark.parametrize("name", OTHER_BOARDS)
+    def test_plays_as_the_agent_on_every_board_and_from_every_view(self, name, tmp_path):
+        agent = OTHER_BOARDS[name]()
+        boards = some_boards(agent.game)
         np.testing.assert_array_equal(exported(agent, tmp_path).policies(boards), agent.policies(boards))
 
     def test_the_file_is_what_is_documented(self, tmp_path):

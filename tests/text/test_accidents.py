@@ -19,19 +19,14 @@ from ttt_env.agent import Answer, AskedAgent, make_agent, quoted
 from ttt_env.agents.combining import Mixture
 from ttt_env.analysis.asking import AnswerFile, answers_of
 from ttt_env.analysis.recorded import RecordedAgent
-from ttt_env.engines.piskvork.engine import MINE, board_lines, read_board
-from ttt_env.engines.serving import moves_to
-from ttt_env.engines.uci.engine import position_command, read_move
 from ttt_env.errors import (
     ForfeitError,
-    NotationError,
     NotJudgedError,
     ParameterError,
     PlayerError,
     ResultFileError,
     UntrustedAnswersError,
 )
-from ttt_env.rules.game import cells_of
 from ttt_env.text.players import CommandAgent
 from ttt_env.tournament.contest import Contest
 from ttt_env.tournament.documents import Documents, write_results
@@ -186,8 +181,10 @@ class TestNotJudged:
     def test_what_cannot_be_started_loses_no_game(self, tmp_path: Path) -> None:
         (tmp_path / "bot").write_bytes(b"\0")
         (tmp_path / "bot").chmod(0o755)
-        with pytest.raises(NotJudgedError, match="cannot be started 3 times"):
+        with pytest.raises(NotJudgedError, match="cannot be started 3 times") as caught:
             ttt_env.match(f"process:{tmp_path}/bot", "random", games=2)
+        assert "cannot be run: [Errno 8] Exec format error" in caught.value.reason
+        assert caught.value.loses_by is None
         table = ttt_env.tournament(
             {"down": f"process:{tmp_path}/bot", "minimax": "minimax", "random": "random"}, max_games=4
         )
@@ -465,39 +462,3 @@ class TestFunctionFiles:
         run = ttt("play", "ben.py:fails", "random")
         assert "names no free cell (crashed) and loses:" in run.stdout
         assert "exit status 1: ben.py, line 11: AssertionError" in run.stdout
-
-
-@pytest.mark.parametrize(
-    ("game", "text"),
-    [
-        ("tictactoe-v0", "XO./.../..."),
-        ("tictactoe-v0", "XO./.X./..O"),
-        ("mnk-v0:m=4,n=3,k=3", "XO../X..O/.X.."),
-    ],
-)
-def test_the_commands_of_a_position_have_each_stone_once(game: str, text: str) -> None:
-    """Two stones on one cell, or one of the wrong side, would be a question about another board."""
-    position = Position.parse(text, game)
-    cells = [int(x) + position.game.shape[1] * int(y) for x, y in read_stones(position)]
-    stones = [int(line.split(",")[2]) for line in board_lines(position)[1:-1]]
-    assert sorted(cells) == sorted(cells_of(position.occupied_mask)) == sorted(moves_to(position))
-    mine = {cell for cell, owner in zip(cells, stones, strict=True) if owner == MINE}
-    assert mine == set(cells_of(position.mine))
-    moves = [read_move(word, position.game) for word in position_command(position).split()[3:]]
-    assert play_all(position.game, moves) == position
-    assert read_board(board_lines(position)[1:-1], position.game) == position
-    first = board_lines(position)[1]
-    for again in (first, f"{first[:-1]}{3 - int(first[-1])}"):
-        with pytest.raises(NotationError, match="there is a stone already"):
-            read_board([*board_lines(position)[1:-1], again], position.game)
-
-
-def read_stones(position: Position) -> list[list[str]]:
-    return [line.split(",")[:2] for line in board_lines(position)[1:-1]]
-
-
-def play_all(game: ttt_env.Game, cells: list[int]) -> Position:
-    position = game.start
-    for cell in cells:
-        position = position.play(cell)
-    return position

@@ -141,16 +141,17 @@ PAPER = np.array(
 
 
 class TestNashAverage:
-    def test_of_rock_paper_scissors_is_even(self) -> None:
-        np.testing.assert_allclose(nash_mixture(PAPER), 1 / 3, atol=1e-9)
-
-    def test_of_uneven_stakes_is_what_algebra_says(self) -> None:
-        scores = np.array([[0, -0.2, 1], [0.2, 0, -0.6], [-1, 0.6, 0]])
-        np.testing.assert_allclose(nash_mixture(scores), [1 / 3, 5 / 9, 1 / 9], atol=1e-9)
-
-    def test_copies_share_the_weight_and_change_nothing_else(self) -> None:
-        copied = PAPER[np.ix_([0, 0, 0, 1, 2], [0, 0, 0, 1, 2])]
-        np.testing.assert_allclose(nash_mixture(copied), [1 / 9, 1 / 9, 1 / 9, 1 / 3, 1 / 3], atol=1e-9)
+    @pytest.mark.parametrize(
+        ("scores", "mixture"),
+        [
+            (PAPER, [1 / 3, 1 / 3, 1 / 3]),
+            ([[0, -0.2, 1], [0.2, 0, -0.6], [-1, 0.6, 0]], [1 / 3, 5 / 9, 1 / 9]),
+            (PAPER[np.ix_([0, 0, 0, 1, 2], [0, 0, 0, 1, 2])], [1 / 9, 1 / 9, 1 / 9, 1 / 3, 1 / 3]),
+        ],
+        ids=["rock, paper, scissors", "uneven stakes, by algebra", "copies share the weight"],
+    )
+    def test_is_what_algebra_says(self, scores: np.ndarray, mixture: list[float]) -> None:
+        np.testing.assert_allclose(nash_mixture(np.array(scores)), mixture, atol=1e-9)
 
     def test_who_is_beaten_by_the_mixture_has_no_weight(self) -> None:
         scores = np.zeros((5, 5))
@@ -192,12 +193,17 @@ class TestNashAverage:
 
 
 class TestAlphaRank:
-    def test_of_rock_paper_scissors_is_even(self) -> None:
-        np.testing.assert_allclose(alpha_rank(PAPER), 1 / 3, atol=1e-12)
-
-    def test_who_beats_all_others_is_always_played(self) -> None:
-        scores = np.array([[0, 0.5, 1], [-0.5, 0, 1], [-1, -1, 0]])
-        np.testing.assert_allclose(alpha_rank(scores), [1, 0, 0], atol=1e-12)
+    @pytest.mark.parametrize(
+        ("scores", "shares"),
+        [
+            (PAPER, [1 / 3, 1 / 3, 1 / 3]),
+            ([[0, 0.5, 1], [-0.5, 0, 1], [-1, -1, 0]], [1, 0, 0]),
+            (np.zeros((4, 4)), [1 / 4, 1 / 4, 1 / 4, 1 / 4]),
+        ],
+        ids=["rock, paper, scissors", "who beats all others", "equals"],
+    )
+    def test_is_what_algebra_says(self, scores: np.ndarray, shares: list[float]) -> None:
+        np.testing.assert_allclose(alpha_rank(np.array(scores)), shares, atol=1e-12)
 
     def test_is_the_share_of_time_of_the_chain_of_the_paper(self) -> None:
         """Fixation by its definition (Omidshafiei et al. 2019, equation 5), the chain by iteration."""
@@ -209,8 +215,7 @@ class TestAlphaRank:
         chain += np.diag(1 - chain.sum(axis=1))
         np.testing.assert_allclose(alpha_rank(scores), np.linalg.matrix_power(chain, 1 << 20)[0], rtol=1e-9)
 
-    def test_of_equals_is_even(self) -> None:
-        np.testing.assert_allclose(alpha_rank(np.zeros((4, 4))), 1 / 4, atol=1e-12)
+    def test_of_a_tournament_is_shared_by_equals(self) -> None:
         played = tournament(["minimax", "minimax:prefer=fast", "random"])
         assert played.alpha_rank == pytest.approx(
             {"minimax": 0.5, "minimax:prefer=fast": 0.5, "random": 0}, abs=1e-9
