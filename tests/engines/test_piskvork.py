@@ -319,7 +319,7 @@ class TestPlayer:
             after = TTT.start.play(4).play(0)
             assert agent.answer(after).outcome == "unreadable"  # told by BOARD, not by TURN
 
-    def test_several_processes_have_a_board_each(self):
+    def test_several_processes_of_our_engine_have_a_board_each(self):
         game = ttt_env.get_game("mnk-v0:m=3,n=2,k=3")
         command = [*OURS, "minimax", "--protocol", "piskvork", "--game", game.name]
         with PiskvorkAgent(game, command, seconds=0.1) as agent:
@@ -353,14 +353,6 @@ class TestPlayer:
         with agent, pickle.loads(pickle.dumps(agent)) as copy:
             assert (copy.folder, copy.memory, repr(copy)) == (tmp_path, 256, repr(agent))
             assert agent.answer(TTT.start).said == copy.answer(TTT.start).said == "1,1"
-
-    def test_our_engine_is_our_opponent(self):
-        spec = f"piskvork:({' '.join(OURS)} minimax --protocol piskvork --game tictactoe-v0),seconds=0.1"
-        match = ttt_env.match(spec, "random", TTT, games=4, rng=0)
-        assert match.as_x.loss == match.as_o.loss == 0
-        env = ttt_env.make(TTT.name, opponent=spec, play_as="O")
-        env.reset(seed=0)
-        assert env.unwrapped.position.ply == 1
 
 
 @pytest.mark.slow

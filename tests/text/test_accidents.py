@@ -32,7 +32,7 @@ from ttt_env.tournament.contest import Contest
 from ttt_env.tournament.documents import Documents, write_results
 from ttt_env.tournament.plan import read_plan
 
-GAME = ttt_env.get_game("tictactoe-v0")
+GAME, SMALL = ttt_env.get_game("tictactoe-v0"), "mnk-v0:m=2,n=2,k=2"
 PYTHON = [sys.executable, "-I", "-S", "-c"]
 ANSWERS = """
 import json, os, signal, sys, time
@@ -186,13 +186,13 @@ class TestNotJudged:
         assert "cannot be run: [Errno 8] Exec format error" in caught.value.reason
         assert caught.value.loses_by is None
         table = ttt_env.tournament(
-            {"down": f"process:{tmp_path}/bot", "minimax": "minimax", "random": "random"}, max_games=4
+            {"down": f"process:{tmp_path}/bot", "minimax": "minimax", "random": "random"}, SMALL, max_games=4
         )
         assert table.names == ("minimax", "random") and "cannot be started" in table.not_judged["down"]
         assert "down is not in the table: not judged: " in str(table)
         assert ttt_env.Tournament.from_dict(table.to_dict()).not_judged == table.not_judged
         with pytest.raises(PlayerError, match="fewer than two agents can be judged: down: "):
-            ttt_env.tournament({"down": f"process:{tmp_path}/bot", "minimax": "minimax"}, max_games=4)
+            ttt_env.tournament({"down": f"process:{tmp_path}/bot", "minimax": "minimax"}, SMALL, max_games=4)
 
     def test_a_certificate_that_rests_on_a_time_out_is_refused(self) -> None:
         facts = ttt_env.certify(lambda position: 0).to_dict()
@@ -457,7 +457,7 @@ class TestFunctionFiles:
             make_agent(spec)
 
     def test_commands_take_them(self) -> None:
-        run = ttt("certify", "ben.py:taken", "--game", "mnk-v0:m=2,n=2,k=2")
+        run = ttt("certify", "ben.py:taken", "--game", SMALL)
         assert run.returncode == 1 and "Wrong answers, by which it loses: " in run.stdout
         run = ttt("play", "ben.py:fails", "random")
         assert "names no free cell (crashed) and loses:" in run.stdout

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 import ttt_env
 from tests import reference
 from tests.support.marks import slow
+from tests.support.replies import OPPONENTS, Prefix, lowest, replies_of
 from tests.support.running import ttt
-from ttt_env import Agent, Game, Position
+from ttt_env import Game, Position
 from ttt_env.analysis.layers import reachable
 from ttt_env.text import AnswerFormat, TextEnv, board_text, prompt_text, rules_text
 
@@ -36,11 +37,6 @@ HOSTILE = [
 # fmt: on
 
 COPIES: dict[str, Any] = {"deepcopy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dumps(env))}
-
-
-def lowest(position: Position) -> int:
-    """A function as an opponent, which can be pickled."""
-    return position.legal_cells[0]
 
 
 def started(**settings: Any) -> TextEnv:
@@ -356,41 +352,6 @@ class TestRewards:
                 _, reward, terminated, _, info = env.step(cell)
                 assert (text.reward, text.done) == (reward, terminated)
             assert {"X": 0, "O": 1, None: -1}[text.info["winner"]] == info["winner"]
-
-
-class Drawing(Agent):
-    """An agent of others, which draws from its `rng` as it likes."""
-
-    def choose(self, position: Position, rng: np.random.Generator) -> int:
-        return int(rng.permutation(position.legal_cells)[rng.integers(1)])
-
-
-OPPONENTS: dict[str, dict[str, Any]] = {
-    "random": {},
-    "minimax": {"opponent": "minimax"},
-    "softmax": {"opponent": "softmax:temperature=0.5"},
-    "mcts": {"opponent": "mcts:simulations=10,seed=1"},
-    "epsilon": {"opponent": "epsilon:minimax,epsilon=0.3"},
-    "epsilon-mcts": {"opponent": "epsilon:(mcts:simulations=10,seed=1),epsilon=0.3"},
-    "function": {"opponent": lowest},
-    "own": {"opponent": Drawing(ttt_env.get_game("tictactoe-v0"))},
-    "list": {"opponent": ["random", "minimax", lowest], "opponent_weights": [3, 2, 1]},
-}
-Prefix = tuple[int, tuple[int, ...]]  # a seed, and which of the free cells each own move takes
-
-
-def replies_of(kind: str, prefixes: list[Prefix]) -> list[str]:
-    """The board after each prefix of own moves, under its seed."""
-    env = TextEnv(**OPPONENTS[kind], illegal="raise")
-    boards = []
-    for seed, choices in prefixes:
-        env.reset(seed=seed)
-        for choice in choices:
-            if not env.done:
-                free = env.position.legal_cells
-                env.move(free[choice % len(free)])
-        boards.append(str(env.position))
-    return boards
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import sys
 import threading
 from itertools import permutations, product
 from pathlib import Path
-from typing import ClassVar
 from uuid import uuid4
 
 import numpy as np
@@ -279,13 +278,31 @@ def test_any_number_of_processes_finds_the_same_in_a_game_that_is_not_enumerated
 
 
 class TestOtherProcesses:
-    AGENTS: ClassVar = {"random": "random", "minimax": "minimax", "mcts": "mcts:simulations=4,seed=1"}
+    def test_find_the_same_and_ask_an_agent_that_may_take_long_in_one_alone(self, tmp_path: Path) -> None:
+        """Whether games are sampled, as of a function, or not."""
 
-    def test_find_the_same_whether_games_are_sampled_or_not(self) -> None:
-        mixed = self.AGENTS | {"lowest": faults.agent_that(lambda _: None)}
-        one, two = (tournament(mixed, width=0.8, workers=workers) for workers in (1, 2))
+        class Noted(Agent):
+            is_fixed = True
+
+            def __init__(self, folder):
+                super().__init__(TICTACTOE)
+                self.folder = folder
+
+            def policy(self, position):
+                (self.folder / f"{position.mine}-{position.theirs}-{uuid4().hex}").touch()
+                return np.eye(9)[position.legal_cells[0]]
+
+        agents = {"random": "random", "minimax": "minimax", "lowest": faults.agent_that(lambda _: None)}
+        one = tournament(agents | {"noted": Noted(tmp_path)}, width=0.8)
+        for path in tmp_path.iterdir():
+            path.unlink()
+        two = tournament(agents | {"noted": Noted(tmp_path)}, width=0.8, workers=2)
         assert one.to_dict() == two.to_dict()
-        assert not one.matches["lowest", "random"].exact and one.matches["mcts", "random"].exact
+        assert not one.matches["lowest", "random"].exact and one.matches["noted", "random"].exact
+        asked = [path.name.rpartition("-")[0] for path in tmp_path.iterdir()]
+        n_asked_again = len(asked) - len(set(asked))
+        assert len(set(asked)) > 100
+        assert n_asked_again <= 9 * SOME_COMPARED  # once, to see that it is as fixed as it declares
 
     @pytest.mark.parametrize("workers", [1, 2])
     def test_an_error_names_the_agent_and_the_pairing(self, workers: int) -> None:
@@ -307,21 +324,6 @@ class TestOtherProcesses:
         with pytest.raises(ParameterError, match="the agent 'stuck' cannot be sent to another process: Type"):
             tournament(agents, workers=2)
         assert tournament({"random": "random", "stuck": agent_with_a_lock()}, width=1).names[1] == "stuck"
-
-    def test_an_agent_that_searches_is_asked_in_one_process_alone(self, tmp_path: Path) -> None:
-        class Noted(Agent):
-            is_fixed = True
-
-            def policy(self, position):
-                (tmp_path / f"{position.mine}-{position.theirs}-{uuid4().hex}").touch()
-                return np.eye(9)[position.legal_cells[0]]
-
-        agents = {f"{n}": "random" for n in range(5)} | {"noted": Noted(TICTACTOE)}
-        assert tournament(agents, workers=2).matches["noted", "0"].exact
-        asked = [path.name.rpartition("-")[0] for path in tmp_path.iterdir()]
-        n_asked_again = len(asked) - len(set(asked))
-        assert len(set(asked)) > 100
-        assert n_asked_again <= 9 * SOME_COMPARED  # once, to see that it is as fixed as it declares
 
 
 def agent_with_a_lock():

@@ -430,7 +430,8 @@ def swiss(folder, n_asked):
     (folder / "asked").write_text("." * n_asked)
     bot = {"name": "Bot", "command": f"{PYTHON} -S bot.py", "timeout": 600}
     names = ("random", "weights", "rules", "mcts:simulations=2")
-    return write(folder, bot, *map(spec, names), system="swiss", rounds=3, games=4, seed=3)
+    agents = [spec(name, certify=name == "rules") for name in names]
+    return write(folder, bot, *agents, system="swiss", rounds=3, games=4, seed=3)
 
 
 def ended(path, reached, number):

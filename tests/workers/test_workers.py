@@ -21,6 +21,8 @@ NUMBERS = [(number,) for number in range(40)]
 def pair():
     with Workers(2) as workers:
         yield workers
+        processes = {process for process, _ in workers.run(lambda _: (__import__("os").getpid(), 0), NUMBERS)}
+    assert all(faults.is_over(process) for process in processes), "some have not ended with the block"
 
 
 class TestResults:
@@ -110,11 +112,6 @@ class TestProcesses:
 
         with pytest.raises(WorkerError, match=r"the task of 5: .* ended 3 times.* or hung"):
             pair.run(sleeps, NUMBERS, named=faults.named, timeout=3)
-
-    def test_end_with_the_block(self) -> None:
-        with Workers(2) as workers:
-            results = workers.run(lambda number: (number, __import__("os").getpid()), NUMBERS)
-        assert all(faults.is_over(process) for process in {process for _, process in results})
 
     def test_none_is_left_by_ctrl_c(self, tmp_path) -> None:
         mark, _ = faults.interrupt_a_tournament(tmp_path, "loky")
