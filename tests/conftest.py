@@ -2,13 +2,12 @@
 
 import os
 import signal
-import threading
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.endpoint import KEY, Endpoint
+from tests.support.endpoint import Endpoint, serving
 
 # The tests run in a process for each core or more: several threads of torch in each would wait for others.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -19,29 +18,22 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Derandomized: every run of the fuzzers tries the same inputs. No time limit: no result depends on the
 # machine.
-FUZZING = {
-    "derandomize": True,
-    "deadline": None,
-    "database": None,
-    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-}
-settings.register_profile("ci", max_examples=300, **FUZZING)
-settings.register_profile("long", max_examples=5_000, **FUZZING)
+settings.register_profile(
+    "ci",
+    max_examples=300,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 settings.load_profile("ci")
 
 
 @pytest.fixture
 def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
     """A language model that listens on this machine, and its key in the environment."""
-    pytest.importorskip("openai")
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with Endpoint() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with serving(monkeypatch) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.hookimpl(optionalhook=True)

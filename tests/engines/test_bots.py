@@ -11,6 +11,7 @@ import pytest
 import ttt_env
 from tests.support import hostile_bots
 from tests.support.hostile_bots import HOSTILE, UNTRUSTED
+from tests.support.marks import slow
 from tests.support.running import end
 from ttt_env import Position
 from ttt_env.agent import Forfeit, make_agent
@@ -51,10 +52,13 @@ def pids(tmp_path: Path) -> Path:
 
 
 class TestQuestions:
-    @pytest.mark.parametrize("name", ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"])
-    def test_are_read_as_they_are_asked(self, name: str) -> None:
+    @pytest.mark.parametrize(
+        ("name", "plies"),
+        [("tictactoe-v0", 6), ("tictactoe-v0:misere=true", 4), ("mnk-v0:m=4,n=3,k=3", 4)],
+    )
+    def test_are_read_as_they_are_asked(self, name: str, plies: int) -> None:
         game = ttt_env.get_game(name)
-        for layer in reachable(game)[:6]:
+        for layer in reachable(game)[:plies]:
             for position in layer.boards(layer.open):
                 question = Question(position, 1.5)
                 assert read_question(question.line) == question
@@ -114,22 +118,22 @@ class TestSpecs:
 
 class TestForfeits:
     def test_in_a_match(self, pids: Path) -> None:
-        played = ttt_env.match(spec("crashes later", pids), "minimax", games=6)
+        played = ttt_env.match(spec("crashes later", pids), "minimax", games=2)
         assert played.as_x == played.as_o == (0, 0, 1) and not played.exact
         ((lost,), of_second) = played.forfeits
-        assert (lost.outcome, lost.games, of_second) == ("crashed", 6, ())
+        assert (lost.outcome, lost.games, of_second) == ("crashed", 2, ())
         assert "IndexError: list index out of range" in lost.said
         assert (
-            f"The first agent lost 6 games by naming no free cell: crashed (first in {lost.position}: "
+            f"The first agent lost 2 games by naming no free cell: crashed (first in {lost.position}: "
             in str(played)
         )
         assert ttt_env.Match.from_dict(played.to_dict()) == played
         assert end(pids.read_text())
 
     def test_of_the_second_agent(self, pids: Path) -> None:
-        played = ttt_env.match("minimax", spec("says no cell", pids), games=4)
+        played = ttt_env.match("minimax", spec("says no cell", pids), games=2)
         assert played.score == 1 and played.forfeits[0] == ()
-        assert [(lost.outcome, lost.games) for lost in played.forfeits[1]] == [("no cell", 4)]
+        assert [(lost.outcome, lost.games) for lost in played.forfeits[1]] == [("no cell", 2)]
 
     def test_in_a_single_game(self, pids: Path) -> None:
         with pytest.raises(ForfeitError, match="names no cell") as caught:
@@ -170,8 +174,12 @@ class TestEnvironments:
             env.reset(options={"play_as": "O"})
         assert env.step(4)[1] == 1.0
 
-    @pytest.mark.parametrize("autoreset", ["next_step", "same_step", "disabled"])
-    @pytest.mark.parametrize("game", [GAME.name, "mnk-v0:m=4,n=4,k=4"])
+    @pytest.mark.parametrize(
+        ("game", "autoreset"),
+        [(GAME.name, "next_step"), (GAME.name, "disabled"), ("mnk-v0:m=4,n=4,k=4", "same_step"),
+         slow(GAME.name, "same_step"), slow("mnk-v0:m=4,n=4,k=4", "next_step"),
+         slow("mnk-v0:m=4,n=4,k=4", "disabled")],
+    )  # fmt: skip
     def test_vector_is_as_single(self, game: str, autoreset: Any, tmp_path: Path) -> None:
         """The bot fails, wherever it is asked, unless X has the last cell."""
         (tmp_path / "bot.sh").write_text(FAILS_UNLESS_X_HAS_THE_LAST_CELL)
@@ -228,7 +236,14 @@ def test_a_tournament_in_several_processes(pids: Path) -> None:
     assert end(pids.read_text())
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+# One for each way to end a program and to mistrust it; by lines that are read, and by crashes, bots lose in
+# `test_players.py`, and others in `test_tournament_file.py`.
+FAST = {"kills its parent", "floods errors", "floods after its move", "says two lines of the same",
+        "says goodbye", "drips", "echoes a wrong id", "closes output", "ignores signals",
+        "forks and hangs"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name if name in FAST else slow(name) for name in HOSTILE])
 def test_a_hostile_bot_loses_by_its_reason(name: str, pids: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if name == "closes output":  # and never ends, for which it is given time
         monkeypatch.setattr("ttt_env.text.players.program._GRACE", 0.05)

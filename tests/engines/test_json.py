@@ -2,9 +2,10 @@
 
 import json
 import subprocess
+from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ttt_env
@@ -71,6 +72,7 @@ class TestEngine:
         assert answer["cell"] in range(64)
 
     @given(st.lists(st.text(max_size=30), max_size=5))
+    @settings(max_examples=100)
     def test_nothing_that_is_sent_ends_it(self, lines):
         lines = [" ".join(line.split()) for line in lines]
         assert len(said("rules", *lines, Question(BLOCK, 1.0).line)) == len(list(filter(None, lines))) + 1
@@ -113,19 +115,12 @@ class TestCommand:
         assert done.returncode == 0 and not done.stderr
 
     def test_ends_quietly_when_nobody_listens(self):
-        lines = (Question(BLOCK, 1.0).line + "\n") * 2000
-        with subprocess.Popen(
-            [*OURS, "minimax"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
+        lines = (Question(BLOCK, 1.0).line + "\n") * 200
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        with subprocess.Popen([*OURS, "minimax"], **pipes, text=True) as process:
             process.stdout.close()
-            try:
+            with suppress(BrokenPipeError):
                 process.stdin.write(lines)
                 process.stdin.close()
-            except BrokenPipeError:
-                pass
             assert "Traceback" not in process.stderr.read()
             assert process.wait(60) is not None

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ttt_env
@@ -27,7 +27,6 @@ from ttt_env.engines.piskvork.player import PiskvorkAgent
 from ttt_env.errors import (
     ImpossiblePositionError,
     NotationError,
-    NotJudgedError,
     ParameterError,
     PlayerError,
     UntrustedAnswersError,
@@ -62,7 +61,7 @@ class TestNotation:
 
     @pytest.mark.parametrize("game", [TTT, M433, LARGE], ids=lambda game: game.name)
     def test_boards_are_read_as_they_are_written(self, game):
-        for seed in range(50):
+        for seed in range(50 if game.n_cells < 100 else 8):
             position = random_position(game, seed)
             first, *stones, last = board_lines(position)
             assert (first, last) == ("BOARD", "DONE")
@@ -74,8 +73,9 @@ class TestNotation:
 
     @pytest.mark.parametrize(
         "stones",
-        [["0,0"], ["0,0,3"], ["3,0,1"], ["0,0,1", "0,0,2"], ["x"], ["0,0,1", ""]],
-    )
+        [["0,0"], ["0,0,3"], ["3,0,1"], ["0,0,1", "0,0,2"], ["x"], ["0,0,1", ""],
+         ["0,0,2", "1,1,1", "0,0,2"]],
+    )  # fmt: skip
     def test_what_is_no_board_is_refused(self, stones):
         with pytest.raises(NotationError):
             read_board(stones, TTT)
@@ -204,6 +204,7 @@ class TestEngine:
         ["START", "RECTSTART", "BEGIN", "TURN", "BOARD", "DONE", "RESTART", "TAKEBACK", "INFO", "ABOUT", "3",
          "4,3", "0,0", "1,1", "2,2", "0,0,1", "1,1,2", "timeout_turn", "9" * 400, "-1", "é", "\0"]
     ), max_size=3), max_size=12))  # fmt: skip
+    @settings(max_examples=100)
     def test_nothing_that_is_sent_ends_it(self, commands):
         lines = said("rules", "START 3", *map(" ".join, commands), "DONE", "RESTART")
         assert lines[-1] == "OK"
@@ -292,15 +293,6 @@ class TestPlayer:
             assert agent.answer(position).outcome == outcome
             assert agent.answer(TTT.start).cell == 4
 
-    def test_who_hangs_is_ended_and_started_again(self):
-        with engine("DONE) sleep 1000;; BEGIN) echo 1,1;;") as agent:
-            assert agent.answer(TTT.start).cell == 4
-            agent.timeout, agent._seconds = 0.2, 0.0
-            with pytest.raises(NotJudgedError, match="timed out 3 times"):
-                agent.answer(Position.parse("X../.O./..."))
-            agent.timeout = 60
-            assert agent.answer(TTT.start).cell == 4
-
     @pytest.mark.parametrize(
         "late", ["BEGIN) echo 1,1; echo 0,0;;", "BEGIN) echo 1,1;; RESTART) echo 0,0; echo OK;;"]
     )
@@ -327,9 +319,10 @@ class TestPlayer:
             after = TTT.start.play(4).play(0)
             assert agent.answer(after).outcome == "unreadable"  # told by BOARD, not by TURN
 
-    def test_several_processes_have_a_board_each(self):
-        command = [*OURS, "minimax", "--protocol", "piskvork", "--game", "tictactoe-v0"]
-        with PiskvorkAgent(TTT, command, seconds=0.1) as agent:
+    def test_several_processes_of_our_engine_have_a_board_each(self):
+        game = ttt_env.get_game("mnk-v0:m=3,n=2,k=3")
+        command = [*OURS, "minimax", "--protocol", "piskvork", "--game", game.name]
+        with PiskvorkAgent(game, command, seconds=0.1) as agent:
             assert ttt_env.certify(agent, workers=2).unbeatable
 
     def test_who_knows_no_restart_is_started_anew(self):
@@ -348,40 +341,18 @@ class TestPlayer:
         with engine("", "START*) exit 1;;") as agent:
             assert agent.answer(TTT.start)[:2] == (None, "crashed")
 
-    @pytest.mark.parametrize(
-        "settings",
-        [
-            {"seconds": 0},
-            {"timeout": 0},
-            {"command": "no-such-program"},
-            {"folder": "/no/such"},
-            {"memory": 0},
-        ],
-    )
+    @pytest.mark.parametrize("settings", [{"seconds": 0}, {"timeout": 0}, {"folder": "/no/such"}], ids=str)
     def test_parameters_are_checked(self, settings):
         with pytest.raises(ParameterError, match=str(next(iter(settings.values())))):
-            PiskvorkAgent(TTT, **({"command": "true"} | settings))
-
-    def test_a_pickled_one_plays(self):
-        with engine("BEGIN) echo 1,1;;") as agent, pickle.loads(pickle.dumps(agent)) as copy:
-            assert repr(copy) == repr(agent)
-            assert copy.answer(TTT.start).cell == 4
+            PiskvorkAgent(TTT, "true", **settings)
 
     def test_it_runs_in_its_folder_with_its_memory(self, tmp_path):
         (tmp_path / "engine.sh").write_text(shell(f"{STARTED} BEGIN) echo 1,$(($(ulimit -v) / 262144));;")[2])
         spec = f"piskvork:sh engine.sh,folder={tmp_path},memory=256"
         agent = ttt_env.make_agent(spec, TTT)
         with agent, pickle.loads(pickle.dumps(agent)) as copy:
-            assert (copy.folder, copy.memory) == (tmp_path, 256)
+            assert (copy.folder, copy.memory, repr(copy)) == (tmp_path, 256, repr(agent))
             assert agent.answer(TTT.start).said == copy.answer(TTT.start).said == "1,1"
-
-    def test_our_engine_is_our_opponent(self):
-        spec = f"piskvork:({' '.join(OURS)} minimax --protocol piskvork --game tictactoe-v0),seconds=0.1"
-        match = ttt_env.match(spec, "random", TTT, games=20, rng=0)
-        assert match.as_x.loss == match.as_o.loss == 0
-        env = ttt_env.make(TTT.name, opponent=spec, play_as="O")
-        env.reset(seed=0)
-        assert env.unwrapped.position.ply == 1
 
 
 @pytest.mark.slow

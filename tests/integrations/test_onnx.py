@@ -1,6 +1,7 @@
 """Networks as ONNX files: what is written plays as the agent does, and files of others play too."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +9,6 @@ import pytest
 import ttt_env
 from tests.agents.test_alphazero import GAMES as ALL_GAMES
 from tests.agents.test_alphazero import network as random_network
-from tests.support.marks import slow, slow_but_the_first
 from tests.support.running import ttt
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.learned.board_network import BoardNetwork
@@ -30,7 +30,6 @@ from ttt_env.integrations.onnx.export import export_onnx  # noqa: E402
 from ttt_env.training import masking, winning_sets  # noqa: E402
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
-GAMES = {name: ALL_GAMES[name] for name in ("misère", "5,4,4", "qubic", "lopsided", "line")}
 ON_POLICY = {"n_steps": 8, "batch_size": 8}
 MODELS = {
     "MaskablePPO, of a recipe": (winning_sets.WinningSetsPPO, "WinningSetsPolicy", "planes", ON_POLICY),
@@ -74,10 +73,27 @@ def model(name, game=TICTACTOE, **options):
     return SB3.from_model(game, algorithm(policy, env, seed=0, device="cpu", **settings), **options)
 
 
-class TestExport:
-    """To write a file takes a second: one of each kind is written in the fast tests."""
+def value_network(view):
+    rng = np.random.default_rng(1)
+    network = BoardNetwork.random(ALL_GAMES["5,4,4"], rng, start="symmetric", view=view, empty=0.2)
+    return ValueNetwork.of(network)
 
-    @pytest.mark.parametrize("spec", ["alphazero:simulations=0", slow("value-network")])
+
+def alphazero(board):
+    return AlphaZero.of(random_network(ALL_GAMES[board]), simulations=1)
+
+
+OTHER_BOARDS = {
+    **{board: partial(alphazero, board) for board in ("misère", "5,4,4", "qubic", "lopsided", "line")},
+    **{view: partial(value_network, view) for view in ("xo", "xo+turn")},
+}
+
+
+class TestExport:
+    """To write a file takes a second, so the fast tests write one of our own networks and one of a model."""
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("spec", ["alphazero:simulations=0", "value-network"])
     def test_plays_as_the_agent_in_every_position_and_is_certified_alike(self, spec, tmp_path):
         agent = ttt_env.make_agent(spec)
         again = exported(agent, tmp_path)
@@ -86,7 +102,8 @@ class TestExport:
         assert proved.unbeatable
         assert proved.to_dict() == ttt_env.certify(agent).to_dict()
 
-    @pytest.mark.parametrize("name", slow_but_the_first(MODELS))
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", MODELS)
     def test_plays_as_a_model_of_stable_baselines3_in_every_position(self, name, tmp_path):
         agent = model(name)
         again = exported(agent, tmp_path)
@@ -104,19 +121,10 @@ class TestExport:
         )
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("board", GAMES)
-    def test_plays_as_alphazero_on_every_board(self, board, tmp_path):
-        game = GAMES[board]
-        agent, boards = AlphaZero.of(random_network(game), simulations=1), some_boards(game)
-        np.testing.assert_array_equal(exported(agent, tmp_path).policies(boards), agent.policies(boards))
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("view", ["xo", "xo+turn"])
-    def test_plays_as_a_value_network_of_another_view(self, view, tmp_path):
-        network = BoardNetwork.random(
-            ALL_GAMES["5,4,4"], np.random.default_rng(1), start="symmetric", view=view, empty=0.2
-        )
-        agent, boards = ValueNetwork.of(network), some_boards(network.game)
+    @pytest.mark.parametrize("name", OTHER_BOARDS)
+    def test_plays_as_the_agent_on_every_board_and_from_every_view(self, name, tmp_path):
+        agent = OTHER_BOARDS[name]()
+        boards = some_boards(agent.game)
         np.testing.assert_array_equal(exported(agent, tmp_path).policies(boards), agent.policies(boards))
 
     def test_the_file_is_what_is_documented(self, tmp_path):
@@ -125,6 +133,10 @@ class TestExport:
         assert "play it as onnx:deep/network.onnx" in run.stdout
         assert "CERTIFIED UNBEATABLE" in ttt("certify", "deep/network.onnx", cwd=tmp_path).stdout
         assert (tmp_path / "deep" / "network.certificate.json").exists()
+        agents = [
+            ttt_env.make_agent(spec) for spec in (f"onnx:{tmp_path}/deep/network.onnx", "value-network")
+        ]
+        np.testing.assert_array_equal(*(agent.policies(all_boards()) for agent in agents))
         session = onnxruntime.InferenceSession(tmp_path / "deep" / "network.onnx")
         (given,), (answer,) = session.get_inputs(), session.get_outputs()
         assert (given.name, given.type, given.shape[1:]) == ("planes", "tensor(float)", [3, 3, 2])
@@ -139,6 +151,7 @@ class TestExport:
         assert scores.argmax() == 2
         assert np.flatnonzero(np.isfinite(scores[0])).tolist() == position.legal_cells
 
+    @pytest.mark.slow
     def test_a_network_that_would_take_one_number_of_positions_alone_is_refused(self, tmp_path):
         class CountsBatch(torch_layers.BaseFeaturesExtractor):
             def forward(self, observations):

@@ -14,7 +14,10 @@ import struct
 import tracemalloc
 import warnings
 import zipfile
+from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -29,6 +32,7 @@ from ttt_env.errors import (
     ParameterError,
     PolicyError,
     PolicyFileError,
+    ResultFileError,
     TttEnvError,
 )
 from ttt_env.storage.game_log import GameLog, read_records
@@ -37,7 +41,7 @@ from ttt_env.training.recipe import read_recipe
 
 GAME = ttt_env.get_game("tictactoe-v0")
 BOARDS = ttt_env.Boards.joined(GAME, [layer.boards(layer.open[::7]) for layer in reachable(GAME)])
-SHORT, LONG = 150, 10_000  # mutations
+SHORT, LONG = 60, 10_000  # mutations
 INTERESTING = (0, 1, 0x7F, 0x80, 0xFF)
 
 
@@ -163,26 +167,36 @@ def mutations(content, kinds, number, seed=0):
 
 
 def attack(path, content, kinds, number, read, errors):
-    """Read mutations of a file: a value, or one of these errors, which names the file. How many of each."""
-    told = {"read": 0, "refused": 0}
+    """Read mutations of a file: a value, or one of these errors, which names the file."""
+    n_refused = 0
     for number_of_it, mutation in enumerate(mutations(content, kinds, number)):
         path.write_bytes(mutation)
         try:
             read(path)
-            told["read"] += 1
         except errors as error:
             assert path.name in str(error), f"mutation {number_of_it} is not named: {error}"
-            told["refused"] += 1
+            n_refused += 1
         except Exception as error:
             raise AssertionError(f"mutation {number_of_it} ends in {error!r}") from error
-    assert told["refused"] > number // 4
-    return told
+    assert n_refused > number // 4
 
 
 numbers = pytest.mark.parametrize("number", [SHORT, pytest.param(LONG, marks=pytest.mark.slow)])
 
 
-# Policy files
+# Doors: each reads one kind of file
+
+
+class Door(NamedTuple):
+    """A file that a function writes, what reads it, and the errors by which others are refused."""
+
+    file: str
+    write: Callable[[Path], object]
+    read: Callable[[Path], object]
+    errors: type[Exception] | tuple[type[Exception], ...]
+    kinds: list[Callable[..., bytes]]
+    share: int = 1  # one of so many mutations is tried
+    takes: frozenset[str] = frozenset()  # kinds of strange files that are not refused
 
 
 def played(name):
@@ -204,64 +218,163 @@ def solved(path):
     Solution.load(path, GAME).values.of(BOARDS)
 
 
-def saved(name, path):
-    if name == "tablebase":
-        ttt_env.solve(GAME).save(path)
-    elif name == "strategy":
-        ttt_env.prove(GAME).save(path)
+def save_agent(name):
+    return lambda path: ttt_env.make_agent(name).save(path)
+
+
+def save_proof(path):
+    ttt_env.prove(GAME).save(path)
+
+
+def save_model(path):
+    contrib = pytest.importorskip("sb3_contrib")
+    env = ttt_env.make("tictactoe-v0", opponent="random")
+    options = {"n_steps": 16, "batch_size": 16, "policy_kwargs": {"net_arch": [4]}}
+    contrib.MaskablePPO("MlpPolicy", env, device="cpu", seed=0, **options).save(path)
+
+
+def read_model(path):
+    pytest.importorskip("stable_baselines3")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Stable-Baselines3 warns of what it cannot make
+        played("sb3")(path)
+
+
+def numbers_of_model(content, rng):
+    """Mutate the JSON in the file of a model, and also the objects that are pickled there."""
+    parts = members(content)
+    data = json.loads(parts["data"])
+    key = str(
+        rng.choice([key for key in data if key in ("policy_class", "observation_space", "action_space")])
+    )
+    kind = int(rng.integers(4))
+    if kind == 0:
+        del data[key]
+    elif kind == 1:
+        data[key] = rng.choice([None, 3, "text"])
     else:
-        ttt_env.make_agent(name).save(path)
-    return path.read_bytes()
+        pickled = data[key][":serialized:"].encode()
+        data[key][":serialized:"] = truncated(pickled, rng).decode()
+    return zipped({**parts, "data": json.dumps(data, default=int).encode()}.items(), zipfile.ZIP_STORED)
 
 
+RECORDS = [
+    "tictactoe-v0: 4 0 8 2 6",
+    "tictactoe-v0:",
+    "mnk-v0:m=4,n=3,k=3: 5 0 1",
+    "square-v0:misere=true: 0 15",
+]
+
+
+def write_log(path):
+    with GameLog(path) as log:
+        for text in RECORDS:
+            log.add(ttt_env.GameRecord.parse(text), x="person", o="minimax", source="here")
+
+
+def read_log(path):
+    for left in ("-wal", "-shm", "-journal"):  # of the mutation before
+        if isinstance(path, Path):
+            path.with_name(path.name + left).unlink(missing_ok=True)
+    with GameLog(path) as log:
+        assert len(log) >= 0
+        assert len(log.counts()) >= 0
+        for record in RECORDS:
+            log.games(record.rpartition(":")[0])
+        log.export_text(path.with_suffix(".txt"))
+        log.add(ttt_env.GameRecord.parse(RECORDS[0]))
+
+
+RECIPE = """
+algorithm = "stable_baselines3:PPO"
+seconds = 60.0
+random_starts = 0.3
+error_starts = 0.5
+[pool]
+scripted = ["random", "minimax"]
+[envs]
+n_envs = 64
+[hyperparameters]
+policy = "MlpPolicy"
+n_steps = 32
+"""
+OF_LOGS = GameLogError, NotationError
 DOORS = {
-    "lookup": played("lookup"),
-    "ppo": played("ppo"),
-    "q-learning": played("q-learning"),
-    "value-network": played("value-network"),
-    "strategy": played("strategy"),
-    "tablebase": solved,
+    **{
+        name: Door(f"{name}.npz", save_agent(name), played(name), PolicyFileError, ARRAYS)
+        for name in ("lookup", "ppo", "q-learning", "value-network")
+    },
+    "strategy": Door("strategy.npz", save_proof, played("strategy"), PolicyFileError, ARRAYS),
+    "tablebase": Door(
+        "base.npz", lambda path: ttt_env.solve(GAME).save(path), solved, PolicyFileError, ARRAYS
+    ),
+    "proof": Door("proof.npz", save_proof, ttt_env.Proof.load, ResultFileError, ARRAYS),
+    "game log": Door("log.sqlite", write_log, read_log, OF_LOGS, RAW, 2, frozenset({"missing", "empty"})),
+    "records": Door(
+        "records.txt",
+        lambda path: path.write_text("\n".join(RECORDS) + "\n\n"),
+        read_records,
+        OF_LOGS,
+        RAW,
+        takes=frozenset({"empty"}),
+    ),
+    "recipe": Door("recipe.toml", lambda path: path.write_text(RECIPE), read_recipe, ParameterError, RAW),
+    "certificate": Door(
+        "certificate.json",
+        lambda path: ttt_env.certify("block", GAME).save(path),
+        ttt_env.Certificate.load,
+        ResultFileError,
+        RAW,
+    ),
+    # Most mutations of pickled objects are found before anything is run; those of the last kinds are not.
+    "model": Door(
+        "model.zip",
+        save_model,
+        read_model,
+        PolicyFileError,
+        [*RAW, members_swapped, flagged, numbers_of_model, numbers_of_model],
+        4,
+    ),
 }
+
+
+def saved(name, folder):
+    """The bytes of a good file for a door."""
+    path = folder / f"good {DOORS[name].file}"
+    DOORS[name].write(path)
+    return path.read_bytes()
 
 
 @numbers
 @pytest.mark.parametrize("name", DOORS)
-def test_policy_files(name, number, tmp_path):
-    attack(
-        tmp_path / "mutated.npz",
-        saved(name, tmp_path / "good.npz"),
-        ARRAYS,
-        number,
-        DOORS[name],
-        PolicyFileError,
-    )
+def test_mutations_are_read_or_refused(name, number, tmp_path):
+    door = DOORS[name]
+    path = tmp_path / f"mutated {door.file}"
+    attack(path, saved(name, tmp_path), door.kinds, number // door.share, door.read, door.errors)
 
 
-@pytest.mark.parametrize("name", ["lookup", "q-learning", "value-network", "strategy", "tablebase"])
+STRANGE = ["folder", "missing", "empty", "pipe", "null byte", "text", "array", "pickle"]
+
+
 @pytest.mark.parametrize(
-    "kind", ["folder", "missing", "empty", "pipe", "null byte", "text", "array", "pickle"]
+    ("name", "kind"),
+    [(name, kind) for name, door in DOORS.items() for kind in STRANGE if kind not in door.takes],
 )
-def test_what_is_no_policy_file(name, kind, tmp_path):
+def test_what_is_no_such_file_at_all(name, kind, tmp_path):
     path = strange(kind, tmp_path)
-    with pytest.raises(PolicyFileError, match="strange"):
-        DOORS[name](path)
-
-
-@numbers
-def test_proofs(number, tmp_path):
-    content = saved("strategy", tmp_path / "good.npz")
-    attack(
-        tmp_path / "mutated.npz", content, ARRAYS, number, ttt_env.Proof.load, ttt_env.errors.ResultFileError
-    )
+    with pytest.raises(DOORS[name].errors, match="strange"):
+        DOORS[name].read(path)
 
 
 def strange(kind, folder):
     """A path at which there is no good file."""
-    path = folder / "strange.npz"
+    path = folder / "strange"
     if kind == "folder":
         path.mkdir()
     elif kind == "pipe":
-        pipe(path)
+        if not hasattr(os, "mkfifo"):
+            pytest.skip("there are no pipes here")
+        os.mkfifo(path)
     elif kind == "null byte":
         return f"{path}\0"
     elif kind == "array":
@@ -272,10 +385,7 @@ def strange(kind, folder):
     return path
 
 
-def pipe(path):
-    if not hasattr(os, "mkfifo"):
-        pytest.skip("there are no pipes here")
-    os.mkfifo(path)
+# Files that lie
 
 
 def npy(descr, shape, numbers=b""):
@@ -294,27 +404,27 @@ def npy(descr, shape, numbers=b""):
     ],
 )
 def test_what_an_array_declares_is_looked_at_before_memory_is_taken(name, array, content, tmp_path):
-    parts = members(saved(name, tmp_path / "good.npz"))
+    parts = members(saved(name, tmp_path))
     (tmp_path / "huge.npz").write_bytes(zipped({**parts, f"{array}.npy": npy(*content)}.items()))
     with pytest.raises(PolicyFileError, match=r"huge\.npz"):
-        DOORS[name](tmp_path / "huge.npz")
+        DOORS[name].read(tmp_path / "huge.npz")
 
 
 @pytest.mark.parametrize("name", ["lookup", "q-learning", "value-network", "tablebase"])
 def test_an_array_is_of_the_size_that_it_declares(name, tmp_path):
     """NumPy would read what is declared, and say nothing of the rest."""
-    parts = members(saved(name, tmp_path / "good.npz"))
+    parts = members(saved(name, tmp_path))
     for member in parts:
         content = zipped({**parts, member: parts[member] + bytes(8)}.items())
         (tmp_path / "longer.npz").write_bytes(content)
         with pytest.raises(PolicyFileError, match=r"longer\.npz .*damaged, .* is not of the size"):
-            DOORS[name](tmp_path / "longer.npz")
+            DOORS[name].read(tmp_path / "longer.npz")
             if member == "game.npy":  # looked at only where the name is told
                 game_name(tmp_path / "longer.npz")
 
 
 def test_all_arrays_together_are_of_bounded_size(tmp_path, monkeypatch):
-    saved("lookup", tmp_path / "good.npz")
+    DOORS["lookup"].write(tmp_path / "good.npz")
     monkeypatch.setattr("ttt_env.storage.policy_file.MOST_BYTES", 1000)
     with pytest.raises(PolicyFileError, match=r"good\.npz .*of at most 1,000"):
         ttt_env.make_agent(f"lookup:{tmp_path}/good.npz")
@@ -323,7 +433,7 @@ def test_all_arrays_together_are_of_bounded_size(tmp_path, monkeypatch):
 def test_a_bomb_is_not_unpacked(tmp_path):
     """Twenty kilobytes that unpack to twenty megabytes: no more of them is read than a header."""
     size = 20_000_000
-    parts = members(saved("lookup", tmp_path / "good.npz"))
+    parts = members(saved("lookup", tmp_path))
     bombs = {
         "honest": npy("<u8", (size // 8,)) + bytes(size),
         "with a long header": b"\x93NUMPY\2\0" + struct.pack("<I", size) + b" " * size,
@@ -341,7 +451,7 @@ def test_a_bomb_is_not_unpacked(tmp_path):
 @pytest.mark.parametrize("name", ["to the terminal", "long", "none", "beyond Unicode"])
 def test_a_name_of_a_game_that_cannot_be_shown(name, tmp_path):
     """It is read only where it is told, in a file of another game."""
-    parts = members(saved("lookup", tmp_path / "good.npz"))
+    parts = members(saved("lookup", tmp_path))
     parts["game.npy"] = {
         "to the terminal": npy("<U4", (), "\x1b[2J".encode("utf-32-le")),
         "long": npy("<U2000000000", ()),
@@ -362,42 +472,6 @@ def test_a_game_of_too_many_cells_is_named_whatever_the_file_is(tmp_path):
         for game in ("qubic-v0", "mnk-v0:m=9,n=9,k=5"):
             with pytest.raises(TttEnvError):
                 ttt_env.make_agent(f"{name}:{path}", game)
-
-
-# Game logs, records, recipes
-
-RECORDS = [
-    "tictactoe-v0: 4 0 8 2 6",
-    "tictactoe-v0:",
-    "mnk-v0:m=4,n=3,k=3: 5 0 1",
-    "square-v0:misere=true: 0 15",
-]
-
-
-def log_of(path):
-    with GameLog(path) as log:
-        for text in RECORDS:
-            log.add(ttt_env.GameRecord.parse(text), x="person", o="minimax", source="here")
-    return path.read_bytes()
-
-
-def read_log(path):
-    for left in ("-wal", "-shm", "-journal"):  # of the mutation before
-        path.with_name(path.name + left).unlink(missing_ok=True)
-    with GameLog(path) as log:
-        assert len(log) >= 0
-        assert len(log.counts()) >= 0
-        for record in RECORDS:
-            log.games(record.rpartition(":")[0])
-        log.export_text(path.with_suffix(".txt"))
-        log.add(ttt_env.GameRecord.parse(RECORDS[0]))
-
-
-@numbers
-def test_game_logs(number, tmp_path):
-    content = log_of(tmp_path / "good.sqlite")
-    errors = (GameLogError, NotationError)
-    attack(tmp_path / "mutated.sqlite", content, RAW, number // 4, read_log, errors)
 
 
 HOSTILE_LOGS = {
@@ -421,7 +495,7 @@ HOSTILE_LOGS = {
 def test_a_log_that_holds_something_else(statements, tmp_path):
     """Also one whose table would compute games without end."""
     path = tmp_path / "hostile.sqlite"
-    log_of(path)
+    write_log(path)
     with closing(sqlite3.connect(path)) as connection:
         for statement in statements:
             connection.execute(statement)
@@ -430,45 +504,10 @@ def test_a_log_that_holds_something_else(statements, tmp_path):
         log.games("tictactoe-v0")
 
 
-@pytest.mark.parametrize("kind", ["folder", "empty folder", "pipe", "null byte", "text", "pickle"])
-def test_what_is_no_game_log(kind, tmp_path):
-    path = strange("folder" if kind == "empty folder" else kind, tmp_path)
-    with pytest.raises(GameLogError, match="strange"):
-        GameLog(path)
-    with pytest.raises((GameLogError, NotationError), match="strange"):
-        read_records(path)
-
-
-@numbers
-def test_record_files(number, tmp_path):
-    content = "\n".join(RECORDS).encode() + b"\n\n"
-    attack(tmp_path / "mutated.txt", content, RAW, number, read_records, (GameLogError, NotationError))
-
-
 def test_a_record_of_a_long_number(tmp_path):
     (tmp_path / "long.txt").write_bytes(b"tictactoe-v0: " + b"9" * 10_000)
     with pytest.raises(NotationError, match=r"long\.txt, line 1"):
         read_records(tmp_path / "long.txt")
-
-
-RECIPE = """
-algorithm = "stable_baselines3:PPO"
-seconds = 60.0
-random_starts = 0.3
-error_starts = 0.5
-[pool]
-scripted = ["random", "minimax"]
-[envs]
-n_envs = 64
-[hyperparameters]
-policy = "MlpPolicy"
-n_steps = 32
-"""
-
-
-@numbers
-def test_recipes(number, tmp_path):
-    attack(tmp_path / "mutated.toml", RECIPE.encode(), RAW, number, read_recipe, ParameterError)
 
 
 NO_RECIPES = {
@@ -502,50 +541,6 @@ def test_a_recipe_of_a_class_that_is_none(tmp_path):
         read_recipe(tmp_path / "other.toml").algorithm_class()
 
 
-# Files of pickled objects. Most mutations are found before anything is run; these are not.
-
-
-def numbers_of_model(content, rng):
-    """Mutate the JSON in the file of a model, and also the objects that are pickled there."""
-    parts = members(content)
-    data = json.loads(parts["data"])
-    key = str(
-        rng.choice([key for key in data if key in ("policy_class", "observation_space", "action_space")])
-    )
-    kind = int(rng.integers(4))
-    if kind == 0:
-        del data[key]
-    elif kind == 1:
-        data[key] = rng.choice([None, 3, "text"])
-    else:
-        pickled = data[key][":serialized:"].encode()
-        data[key][":serialized:"] = truncated(pickled, rng).decode()
-    return zipped({**parts, "data": json.dumps(data, default=int).encode()}.items(), zipfile.ZIP_STORED)
-
-
-@numbers
-def test_models(number, tmp_path):
-    contrib = pytest.importorskip("sb3_contrib")
-    env = ttt_env.make("tictactoe-v0", opponent="random")
-    options = {"n_steps": 16, "batch_size": 16, "policy_kwargs": {"net_arch": [4]}}
-    contrib.MaskablePPO("MlpPolicy", env, device="cpu", seed=0, **options).save(tmp_path / "good.zip")
-    content = (tmp_path / "good.zip").read_bytes()
-    kinds = [*RAW, members_swapped, flagged, numbers_of_model, numbers_of_model]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Stable-Baselines3 warns of what it cannot make
-        attack(tmp_path / "mutated.zip", content, kinds, number // 4, played("sb3"), PolicyFileError)
-
-
-@pytest.mark.parametrize(
-    "kind", ["folder", "missing", "empty", "pipe", "null byte", "text", "array", "pickle"]
-)
-def test_what_is_no_model(kind, tmp_path):
-    pytest.importorskip("stable_baselines3")
-    path = strange(kind, tmp_path)
-    with pytest.raises(PolicyFileError, match="strange"):
-        ttt_env.make_agent(f"sb3:{path}")
-
-
 @numbers
 def test_checkpoints(number, tmp_path):
     pytest.importorskip("sb3_contrib")
@@ -560,25 +555,3 @@ def test_checkpoints(number, tmp_path):
         path.write_bytes(head + hashlib.sha256(state[:kept]).digest() + state[:kept])
         with pytest.raises(PolicyFileError, match=r"mutated\.checkpoint"):
             read_checkpoint(path)
-
-
-# Certificates
-
-
-@numbers
-def test_certificates(number, tmp_path):
-    content = ttt_env.certify("block", GAME).to_json().encode()
-    attack(
-        tmp_path / "mutated.json",
-        content,
-        RAW,
-        number,
-        ttt_env.Certificate.load,
-        ttt_env.errors.ResultFileError,
-    )
-
-
-@pytest.mark.parametrize("kind", ["folder", "pipe", "null byte", "text", "pickle"])
-def test_what_is_no_certificate(kind, tmp_path):
-    with pytest.raises(ttt_env.errors.ResultFileError, match="strange"):
-        ttt_env.Certificate.load(strange(kind, tmp_path))

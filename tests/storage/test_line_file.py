@@ -4,20 +4,23 @@ import json
 import pickle
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
 import ttt_env
 from ttt_env.errors import ResultFileError
+from ttt_env.storage import line_file
 from ttt_env.storage.line_file import LineFile, change_lines, read_lines
 
 resource = pytest.importorskip("resource")  # and locks, which Windows has not
 LINES = [{"format": "ttt_env test 1", "of": "é\n"}, {"number": 2}, {"text": '"seal": "'}, {"list": [1, {}]}]
-FIRST = """
-import sys, ttt_env
+
+
 def lowest(position):
     return position.legal_cells[0]
-"""
 
 
 def file_at(path):
@@ -94,8 +97,6 @@ class TestLines:
         assert path.read_text() == "dear diary\n"
 
     def test_a_sealed_line_that_is_no_json_is_named(self, tmp_path):
-        from ttt_env.storage import line_file
-
         text = b'{"format": "ttt_env test 1", "a": NaN}'
         seal = line_file._seal_of("", text).encode()
         (tmp_path / "nan.jsonl").write_bytes(text[:-1] + b', "seal": "' + seal + b'"}\n')
@@ -103,58 +104,48 @@ class TestLines:
             file_at(tmp_path / "nan.jsonl").read(dict)
 
 
-LIMITED = """
-import resource, signal, sys
-from pathlib import Path
-from ttt_env.errors import ResultFileError
-from ttt_env.storage.line_file import LineFile
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-file = LineFile(Path(sys.argv[1]), "ttt_env test", "is no test")
-hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), hard))
-for number in range(9):
+@contextmanager
+def files_of_at_most(size):
+    """No file grows past this size. Python ignores the signal of that, and raises an error."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
-        file.add({"format": "ttt_env test 1", "number": number})
-    except ResultFileError as error:
-        print(number, error)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-"""
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 class TestDiskThatIsFull:
     @pytest.mark.parametrize("size", [0, 1, 50, 200, 411])
     def test_a_line_is_written_whole_or_not_at_all(self, size, tmp_path):
-        """The file may not grow past `size`, for one line; then there is room again."""
+        """There is no room for one line, and for the next one there is again."""
         path = tmp_path / "lines.jsonl"
-        run = python(LIMITED, path, size)
-        out, err = run.communicate(timeout=120)
-        assert run.returncode == 0, err
-        number, _, told = out.partition(" ")
-        assert "lines.jsonl cannot be written: File too large" in told
-        due = [each for each in range(9) if each != int(number)]
+        file, missing = file_at(path), []
+        with files_of_at_most(size):
+            for number in range(9):
+                try:
+                    file.add({"format": "ttt_env test 1", "number": number})
+                except ResultFileError as error:
+                    assert "lines.jsonl cannot be written: File too large" in str(error)
+                    missing.append(number)
+                    break
+        for number in range(missing[0] + 1, 9):
+            file.add({"format": "ttt_env test 1", "number": number})
+        file.release()
+        due = [number for number in range(9) if number not in missing]
         assert [line["number"] for line in file_at(path).read(dict)] == due
 
     def test_certifying_ends_with_an_error_and_goes_on_later(self, tmp_path):
         path = tmp_path / "answers.jsonl"
-        code = f"{FIRST}\nttt_env.certify(lowest, answers=sys.argv[1])"
-        ignoring = "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-
-        def limit():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-
-        run = python(ignoring + code, path, preexec_fn=limit)
-        _, err = run.communicate(timeout=120)
-        assert (
-            run.returncode == 1
-            and "ResultFileError" in err
-            and "answers.jsonl cannot be written: File too large" in err
-        )
+        with files_of_at_most(20_000), pytest.raises(ResultFileError) as caught:
+            ttt_env.certify(lowest, answers=path)
+        assert "answers.jsonl cannot be written: File too large" in str(caught.value)
         assert path.read_bytes().endswith(b"}\n") and 19_000 < path.stat().st_size <= 20_000
-        run = python(code, path)
-        assert run.communicate(timeout=120) == ("", "") and run.returncode == 0
+        assert ttt_env.certify(lowest, answers=path).asked == ttt_env.certify(lowest).asked
 
 
 HOLDING = """
+import sys, ttt_env
 def waits(position):
     print("asked", flush=True)
     sys.stdin.readline()
@@ -167,18 +158,16 @@ ttt_env.certify(waits, answers=sys.argv[1])
 class TestTwoAtOnce:
     def test_the_second_to_certify_is_refused_and_the_first_goes_on(self, tmp_path):
         path = tmp_path / "answers.jsonl"
-        with python(FIRST + HOLDING, path, stdin=subprocess.PIPE) as first:
+        with python(HOLDING, path, stdin=subprocess.PIPE) as first:
             assert first.stdout.readline() == "asked\n"
-            second = python(f"{FIRST}\nttt_env.certify(lowest, answers=sys.argv[1])", path)
-            _, err = second.communicate(timeout=120)
-            assert second.returncode == 1
-            assert "ResultFileError" in err and "answers.jsonl: another run is writing to it" in err
+            with pytest.raises(ResultFileError, match=r"answers\.jsonl: another run is writing to it"):
+                ttt_env.certify(lowest, answers=path)
             first.stdin.write("\n" * 2000)
             first.stdin.close()
             first.stdout.read()
             assert first.wait(timeout=120) == 0, first.stderr.read()
-        third = python(f"{FIRST}\nprint(ttt_env.certify(lowest, answers=sys.argv[1]).unbeatable)", path)
-        assert third.communicate(timeout=120) == ("False\n", "")
+        whole = path.read_bytes()
+        assert not ttt_env.certify(lowest, answers=path).unbeatable and path.read_bytes() == whole
 
     def test_in_one_process_too_until_the_first_releases(self, path):
         first, second = file_at(path), file_at(path)
@@ -204,9 +193,6 @@ class TestTwoAtOnce:
             pickle.loads(pickle.dumps(first)).reserve()
 
     def test_an_analysis_that_is_over_holds_nothing(self, tmp_path):
-        def lowest(position):
-            return position.legal_cells[0]
-
         path, agents = tmp_path / "answers.jsonl", []
         for judge in (ttt_env.certify, ttt_env.exploitability, ttt_env.best_response):
             agents.append(ttt_env.RecordedAgent(ttt_env.make_agent(lowest), answers=path))
@@ -217,32 +203,29 @@ class TestTwoAtOnce:
     def test_what_another_run_has_answered_meanwhile_is_taken(self, tmp_path):
         asked = []
 
-        def lowest(position):
+        def noted(position):
             asked.append(position)
             return position.legal_cells[0]
 
         path = tmp_path / "answers.jsonl"
-        agents = [ttt_env.RecordedAgent(ttt_env.make_agent(lowest), answers=path) for _ in range(2)]
+        agents = [ttt_env.RecordedAgent(ttt_env.make_agent(noted), answers=path) for _ in range(2)]
         assert ttt_env.certify(agents[0]) == ttt_env.certify(agents[1])
         assert len(asked) == len(set(asked))
 
 
-def test_leaderboard_lines_of_runs_at_once_are_all_kept(tmp_path):
-    code = """
-import sys
-sys.path[:0] = ["scripts"]
-from pathlib import Path
-from contest import records
-for seed in range(int(sys.argv[2]), int(sys.argv[2]) + 20):
-    line = {"format": records.FORMAT, "algorithm": "a", "game": "g", "seed": seed}
-    records.add(Path(sys.argv[1]), line, None)
-"""
-    runs = [python(code, tmp_path / "lines.jsonl", start) for start in (0, 20)]
-    for run in runs:
-        assert run.wait(timeout=120) == 0, run.stderr.read()
-        run.communicate()
-    lines = [json.loads(line) for line in (tmp_path / "lines.jsonl").read_text().splitlines()]
-    assert [line["seed"] for line in lines] == list(range(40))
+def test_lines_that_are_changed_at_once_are_all_kept(tmp_path):
+    """As the runs of the leaderboard change them; a lock of one thread holds for another as for a process."""
+
+    def add(line):
+        def with_line(lines):
+            time.sleep(0.001)  # in which another would read the same lines
+            return [*lines, line]
+
+        change_lines(tmp_path / "lines.jsonl", with_line)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(add, [{"number": number} for number in range(40)]))
+    assert sorted(line["number"] for line in read_lines(tmp_path / "lines.jsonl")) == list(range(40))
 
 
 def test_lines_without_seals_are_changed_whole_or_not_at_all(tmp_path):

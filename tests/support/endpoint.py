@@ -2,9 +2,12 @@
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+import pytest
 
 from tests.support.scripted_models import MODELS
 
@@ -60,11 +63,9 @@ class Exchange(BaseHTTPRequestHandler):
                 except threading.BrokenBarrierError:
                     return  # nobody waits for the reply any more
             name = request["model"]
-            reply = f"{authorization} [4]" if name == "echo" else self._reply(name, request)
-            self.send(200, {"no": "choices"} if name == "nothing" else completion(content=reply))
-
-    def _reply(self, name: str, request: dict[str, Any]) -> str | None:
-        return None if name in ("silent", "nothing") else MODELS[name](request["messages"][-1]["content"])
+            is_echo = name == "echo"
+            reply = f"{authorization} [4]" if is_echo else MODELS[name](request["messages"][-1]["content"])
+            self.send(200, completion(content=reply))
 
     def send(self, status: int, body: object, **headers: str) -> None:
         """Send a body, as JSON unless it is bytes, and ask for no pause before the next attempt."""
@@ -81,3 +82,17 @@ def completion(finish_reason: str = "stop", **message: object) -> dict[str, Any]
     """A chat completion with this message."""
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish_reason}
     return {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+
+
+@contextmanager
+def serving(patch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    """A language model that listens on this machine, and its key in the environment."""
+    pytest.importorskip("openai")
+    patch.setenv("OPENAI_API_KEY", KEY)
+    patch.setenv("NO_PROXY", "127.0.0.1")
+    with Endpoint() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()

@@ -231,7 +231,7 @@ class Fault(NamedTuple):
     parameters: str = ""
 
 
-_HANGS = f",timeout={LATE},startup=0.1"
+_HANGS = f",timeout={LATE},startup=0.4"
 HOSTILE = {
     "hangs": Fault(hangs, 1, "timed out", _HANGS),
     "hangs at start": Fault(hangs_at_start, 1, "timed out", _HANGS),

@@ -12,31 +12,27 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.marks import slow
 from tests.support.running import ttt
 from ttt_env import Position
 from ttt_env.agent import Answer, AskedAgent, make_agent, quoted
 from ttt_env.agents.combining import Mixture
 from ttt_env.analysis.asking import AnswerFile, answers_of
 from ttt_env.analysis.recorded import RecordedAgent
-from ttt_env.engines.piskvork.engine import MINE, board_lines, read_board
-from ttt_env.engines.serving import moves_to
-from ttt_env.engines.uci.engine import position_command, read_move
 from ttt_env.errors import (
     ForfeitError,
-    NotationError,
     NotJudgedError,
     ParameterError,
     PlayerError,
     ResultFileError,
     UntrustedAnswersError,
 )
-from ttt_env.rules.game import cells_of
 from ttt_env.text.players import CommandAgent
 from ttt_env.tournament.contest import Contest
 from ttt_env.tournament.documents import Documents, write_results
 from ttt_env.tournament.plan import read_plan
 
-GAME = ttt_env.get_game("tictactoe-v0")
+GAME, SMALL = ttt_env.get_game("tictactoe-v0"), "mnk-v0:m=2,n=2,k=2"
 PYTHON = [sys.executable, "-I", "-S", "-c"]
 ANSWERS = """
 import json, os, signal, sys, time
@@ -59,6 +55,15 @@ def bot(body: str, folder: Path, before: str = "", after: str = "", **settings: 
     return CommandAgent(GAME, [*PYTHON, script], folder=folder, **settings)
 
 
+def lowest(position: Position) -> int:
+    return position.legal_cells[0]
+
+
+def kept_in(file: Path, agent: CommandAgent) -> AnswerFile:
+    return AnswerFile(file, GAME, agent.identity)
+
+
+JUDGES = [ttt_env.certify, slow(ttt_env.exploitability), slow(ttt_env.best_response)]
 HANGS = {"timeout": 0.15, "startup": 0.5}
 IN_CORNER = "at_corner = asked['position'].startswith('O')\n"
 
@@ -66,15 +71,14 @@ IN_CORNER = "at_corner = asked['position'].startswith('O')\n"
 class TestOneAccident:
     @pytest.mark.parametrize(
         "accident",
-        ["time.sleep(1000)", "os.kill(os.getpid(), signal.SIGKILL)", "os.kill(os.getpid(), signal.SIGTERM)",
-         "os._exit(1)", "os.close(1); time.sleep(1000)", "sys.exit(137)"],
+        ["time.sleep(1000)", "os.kill(os.getpid(), signal.SIGKILL)", "os._exit(1)", "sys.exit(137)",
+         slow("os.kill(os.getpid(), signal.SIGTERM)"), slow("os.close(1); time.sleep(1000)")],
     )  # fmt: skip
     def test_is_asked_again_and_leaves_no_trace(self, accident: str, tmp_path: Path) -> None:
         body = f"if asked['legal'][0] == 1 and is_first():\n    {accident}\nsay(cell)"
-        due = ttt_env.certify(lambda position: position.legal_cells[0])
         with bot(body, tmp_path, timeout=0.4, startup=60) as agent:
             found = ttt_env.certify(agent, answers=tmp_path / "kept.jsonl")
-        assert found.refutations == due.refutations and not found.forfeits
+        assert found.refutations == ttt_env.certify(lowest).refutations and not found.forfeits
         assert len((tmp_path / "starts").read_text()) > 1
         kept = (tmp_path / "kept.jsonl").read_text()
         assert "timed out" not in kept and "crashed" not in kept
@@ -131,9 +135,8 @@ HANGS_IN_CORNER = f"{IN_CORNER}if at_corner:\n    time.sleep(1000)\nsay(cell)"
 class TestNotJudged:
     @pytest.mark.parametrize(
         "judge",
-        [ttt_env.certify, ttt_env.exploitability, ttt_env.best_response,
-         lambda agent: ttt_env.match(agent, "minimax", exact=True), RecordedAgent],
-    )  # fmt: skip
+        [*JUDGES, lambda agent: ttt_env.match(agent, "minimax", exact=True), RecordedAgent],
+    )
     def test_analyses_end(self, judge: Any, tmp_path: Path) -> None:
         with bot("time.sleep(1000)", tmp_path, timeout=0.05, startup=0.05) as agent:
             with pytest.raises(NotJudgedError, match="timed out 3 times"):
@@ -146,13 +149,13 @@ class TestNotJudged:
                 ttt_env.certify(agent, answers=tmp_path / "kept.jsonl")
             position: Any = caught.value.position
             assert str(position).startswith("O")
-            n_kept = len(AnswerFile(tmp_path / "kept.jsonl", GAME, agent.identity))
-            assert n_kept and AnswerFile(tmp_path / "kept.jsonl", GAME, agent.identity).get(position) is None
+            kept = kept_in(tmp_path / "kept.jsonl", agent)
+            assert len(kept) and kept.get(position) is None
             with pytest.raises(ForfeitError, match="timed out") as lost:  # in a game that is played it loses
                 agent.choose(position, np.random.default_rng(0))
             assert lost.value.forfeit.outcome == "timed out"
 
-    @pytest.mark.parametrize("judge", [ttt_env.certify, ttt_env.exploitability, ttt_env.best_response])
+    @pytest.mark.parametrize("judge", JUDGES)
     def test_analyses_of_an_agent_that_holds_it_end_the_same_way(self, judge: Any, tmp_path: Path) -> None:
         with bot("time.sleep(1000)", tmp_path, timeout=0.05, startup=0.05) as inner:
             with pytest.raises(NotJudgedError, match="timed out 3 times"):
@@ -178,16 +181,18 @@ class TestNotJudged:
     def test_what_cannot_be_started_loses_no_game(self, tmp_path: Path) -> None:
         (tmp_path / "bot").write_bytes(b"\0")
         (tmp_path / "bot").chmod(0o755)
-        with pytest.raises(NotJudgedError, match="cannot be started 3 times"):
+        with pytest.raises(NotJudgedError, match="cannot be started 3 times") as caught:
             ttt_env.match(f"process:{tmp_path}/bot", "random", games=2)
+        assert "cannot be run: [Errno 8] Exec format error" in caught.value.reason
+        assert caught.value.loses_by is None
         table = ttt_env.tournament(
-            {"down": f"process:{tmp_path}/bot", "minimax": "minimax", "random": "random"}, max_games=4
+            {"down": f"process:{tmp_path}/bot", "minimax": "minimax", "random": "random"}, SMALL, max_games=4
         )
         assert table.names == ("minimax", "random") and "cannot be started" in table.not_judged["down"]
         assert "down is not in the table: not judged: " in str(table)
         assert ttt_env.Tournament.from_dict(table.to_dict()).not_judged == table.not_judged
         with pytest.raises(PlayerError, match="fewer than two agents can be judged: down: "):
-            ttt_env.tournament({"down": f"process:{tmp_path}/bot", "minimax": "minimax"}, max_games=4)
+            ttt_env.tournament({"down": f"process:{tmp_path}/bot", "minimax": "minimax"}, SMALL, max_games=4)
 
     def test_a_certificate_that_rests_on_a_time_out_is_refused(self) -> None:
         facts = ttt_env.certify(lambda position: 0).to_dict()
@@ -213,12 +218,14 @@ class TestLinesTooMany:
                 recorded.policy(GAME.start)
                 recorded.policy(GAME.start.play(4))
                 recorded.check_asked()
-            assert recorded.asked == 0 and not len(AnswerFile(file, GAME, agent.identity))
-            for judge in (ttt_env.certify, ttt_env.exploitability, ttt_env.best_response):
-                with pytest.raises(UntrustedAnswersError):
-                    judge(agent)
+            assert recorded.asked == 0 and not len(kept_in(file, agent))
             with pytest.raises(UntrustedAnswersError):
-                ttt_env.play_game(agent, "random")
+                ttt_env.certify(agent)
+
+    @pytest.mark.parametrize("judge", [ttt_env.exploitability, ttt_env.best_response, ttt_env.play_game])
+    def test_nothing_can_be_said_of_such_a_bot(self, judge: Any, tmp_path: Path) -> None:
+        with bot("say(cell)", tmp_path, after="say('bye')") as agent, pytest.raises(UntrustedAnswersError):
+            judge(agent, "random") if judge is ttt_env.play_game else judge(agent)
 
     def test_answers_of_before_stay(self, tmp_path: Path) -> None:
         """Those of a process that has ended as it should; the one after it says a line too many."""
@@ -230,7 +237,7 @@ class TestLinesTooMany:
             recorded.policy(GAME.start.play(4))
             with pytest.raises(UntrustedAnswersError, match="bye"):
                 recorded.check_asked()
-            kept = AnswerFile(file, GAME, agent.identity)
+            kept = kept_in(file, agent)
         assert kept.get(GAME.start) is not None and kept.get(GAME.start.play(4)) is None
 
     def test_a_forfeit_by_a_late_line_is_none(self, tmp_path: Path) -> None:
@@ -252,19 +259,17 @@ class TestLinesTooMany:
                 agent.answer(GAME.start)
 
     def test_late_lines_that_echo_their_question_harm_nobody(self, tmp_path: Path) -> None:
-        body = (
-            "cell['id'] = asked['id']\nsay(cell | {'id': asked['id'] - 1, 'cell': 99})\nsay(cell)\nsay(cell)"
-        )
+        body = """
+open('ids', 'a').write(f"{asked['id']} ")
+cell['id'] = asked['id']
+say(cell | {'id': asked['id'] - 1, 'cell': 99})
+say(cell)
+say(cell)"""
         with bot(body, tmp_path) as agent:
             found = ttt_env.certify(agent)
-        assert not found.forfeits and found.asked == ttt_env.certify(lambda p: p.legal_cells[0]).asked
-
-    def test_ids_grow(self, tmp_path: Path) -> None:
-        body = "open('ids', 'a').write(f\"{asked['id']} \"); say(cell)"
-        with bot(body, tmp_path) as agent:
-            for _ in range(3):
-                agent.answer(GAME.start)
-        assert (tmp_path / "ids").read_text() == "1 2 3 "
+        ids = [int(number) for number in (tmp_path / "ids").read_text().split()]
+        assert ids == list(range(1, found.asked + 1))
+        assert not found.forfeits and found.asked == ttt_env.certify(lowest).asked
 
     def test_an_untrusted_error_goes_before_another(self, tmp_path: Path) -> None:
         """The first of two errors is raised, unless the other takes answers back."""
@@ -285,7 +290,7 @@ class TestLinesTooMany:
 
 
 def test_time_outs_in_answers_of_the_past_are_asked_again(tmp_path: Path) -> None:
-    agent = make_agent(lambda position: position.legal_cells[0])
+    agent = make_agent(lowest)
     file = AnswerFile(tmp_path / "kept.jsonl", GAME, agent.identity)
     file.add(GAME.start, Answer(None, "timed out", "old"))
     file.release()
@@ -410,35 +415,24 @@ class TestFunctionFiles:
 
     def test_play_in_a_process_of_their_own(self) -> None:
         later = Position.parse("XO./.../...")
-        due = {"ben.py": (0, 2), "ben.py:choose": (0, 2), "ben.py:last": (8, 8), "ben.py:policy": (8, 8)}
-        for spec, cells in due.items():
+        for spec, cells in {"ben.py": (0, 2), "ben.py:last": (8, 8), "ben.py:policy": (8, 8)}.items():
             with make_agent(spec) as agent:  # type: ignore[attr-defined]
                 assert tuple(agent.answer(each).cell for each in (GAME.start, later)) == cells
                 assert "ben.py:" in repr(agent) and "ben" not in sys.modules
-        with make_agent("ben.py:taken") as agent:  # type: ignore[attr-defined]
-            assert agent.answer(Position.parse("XO./.../...")).outcome == "taken"
-        with make_agent("ben.py:nothing") as agent:  # type: ignore[attr-defined]
+        with make_agent("ben.py:nothing,timeout=9") as agent:  # type: ignore[attr-defined]
             answer = agent.answer(GAME.start)
-            assert answer.outcome == "unreadable" and "None" in answer.said
-        with make_agent("ben.py:fails,timeout=9") as agent:  # type: ignore[attr-defined]
-            answer = agent.answer(GAME.start)
-            assert agent.timeout == 9.0
-        assert quoted(answer.said, answer.outcome) == "exit status 1: ben.py, line 11: AssertionError"
+            assert answer.outcome == "unreadable" and "None" in answer.said and agent.timeout == 9.0
 
-    def test_the_only_function_needs_no_name(self) -> None:
+    def test_the_only_function_needs_no_name_and_the_game_may_be_ones_own(self) -> None:
+        game = ttt_env.Game("mine", (2, 2), [(0, 1), (2, 3)])
         Path("one.py").write_text("LIMIT = 3\n\ndef hasty(position):\n    return position.legal_cells[-1]\n")
-        with make_agent("one.py") as agent:  # type: ignore[attr-defined]
-            assert agent.answer(GAME.start).cell == 8 and "one.py:hasty" in repr(agent)
+        with make_agent("one.py", game) as agent:  # type: ignore[attr-defined]
+            assert agent.answer(game.start).cell == 3 and "one.py:hasty" in repr(agent)
         Path("two.py").write_text("def hasty(position):\n    return 0\n\ndef help(position):\n    return 1\n")
         with pytest.raises(
             ParameterError, match=r"two\.py has no function choose or policy; it has hasty, help"
         ):
             make_agent("two.py")
-
-    def test_of_a_game_of_ones_own(self) -> None:
-        game = ttt_env.Game("mine", (2, 2), [(0, 1), (2, 3)])
-        with make_agent("ben.py", game) as agent:  # type: ignore[attr-defined]
-            assert agent.answer(game.start).cell == 0
 
     def test_the_file_is_its_identity(self) -> None:
         first = make_agent("ben.py").identity  # type: ignore[attr-defined]
@@ -463,43 +457,8 @@ class TestFunctionFiles:
             make_agent(spec)
 
     def test_commands_take_them(self) -> None:
-        run = ttt("certify", "ben.py:taken", "--game", "mnk-v0:m=2,n=2,k=2")
+        run = ttt("certify", "ben.py:taken", "--game", SMALL)
         assert run.returncode == 1 and "Wrong answers, by which it loses: " in run.stdout
         run = ttt("play", "ben.py:fails", "random")
-        assert "names no free cell (crashed) and loses:" in run.stdout and "ben.py, line 11" in run.stdout
-
-
-@pytest.mark.parametrize(
-    ("game", "text"),
-    [
-        ("tictactoe-v0", "XO./.../..."),
-        ("tictactoe-v0", "XO./.X./..O"),
-        ("mnk-v0:m=4,n=3,k=3", "XO../X..O/.X.."),
-    ],
-)
-def test_the_commands_of_a_position_have_each_stone_once(game: str, text: str) -> None:
-    """Two stones on one cell, or one of the wrong side, would be a question about another board."""
-    position = Position.parse(text, game)
-    cells = [int(x) + position.game.shape[1] * int(y) for x, y in read_stones(position)]
-    stones = [int(line.split(",")[2]) for line in board_lines(position)[1:-1]]
-    assert sorted(cells) == sorted(cells_of(position.occupied_mask)) == sorted(moves_to(position))
-    mine = {cell for cell, owner in zip(cells, stones, strict=True) if owner == MINE}
-    assert mine == set(cells_of(position.mine))
-    moves = [read_move(word, position.game) for word in position_command(position).split()[3:]]
-    assert play_all(position.game, moves) == position
-    assert read_board(board_lines(position)[1:-1], position.game) == position
-    first = board_lines(position)[1]
-    for again in (first, f"{first[:-1]}{3 - int(first[-1])}"):
-        with pytest.raises(NotationError, match="there is a stone already"):
-            read_board([*board_lines(position)[1:-1], again], position.game)
-
-
-def read_stones(position: Position) -> list[list[str]]:
-    return [line.split(",")[:2] for line in board_lines(position)[1:-1]]
-
-
-def play_all(game: ttt_env.Game, cells: list[int]) -> Position:
-    position = game.start
-    for cell in cells:
-        position = position.play(cell)
-    return position
+        assert "names no free cell (crashed) and loses:" in run.stdout
+        assert "exit status 1: ben.py, line 11: AssertionError" in run.stdout

@@ -7,52 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.marks import slow
 from ttt_env import Game, GameRecord, Position, TttEnvError, get_game, make_agent
 from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS
 from ttt_env.rules.specs import split_spec
 
-LONG = settings.get_profile("long")
 MEBIBYTES = 2**20
 
-IDS = [
-    "tictactoe-v0",
-    "square-v0",
-    "mnk-v0",
-    "mnk-v0:m=4,n=2,k=2",
-    "qubic-v0:misere=true",
-    "tictactoe-v0:misere",
-]
+IDS = ["tictactoe-v0", "square-v0", "mnk-v0", "mnk-v0:m=4,n=2,k=2", "qubic-v0:misere=true",
+       "tictactoe-v0:misere"]  # fmt: skip
 OWN = Game("lopsided: a game", (2, 3), [(0, 1, 2), (0, 4)])
 # Quick to make: nothing is trained, searched or read from a file.
 AGENTS = ["random", "minimax", "rules", "softmax", "epsilon", "mixture", "lookup", "imitation", "weights"]
-KEYS = [
-    "depth",
-    "temperature",
-    "epsilon",
-    "agent",
-    "agents",
-    "weights",
-    "path",
-    "rules",
-    "prefer",
-    "fallback",
-]
-VALUES = [
-    "",
-    "1",
-    "3",
-    "-1",
-    "0.5",
-    "1e400",
-    "nan",
-    "none",
-    "true",
-    "x.npz",
-    "lr=0.1.npz",
-    "fast",
-    "9" * 5000,
-    "٣",
-]
+KEYS = ["depth", "temperature", "epsilon", "agent", "agents", "weights", "path", "rules", "prefer",
+        "fallback"]  # fmt: skip
+VALUES = ["", "1", "3", "-1", "0.5", "1e400", "nan", "none", "true", "x.npz", "lr=0.1.npz", "fast",
+          "9" * 5000, "٣"]  # fmt: skip
 SIGNS = [":", ",", "=", "(", ")", "+", " ", "\n", "/", ".", "\x00", "\ud800", "é", "|"]
 
 _anything = st.one_of(
@@ -196,14 +166,8 @@ DOORS = {
 }
 
 
+@pytest.mark.parametrize("examples", [100, slow(5_000)])
 @pytest.mark.parametrize("door", DOORS)
-def test_a_value_or_a_named_error(door):
+def test_a_value_or_a_named_error(door, examples):
     use, inputs = DOORS[door]
-    given(*inputs)(use)()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("door", DOORS)
-def test_a_value_or_a_named_error_at_length(door):
-    use, inputs = DOORS[door]
-    LONG(given(*inputs)(use))()
+    settings(max_examples=examples)(given(*inputs)(use))()
