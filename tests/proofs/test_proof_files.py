@@ -1,6 +1,7 @@
 """Files of proofs: what they say is true, others can check it, and whoever changes them is found out."""
 
 import dataclasses
+import re
 import runpy
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pytest
 
 import ttt_env
 from tests.support.documents import ROOT
+from tests.support.marks import slow
+from tests.support.random_games import random_game
 from ttt_env import Game, Proof, get_game, prove
 from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import ProofError, ResultFileError
@@ -58,15 +61,12 @@ def test_a_proof_is_checked(game, tmp_path):
     assert {1: "X wins", 0: "drawn", -1: "O wins"}[found.value] in verdict
 
 
+@pytest.mark.parametrize("n_games", [16, slow(60)])
 @pytest.mark.parametrize("misere", [False, True], ids=["normal", "misère"])
-def test_proofs_of_random_games_and_positions_are_checked(misere, tmp_path):
+def test_proofs_of_random_games_and_positions_are_checked(misere, n_games, tmp_path):
     rng, n_won = np.random.default_rng(11), 0
-    for number in range(40):
-        shape = [(3, 3), (2, 5), (11,), (2, 2, 3)][number % 4]
-        n_cells = int(np.prod(shape))
-        sizes = rng.choice([2, 3, 4, 5], size=rng.integers(1, 14))
-        sets = [rng.choice(n_cells, size=size, replace=False).tolist() for size in sizes]
-        game = Game(f"random {number}", shape, sets, misere)
+    for number in range(n_games):
+        game = random_game(number, rng, misere)
         position = random_position(game, rng) if number % 2 else game.start
         found = prove(game, position)
         found.save(tmp_path / "proof.npz")
@@ -132,15 +132,19 @@ def test_the_checker_runs_by_itself(tmp_path):
 
 
 def test_the_checker_knows_nothing_of_the_package():
-    assert "import ttt_env" not in CHECKER.read_text("utf-8") and "from ttt_env" not in CHECKER.read_text(
-        "utf-8"
-    )
+    assert not re.search("(import|from) ttt_env", CHECKER.read_text("utf-8"))
+
+
+# Each takes longer than all of the others together.
+LARGE = ["qubic-v0", "mnk-v0-m-7-n-4-k-4", "mnk-v0-m-7-n-7-k-5", "mnk-v0-m-8-n-6-k-5"]
 
 
 def kept():
-    """The files that the page of values links; Qubic's takes some seconds."""
+    """The files that the page of values links."""
     files = sorted(QUBIC.parent.glob("*.npz"))
-    return [pytest.param(file, id=file.stem, marks=[pytest.mark.slow] * (file == QUBIC)) for file in files]
+    return [
+        pytest.param(file, id=file.stem, marks=[pytest.mark.slow] * (file.stem in LARGE)) for file in files
+    ]
 
 
 @pytest.mark.parametrize("file", kept())
@@ -165,27 +169,16 @@ def refused(arrays, path, fault="."):
         check(path)
 
 
-@pytest.mark.parametrize(
-    "game", ["mnk-v0:m=6,n=5,k=4", "square-v0:n=5", "square-v0", "mnk-v0:m=4,n=3,k=3,misere=true"]
-)
+@pytest.mark.parametrize("game", ["square-v0:n=5", "square-v0", "mnk-v0:m=4,n=3,k=3,misere=true"])
 class TestTampering:
-    def test_changed_moves(self, game, tmp_path):
+    def test_moves_on_taken_cells(self, game, tmp_path):
         arrays, rng = saved(game, tmp_path / "p.npz"), np.random.default_rng(1)
         seat = "x" if "x_moves" in arrays else "o"
-        n_refused = 0
-        for row in rng.choice(len(arrays[f"{seat}_moves"]), 8):
+        for row in rng.choice(len(arrays[f"{seat}_moves"]), 3):
             moves = arrays[f"{seat}_moves"].copy()
             own, other = arrays[f"{seat}_positions"][row].tolist()
-            taken = [cell for cell in range(64) if (own | other) >> cell & 1]
-            moves[row] = taken[0] if taken else 63
-            refused({**arrays, f"{seat}_moves": moves}, tmp_path / "q.npz")
-            moves[row] = (arrays[f"{seat}_moves"][row] + 1) % 9  # legal or not, it is not what was proved
-            np.savez(tmp_path / "q.npz", **{**arrays, f"{seat}_moves": moves})
-            try:
-                check(tmp_path / "q.npz")
-            except ValueError:
-                n_refused += 1
-        assert n_refused > 0
+            moves[row] = (own | other).bit_length() - 1 if own | other else 63
+            refused({**arrays, f"{seat}_moves": moves}, tmp_path / "q.npz", "not on the board|free")
 
     def test_removed_and_added_positions(self, game, tmp_path):
         arrays = saved(game, tmp_path / "p.npz")
@@ -235,14 +228,6 @@ class TestTampering:
         needless = {f"y{name[1:]}": arrays[name] for name in arrays if name[1] == "_"}
         refused({**arrays, **needless}, tmp_path / "q.npz", "should not be there")
 
-    def test_files_cut_short(self, game, tmp_path):
-        prove(game).save(tmp_path / "p.npz")
-        content = (tmp_path / "p.npz").read_bytes()
-        for size in (0, 10, len(content) // 2, len(content) - 1):
-            (tmp_path / "q.npz").write_bytes(content[:size])
-            with pytest.raises(Exception):  # noqa: B017, whatever NumPy or zipfile raise
-                check(tmp_path / "q.npz")
-
 
 def own_game_file(name, n_cells, sets, value, seat_arrays, misere=False):
     """A file for a game of one's own, in which only the identity is an automorphism."""
@@ -280,18 +265,15 @@ def test_pairs_that_share_a_cell_are_refused_whatever_their_array(tmp_path):
             refused(forged, tmp_path / "q.npz", "twice|pairs|after its end")
 
 
-@pytest.mark.parametrize(
-    "name", ["o_positions", "o_moves", "o_n_sequences", "start", "bounds", "automorphisms"]
-)
-def test_numbers_of_other_types_are_refused(name, tmp_path):
+def test_numbers_of_other_types_are_refused(tmp_path):
     arrays = saved("tictactoe-v0", tmp_path / "p.npz")
-    wrong = f"'{name}' has the wrong type or shape"
-    for dtype in ("i1", "i8", ">u8", "f8", "?", "u4"):
-        if arrays[name].dtype != dtype:
-            refused({**arrays, name: arrays[name].astype(dtype)}, tmp_path / "q.npz", wrong)
-    for shape in (arrays[name][None], arrays[name].ravel()[:1], np.array(1, arrays[name].dtype)):
+    for name in ("o_positions", "o_moves", "o_n_sequences", "start", "bounds", "automorphisms"):
+        array, wrong = arrays[name], f"'{name}' has the wrong type or shape"
+        for dtype in {"|i1", "<i8", ">u8", "<f8", "|b1", "<u4"} - {array.dtype.str}:
+            refused({**arrays, name: array.astype(dtype)}, tmp_path / "q.npz", wrong)
         fault = f"{wrong}|too few|changes the rules|zip|unpack"
-        refused({**arrays, name: shape}, tmp_path / "q.npz", fault)
+        for shaped in (array[None], array.ravel()[:1], np.array(1, array.dtype)):
+            refused({**arrays, name: shaped}, tmp_path / "q.npz", fault)
 
 
 @pytest.mark.parametrize("seat", ["x", "o"])
@@ -307,43 +289,32 @@ def test_cells_below_the_board_are_no_moves(seat, tmp_path):
         refused(forged, tmp_path / "q.npz", f"'{seat}_moves' has the wrong type|not on the board")
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("tictactoe-v0 ", "a game of its own, called 'tictactoe-v0 ', "),
-        ("tictactoe‑v0", r"a game of its own, called 'tictactoe\u2011v0', "),
-        ("tictactoe-v0\x1b[2K\n", r"a game of its own, called 'tictactoe-v0\x1b[2K\n', "),
-        ("tictactoe-v0\u200b: X wins", r"a game of its own, called 'tictactoe-v0\u200b: X wins', "),
-    ],
-)
-def test_names_that_look_like_an_id_are_shown_as_what_they_are(name, shown, tmp_path):
+def test_names_that_look_like_an_id_are_shown_as_what_they_are(tmp_path):
     arrays = saved("tictactoe-v0", tmp_path / "p.npz")
-    np.savez(tmp_path / "q.npz", **{**arrays, "game": np.array(name)})
-    assert check(tmp_path / "q.npz").startswith(shown)
     assert check(tmp_path / "p.npz").startswith(
         "tictactoe-v0 (rules of the catalogue), from the empty board: "
     )
+    for name, shown in {
+        "tictactoe-v0 ": "'tictactoe-v0 '",
+        "tictactoe‑v0": r"'tictactoe\u2011v0'",
+        "tictactoe-v0\x1b[2K\n": r"'tictactoe-v0\x1b[2K\n'",
+        "tictactoe-v0\u200b: X wins": r"'tictactoe-v0\u200b: X wins'",
+    }.items():
+        np.savez(tmp_path / "q.npz", **{**arrays, "game": np.array(name)})
+        assert check(tmp_path / "q.npz").startswith(f"a game of its own, called {shown}, ")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "mnk-v0",
-        "mnk-v0:m=3,m=3,n=3,k=3",
-        "mnk-v0:n=3,m=3,k=3",
-        "mnk-v0:m=３,n=3,k=3",
-        "mnk-v0:m=3,n=3,k= 3",
-        "mnk-v0:m=03,n=3,k=3",
-        "square-v0:n=4",
-        "square-v0:tilted=maybe",
-        "tictactoe-v0:",
-        "tictactoe-v0:misere=false",
-        "tictactoe-v0:misere=true,misere=true",
-    ],
-)
-def test_what_begins_as_an_id_and_is_none_is_refused(name, tmp_path):
+def test_what_begins_as_an_id_and_is_none_is_refused(tmp_path):
     arrays = saved("tictactoe-v0", tmp_path / "p.npz")
-    refused({**arrays, "game": np.array(name)}, tmp_path / "q.npz", "begins as an id")
+    sizes = ["", ":m=3,m=3,n=3,k=3", ":n=3,m=3,k=3", ":m=３,n=3,k=3", ":m=3,n=3,k= 3", ":m=03,n=3,k=3"]
+    wrong = [f"mnk-v0{size}" for size in sizes] + ["square-v0:n=4", "square-v0:tilted=maybe"]
+    wrong += [f"tictactoe-v0:{rest}" for rest in ("", "misere=false", "misere=true,misere=true")]
+    for name in wrong:
+        refused(
+            {**arrays, "game": np.array(name)},
+            tmp_path / "q.npz",
+            f"{re.escape(ascii(name))} begins as an id",
+        )
 
 
 def test_an_array_that_is_there_twice_is_refused(tmp_path):
@@ -376,31 +347,19 @@ def test_the_start_is_told(tmp_path):
 def test_changed_pairs(tmp_path):
     """Each pair is needed: without it, with one cell twice, or with a taken cell the draw is not proved."""
     arrays = saved("mnk-v0:m=6,n=6,k=5", tmp_path / "p.npz")
-    sequences, rows = (
-        arrays["o_sequences"],
-        np.repeat(np.arange(len(arrays["o_moves"])), arrays["o_n_sequences"]),
-    )
-    assert len(sequences) > 2
-    for row, cells in enumerate(sequences[:2]):
-        pairs = cells[cells < 64].reshape(-1, 2)
-        assert len(np.unique(pairs)) == pairs.size > 0
-        for number, first in enumerate(pairs[:, 0].tolist()):
-            for wrong in (
-                (64, 64),
-                (first, 64),
-                (first, first),
-                (first, int(pairs[number - 1, 0])),
-                (first, int(arrays["o_moves"][rows[row]])),
-            ):
-                changed = sequences.copy()
-                changed[row, 2 * number : 2 * number + 2] = wrong
-                refused(
-                    {**arrays, "o_sequences": changed},
-                    tmp_path / "q.npz",
-                    "no answer|never reached|twice|pairs|after its end",
-                )
-    refused({**arrays, "o_sequences": sequences[:, 1:]}, tmp_path / "q.npz")
-    refused({**arrays, "o_sequences": sequences[:, :0]}, tmp_path / "q.npz")
+    sequences, name = arrays["o_sequences"], "o_sequences"
+    row = np.repeat(np.arange(len(arrays["o_moves"])), arrays["o_n_sequences"])[0]
+    pairs = sequences[0][sequences[0] < 64].reshape(-1, 2)
+    assert len(sequences) > 2 and len(np.unique(pairs)) == pairs.size > 0
+    for number, first in enumerate(pairs[:, 0].tolist()):
+        taken, of_another = int(arrays["o_moves"][row]), int(pairs[number - 1, 0])
+        for wrong in ((64, 64), (first, 64), (first, first), (first, of_another), (first, taken)):
+            changed = sequences.copy()
+            changed[0, 2 * number : 2 * number + 2] = wrong
+            fault = "no answer|never reached|twice|pairs|after its end"
+            refused({**arrays, name: changed}, tmp_path / "q.npz", fault)
+    for wrong in (sequences[:, 1:], sequences[:, :0]):
+        refused({**arrays, name: wrong}, tmp_path / "q.npz")
 
 
 def test_what_are_no_pairs_is_not_loaded(tmp_path):
@@ -421,8 +380,8 @@ def test_what_are_no_pairs_is_not_loaded(tmp_path):
 @pytest.mark.parametrize("column", [0, -1])
 def test_changed_threats(column, tmp_path):
     arrays = saved("square-v0:n=5", tmp_path / "p.npz")
-    n_refused = 0
-    for row in range(len(arrays["x_sequences"])):
+    n_refused, n_sequences = 0, len(arrays["x_sequences"])
+    for row in range(n_sequences):
         threats = arrays["x_sequences"].copy()
         last = np.flatnonzero(threats[row] < 64)[column]
         threats[row, last] = (threats[row, last] + 1) % 25
@@ -431,7 +390,7 @@ def test_changed_threats(column, tmp_path):
             check(tmp_path / "q.npz")
         except ValueError:
             n_refused += 1
-    assert n_refused > len(arrays["x_sequences"]) // 2
+    assert n_refused > n_sequences // 2
     refused({**arrays, "x_sequences": arrays["x_sequences"][1:]}, tmp_path / "q.npz", "too few")
 
 
@@ -439,27 +398,24 @@ def test_changed_threats(column, tmp_path):
 
 
 def test_a_loaded_proof_has_its_strategies(tmp_path):
+    """A proof that was read from JSON has none; it is searched again when they are needed."""
     found = prove("mnk-v0:m=4,n=3,k=3")
-    found.save(tmp_path / "p.npz")
-    loaded = Proof.load(tmp_path / "p.npz")
-    assert loaded == found and len(loaded.strategies) == 1
-    loaded.save(tmp_path / "q.npz")
-    assert (tmp_path / "q.npz").stat().st_size == (tmp_path / "p.npz").stat().st_size
+    for one in (found, Proof.from_json(found.to_json())):
+        one.save(tmp_path / "p.npz")
+        loaded = Proof.load(tmp_path / "p.npz")
+        assert loaded == one and len(loaded.strategies) == 1
+        loaded.save(tmp_path / "q.npz")
+        assert (tmp_path / "q.npz").stat().st_size == (tmp_path / "p.npz").stat().st_size
+        assert "X wins" in check(tmp_path / "q.npz")
 
 
-@pytest.mark.parametrize("game", ["mnk-v0:m=4,n=4,k=4", "mnk-v0:m=5,n=2,k=3", "tictactoe-v0"])
+@pytest.mark.parametrize("game", ["mnk-v0:m=4,n=4,k=4", "mnk-v0:m=5,n=2,k=3"])
 def test_a_draw_by_groups_of_cells_is_one_by_a_table_too(game, tmp_path):
     found = prove(game)
     found.save(tmp_path / "p.npz")
     loaded = Proof.load(tmp_path / "p.npz")
-    assert loaded == found and bool(found.regions) == (game != "tictactoe-v0")
+    assert loaded == found and found.regions
     assert game == "mnk-v0:m=4,n=4,k=4" or plays_out(loaded)
-
-
-def test_a_proof_without_its_search_searches_again(tmp_path):
-    found = Proof.from_json(prove("mnk-v0:m=4,n=4,k=3").to_json())
-    found.save(tmp_path / "p.npz")
-    assert "X wins" in check(tmp_path / "p.npz")
 
 
 def test_too_many_positions_are_an_error(monkeypatch, tmp_path):
@@ -485,24 +441,19 @@ def test_an_unknown_value_is_saved_and_refused_by_the_checker(tmp_path):
         check(tmp_path / "p.npz")
 
 
-@pytest.mark.parametrize(
-    "name", ["x_positions", "x_moves", "x_sequences", "start", "bounds", "x_n_sequences"]
-)
-def test_damaged_files_are_not_loaded(name, tmp_path):
+def test_damaged_files_are_not_loaded(tmp_path):
     arrays = saved("square-v0:n=5", tmp_path / "p.npz")
-    for wrong in (arrays[name] * 0 + 77, arrays[name][1:], arrays[name].astype(np.float32), np.array("x")):
-        np.savez(tmp_path / "q.npz", **{**arrays, name: wrong})
+    changes = [{"shape": np.array([1 << 62, 3])}]
+    for name in ("x_positions", "x_moves", "x_sequences", "start", "bounds", "x_n_sequences"):
+        array = arrays[name]
+        changes += [{name: a} for a in (array * 0 + 77, array[1:], array.astype(np.float32), np.array("x"))]
+    for change in changes:
+        np.savez(tmp_path / "q.npz", **{**arrays, **change})
         with pytest.raises(ResultFileError, match=r"q\.npz"):
             Proof.load(tmp_path / "q.npz")
+            pytest.fail(f"{change} was loaded")
     (tmp_path / "q.npz").write_text("{}")
     with pytest.raises(ResultFileError):
-        Proof.load(tmp_path / "q.npz")
-
-
-def test_a_file_of_too_large_a_board_is_not_loaded(tmp_path):
-    arrays = saved("mnk-v0:m=4,n=3,k=3", tmp_path / "p.npz")
-    np.savez(tmp_path / "q.npz", **{**arrays, "shape": np.array([1 << 62, 3])})
-    with pytest.raises(ResultFileError, match=r"q\.npz .*cells"):
         Proof.load(tmp_path / "q.npz")
 
 
@@ -510,23 +461,18 @@ def line_of(*cells):
     return {"principal_variation": np.array(cells, np.uint8)}
 
 
+# Results that cannot be are refused by what refuses them in JSON, too: one of each kind is enough here.
 CONTRADICTIONS = {
     "name": ({"game": np.array("square-v0")}, "rules are not those of square-v0"),
     "spelling": ({"game": np.array("mnk-v0:m=4,m=5")}, "the name of no game"),
     "bounds": ({"bounds": np.array([1, 1], np.int8)}, "strategy of O, and bounds 1 and 1 need one of X"),
-    "lost": ({"bounds": np.array([-1, -1], np.int8)}, "the first player does not lose"),
     "open": (
         {"bounds": np.array([0, 1], np.int8)} | line_of(),
         "strategy of O, and bounds 0 and 1 need one of n",
     ),
-    "far": ({"bounds": np.array([0, 5], np.int8)}, "bounds 0 and 5"),
     "upside down": ({"bounds": np.array([1, -1], np.int8)}, "bounds 1 and −?-?1"),
-    "cell": (line_of(0, 0, 0, 63), "principal_variation: .*0"),
-    "taken": (line_of(0, 0), "principal_variation: "),
     "won": (line_of(0, 3, 1, 4, 2), "principal_variation: it ends"),
     "too long": (line_of(0, 3, 1, 4, 2, 5), "principal_variation: "),
-    "nodes": ({"nodes": np.array(-1)}, "nodes=-1"),
-    "seconds": ({"seconds": np.array(np.nan)}, "seconds=nan"),
     "endless": ({"seconds": np.array(np.inf)}, "seconds=inf"),
     "automorphisms": ({"automorphisms": np.arange(9, dtype=np.uint8)[None]}, "automorphisms"),
     "start": ({"start": np.array([1, 0], np.uint64)}, "."),
@@ -563,13 +509,16 @@ def test_positions_of_the_other_seat_and_moves_on_stones_are_not_loaded(tmp_path
             Proof.load(tmp_path / "q.npz")
 
 
-@pytest.mark.parametrize("game", ["tictactoe-v0", "mnk-v0:m=4,n=3,k=3", "square-v0", "mnk-v0:m=6,n=5,k=4"])
+@pytest.mark.parametrize("game", ["square-v0", "mnk-v0:m=6,n=5,k=4"])
 def test_a_proof_is_checked_by_the_package_too(game, tmp_path):
-    """The verdicts of `Proof.check` and of the script on changed moves and sequences are the same."""
+    """The verdicts of `Proof.check` and of the script on changed moves and sequences are the same.
+
+    test_proof_forgery.py compares them on small games.
+    """
     prove(game).check()
     arrays, rng = saved(game, tmp_path / "p.npz"), np.random.default_rng(5)
     seat, said = "x" if "x_moves" in arrays else "o", []
-    for _ in range(30):
+    for _ in range(12):
         changed = {**arrays, f"{seat}_moves": arrays[f"{seat}_moves"].copy()}
         changed[f"{seat}_sequences"] = arrays[f"{seat}_sequences"].copy()
         if rng.random() < 0.4 and changed[f"{seat}_sequences"].size:
@@ -638,37 +587,30 @@ def test_what_proves_nothing_is_not_checked():
     prove(over.game, over).check()
 
 
-@pytest.mark.parametrize(
-    ("change", "fault"),
-    [
-        ({"bounds": [10**30, 10**30]}, "bounds"),
-        ({"bounds": [0.5, 0.5]}, "bounds"),
-        ({"bounds": [False, False]}, "bounds"),
-        ({"bounds": ["0", "0"]}, "bounds"),
-        ({"bounds": [0, 1]}, "principal_variation"),
-        ({"bounds": [-1, -1]}, "bounds"),
-        ({"value": 1}, "value"),
-        ({"principal_variation": [0, 0]}, "principal_variation"),
-        ({"principal_variation": [10**30]}, "principal_variation"),
-        ({"principal_variation": [0, 3, 1, 4, 2]}, "principal_variation"),
-        ({"principal_variation": "4"}, "principal_variation"),
-        ({"nodes": -1}, "nodes"),
-        ({"nodes": 10**30}, "nodes"),
-        ({"nodes": 1.5}, "nodes"),
-        ({"seconds": -0.5}, "seconds"),
-        ({"seconds": float("nan")}, "seconds"),
-        ({"seconds": 10**400}, "."),
-        ({"seconds": "1"}, "seconds"),
-        ({"regions": [[0, 1]]}, "regions"),
-        ({"position": "XX./.../..."}, "."),
-        ({"game": {"name": "square-v0", "shape": [3, 3], "winning_sets": [[0, 1, 2]]}}, "rules"),
-    ],
-)
-def test_json_whose_parts_do_not_belong_together_is_not_read(change, fault):
+IMPOSSIBLE = {
+    "bounds": [[10**30, 10**30], [0.5, 0.5], [False, False], ["0", "0"], [-1, -1]],
+    "value": [1],
+    "principal_variation": [[0, 0], [10**30], [0, 3, 1, 4, 2], "4"],
+    "nodes": [-1, 10**30, 1.5],
+    "seconds": [-0.5, float("nan"), "1", 10**400],
+    "regions": [[[0, 1]]],
+    "position": ["XX./.../..."],
+    "game": [{"name": "square-v0", "shape": [3, 3], "winning_sets": [[0, 1, 2]]}],
+}
+FAULTS = {"position": ".", "game": "rules"}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_json_whose_parts_do_not_belong_together_is_not_read(name):
     data = prove("tictactoe-v0").to_dict()
     assert Proof.from_dict(data).to_dict() == data
-    with pytest.raises(ResultFileError, match=fault):
-        Proof.from_dict(data | change)
+    for wrong in IMPOSSIBLE[name]:
+        fault = "." if wrong == 10**400 else FAULTS.get(name, name)
+        with pytest.raises(ResultFileError, match=fault):
+            Proof.from_dict(data | {name: wrong})
+            pytest.fail(f"{wrong} was read")
+    with pytest.raises(ResultFileError, match="principal_variation"):
+        Proof.from_dict(data | {"bounds": [0, 1]})
 
 
 # --- Checkpoints ------------------------------------------------------------------------------------------
@@ -699,13 +641,17 @@ def test_a_killed_search_goes_on(tmp_path):
     assert prove("qubic-v0", nodes=1000, checkpoint=path).nodes == before + 1000
 
 
-@pytest.mark.parametrize("rounds", [None, ((2000, 200_000),)], ids=["alpha-beta", "threats"])
-def test_interrupted_searches_end_with_the_same_value(rounds, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("game", "nodes", "rounds"),
+    [
+        ("mnk-v0:m=5,n=3,k=3,misere=true", 5_000, None),
+        ("mnk-v0:m=6,n=6,k=4", 20_000, ((2000, 200_000),)),
+    ],
+    ids=["alpha-beta", "threats"],
+)
+def test_interrupted_searches_end_with_the_same_value(game, nodes, rounds, tmp_path, monkeypatch):
     if rounds is not None:
         monkeypatch.setattr(proof_module, "_THREAT_ROUNDS", rounds)
-    game, nodes = (
-        ("mnk-v0:m=5,n=3,k=3,misere=true", 5_000) if rounds is None else ("mnk-v0:m=6,n=6,k=4", 20_000)
-    )
     path, n_calls = tmp_path / "search.npz", 0
     while (found := prove(game, nodes=nodes, checkpoint=path)).value is None:
         n_calls += 1
@@ -747,9 +693,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
 # --- The agent --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "game", ["mnk-v0:m=4,n=3,k=3", "tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=6,n=5,k=4"]
-)
+@pytest.mark.parametrize("game", ["mnk-v0:m=4,n=3,k=3", "tictactoe-v0:misere=true"])
 def test_the_agent_keeps_what_is_proved(game, tmp_path):
     found = prove(game)
     found.save(tmp_path / "p.npz")
@@ -764,17 +708,17 @@ def test_it_is_certified(tmp_path):
     assert certificate.refutations["O"] is None and certificate.refutations["X"] is not None
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_it_wins_qubic(seed):
+def test_it_wins_qubic():
     agent = ttt_env.make_agent(f"strategy:{QUBIC}", "qubic-v0")
     assert agent.is_fixed
-    assert str(ttt_env.play_game(agent, "win-block", "qubic-v0", rng=seed).positions()[-1].winner) == "X"
+    for seed in range(3):
+        assert ttt_env.play_game(agent, "win-block", "qubic-v0", rng=seed).positions()[-1].winner == "X"
 
 
-@pytest.mark.parametrize("opponent", ["win-block", "mcts:simulations=300"])
+@pytest.mark.parametrize("opponent", ["win-block", "mcts:simulations=100"])
 def test_it_holds_the_draw_of_seven_in_a_square_by_pairs(opponent):
     agent = ttt_env.make_agent(f"strategy:{SEVEN},fallback=random", "mnk-v0:m=7,n=7,k=5")
-    for seed in range(4):
+    for seed in range(2):
         game = ttt_env.play_game(opponent, agent, "mnk-v0:m=7,n=7,k=5", rng=seed)
         assert game.positions()[-1].winner != "X"
         for position in game.positions()[1:-1:2]:
