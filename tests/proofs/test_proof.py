@@ -11,6 +11,7 @@ import ttt_env
 from tests import reference
 from tests.support import naive
 from tests.support.marks import slow
+from tests.support.random_games import random_game
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, ImpossiblePositionError, ParameterError
 from ttt_env.proofs.known import short_proof
@@ -70,11 +71,11 @@ def test_every_position_of_3x3(game):
 @pytest.mark.parametrize(
     ("game", "n_positions"),
     [
-        ("tictactoe-v0", 300),
-        ("tictactoe-v0:misere=true", 300),
-        ("mnk-v0:m=4,n=3,k=3", 150),
-        ("mnk-v0:m=4,n=3,k=3,misere=true", 150),
-        ("mnk-v0:m=4,n=3,k=4", 100),
+        ("tictactoe-v0", 150),
+        ("tictactoe-v0:misere=true", 150),
+        ("mnk-v0:m=4,n=3,k=3", 60),
+        ("mnk-v0:m=4,n=3,k=3,misere=true", 60),
+        ("mnk-v0:m=4,n=3,k=4", 40),
         slow("mnk-v0:m=4,n=4,k=3", 150),
         slow("square-v0", 150),
         slow("mnk-v0:m=4,n=4,k=4,misere=true", 40),
@@ -89,14 +90,9 @@ def test_random_positions_of_enumerable_games(game, n_positions):
 
 @pytest.mark.parametrize("misere", [False, True], ids=["normal", "misère"])
 def test_random_games(misere):
-    """Sets of one to five cells, anywhere: nothing about lines may be built in."""
     rng = np.random.default_rng(5)
     for number in range(28):
-        shape = [(3, 3), (2, 5), (11,), (2, 2, 3)][number % 4]
-        n_cells = int(np.prod(shape))
-        sizes = rng.choice([1, 2, 3, 4, 5], size=rng.integers(1, 14), p=[0.02, 0.13, 0.45, 0.25, 0.15])
-        sets = [rng.choice(n_cells, size=min(size, n_cells), replace=False).tolist() for size in sizes]
-        game = ttt_env.Game(f"random {number}", shape, sets, misere)
+        game = random_game(number, rng, misere)
         solution = ttt_env.solve(game)
         agrees(game.start, solution)
         for _ in range(8):
@@ -226,7 +222,7 @@ def test_budgets_that_are_none(name, value):
 
 def test_progress_is_told():
     told = []
-    prove("mnk-v0:m=8,n=4,k=4", nodes=200_000, progress=told.append)
+    prove("mnk-v0:m=8,n=4,k=4", nodes=100_000, progress=told.append)
     assert len(told) >= 2
     assert all(a.nodes <= b.nodes and a.seconds <= b.seconds for a, b in itertools.pairwise(told))
     assert {report.seat for report in told} == {"X"}

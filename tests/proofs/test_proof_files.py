@@ -15,6 +15,7 @@ import pytest
 import ttt_env
 from tests.support.documents import ROOT
 from tests.support.marks import slow
+from tests.support.naive_proof_checker import mask_of, proof_arrays
 from tests.support.random_games import random_game
 from ttt_env import Game, Proof, get_game, prove
 from ttt_env.analysis.worst_case import worst_case
@@ -229,22 +230,10 @@ class TestTampering:
         refused({**arrays, **needless}, tmp_path / "q.npz", "should not be there")
 
 
-def own_game_file(name, n_cells, sets, value, seat_arrays, misere=False):
-    """A file for a game of one's own, in which only the identity is an automorphism."""
-    return {
-        "format": np.array("ttt_env proof 1"),
-        "game": np.array(name),
-        "shape": np.array([n_cells]),
-        "winning_masks": np.array([sum(1 << c for c in cells) for cells in sets], np.uint64),
-        "misere": np.array(misere),
-        "start": np.zeros(2, np.uint64),
-        "bounds": np.array([value, value], np.int8),
-        "automorphisms": np.arange(n_cells, dtype=np.uint8)[None],
-        "principal_variation": np.zeros(0, np.uint8),
-        "nodes": np.array(0),
-        "seconds": np.array(0.0),
-        **seat_arrays,
-    }
+def own_game_file(name, n_cells, sets, tables, start=(0, 0)):
+    """A file that claims a draw of a game of one's own, in which only the identity is an automorphism."""
+    masks = [mask_of(cells) for cells in sets]
+    return proof_arrays(name, [n_cells], masks, False, start, 0, [range(n_cells)], tables)
 
 
 def test_pairs_that_share_a_cell_are_refused_whatever_their_array(tmp_path):
@@ -261,7 +250,7 @@ def test_pairs_that_share_a_cell_are_refused_whatever_their_array(tmp_path):
                 "o_n_sequences": np.array([1, 0, 0, 0, 0, 0, 0], np.uint8),
                 "o_sequences": row,
             }
-            forged = own_game_file("seven", 7, sets, 0, table)
+            forged = own_game_file("seven", 7, sets, table)
             refused(forged, tmp_path / "q.npz", "twice|pairs|after its end")
 
 
@@ -547,8 +536,8 @@ def test_a_pair_with_a_stone_of_the_other_breaks_nothing(tmp_path):
     """After 0 and 4, X takes cell 1 and threatens to complete either set: a pair of 0 and 1 is no answer."""
     none = {"moves": np.zeros(0, np.uint8), "n_sequences": np.zeros(0, np.uint8)}
     none |= {"positions": np.zeros((0, 2), np.uint64), "sequences": np.zeros((0, 2), np.uint8)}
+    start = (1, 0)  # X cannot lose, whatever it plays
     table = {
-        "start": np.array([1, 0], np.uint64),  # X cannot lose, whatever it plays
         **{f"x_{name}": array for name, array in none.items()},
         "o_positions": np.array([[0, 1]], np.uint64),
         "o_moves": np.array([4], np.uint8),
@@ -556,11 +545,11 @@ def test_a_pair_with_a_stone_of_the_other_breaks_nothing(tmp_path):
         "o_sequences": np.array([[0, 1]], np.uint8),
     }
     sets = [(0, 1, 2), (0, 1, 3)]
-    refused(own_game_file("five", 5, sets, 0, table), tmp_path / "q.npz", "no answer")
+    refused(own_game_file("five", 5, sets, table, start), tmp_path / "q.npz", "no answer")
     with pytest.raises(ProofError, match="not those that are reached"):
         Proof.load(tmp_path / "q.npz").check()
     held = table | {"o_moves": np.array([1], np.uint8), "o_sequences": np.full((1, 2), 64, np.uint8)}
-    np.savez(tmp_path / "q.npz", **own_game_file("five", 5, sets, 0, held))
+    np.savez(tmp_path / "q.npz", **own_game_file("five", 5, sets, held, start))
     Proof.load(tmp_path / "q.npz").check()
     assert "drawn" in check(tmp_path / "q.npz")
 

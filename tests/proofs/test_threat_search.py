@@ -7,6 +7,7 @@ import pytest
 
 import ttt_env
 from tests.support.marks import slow
+from tests.support.random_games import random_game
 from ttt_env.proofs import proof
 from ttt_env.proofs import threat_search_kernel as kernel
 from ttt_env.proofs.proof import prove
@@ -84,14 +85,8 @@ def test_wins_agree_with_the_solution(game, n_positions):
 
 
 def test_wins_of_random_games_agree_with_the_solution():
-    rng, n_won = np.random.default_rng(9), 0
-    for number in range(12):
-        shape = [(3, 3), (2, 5), (11,), (2, 2, 3)][number % 4]
-        n_cells = int(np.prod(shape))
-        sizes = rng.choice([1, 2, 3, 4, 5], size=rng.integers(1, 14), p=[0.02, 0.13, 0.45, 0.25, 0.15])
-        sets = [rng.choice(n_cells, size=min(size, n_cells), replace=False).tolist() for size in sizes]
-        n_won += checked(ttt_env.Game(f"random {number}", shape, sets), rng, 5)
-    assert n_won > 10
+    rng = np.random.default_rng(9)
+    assert sum(checked(random_game(number, rng), rng, 5) for number in range(12)) > 10
 
 
 @pytest.mark.parametrize("game", ["tictactoe-v0", "mnk-v0:m=4,n=4,k=4", "mnk-v0:m=5,n=4,k=4"])
