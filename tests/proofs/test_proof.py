@@ -99,14 +99,12 @@ def test_random_games(misere):
             agrees(random_position(game, rng), solution)
 
 
-@pytest.mark.parametrize(("game", "value"), PUBLISHED.items())
-def test_published_values(game, value):
+OF_THE_SWEEP = {game: value for game, (_, value) in reference.ENUMERABLE.items()}
+
+
+@pytest.mark.parametrize(("game", "value"), (PUBLISHED | OF_THE_SWEEP).items())
+def test_published_values_and_those_of_the_sweep(game, value):
     assert prove(game, seconds=60).value == value
-
-
-@pytest.mark.parametrize("game", [*reference.ENUMERABLE])
-def test_values_of_the_sweep(game):
-    assert prove(game).value == reference.ENUMERABLE[game][1]
 
 
 @pytest.mark.slow
@@ -123,9 +121,8 @@ def is_upright(square):
 
 
 def test_three_in_a_row_in_the_cube():
-    found = prove(CUBE)
+    found, position = prove(CUBE), CUBE.start
     assert found.value == 1
-    position = CUBE.start
     for cell in found.principal_variation:
         position = position.play(cell)
     assert position.winner == "X"
@@ -189,6 +186,8 @@ def test_the_same_proof_again():
     one, other = prove("mnk-v0:m=5,n=4,k=4"), prove("mnk-v0:m=5,n=4,k=4")
     assert (one.principal_variation, one.bounds) == (other.principal_variation, other.bounds)
     assert pickle.loads(pickle.dumps(one)) == one
+    searched = prove("mnk-v0:m=4,n=3,k=3")
+    assert searched.without_search() == searched and len(searched.without_search().strategies) == 1
 
 
 # --- Budgets ----------------------------------------------------------------------------------------------
@@ -205,12 +204,9 @@ def test_unknown_is_an_answer(budget):
 
 def test_the_budget_of_nodes_is_kept():
     assert 2000 <= prove("mnk-v0:m=7,n=4,k=4", nodes=3000).nodes <= 3000
-
-
-def test_a_middle_position_without_budget():
-    game = ttt_env.get_game("qubic-v0")
-    assert prove(game, game.start.play(0), nodes=100).bounds == (-1, 1)
-    assert prove(game, game.start.play(0), nodes=0.5).nodes == 0
+    middle = ttt_env.get_game("qubic-v0").start.play(0)
+    assert prove(middle.game, middle, nodes=100).bounds == (-1, 1)
+    assert prove(middle.game, middle, nodes=0.5).nodes == 0
 
 
 @pytest.mark.parametrize("value", [0, -1, float("nan"), "many", True])
@@ -249,14 +245,11 @@ def test_the_table_grows_without_loss(monkeypatch):
 # --- Wrong input ------------------------------------------------------------------------------------------
 
 
-def test_wrong_positions():
+def test_wrong_positions_and_boards():
     with pytest.raises(ImpossiblePositionError, match="no position of square-v0"):
         prove("square-v0", TICTACTOE.start)
     with pytest.raises(ImpossiblePositionError, match="both players on cells"):
         prove(TICTACTOE, ttt_env.Position(TICTACTOE, 1, 1))
-
-
-def test_more_than_64_cells():
     with pytest.raises(GameTooLargeError, match="81 cells"):
         prove("mnk-v0:m=9,n=9,k=5")
 
@@ -273,8 +266,3 @@ def test_short_proofs_that_are_remembered_keep_no_search():
         tracemalloc.stop()
     assert any(proof.value is not None for proof in proofs)
     assert held < 1_000_000  # bytes; a single search has more
-
-
-def test_a_proof_without_its_search_is_the_same():
-    proof = prove("mnk-v0:m=4,n=3,k=3")
-    assert proof.without_search() == proof and len(proof.without_search().strategies) == 1

@@ -47,13 +47,10 @@ def test_a_measured_claim_is_kept_beside_the_others(
     assert capsys.readouterr().out.count("| 304 | came out |") == 2
 
 
-def test_verdicts() -> None:
+def test_verdicts_and_fractions() -> None:
     assert found("1", True) == ("1", "came out")
     assert found("1", False, partly=True) == ("1", "in part")
     assert found("1", False) == ("1", "did not")
-
-
-def test_fractions() -> None:
     assert (fraction(7 / 945), fraction(1.0)) == ("1/135", "1")
     with pytest.raises(ValueError, match="no fraction with a small denominator"):
         fraction(0.1234567891)
