@@ -4,21 +4,18 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
+import benchmark_selfplay as benchmark
 import numpy as np
 import pytest
+from benchmark_selfplay import Ours, Work
+from frameworks.run import Script
 
 import ttt_env
+from tests.support.documents import ROOT
 from tests.support.running import script
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
-sys.path.insert(0, str(SCRIPTS))
-
-import benchmark_selfplay as benchmark  # noqa: E402
-from benchmark_selfplay import Ours, Work  # noqa: E402
-from frameworks.run import Script  # noqa: E402
-
+SCRIPTS = ROOT / "scripts"
 PATH = SCRIPTS / "benchmark_selfplay.py"
 TTT = ttt_env.get_game("tictactoe-v0")
 SETTINGS = replace(

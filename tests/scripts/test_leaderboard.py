@@ -5,25 +5,21 @@ import json
 import shutil
 import sys
 from copy import deepcopy
-from pathlib import Path
 
 import numpy as np
 import pytest
+from contest import page, protocol, records
+from contest.entries import ENTRIES, TEACHERS, Entry
+from frameworks import run as frameworks
+from marked import with_table
 
 import ttt_env
+from tests.support.documents import ROOT
 from tests.support.marks import slow
 from tests.support.running import script
+from ttt_env.agent.learner import learner_names
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
-sys.path.insert(0, str(SCRIPTS))
-
-from contest import page, protocol, records  # noqa: E402
-from contest.entries import ENTRIES, TEACHERS, Entry  # noqa: E402
-from frameworks import run as frameworks  # noqa: E402
-from marked import with_table  # noqa: E402
-
-from ttt_env.agent.learner import learner_names  # noqa: E402
-
+SCRIPTS = ROOT / "scripts"
 LEADERBOARD = SCRIPTS / "leaderboard.py"
 RESULTS = SCRIPTS / "contest" / "results"
 TTT = ttt_env.get_game("tictactoe-v0")

@@ -1,18 +1,13 @@
 """The page of claims: its figures are those that come out now."""
 
-import sys
 from pathlib import Path
 
 import pytest
-
-SCRIPTS = Path(__file__).parents[2] / "scripts"
-sys.path.insert(0, str(SCRIPTS))
-
-import truth  # noqa: E402
-from claims import CLAIMS, Claim, found, fraction  # noqa: E402
-from claims.systems import trainings  # noqa: E402
-from marked import with_table  # noqa: E402
-from value_network_figures import CHANGES  # noqa: E402
+import truth
+from claims import CLAIMS, Claim, found, fraction
+from claims.systems import trainings
+from marked import with_table
+from value_network_figures import CHANGES
 
 TEXT = truth.PAGE.read_text("utf-8")
 
