@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 import warnings
+from functools import cache
+from tempfile import TemporaryDirectory
 from zipfile import ZipFile
 
 import numpy as np
@@ -44,11 +46,13 @@ GAMES = [
 check = runpy.run_path(str(CHECKER))["check"]
 
 
-def saved(game, path, position=None):
+@cache
+def saved(game):
     """The file of a proof, as its arrays."""
-    prove(game, position).save(path)
-    with np.load(path) as archive:
-        return {name: archive[name] for name in archive.files}
+    with TemporaryDirectory() as folder:
+        prove(game).save(f"{folder}/p.npz")
+        with np.load(f"{folder}/p.npz") as archive:
+            return {name: archive[name] for name in archive.files}
 
 
 # --- The checker agrees -----------------------------------------------------------------------------------
@@ -170,39 +174,45 @@ def test_those_of_the_documentation_are_checked_and_as_it_says(file):
 # --- Whoever changes a file is found out ------------------------------------------------------------------
 
 
-def refused(arrays, path, fault="."):
-    np.savez(path, **arrays)
-    with pytest.raises((ValueError, KeyError, IndexError, TypeError), match=fault):
-        check(path)
+@pytest.fixture
+def refused(tmp_path):
+    """A function that asserts that the checker, or another reader, refuses a file of these arrays."""
+
+    def refuse(arrays, fault=".", by=check):
+        errors = (ValueError, KeyError, IndexError, TypeError) if by is check else ResultFileError
+        np.savez(tmp_path / "q.npz", **arrays)
+        with pytest.raises(errors, match=fault):
+            by(tmp_path / "q.npz")
+
+    return refuse
 
 
 @pytest.mark.parametrize("game", ["square-v0:n=5", "square-v0", "mnk-v0:m=4,n=3,k=3,misere=true"])
 class TestTampering:
-    def test_moves_on_taken_cells(self, game, tmp_path):
-        arrays, rng = saved(game, tmp_path / "p.npz"), np.random.default_rng(1)
+    def test_moves_on_taken_cells(self, game, refused):
+        arrays, rng = saved(game), np.random.default_rng(1)
         seat = "x" if "x_moves" in arrays else "o"
         for row in rng.choice(len(arrays[f"{seat}_moves"]), 3):
             moves = arrays[f"{seat}_moves"].copy()
             own, other = arrays[f"{seat}_positions"][row].tolist()
             moves[row] = (own | other).bit_length() - 1 if own | other else 63
-            refused({**arrays, f"{seat}_moves": moves}, tmp_path / "q.npz", "not on the board|free")
+            refused({**arrays, f"{seat}_moves": moves}, "not on the board|free")
 
-    def test_removed_and_added_positions(self, game, tmp_path):
-        arrays = saved(game, tmp_path / "p.npz")
+    def test_removed_and_added_positions(self, game, refused):
+        arrays = saved(game)
         seat = "x" if "x_moves" in arrays else "o"
         names = [f"{seat}_{name}" for name in ("positions", "moves", "n_sequences")]
         if not len(arrays[f"{seat}_sequences"]):
             for row in (0, len(arrays[names[0]]) // 2, len(arrays[names[0]]) - 1):
                 refused(
                     {**arrays, **{name: np.delete(arrays[name], row, axis=0) for name in names}},
-                    tmp_path / "q.npz",
                 )
             twice = {name: np.concatenate([arrays[name], arrays[name][-1:]]) for name in names}
-            refused({**arrays, **twice}, tmp_path / "q.npz", "there twice")
-        refused({**arrays, names[0]: arrays[names[0]][1:]}, tmp_path / "q.npz")
+            refused({**arrays, **twice}, "there twice")
+        refused({**arrays, names[0]: arrays[names[0]][1:]})
 
-    def test_changed_rules(self, game, tmp_path):
-        arrays = saved(game, tmp_path / "p.npz")
+    def test_changed_rules(self, game, refused):
+        arrays = saved(game)
         for change in (
             {"winning_masks": arrays["winning_masks"][1:]},
             {"winning_masks": np.append(arrays["winning_masks"], np.uint64(3))},
@@ -210,30 +220,30 @@ class TestTampering:
             {"game": np.array("mnk-v0:m=5,n=6,k=4")},
             {"shape": arrays["shape"] + 1},
         ):
-            refused({**arrays, **change}, tmp_path / "q.npz", "rules of")
+            refused({**arrays, **change}, "rules of")
 
-    def test_changed_claims(self, game, tmp_path):
-        arrays = saved(game, tmp_path / "p.npz")
+    def test_changed_claims(self, game, refused):
+        arrays = saved(game)
         for bounds in ([1, 1], [0, 0], [-1, -1], [0, 1], [2, 2]):
             if bounds != arrays["bounds"].tolist():
-                refused({**arrays, "bounds": np.array(bounds, np.int8)}, tmp_path / "q.npz")
-        refused({**arrays, "start": np.array([1, 0], np.uint64)}, tmp_path / "q.npz")
-        refused({**arrays, "start": np.array([0, 1], np.uint64)}, tmp_path / "q.npz", "no position")
+                refused({**arrays, "bounds": np.array(bounds, np.int8)})
+        refused({**arrays, "start": np.array([1, 0], np.uint64)})
+        refused({**arrays, "start": np.array([0, 1], np.uint64)}, "no position")
         lines = arrays["winning_masks"][0], np.uint64(1 << 63)
         for start in ((0, lines[1]), (lines[1], 0), (1, 1)):
             changed = {**arrays, "start": np.array(start, np.uint64)}
-            refused(changed, tmp_path / "q.npz", "no position")
+            refused(changed, "no position")
         wrong = arrays["automorphisms"].copy()
         wrong[0, :2] = wrong[0, 1::-1]
-        refused({**arrays, "automorphisms": wrong}, tmp_path / "q.npz", "automorphism")
+        refused({**arrays, "automorphisms": wrong}, "automorphism")
 
-    def test_missing_and_further_arrays(self, game, tmp_path):
-        arrays = saved(game, tmp_path / "p.npz")
+    def test_missing_and_further_arrays(self, game, refused):
+        arrays = saved(game)
         for name in arrays:
-            refused({key: array for key, array in arrays.items() if key != name}, tmp_path / "q.npz")
-        refused({**arrays, "note": np.zeros(1)}, tmp_path / "q.npz", "note")
+            refused({key: array for key, array in arrays.items() if key != name})
+        refused({**arrays, "note": np.zeros(1)}, "note")
         needless = {f"y{name[1:]}": arrays[name] for name in arrays if name[1] == "_"}
-        refused({**arrays, **needless}, tmp_path / "q.npz", "should not be there")
+        refused({**arrays, **needless}, "should not be there")
 
 
 def own_game_file(name, n_cells, sets, tables, start=(0, 0)):
@@ -242,7 +252,7 @@ def own_game_file(name, n_cells, sets, tables, start=(0, 0)):
     return proof_arrays(name, [n_cells], masks, False, start, 0, [range(n_cells)], tables)
 
 
-def test_pairs_that_share_a_cell_are_refused_whatever_their_array(tmp_path):
+def test_pairs_that_share_a_cell_are_refused_whatever_their_array(refused):
     """X wins this game of seven cells; by pairs with a cell in common it would be drawn."""
     sets = [(0, 1, 2), (0, 2, 3), (0, 4, 5), (0, 5, 6)]
     assert ttt_env.solve(Game("seven", (7,), sets)).value == 1
@@ -257,84 +267,75 @@ def test_pairs_that_share_a_cell_are_refused_whatever_their_array(tmp_path):
                 "o_sequences": row,
             }
             forged = own_game_file("seven", 7, sets, table)
-            refused(forged, tmp_path / "q.npz", "twice|pairs|after its end")
+            refused(forged, "twice|pairs|after its end")
 
 
-def test_numbers_of_other_types_are_refused(tmp_path):
-    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+def test_numbers_of_other_types_are_refused(refused):
+    arrays = saved("tictactoe-v0")
     for name in ("o_positions", "o_moves", "o_n_sequences", "start", "bounds", "automorphisms"):
         array, wrong = arrays[name], f"'{name}' has the wrong type or shape"
         for dtype in {"|i1", "<i8", ">u8", "<f8", "|b1", "<u4"} - {array.dtype.str}:
-            refused({**arrays, name: array.astype(dtype)}, tmp_path / "q.npz", wrong)
+            refused({**arrays, name: array.astype(dtype)}, wrong)
         fault = f"{wrong}|too few|changes the rules|zip|unpack"
         for shaped in (array[None], array.ravel()[:1], np.array(1, array.dtype)):
-            refused({**arrays, name: shaped}, tmp_path / "q.npz", fault)
+            refused({**arrays, name: shaped}, fault)
 
 
 @pytest.mark.parametrize("seat", ["x", "o"])
-def test_cells_below_the_board_are_no_moves(seat, tmp_path):
+def test_cells_below_the_board_are_no_moves(seat, refused):
     """In misère tic-tac-toe, a draw, moves beside the board would lose nothing."""
-    arrays = saved("tictactoe-v0:misere=true", tmp_path / "p.npz")
+    arrays = saved("tictactoe-v0:misere=true")
     for cells in (np.arange(-1, -5, -1, dtype=np.int8), np.arange(63, 59, -1, dtype=np.uint8)):
         forged = {name: array for name, array in arrays.items() if name[1] != "_"}
         forged["bounds"] = np.array([1, 1] if seat == "x" else [-1, -1], np.int8)
         forged[f"{seat}_positions"] = np.zeros((4, 2), np.uint64)
         forged[f"{seat}_moves"], forged[f"{seat}_n_sequences"] = cells, np.zeros(4, np.uint8)
         forged[f"{seat}_sequences"] = np.zeros((0, 0), np.uint8)
-        refused(forged, tmp_path / "q.npz", f"'{seat}_moves' has the wrong type|not on the board")
+        refused(forged, f"'{seat}_moves' has the wrong type|not on the board")
 
 
 def test_names_that_look_like_an_id_are_shown_as_what_they_are(tmp_path):
-    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
-    assert check(tmp_path / "p.npz").startswith(
-        "tictactoe-v0 (rules of the catalogue), from the empty board: "
-    )
     for name, shown in {
-        "tictactoe-v0 ": "'tictactoe-v0 '",
-        "tictactoe‑v0": r"'tictactoe\u2011v0'",
-        "tictactoe-v0\x1b[2K\n": r"'tictactoe-v0\x1b[2K\n'",
-        "tictactoe-v0\u200b: X wins": r"'tictactoe-v0\u200b: X wins'",
+        "tictactoe-v0": "tictactoe-v0 (rules of the catalogue), from the empty board: ",
+        "tictactoe-v0 ": "a game of its own, called 'tictactoe-v0 ', ",
+        "tictactoe‑v0": r"a game of its own, called 'tictactoe\u2011v0', ",
+        "tictactoe-v0\x1b[2K\n": r"a game of its own, called 'tictactoe-v0\x1b[2K\n', ",
+        "tictactoe-v0\u200b: X wins": r"a game of its own, called 'tictactoe-v0\u200b: X wins', ",
     }.items():
-        np.savez(tmp_path / "q.npz", **{**arrays, "game": np.array(name)})
-        assert check(tmp_path / "q.npz").startswith(f"a game of its own, called {shown}, ")
+        np.savez(tmp_path / "q.npz", **{**saved("tictactoe-v0"), "game": np.array(name)})
+        assert check(tmp_path / "q.npz").startswith(shown)
 
 
-def test_what_begins_as_an_id_and_is_none_is_refused(tmp_path):
-    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+def test_what_begins_as_an_id_and_is_none_is_refused(refused):
     sizes = ["", ":m=3,m=3,n=3,k=3", ":n=3,m=3,k=3", ":m=３,n=3,k=3", ":m=3,n=3,k= 3", ":m=03,n=3,k=3"]
     wrong = [f"mnk-v0{size}" for size in sizes] + ["square-v0:n=4", "square-v0:tilted=maybe"]
     wrong += [f"tictactoe-v0:{rest}" for rest in ("", "misere=false", "misere=true,misere=true")]
     for name in wrong:
-        refused(
-            {**arrays, "game": np.array(name)},
-            tmp_path / "q.npz",
-            f"{re.escape(ascii(name))} begins as an id",
-        )
+        told = f"{re.escape(ascii(name))} begins as an id"
+        refused({**saved("tictactoe-v0"), "game": np.array(name)}, told)
 
 
 def test_an_array_that_is_there_twice_is_refused(tmp_path):
-    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
     for second in ("bounds.npy", "bounds"):
-        np.savez(tmp_path / "q.npz", **arrays)
-        with ZipFile(tmp_path / "p.npz") as zipped, warnings.catch_warnings():
+        np.savez(tmp_path / "q.npz", **saved("tictactoe-v0"))
+        with ZipFile(tmp_path / "q.npz", "a") as twice, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # zipfile tells of the second one
-            with ZipFile(tmp_path / "q.npz", "a") as twice:
-                twice.writestr(second, zipped.read("bounds.npy"))
+            twice.writestr(second, twice.read("bounds.npy"))
         for read in (check, Proof.load):
             with pytest.raises(ValueError, match="there twice"):
                 read(tmp_path / "q.npz")
 
 
-def test_more_winning_sets_than_can_be_summed_are_refused(tmp_path):
-    arrays = saved("tictactoe-v0", tmp_path / "p.npz") | {"game": np.array("sets")}
+def test_more_winning_sets_than_can_be_summed_are_refused(refused):
+    arrays = saved("tictactoe-v0") | {"game": np.array("sets")}
     for n_sets, fault in ((20_001, "too many"), (20_000, "not on the board")):
         masks = np.arange(1, n_sets + 1, dtype=np.uint64)
-        refused({**arrays, "winning_masks": masks}, tmp_path / "q.npz", fault)
+        refused({**arrays, "winning_masks": masks}, fault)
 
 
-def test_changed_pairs(tmp_path):
+def test_changed_pairs(refused):
     """Each pair is needed: without it, with one cell twice, or with a taken cell the draw is not proved."""
-    arrays = saved("mnk-v0:m=6,n=6,k=5", tmp_path / "p.npz")
+    arrays = saved("mnk-v0:m=6,n=6,k=5")
     sequences, name = arrays["o_sequences"], "o_sequences"
     row = np.repeat(np.arange(len(arrays["o_moves"])), arrays["o_n_sequences"])[0]
     pairs = sequences[0][sequences[0] < 64].reshape(-1, 2)
@@ -345,13 +346,13 @@ def test_changed_pairs(tmp_path):
             changed = sequences.copy()
             changed[0, 2 * number : 2 * number + 2] = wrong
             fault = "no answer|never reached|twice|pairs|after its end"
-            refused({**arrays, name: changed}, tmp_path / "q.npz", fault)
+            refused({**arrays, name: changed}, fault)
     for wrong in (sequences[:, 1:], sequences[:, :0]):
-        refused({**arrays, name: wrong}, tmp_path / "q.npz")
+        refused({**arrays, name: wrong})
 
 
-def test_what_are_no_pairs_is_not_loaded(tmp_path):
-    arrays = saved("mnk-v0:m=6,n=6,k=5", tmp_path / "p.npz")
+def test_what_are_no_pairs_is_not_loaded(refused):
+    arrays = saved("mnk-v0:m=6,n=6,k=5")
     gap, twice, far = (arrays["o_sequences"].copy() for _ in range(3))
     gap[0, 1], twice[0, 1], far[0, 1] = 64, twice[0, 0], 36
     for wrong, fault in (
@@ -360,14 +361,12 @@ def test_what_are_no_pairs_is_not_loaded(tmp_path):
         (far, "outside"),
         (arrays["o_sequences"][:, 1:], "no pairs"),
     ):
-        np.savez(tmp_path / "q.npz", **{**arrays, "o_sequences": wrong})
-        with pytest.raises(ResultFileError, match=fault):
-            Proof.load(tmp_path / "q.npz")
+        refused({**arrays, "o_sequences": wrong}, fault, by=Proof.load)
 
 
 @pytest.mark.parametrize("column", [0, -1])
-def test_changed_threats(column, tmp_path):
-    arrays = saved("square-v0:n=5", tmp_path / "p.npz")
+def test_changed_threats(column, tmp_path, refused):
+    arrays = saved("square-v0:n=5")
     n_refused, n_sequences = 0, len(arrays["x_sequences"])
     for row in range(n_sequences):
         threats = arrays["x_sequences"].copy()
@@ -379,7 +378,7 @@ def test_changed_threats(column, tmp_path):
         except ValueError:
             n_refused += 1
     assert n_refused > n_sequences // 2
-    refused({**arrays, "x_sequences": arrays["x_sequences"][1:]}, tmp_path / "q.npz", "too few")
+    refused({**arrays, "x_sequences": arrays["x_sequences"][1:]}, "too few")
 
 
 # --- Saving and loading -----------------------------------------------------------------------------------
@@ -413,7 +412,7 @@ def test_too_many_positions_are_an_error(monkeypatch, tmp_path):
     assert not (tmp_path / "p.npz").exists()
 
 
-def test_what_a_search_has_wrong_is_searched_again(tmp_path):
+def test_what_a_search_has_wrong_is_searched_again():
     """The threats of a search say that it knows a winning cell, and are wrong: two positions with one key."""
     found = prove("mnk-v0:m=6,n=5,k=4")
     guide = proof_module._Guide(found._prover, "X", True)
@@ -423,17 +422,13 @@ def test_what_a_search_has_wrong_is_searched_again(tmp_path):
         proof_module._Guide(prove("tictactoe-v0")._prover, "X", True).cell(get_game("tictactoe-v0").start)
 
 
-def test_damaged_files_are_not_loaded(tmp_path):
-    arrays = saved("square-v0:n=5", tmp_path / "p.npz")
-    changes = [{"shape": np.array([1 << 62, 3])}]
+def test_damaged_files_are_not_loaded(refused, tmp_path):
+    arrays = saved("square-v0:n=5")
+    refused({**arrays, "shape": np.array([1 << 62, 3])}, r"q\.npz .*cells", by=Proof.load)
     for name in ("x_positions", "x_moves", "x_sequences", "start", "bounds", "x_n_sequences"):
         array = arrays[name]
-        changes += [{name: a} for a in (array * 0 + 77, array[1:], array.astype(np.float32), np.array("x"))]
-    for change in changes:
-        np.savez(tmp_path / "q.npz", **{**arrays, **change})
-        with pytest.raises(ResultFileError, match=r"q\.npz"):
-            Proof.load(tmp_path / "q.npz")
-            pytest.fail(f"{change} was loaded")
+        for wrong in (array * 0 + 77, array[1:], array.astype(np.float32), np.array("x")):
+            refused({**arrays, name: wrong}, r"q\.npz", by=Proof.load)
     (tmp_path / "q.npz").write_text("{}")
     with pytest.raises(ResultFileError):
         Proof.load(tmp_path / "q.npz")
@@ -462,17 +457,14 @@ CONTRADICTIONS = {
 
 
 @pytest.mark.parametrize(("change", "fault"), CONTRADICTIONS.values(), ids=CONTRADICTIONS.keys())
-def test_files_whose_parts_do_not_belong_together_are_not_loaded(change, fault, tmp_path):
-    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
-    np.savez(tmp_path / "q.npz", **{**arrays, **change})
-    with pytest.raises(ResultFileError, match=rf"q\.npz .*{fault}"):
-        Proof.load(tmp_path / "q.npz")
+def test_files_whose_parts_do_not_belong_together_are_not_loaded(change, fault, refused, tmp_path):
+    refused({**saved("tictactoe-v0"), **change}, rf"q\.npz .*{fault}", by=Proof.load)
     with pytest.raises(ttt_env.TttEnvError, match=rf"q\.npz .*{fault}"):
         ttt_env.make_agent(f"strategy:{tmp_path / 'q.npz'}", "tictactoe-v0")
 
 
-def test_positions_of_the_other_seat_and_moves_on_stones_are_not_loaded(tmp_path):
-    arrays = saved("tictactoe-v0", tmp_path / "p.npz")
+def test_positions_of_the_other_seat_and_moves_on_stones_are_not_loaded(refused):
+    arrays = saved("tictactoe-v0")
     row = int(arrays["o_positions"][:, 1].argmax())
     own, other = arrays["o_positions"][row].tolist()
     one_more = next(1 << c for c in range(9) if c != arrays["o_moves"][row] and not (own | other) >> c & 1)
@@ -486,9 +478,7 @@ def test_positions_of_the_other_seat_and_moves_on_stones_are_not_loaded(tmp_path
     ):
         positions, moves = arrays["o_positions"].copy(), arrays["o_moves"].copy()
         positions[row], moves[row] = stones, move
-        np.savez(tmp_path / "q.npz", **{**arrays, "o_positions": positions, "o_moves": moves})
-        with pytest.raises(ResultFileError, match=fault):
-            Proof.load(tmp_path / "q.npz")
+        refused({**arrays, "o_positions": positions, "o_moves": moves}, fault, by=Proof.load)
 
 
 @pytest.mark.parametrize("game", ["square-v0", "mnk-v0:m=6,n=5,k=4"])
@@ -498,7 +488,7 @@ def test_a_proof_is_checked_by_the_package_too(game, tmp_path):
     test_proof_forgery.py compares them on small games.
     """
     prove(game).check()
-    arrays, rng = saved(game, tmp_path / "p.npz"), np.random.default_rng(5)
+    arrays, rng = saved(game), np.random.default_rng(5)
     seat, said = "x" if "x_moves" in arrays else "o", []
     for _ in range(12):
         changed = {**arrays, f"{seat}_moves": arrays[f"{seat}_moves"].copy()}
@@ -525,7 +515,7 @@ def test_a_proof_is_checked_by_the_package_too(game, tmp_path):
     assert False in said
 
 
-def test_a_pair_with_a_stone_of_the_other_breaks_nothing(tmp_path):
+def test_a_pair_with_a_stone_of_the_other_breaks_nothing(tmp_path, refused):
     """After 0 and 4, X takes cell 1 and threatens to complete either set: a pair of 0 and 1 is no answer."""
     none = {"moves": np.zeros(0, np.uint8), "n_sequences": np.zeros(0, np.uint8)}
     none |= {"positions": np.zeros((0, 2), np.uint64), "sequences": np.zeros((0, 2), np.uint8)}
@@ -538,7 +528,7 @@ def test_a_pair_with_a_stone_of_the_other_breaks_nothing(tmp_path):
         "o_sequences": np.array([[0, 1]], np.uint8),
     }
     sets = [(0, 1, 2), (0, 1, 3)]
-    refused(own_game_file("five", 5, sets, table, start), tmp_path / "q.npz", "no answer")
+    refused(own_game_file("five", 5, sets, table, start), "no answer")
     with pytest.raises(ProofError, match="not those that are reached"):
         Proof.load(tmp_path / "q.npz").check()
     held = table | {"o_moves": np.array([1], np.uint8), "o_sequences": np.full((1, 2), 64, np.uint8)}
@@ -662,7 +652,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     with pytest.raises(ResultFileError, match="another position"):
         prove("qubic-v0", get_game("qubic-v0").start.play(0), nodes=100, checkpoint=path)
     assert path.read_bytes() == content
-    saved("mnk-v0:m=4,n=3,k=3", path)
+    prove("mnk-v0:m=4,n=3,k=3").save(path)
     with pytest.raises(ResultFileError, match="no checkpoint"):
         prove("mnk-v0:m=4,n=3,k=3", checkpoint=path)
     path.write_bytes(content[:500])
