@@ -5,8 +5,8 @@ import pytest
 
 import ttt_env
 from tests.support.marks import slow
+from tests.support.positions import open_boards
 from ttt_env.agent.learner import learner_class, learner_names
-from ttt_env.analysis.layers import reachable
 from ttt_env.envs.sb3 import make_vec_env
 
 pytest.importorskip("sb3_contrib")
@@ -44,11 +44,6 @@ def test_every_recipe_trains(name, tmp_path):
     assert model._n_updates > 0 and not all(torch.equal(one, two) for one, two in pairs)
 
 
-def every_board():
-    layers = reachable(ttt_env.get_game("tictactoe-v0"))
-    return ttt_env.Boards.of([p for layer in layers if len(layer.open) for p in layer.boards(layer.open)])
-
-
 def raising_envs():
     """Environments in which a taken cell is an error."""
     return make_vec_env("tictactoe-v0", n_envs=16, seed=0, opponent="random", illegal="raise")
@@ -63,7 +58,7 @@ def masked(name, **options):
 class TestMaskedQNetworks:
     def test_taken_cells_are_below_all_free_ones(self, name):
         """The network underneath may say anything; also in the target, for the positions that follow."""
-        boards, policy = every_board(), masked(name).policy
+        boards, policy = open_boards(), masked(name).policy
         tensor, _ = policy.obs_to_tensor(boards.planes)
         for which in ("net", "net_target"):
             network = getattr(policy, f"{NETWORKS[name]}_{which}")
@@ -76,7 +71,7 @@ class TestMaskedQNetworks:
             assert (taken.max(axis=1) < free.min(axis=1)).all()
 
     def test_chosen_cells_are_free(self, name):
-        boards, model = every_board(), masked(name)
+        boards, model = open_boards(), masked(name)
         model.exploration_rate = 0.7
         for deterministic in (True, False):
             cells, _ = model.predict(boards.planes, deterministic=deterministic)
@@ -106,7 +101,7 @@ class TestMaskedQNetworks:
 
 class TestMaskedActorCritic:
     def test_taken_cells_have_no_probability(self):
-        boards = every_board()
+        boards = open_boards()
         policy = MaskedA2C("MlpPolicy", raising_envs(), device="cpu", seed=0).policy
         tensor, _ = policy.obs_to_tensor(boards.planes)
         chances = policy.get_distribution(tensor).distribution.probs.detach().numpy()

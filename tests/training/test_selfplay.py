@@ -8,6 +8,7 @@ import pytest
 import ttt_env
 from tests import reference
 from tests.support.marks import slow
+from tests.support.positions import open_boards
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.sb3 import make_vec_env
 from ttt_env.errors import ParameterError, UnknownAgentError
@@ -47,12 +48,9 @@ def fresh(name="MaskablePPO", game=TICTACTOE, **options):
     return build("MlpPolicy", envs, device="cpu", seed=0, **parameters, **options)
 
 
-def open_boards(game=TICTACTOE):
-    return [layer.boards(layer.open) for layer in reachable(game) if len(layer.open)]
-
-
 def same_policy(one, two):
-    return all(np.array_equal(one.policies(boards), two.policies(boards)) for boards in open_boards(one.game))
+    boards = open_boards(one.game)
+    return np.array_equal(one.policies(boards), two.policies(boards))
 
 
 class TestFrozen:
@@ -62,23 +60,19 @@ class TestFrozen:
         assert same_policy(Frozen(agent), agent)
 
     def test_a_model_goes_on_learning(self):
-        model = fresh("MaskedDQN")
+        model, boards = fresh("MaskedDQN"), open_boards()
         agent = SB3.from_model(TICTACTOE, model)
         frozen = Frozen(agent)
-        before = [frozen.policies(boards) for boards in open_boards()]
+        before = frozen.policies(boards)
         assert same_policy(frozen, agent)
         model.learn(128)
         assert not same_policy(frozen, agent)
-        after = [frozen.policies(boards) for boards in open_boards()]
-        assert all(map(np.array_equal, before, after))
+        assert np.array_equal(before, frozen.policies(boards))
 
     def test_only_some_positions(self):
-        agent = ttt_env.make_agent("minimax")
-        layers = reachable(TICTACTOE)
-        frozen, random = Frozen(agent, layers[:3]), ttt_env.make_agent("random")
-        for boards in open_boards():
-            expected = agent if boards.ply[0] < 3 else random
-            assert np.array_equal(frozen.policies(boards), expected.policies(boards))
+        agent, random, boards = ttt_env.make_agent("minimax"), ttt_env.make_agent("random"), open_boards()
+        expected = np.where(boards.ply[:, None] < 3, agent.policies(boards), random.policies(boards))
+        assert np.array_equal(Frozen(agent, reachable(TICTACTOE)[:3]).policies(boards), expected)
 
     def test_a_response_to_what_can_come_up(self, monkeypatch):
         """On large games a response is known only where it is needed, and gets as much."""

@@ -8,10 +8,10 @@ import pytest
 
 import ttt_env
 from tests.support.marks import slow
+from tests.support.positions import open_boards
 from ttt_env.agent import Agent, checked_policies
 from ttt_env.agent.learner import Budget
 from ttt_env.analysis.certificate import blunders_everywhere
-from ttt_env.analysis.layers import reachable
 from ttt_env.envs.sb3 import make_vec_env
 from ttt_env.errors import ParameterError
 from ttt_env.rules.boards import Boards
@@ -51,11 +51,6 @@ def model_of(build, game=TICTACTOE, **policy_kwargs):
 def some_boards(game, n=100):
     rng = np.random.default_rng(0)
     return Boards.of([random_position(game, rng) for _ in range(n)])
-
-
-def every_board(game=TICTACTOE):
-    layers = reachable(game)
-    return Boards.joined(game, [layer.boards(layer.open) for layer in layers if len(layer.open)])
 
 
 @pytest.mark.parametrize(
@@ -109,7 +104,7 @@ def test_a_saved_model_plays_alike(build, tmp_path):
     model.game = TICTACTOE
     model.save(tmp_path / "model.zip")
     loaded = ttt_env.make_agent(f"sb3:{tmp_path / 'model.zip'}", TICTACTOE)
-    boards = every_board()
+    boards = open_boards()
     assert np.array_equal(loaded.policies(boards), SB3.from_model(TICTACTOE, model).policies(boards))
     again = build.load(tmp_path / "model.zip", env=model.get_env())
     assert np.array_equal(SB3.from_model(TICTACTOE, again).policies(boards), loaded.policies(boards))
@@ -160,7 +155,7 @@ class Counting(Agent):
 class TestRemembered:
     def test_asks_once(self):
         agent = Counting(TICTACTOE)
-        remembered, boards = Remembered(agent), every_board()
+        remembered, boards = Remembered(agent), open_boards()
         for _ in range(2):
             for part in (boards[:100], boards[50:], boards[::-1]):
                 assert np.array_equal(remembered.policies(part), Frozen(agent.agent).policies(part))
