@@ -131,24 +131,6 @@ def rows_changed(arrays, rng):
     return arrays | {name: forms[rng.integers(len(forms))]}
 
 
-def columns_changed(arrays, rng):
-    """Pairs and threats with cells put in, left out or exchanged, odd numbers of columns among them."""
-    names = [f"{seat}_sequences" for seat in tables(arrays) if arrays[f"{seat}_sequences"].ndim == 2]
-    if not names:
-        return arrays
-    name = names[rng.integers(len(names))]
-    array, n_cells = arrays[name], int(np.prod(arrays["shape"]))
-    rows, columns = array.shape
-    at = int(rng.integers(columns + 1))
-    forms = [np.insert(array, at, 64, axis=1), np.insert(array, at, rng.integers(n_cells, size=rows), axis=1)]
-    forms += [array[:, ::-1], np.hstack([array, np.full((rows, int(rng.integers(1, 4))), 64, np.uint8)])]
-    if columns:
-        forms += [np.delete(array, min(at, columns - 1), axis=1)]
-    if array.size and columns % 2 == 0:
-        forms += [array.reshape(rows, -1, 2)[:, :, ::-1].reshape(rows, -1)]
-    return arrays | {name: np.ascontiguousarray(forms[rng.integers(len(forms))])}
-
-
 def claims_changed(arrays, rng):
     value = rng.integers(-1, 2)
     bounds = [value, value] if rng.random() < 0.7 else rng.integers(-2, 3, size=2)
@@ -294,7 +276,7 @@ def cells_renamed(arrays, rng):
     return changed
 
 
-MUTATIONS = [number_changed, type_changed, shape_changed, rows_changed, columns_changed, claims_changed]
+MUTATIONS = [number_changed, type_changed, shape_changed, rows_changed, claims_changed]
 MUTATIONS += [start_changed, rules_changed, name_changed, automorphisms_changed, names_changed]
 MUTATIONS += [whole_rows_changed, sequences_replaced, moves_replaced, cells_renamed]
 
