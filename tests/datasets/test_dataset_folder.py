@@ -220,11 +220,14 @@ class TestFolders:
         assert not {"croissant.json", "README.md"} & left.keys()
         assert left.items() <= files_of(whole).items()
 
-    def test_another_run_makes_it_whole_with_the_same_bytes(self, whole, tmp_path):
-        (tmp_path / "dataset.json").write_bytes((whole / "dataset.json").read_bytes())
-        (tmp_path / ".positions.parquet.0a.part").write_text("half")
-        write_dataset("tictactoe-v0", tmp_path, games=5, published=date(2026, 1, 2))
-        assert files_of(tmp_path) == files_of(whole)
+    def test_another_run_makes_it_whole_with_the_same_bytes(self, tmp_path):
+        game, whole, torn = "mnk-v0:m=3,n=2,k=2", tmp_path / "whole", tmp_path / "torn"
+        write_dataset(game, whole, games=5, published=date(2026, 1, 2))
+        torn.mkdir()
+        (torn / "dataset.json").write_bytes((whole / "dataset.json").read_bytes())
+        (torn / ".positions.parquet.0a.part").write_text("half")
+        write_dataset(game, torn, games=5, published=date(2026, 1, 2))
+        assert files_of(torn) == files_of(whole)
 
 
 def line_of(card, name):

@@ -66,7 +66,7 @@ def test_a_proof_is_checked(game, tmp_path):
     assert {1: "X wins", 0: "drawn", -1: "O wins"}[found.value] in verdict
 
 
-@pytest.mark.parametrize("n_games", [16, slow(60)])
+@pytest.mark.parametrize("n_games", [12, slow(60)])
 @pytest.mark.parametrize("misere", [False, True], ids=["normal", "misère"])
 def test_proofs_of_random_games_and_positions_are_checked(misere, n_games, tmp_path):
     rng, n_won = np.random.default_rng(11), 0
@@ -86,7 +86,7 @@ def test_proofs_of_random_games_and_positions_are_checked(misere, n_games, tmp_p
         assert found.value == ttt_env.solve(game).value_of(position)
         n_won += found.value != 0
         assert plays_out(found)
-    assert n_won > 5
+    assert n_won > n_games // 6
 
 
 @pytest.mark.parametrize(("name", "n_stones"), [("square-v0", 6), ("mnk-v0:m=5,n=4,k=4", 8)])
