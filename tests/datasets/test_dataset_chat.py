@@ -2,6 +2,8 @@
 
 import json
 from collections import defaultdict
+from functools import cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from tests import reference
 from tests.support import naive
 from ttt_env.datasets.chat import game_chats, position_chats, write_chats
 from ttt_env.datasets.players import EXPERT, NOVICES
+from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.rules.symmetry import canonical
 from ttt_env.text import AnswerFormat, TextEnv
 
@@ -19,6 +22,7 @@ TICTACTOE = ttt_env.get_game("tictactoe-v0")
 FORM = AnswerFormat()
 
 
+@cache
 def perfect_cells() -> dict[str, list[int]]:
     """The perfect cells of every position to be played, found by naive recursion."""
     twin = naive.twin(TICTACTOE)
@@ -48,7 +52,7 @@ class TestPositions:
     )
     def test_say_what_the_environment_says(self, settings: dict[str, Any]) -> None:
         env = TextEnv(illegal="raise", **settings)
-        for chat in list(position_chats(ties="draw", **settings))[::10]:
+        for chat in islice(position_chats(ties="draw", one_per_class=True, **settings), 0, None, 7):
             question, answer = chat["messages"]
             assert question == {"role": "user", "content": env.reset(**chat)}
             assert answer["role"] == "assistant"
@@ -74,20 +78,6 @@ class TestPositions:
         chats = list(position_chats(ties="draw", one_per_class=True))
         classes = {str(canonical(ttt_env.Position.parse(position))) for position in perfect_cells()}
         assert sorted(chat["position"] for chat in chats) == sorted(classes)
-
-    @pytest.mark.parametrize(
-        ("settings", "error"),
-        [
-            ({"ties": "first"}, ttt_env.errors.ParameterError),
-            ({"board": "square"}, ttt_env.errors.ParameterError),
-            ({"answer": "[]"}, ttt_env.errors.ParameterError),
-            ({"seed": -1}, ttt_env.errors.ParameterError),
-            ({"game": "qubic-v0"}, ttt_env.errors.GameTooLargeError),
-        ],
-    )
-    def test_bad_values_are_named_at_once(self, settings: dict[str, Any], error: type[Exception]) -> None:
-        with pytest.raises(error):
-            position_chats(**settings)
 
 
 class TestGames:
@@ -115,36 +105,37 @@ class TestGames:
         chats = list(game_chats(games=10, seed=3))
         assert list(game_chats(games=20, seed=3))[:10] == chats != list(game_chats(games=10, seed=4))
 
-    @pytest.mark.parametrize(
-        ("settings", "error"),
-        [
-            ({"level": "good"}, ttt_env.errors.ParameterError),
-            ({"games": 0}, ttt_env.errors.ParameterError),
-            ({"answer": "[]"}, ttt_env.errors.ParameterError),
-            ({"game": "qubic-v0"}, ttt_env.errors.GameTooLargeError),
-        ],
-    )
-    def test_bad_values_are_named_at_once(self, settings: dict[str, Any], error: type[Exception]) -> None:
-        with pytest.raises(error):
-            game_chats(**settings)
+
+@pytest.mark.parametrize(
+    ("chats", "settings", "error"),
+    [
+        (position_chats, {"ties": "first"}, ParameterError),
+        (position_chats, {"board": "square"}, ParameterError),
+        (position_chats, {"answer": "[]"}, ParameterError),
+        (position_chats, {"seed": -1}, ParameterError),
+        (position_chats, {"game": "qubic-v0"}, GameTooLargeError),
+        (game_chats, {"level": "good"}, ParameterError),
+        (game_chats, {"games": 0}, ParameterError),
+        (game_chats, {"answer": "[]"}, ParameterError),
+        (game_chats, {"game": "qubic-v0"}, GameTooLargeError),
+    ],
+)
+def test_bad_values_are_named_at_once(chats: Any, settings: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        chats(**settings)
 
 
-class TestFiles:
-    def test_hold_a_conversation_a_line(self, tmp_path: Any) -> None:
-        path, chats = tmp_path / "new" / "games.jsonl", list(game_chats(games=5, answer="→{cell}←"))
-        write_chats(path, chats)
-        lines = path.read_text(encoding="utf-8").splitlines()
-        assert [json.loads(line) for line in lines] == chats and "→" in lines[0]
+def test_files_hold_a_conversation_a_line_and_are_whole_or_as_they_were(tmp_path: Any) -> None:
+    path, chats = tmp_path / "new" / "games.jsonl", list(game_chats(games=5, answer="→{cell}←"))
+    write_chats(path, chats)
+    before = path.read_bytes()
+    lines = before.decode().splitlines()
+    assert [json.loads(line) for line in lines] == chats and "→" in lines[0]
 
-    def test_are_whole_or_as_they_were(self, tmp_path: Any) -> None:
-        path = tmp_path / "games.jsonl"
-        write_chats(path, game_chats(games=1))
-        before = path.read_bytes()
+    def interrupted() -> Any:
+        yield from game_chats(games=3)
+        raise KeyboardInterrupt
 
-        def interrupted() -> Any:
-            yield from game_chats(games=3)
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            write_chats(path, interrupted())
-        assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+    with pytest.raises(KeyboardInterrupt):
+        write_chats(path, interrupted())
+    assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]

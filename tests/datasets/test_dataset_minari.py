@@ -11,9 +11,10 @@ import pytest
 import ttt_env
 from ttt_env.datasets.minari_sets import OPPONENT, reference_scores, write_minari
 from ttt_env.datasets.players import Level
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, UnknownGameError
 
 LEVELS: list[Level] = list(get_args(Level))
-EPISODES = 20
+EPISODES = 10
 
 
 @pytest.fixture(scope="module")
@@ -79,29 +80,16 @@ class TestLoaded:
             assert minari.get_normalized_score(loaded(level), np.array([low, high])).tolist() == [0, 1]
 
 
-class TestReferenceScores:
-    @pytest.mark.parametrize("opponent", ["random", "minimax", OPPONENT])
-    @pytest.mark.parametrize("game", ["tictactoe-v0", "mnk-v0:m=4,n=2,k=2"])
-    def test_are_those_of_matches(self, opponent: str, game: str) -> None:
-        low, high = reference_scores(opponent, game)
-        best = ttt_env.best_response(opponent, game)
-        assert low == ttt_env.match("random", opponent, game).score
-        assert high == pytest.approx(ttt_env.match(best, opponent, game).score, abs=1e-13)
-
-    def test_of_an_opponent_without_a_policy_there_are_none(self, tmp_path: Path) -> None:
-        with pytest.raises(ttt_env.errors.PolicyError, match="no fixed policy"):
-            write_minari(tmp_path, opponent="minimax:seconds=1")
+@pytest.mark.parametrize("opponent", ["random", "minimax", OPPONENT])
+@pytest.mark.parametrize("game", ["tictactoe-v0", "mnk-v0:m=4,n=2,k=2"])
+def test_reference_scores_are_those_of_matches(opponent: str, game: str) -> None:
+    low, high = reference_scores(opponent, game)
+    best = ttt_env.best_response(opponent, game)
+    assert low == ttt_env.match("random", opponent, game).score
+    assert high == pytest.approx(ttt_env.match(best, opponent, game).score, abs=1e-13)
 
 
 class TestWriting:
-    def test_into_a_folder_that_is_told_from_here(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.chdir(tmp_path)
-        name = write_minari("data", "tictactoe-v0", "novice", 3)
-        monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "data"))
-        assert minari.load_dataset(name).total_episodes == 3
-
     def test_the_same_seed_gives_the_same_bytes(self, folder: Path, tmp_path: Path) -> None:
         again, other = tmp_path / "again", tmp_path / "other"
         for root, seed in ((again, 0), (other, 1)):
@@ -111,34 +99,45 @@ class TestWriting:
             first, same, different = (path.read_bytes() for path in files)
             assert first == same and (name == "metadata.json" or first != different)
 
-    def test_a_longer_data_set_begins_with_a_shorter_one_and_replaces_it(self, tmp_path: Path) -> None:
+    def test_a_longer_data_set_begins_with_a_shorter_one_and_replaces_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)  # folders are told from here
+        game = "mnk-v0:m=4,n=2,k=2"
+
         def written(episodes: int) -> Any:
-            name = write_minari(tmp_path, "mnk-v0:m=4,n=3,k=3", "novice", episodes, opponent="random")
-            assert name == "ttt_env/mnk-v0-m-4-n-3-k-3/novice-v0"
-            return minari.MinariDataset(tmp_path / name / "data")
+            name = write_minari("data", game, "novice", episodes, opponent="random")
+            assert name == "ttt_env/mnk-v0-m-4-n-2-k-2/novice-v0"
+            return minari.MinariDataset(tmp_path / "data" / name / "data")
 
         shorter = [episode.actions.tolist() for episode in written(3)]
         dataset = written(5)
         longer = [episode.actions.tolist() for episode in dataset]
         assert len(longer) == 5 and longer[:3] == shorter
-        assert dataset.recover_environment().unwrapped.game == ttt_env.get_game("mnk-v0:m=4,n=3,k=3")
+        assert dataset.recover_environment().unwrapped.game == ttt_env.get_game(game)
 
     @pytest.mark.parametrize(
         ("settings", "error", "text"),
         [
-            ({"game": ttt_env.Game("own", (2, 2), [(0, 1)])}, ttt_env.errors.UnknownGameError, "own"),
-            ({"game": "qubic-v0"}, ttt_env.errors.GameTooLargeError, "64 cells"),
-            ({"level": "master"}, ttt_env.errors.ParameterError, "master"),
-            ({"episodes": 0}, ttt_env.errors.ParameterError, "episodes=0"),
-            ({"seed": -1}, ttt_env.errors.ParameterError, "seed=-1"),
-            (
-                {"opponent": lambda position: position.legal_cells[0]},
-                ttt_env.errors.ParameterError,
-                "spec string",
-            ),
-            ({"folder": 5}, ttt_env.errors.ParameterError, "folder=5"),
+            ({"game": ttt_env.Game("own", (2, 2), [(0, 1)])}, UnknownGameError, "own"),
+            ({"game": "qubic-v0"}, GameTooLargeError, "64 cells"),
+            ({"level": "master"}, ParameterError, "master"),
+            ({"episodes": 0}, ParameterError, "episodes=0"),
+            ({"seed": -1}, ParameterError, "seed=-1"),
+            ({"opponent": lambda position: position.legal_cells[0]}, ParameterError, "spec string"),
+            ({"opponent": "minimax:seconds=1"}, PolicyError, "no fixed policy"),
+            ({"folder": 5}, ParameterError, "folder=5"),
         ],
-        ids=["game of one's own", "too large", "level", "episodes", "seed", "opponent", "folder"],
+        ids=[
+            "game of one's own",
+            "too large",
+            "level",
+            "episodes",
+            "seed",
+            "function",
+            "not fixed",
+            "folder",
+        ],
     )
     def test_bad_values_are_named_and_nothing_is_written(
         self, settings: dict[str, Any], error: type[Exception], text: str, tmp_path: Path

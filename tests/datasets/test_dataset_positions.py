@@ -36,14 +36,10 @@ def rows_of(game, **options):
 
 @pytest.mark.parametrize("game", [TICTACTOE, MISERE, LOPSIDED, SHORT, LAYERS], ids=repr)
 class TestEveryRow:
-    def test_there_is_a_row_for_each_position(self, game):
+    def test_facts_are_the_naive_ones_of_each_position(self, game):
         boards = [naive.board_of(row["position"]) for row in rows_of(game, finished=True)]
         assert Counter(boards) == Counter(twin(game).boards())
-
-    def test_facts_are_the_naive_ones(self, game):
-        for row in rows_of(game, finished=True):
-            board = naive.board_of(row["position"])
-            moves = twin(game).moves(board)
+        for row, board in zip(rows_of(game, finished=True), boards, strict=True):
             assert Position.parse(row["position"], game).board.size == game.n_cells
             assert (row["mine"], row["theirs"]) == naive.masks(board)
             assert (row["ply"], row["to_move"]) == (len(board) - board.count("."), naive.mover(board))
@@ -51,29 +47,22 @@ class TestEveryRow:
             assert row["distance"] == twin(game).distance(board)
             assert row["best_cells"] == twin(game).best_cells(board)
             assert row["perfect_cells"] == twin(game).perfect_cells(board)
-            after = {cell: -twin(game).value(naive.play(board, cell)) for cell in moves}
+            after = {c: -twin(game).value(naive.play(board, c)) for c in twin(game).moves(board)}
             assert row["move_values"] == [after.get(cell) for cell in range(game.n_cells)]
+        every = zip(rows_of(game, finished=True), boards, strict=True)
+        assert rows_of(game) == [row for row, board in every if twin(game).moves(board)]
 
-    def test_without_finished_positions(self, game):
-        kept = [
-            row for row in rows_of(game, finished=True) if twin(game).moves(naive.board_of(row["position"]))
-        ]
-        assert rows_of(game) == kept
-
-    def test_symmetric_positions_have_one_class(self, game):
-        classes = {row["position"]: row["symmetry_class"] for row in rows_of(game, finished=True)}
+    def test_one_class_of_symmetric_positions_and_one_row_for_each(self, game):
+        everyone = rows_of(game, finished=True)
+        classes = {row["position"]: row["symmetry_class"] for row in everyone}
         for text, of_class in islice(classes.items(), 0, None, 5):
             position = Position.parse(text, game)
             images = {str(transform(position, permutation)) for permutation in symmetries(game)}
             assert of_class in images
             assert {classes[image] for image in images} == {of_class}
-
-    def test_one_row_for_each_class(self, game):
-        everyone = rows_of(game, finished=True)
         one = rows_of(game, finished=True, one_per_class=True)
-        assert [row["position"] for row in one] == [row["symmetry_class"] for row in one]
         assert one == [row for row in everyone if row["position"] == row["symmetry_class"]]
-        assert {row["symmetry_class"] for row in everyone} == {row["position"] for row in one}
+        assert set(classes.values()) == {row["position"] for row in one}
 
 
 @pytest.mark.parametrize(
@@ -89,13 +78,10 @@ def test_numbers_of_positions_of_tictactoe(options, rows):
     assert len(rows_of(TICTACTOE, **options)) == rows
 
 
-def test_values_of_tictactoe():
+def test_values_of_tictactoe_and_plies_one_after_another():
     signs = {"X": 1, "O": -1}
     values = Counter(row["value"] * signs[row["to_move"]] for row in rows_of(TICTACTOE))
     assert values == reference.VALUES_FOR_X
-
-
-def test_plies_come_one_after_another():
     rows = rows_of(TICTACTOE, finished=True)
     assert all(first["ply"] <= second["ply"] for first, second in pairwise(rows))
     assert list(Counter(row["ply"] for row in rows).values()) == reference.POSITIONS_BY_PLY
@@ -103,14 +89,12 @@ def test_plies_come_one_after_another():
 
 class TestTexts:
     @pytest.mark.parametrize("board", ["grid", "coordinates", "line"])
-    def test_prompts_are_those_of_the_environment(self, board):
-        env = TextEnv(TICTACTOE, board=board, answer="<{cell}>")
-        for row in rows_of(TICTACTOE, board=board, answer="<{cell}>")[::37]:
+    def test_prompts_are_those_of_the_environment_and_answers_perfect(self, board):
+        env, form = TextEnv(TICTACTOE, board=board, answer="<{cell}>"), AnswerFormat("<{cell}>")
+        rows = rows_of(TICTACTOE, board=board, answer="<{cell}>", one_per_class=True)
+        for row in rows[::7]:
             assert row["prompt"] == env.reset(position=row["position"], play_as=row["to_move"])
-
-    def test_answers_are_perfect_in_any_form(self):
-        form = AnswerFormat("I play {cell}.")
-        for row in rows_of(TICTACTOE, answer=form.template):
+        for row in rows:
             assert form.read(row["answer"], TICTACTOE).cell in row["perfect_cells"]
 
     def test_answers_have_no_habit(self):
@@ -126,35 +110,31 @@ class TestTexts:
             # Six standard deviations: these draws are fixed, and a fair draw would fail once in 10⁸ seeds.
             assert np.abs(counts - expected).max() <= 6 * np.sqrt(expected)
 
-    def test_answers_depend_on_the_seed(self):
-        first, second = ([row["answer"] for row in rows_of(TICTACTOE, seed=seed)] for seed in (0, 1))
-        assert first == [row["answer"] for row in rows_of(TICTACTOE, seed=0)]
-        differ = [row for row, a, b in zip(rows_of(TICTACTOE), first, second, strict=True) if a != b]
+    def test_answers_depend_on_the_seed_and_on_no_other_row(self):
+        options = {"one_per_class": True, "seed": 0}
+        rows, same = rows_of(TICTACTOE, **options), PositionTable(TICTACTOE, **options)
+        assert pa.Table.from_batches(same.batches()).to_pylist() == rows
+        everyone = {row["position"]: row["answer"] for row in rows_of(TICTACTOE)}
+        assert all(row["answer"] == everyone[row["position"]] for row in rows)
+        others = rows_of(TICTACTOE, one_per_class=True, seed=1)
+        differ = [row for row, other in zip(rows, others, strict=True) if row["answer"] != other["answer"]]
         assert differ
         assert all(len(row["perfect_cells"]) > 1 for row in differ)
-
-    def test_answers_depend_on_no_other_row(self):
-        everyone = {row["position"]: row["answer"] for row in rows_of(TICTACTOE)}
-        for row in rows_of(TICTACTOE, one_per_class=True):
-            assert row["answer"] == everyone[row["position"]]
 
     def test_finished_positions_ask_nothing(self):
         over = [row for row in rows_of(TICTACTOE, finished=True) if row["distance"] == 0]
         assert len(over) == reference.FINISHED
         assert {(row["prompt"], row["answer"]) for row in over} == {(None, None)}
 
-    @pytest.mark.parametrize(
-        "game, prompts, expected",
-        [
+    def test_prompts_are_there_for_small_games_or_if_asked_for(self):
+        for name, prompts, expected in (
             ("mnk-v0:m=4,n=3,k=3", None, True),
             ("mnk-v0:m=4,n=3,k=3", False, False),
             ("square-v0", None, False),
             ("square-v0", True, True),
-        ],
-    )
-    def test_prompts_are_there_for_small_games_or_if_asked_for(self, game, prompts, expected):
-        names = PositionTable(get_game(game), prompts=prompts).schema.names
-        assert ("prompt" in names, "answer" in names) == (expected, expected)
+        ):
+            names = PositionTable(get_game(name), prompts=prompts).schema.names
+            assert ("prompt" in names, "answer" in names) == (expected, expected)
 
 
 class TestFiles:
@@ -176,45 +156,38 @@ class TestFiles:
     def test_pandas_reads_it(self, tmp_path):
         pandas = pytest.importorskip("pandas")
         PositionTable(TICTACTOE).write(tmp_path / "rows.parquet")
-        frame = pandas.read_parquet(tmp_path / "rows.parquet")
-        assert frame["value"].tolist() == [row["value"] for row in rows_of(TICTACTOE)]
-        assert frame["prompt"].tolist() == [row["prompt"] for row in rows_of(TICTACTOE)]
-        assert [list(cells) for cells in frame["best_cells"]] == [
-            row["best_cells"] for row in rows_of(TICTACTOE)
-        ]
+        rows, frame = rows_of(TICTACTOE), pandas.read_parquet(tmp_path / "rows.parquet")
+        for name in ("value", "prompt"):
+            assert frame[name].tolist() == [row[name] for row in rows]
+        assert [list(cells) for cells in frame["best_cells"]] == [row["best_cells"] for row in rows]
 
     def test_columns_are_explained(self):
         schema = PositionTable(TICTACTOE).schema
         assert all(field.metadata[b"description"] for field in schema)
 
     def test_groups_are_cut_where_a_ply_is_large(self, tmp_path, monkeypatch):
-        game = get_game("mnk-v0:m=4,n=3,k=3")
-        PositionTable(game, prompts=False).write(tmp_path / "whole")
-        monkeypatch.setattr("ttt_env.datasets.positions._BATCH_ROWS", 1000)
-        monkeypatch.setattr("ttt_env.datasets.positions._GROUP_ROWS", 3000)
-        PositionTable(game, prompts=False).write(tmp_path / "cut")
+        PositionTable(TICTACTOE, prompts=False).write(tmp_path / "whole")
+        monkeypatch.setattr("ttt_env.datasets.positions._BATCH_ROWS", 100)
+        monkeypatch.setattr("ttt_env.datasets.positions._GROUP_ROWS", 300)
+        PositionTable(TICTACTOE, prompts=False).write(tmp_path / "cut")
         with parquet.ParquetFile(tmp_path / "cut") as file:
             sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
-            assert max(sizes) == 3000
+            assert max(sizes) == 300
             assert file.read().equals(parquet.read_table(tmp_path / "whole"))
 
 
-class TestRefusals:
-    def test_a_game_too_large(self):
-        with pytest.raises(GameTooLargeError, match="18 cells are the limit"):
-            PositionTable(get_game("qubic-v0"))
-
-    @pytest.mark.parametrize(
-        "options, message",
-        [
-            ({"board": "round"}, "unknown board 'round'"),
-            ({"answer": "cell"}, "a text with one {cell}"),
-            ({"seed": -1}, "seed=-1 of a data set"),
-        ],
-    )
-    def test_what_is_not_allowed(self, options, message):
-        with pytest.raises(ParameterError, match=message):
-            PositionTable(TICTACTOE, **options)
+@pytest.mark.parametrize(
+    ("game", "options", "error", "message"),
+    [
+        ("qubic-v0", {}, GameTooLargeError, "18 cells are the limit"),
+        ("tictactoe-v0", {"board": "round"}, ParameterError, "unknown board 'round'"),
+        ("tictactoe-v0", {"answer": "cell"}, ParameterError, "a text with one {cell}"),
+        ("tictactoe-v0", {"seed": -1}, ParameterError, "seed=-1 of a data set"),
+    ],
+)
+def test_refusals(game, options, error, message):
+    with pytest.raises(error, match=message):
+        PositionTable(get_game(game), **options)
 
 
 @pytest.mark.slow

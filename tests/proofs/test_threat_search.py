@@ -7,6 +7,7 @@ import pytest
 
 import ttt_env
 from tests.support.marks import slow
+from tests.support.random_games import random_game
 from ttt_env.proofs import proof
 from ttt_env.proofs import threat_search_kernel as kernel
 from ttt_env.proofs.proof import prove
@@ -84,20 +85,8 @@ def test_wins_agree_with_the_solution(game, n_positions):
 
 
 def test_wins_of_random_games_agree_with_the_solution():
-    rng, n_won = np.random.default_rng(9), 0
-    for number in range(12):
-        shape = [(3, 3), (2, 5), (11,), (2, 2, 3)][number % 4]
-        n_cells = int(np.prod(shape))
-        sizes = rng.choice([1, 2, 3, 4, 5], size=rng.integers(1, 14), p=[0.02, 0.13, 0.45, 0.25, 0.15])
-        sets = [rng.choice(n_cells, size=min(size, n_cells), replace=False).tolist() for size in sizes]
-        n_won += checked(ttt_env.Game(f"random {number}", shape, sets), rng, 5)
-    assert n_won > 10
-
-
-@pytest.mark.parametrize("game", ["tictactoe-v0", "mnk-v0:m=4,n=4,k=4", "mnk-v0:m=5,n=4,k=4"])
-def test_draws_are_not_won(game):
-    game = ttt_env.get_game(game)
-    assert not prover(game).wins(game.start, 100)
+    rng = np.random.default_rng(9)
+    assert sum(checked(random_game(number, rng), rng, 5) for number in range(12)) > 10
 
 
 # --- The strategy -----------------------------------------------------------------------------------------
@@ -118,19 +107,19 @@ def plays_out(found, game):
     return len(seen)
 
 
-@pytest.mark.parametrize("game", ["mnk-v0:m=5,n=3,k=3", "mnk-v0:m=4,n=4,k=3", slow("square-v0:n=5")])
-def test_the_strategy_wins_against_every_reply(game):
+@pytest.mark.parametrize("game", ["tictactoe-v0", "mnk-v0:m=4,n=4,k=4", "mnk-v0:m=5,n=4,k=4"])
+def test_draws_are_not_won(game):
     game = ttt_env.get_game(game)
-    found = prover(game)
-    assert found.wins(game.start, 1000)
-    assert plays_out(found, game) > 100
+    assert not prover(game).wins(game.start, 100)
 
 
-@pytest.mark.slow
-def test_the_graph_grows_and_is_pruned_without_loss(monkeypatch):
-    monkeypatch.setattr(kernel, "_FIRST_NODES", 256)
-    monkeypatch.setattr(kernel.pruned, "__defaults__", (0,))
-    game = ttt_env.get_game("square-v0:n=5")
+@pytest.mark.parametrize("game", ["mnk-v0:m=5,n=3,k=3", slow("mnk-v0:m=4,n=4,k=3"), slow("square-v0:n=5")])
+@pytest.mark.parametrize("n_first", [None, slow(256)], ids=["whole", "grown and pruned"])
+def test_the_strategy_wins_against_every_reply(game, n_first, monkeypatch):
+    if n_first is not None:
+        monkeypatch.setattr(kernel, "_FIRST_NODES", n_first)
+        monkeypatch.setattr(kernel.pruned, "__defaults__", (0,))
+    game = ttt_env.get_game(game)
     found = prover(game)
     assert found.wins(game.start, 1000)
     assert plays_out(found, game) > 100

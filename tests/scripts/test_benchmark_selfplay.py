@@ -4,21 +4,18 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
+import benchmark_selfplay as benchmark
 import numpy as np
 import pytest
+from benchmark_selfplay import Ours, Work
+from frameworks.run import Script
 
 import ttt_env
+from tests.support.documents import ROOT
 from tests.support.running import script
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
-sys.path.insert(0, str(SCRIPTS))
-
-import benchmark_selfplay as benchmark  # noqa: E402
-from benchmark_selfplay import Ours, Work  # noqa: E402
-from frameworks.run import Script  # noqa: E402
-
+SCRIPTS = ROOT / "scripts"
 PATH = SCRIPTS / "benchmark_selfplay.py"
 TTT = ttt_env.get_game("tictactoe-v0")
 SETTINGS = replace(
@@ -33,26 +30,20 @@ def played(contender, n_turns):
 
 
 class TestOurs:
-    def test_a_turn_is_a_move_of_each_game_at_least(self):
-        assert Ours(TTT, SETTINGS).play(0.0).moves == 8
-
     def test_each_simulation_asks_about_one_position_at_most(self):
-        work = played(Ours(TTT, replace(SETTINGS, games=1), anew=True), 30)
-        assert 30 < work.asked <= 30 * 20
+        work = played(Ours(TTT, replace(SETTINGS, games=1), anew=True), 20)
+        assert 20 < work.asked <= 20 * 20
 
     def test_asking_anew_forgets_the_answers(self):
-        kept, anew = (played(Ours(TTT, SETTINGS, anew=anew), 30) for anew in (False, True))
+        assert Ours(TTT, SETTINGS).play(0.0).moves == 8
+        kept, anew = (played(Ours(TTT, SETTINGS, anew=anew), 10) for anew in (False, True))
         assert kept.moves == anew.moves and kept.asked < anew.asked
+        assert 0 < kept.network and 0 < kept.tree and kept.network + kept.tree < kept.seconds
 
     def test_the_answers_are_kept_until_the_next_network_comes(self, monkeypatch):
-        often = Ours(TTT, SETTINGS)
-        seldom = played(Ours(TTT, SETTINGS), 30)
+        often, seldom = Ours(TTT, SETTINGS), played(Ours(TTT, SETTINGS), 10)
         monkeypatch.setattr(benchmark, "MOVES", 16)
-        assert played(often, 30).asked > seldom.asked
-
-    def test_the_parts_of_the_time_are_not_more_than_the_whole(self):
-        work = played(Ours(TTT, SETTINGS), 5)
-        assert 0 < work.network and 0 < work.tree and work.network + work.tree < work.seconds
+        assert played(often, 10).asked > seldom.asked
 
 
 def test_the_network_is_as_large_as_a_training_has_it():
@@ -81,17 +72,14 @@ def test_only_rounds_that_lack_are_measured(tmp_path):
     lines[0]["round"] = 1
     text = "".join(json.dumps(each) + "\n" for each in lines)
     (tmp_path / "a.jsonl").write_text(text, "utf-8")
-    run = script(PATH, "--rounds", "1", "--seconds", "0.001", "--out", "a.jsonl", cwd=tmp_path)
+    arguments = ["--rounds", "1", "--seconds", "0.001", "--out", "a.jsonl"]
+    table = script(PATH, *arguments, "--table", cwd=tmp_path)
+    assert "simulations, round" not in table.stdout and "| ttt_env | 20 | 20 |" in table.stdout
+    run = script(PATH, *arguments, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     assert run.stdout.count("simulations, round") == 1
     added = (tmp_path / "a.jsonl").read_text("utf-8").removeprefix(text)
     assert [json.loads(added)[name] for name in ("game", "simulations", "round")] == ["tictactoe-v0", 50, 0]
-
-
-def test_a_table_alone_measures_nothing(tmp_path):
-    (tmp_path / "a.jsonl").write_text(json.dumps(line(benchmark.SETUPS[0], 200)) + "\n", "utf-8")
-    run = script(PATH, "--rounds", "1", "--table", "--out", "a.jsonl", cwd=tmp_path)
-    assert "simulations, round" not in run.stdout and "| ttt_env | 20 | 20 |" in run.stdout
 
 
 def test_what_it_needs_is_pinned():

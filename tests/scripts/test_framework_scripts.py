@@ -19,30 +19,21 @@ each_script = pytest.mark.parametrize("script", SCRIPTS.values(), ids=list(SCRIP
 
 @each_script
 class TestEachScript:
-    def test_it_parses_on_the_oldest_python(self, script: Any) -> None:
-        ast.parse(script.source, feature_version=(3, 11))
-
-    def test_it_says_which_example_it_follows(self, script: Any) -> None:
+    def test_its_text(self, script: Any) -> None:
+        """It parses on the oldest Python, names the example that it follows, and asserts its result."""
+        tree = ast.parse(script.source, feature_version=(3, 11))
         assert "https://" in script.docstring
+        assert "assert " in script.source.partition("= outcome(")[2]
+        # its own name hides no package, and the line that imports us counts
+        assert script.name not in {alias for line in ast.walk(tree) for alias in modules(line)}
+        imports = [line for line in script.source.splitlines() if line.strip().startswith("import ttt_env")]
+        assert imports and set(imports) <= set(script.marked_lines)
 
     def test_it_says_what_it_needs(self, script: Any) -> None:
         assert script.metadata["requires-python"] == ">=3.11"
         pinned = [each for each in script.metadata["dependencies"] if not each.startswith("ttt-env")]
         assert len(pinned) < len(script.metadata["dependencies"])
         assert all("==" in each for each in [*pinned, *script.options.get("no-deps", [])])
-
-    def test_its_name_hides_no_package(self, script: Any) -> None:
-        assert script.name not in {
-            alias for line in ast.walk(ast.parse(script.source)) for alias in modules(line)
-        }
-
-    def test_the_line_that_imports_us_counts(self, script: Any) -> None:
-        imports = [line for line in script.source.splitlines() if line.strip().startswith("import ttt_env")]
-        assert imports and set(imports) <= set(script.marked_lines)
-
-    def test_it_asserts_its_result(self, script: Any) -> None:
-        text = script.source.partition("= outcome(")[2]
-        assert "assert " in text
 
     def test_its_result_is_recorded(self, script: Any) -> None:
         result = runner.read_results()[script.name]
@@ -64,12 +55,9 @@ def name_of(requirement: str) -> str:
     return requirement.partition("==")[0].partition("[")[0].strip()
 
 
-def test_the_table_is_that_of_the_results() -> None:
+def test_the_table_is_that_of_the_results_and_none_is_of_a_script_that_is_gone() -> None:
     text = runner.README.read_text("utf-8")
     assert runner.with_table(text, runner.table(runner.read_results())) == text
-
-
-def test_no_result_is_of_a_script_that_is_gone() -> None:
     assert set(runner.read_results()) <= set(SCRIPTS)
 
 
@@ -91,12 +79,7 @@ def made(folder: Path, text: str) -> Any:
 
 def test_the_checkout_stands_in_for_the_package(tmp_path: Path) -> None:
     script = made(tmp_path, METADATA % '"ttt-env[torch]>=0.1", "ttt-env", "ttt-env-2==1", "numpy==2.4.6"')
-    assert script.requirements == [
-        f"{runner.ROOT}[torch]",
-        f"{runner.ROOT}",
-        "ttt-env-2==1",
-        "numpy==2.4.6",
-    ]
+    assert script.requirements == [f"{runner.ROOT}[torch]", f"{runner.ROOT}", "ttt-env-2==1", "numpy==2.4.6"]
     assert script.options["no-deps"] == ["pins-torch==1.0"]
 
 
@@ -150,7 +133,9 @@ def test_what_a_script_said_before_its_limit_is_shown(
     assert capsys.readouterr().out == "step 1\n" and time.monotonic() - started < 50
 
 
-def test_the_limit_is_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_is_an_option_and_an_unknown_name_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     limits = []
     monkeypatch.setitem(
         runner.main.__globals__, "run", lambda *given: limits.append(given[-1]) or {"seconds": 0}
@@ -158,9 +143,6 @@ def test_the_limit_is_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for options in ([], ["--seconds", "9.5"]):
         assert runner.main(["trl_grpo", "--python", sys.executable, *options]) == 0
     assert limits == [600, 9.5]
-
-
-def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         runner.main(["no_such_script"])
     assert "no script no_such_script" in capsys.readouterr().err

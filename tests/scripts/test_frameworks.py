@@ -24,6 +24,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
 import ttt_env
+from tests.support.marks import slow
 from ttt_env.envs.board import BoardEnv
 from ttt_env.rules.catalogue import CATALOGUE
 
@@ -40,6 +41,16 @@ GAMES: dict[str, dict[str, Any]] = {
     "one axis": {"id": ttt_env.Game("row", (5,), [(0, 1), (2, 3, 4)], misere=True)},
 }
 KINDS = ["planes", "dict", "flat"]
+# Every game with one kind of observation, every kind with a plain game; the slow tests have all products.
+CASES = [
+    pytest.param(
+        {**game, "observation": kind},
+        id=f"{name.replace(' ', '_')}-{kind}",
+        marks=[pytest.mark.slow] * (kind != KINDS[number % 3] and name != "tictactoe-v0"),
+    )
+    for number, (name, game) in enumerate(GAMES.items())
+    for kind in KINDS
+]
 
 # What PettingZoo's api_test says of every environment like this one, and why it stays so.
 API_TEST_SAYS = {
@@ -74,9 +85,10 @@ SB3_SAYS = {
 }
 
 
-@pytest.fixture(params=GAMES, ids=lambda name: name.replace(" ", "_"))
+@pytest.fixture(params=CASES)
 def settings(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return GAMES[request.param]
+    """The parameters of `make`: a game, and a kind of observation."""
+    return dict(request.param)
 
 
 @pytest.fixture
@@ -102,20 +114,19 @@ def said_by(check: Callable[[], object]) -> set[str]:
     return {str(warning.message) for warning in caught}
 
 
-@pytest.mark.parametrize("kind", KINDS)
 class TestPettingZoo:
-    def test_api(self, settings: dict[str, Any], kind: str) -> None:
+    def test_api(self, settings: dict[str, Any]) -> None:
         with ignoring(API_TEST_SAYS):
-            api_test(ttt_env.make(**settings, observation=kind), num_cycles=1000)
+            api_test(ttt_env.make(**settings), num_cycles=1000)
 
-    def test_seed(self, settings: dict[str, Any], kind: str) -> None:
-        seed_test(lambda: ttt_env.make(**settings, observation=kind, illegal="resample"))
+    def test_seed(self, settings: dict[str, Any]) -> None:
+        seed_test(lambda: ttt_env.make(**settings, illegal="resample"))
 
-    def test_render(self, settings: dict[str, Any], kind: str, no_display: None) -> None:
-        render_test(lambda render_mode: ttt_env.make(**settings, observation=kind, render_mode=render_mode))
+    def test_render(self, settings: dict[str, Any], no_display: None) -> None:
+        render_test(lambda render_mode: ttt_env.make(**settings, render_mode=render_mode))
 
-    def test_its_wrappers_go_around(self, settings: dict[str, Any], kind: str) -> None:
-        wrapped = TerminateIllegalWrapper(ttt_env.make(**settings, observation=kind), illegal_reward=-1)
+    def test_its_wrappers_go_around(self, settings: dict[str, Any]) -> None:
+        wrapped = TerminateIllegalWrapper(ttt_env.make(**settings), illegal_reward=-1)
         with ignoring(API_TEST_SAYS):
             api_test(OrderEnforcingWrapper(AssertOutOfBoundsWrapper(wrapped)))
 
@@ -132,12 +143,12 @@ def test_each_ignored_text_of_api_test_is_needed() -> None:
 
 
 class TestPettingZooParallel:
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_api(self, settings: dict[str, Any], kind: str) -> None:
-        parallel_api_test(ttt_env.make(**settings, observation=kind, api="parallel"), num_cycles=100)
+    def test_api(self, settings: dict[str, Any]) -> None:
+        parallel_api_test(ttt_env.make(**settings, api="parallel"), num_cycles=100)
 
-    def test_seed(self, settings: dict[str, Any]) -> None:
-        parallel_seed_test(lambda: ttt_env.make(**settings, illegal="resample", api="parallel"))
+    @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
+    def test_seed(self, game: dict[str, Any]) -> None:
+        parallel_seed_test(lambda: ttt_env.make(**game, illegal="resample", api="parallel"))
 
     @pytest.mark.parametrize("id", CATALOGUE)
     def test_its_own_ways_to_make_it(self, id: str) -> None:
@@ -145,9 +156,10 @@ class TestPettingZooParallel:
         for env in (module.parallel_env(), pettingzoo.make("parallel", f"ttt_env/{id}")):
             assert isinstance(env, pettingzoo.ParallelEnv) and env.reset()[0].keys() == {"X", "O"}
 
-    def test_games_are_those_of_the_turns(self, settings: dict[str, Any]) -> None:
+    @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
+    def test_games_are_those_of_the_turns(self, game: dict[str, Any]) -> None:
         """One agent has free cells in each step, and what the other one plays changes nothing."""
-        both, turns = ttt_env.make(**settings, api="parallel"), ttt_env.make(**settings)
+        both, turns = ttt_env.make(**game, api="parallel"), ttt_env.make(**game)
         rng = np.random.default_rng(0)
         observations, infos = both.reset(seed=0)
         turns.reset(seed=0)
@@ -174,16 +186,14 @@ class TestPettingZooParallel:
 
 
 class TestGymnasium:
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_check_env(self, settings: dict[str, Any], kind: str, no_display: None) -> None:
-        check_env(ttt_env.make(**settings, opponent="random", observation=kind))
+    def test_check_env(self, settings: dict[str, Any], no_display: None) -> None:
+        check_env(ttt_env.make(**settings, opponent="random"))
 
     @pytest.mark.parametrize("id", CATALOGUE)
-    @pytest.mark.parametrize("misere", [False, True])
-    def test_check_env_by_its_own_make(self, id: str, misere: bool, no_display: None) -> None:
-        env = gymnasium.make(f"ttt_env/{id}", opponent="random", misere=misere).unwrapped
-        assert env.game == ttt_env.get_game(id, misere=misere)
-        check_env(env)
+    def test_its_own_make_makes_the_same_game(self, id: str) -> None:
+        for misere in (False, True):
+            env = gymnasium.make(f"ttt_env/{id}", opponent="random", misere=misere).unwrapped
+            assert env.game == ttt_env.get_game(id, misere=misere)
 
     def test_its_make_imports_us_when_asked_to(self) -> None:
         script = """
@@ -195,37 +205,27 @@ print(env.unwrapped.position.ply, env.unwrapped.seat)
         run = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True)
         assert (run.stdout, run.stderr) == ("1 O\n", "")
 
-    def test_episode_statistics_are_recorded(self) -> None:
-        env = RecordEpisodeStatistics(gymnasium.make("ttt_env/tictactoe-v0", opponent=min_cell, play_as="X"))
-        env.reset(seed=0)
-        for cell in (6, 7, 8):  # O answers 0 and 1
-            info = env.step(cell)[4]
-        assert info["episode"]["r"] == 1.0 and info["episode"]["l"] == 3
-
-    def test_masks_come_through_wrappers(self) -> None:
+    def test_masks_and_episode_statistics_come_through_wrappers(self) -> None:
         inner = gymnasium.make("ttt_env/tictactoe-v0", opponent=min_cell, play_as="X")
         env = RecordEpisodeStatistics(TransformReward(FlattenObservation(inner), lambda reward: reward * 2))
         env.reset(seed=0)
-        env.step(4)
-        taken = [False, True, True, True, False, True, True, True, True]
+        env.step(6)
+        taken = [False, True, True, True, True, True, False, True, True]
         assert env.get_wrapper_attr("action_masks")().tolist() == taken
         assert get_action_masks(env).tolist() == taken
+        env.step(7)  # O answers 0 and 1
+        info = env.step(8)[4]
+        assert info["episode"]["r"] == 2.0 and info["episode"]["l"] == 3
 
-    def test_vector_env_stacks_masks(self) -> None:
+    def test_vector_env_stacks_masks_and_resets_done_games_alone(self) -> None:
         envs = gymnasium.make_vec("ttt_env/tictactoe-v0", 2, "sync", opponent=min_cell, play_as="X")
         envs.reset(seed=0)
-        infos = envs.step(np.array([4, 8]))[4]
-        free = [[c not in (0, cell) for c in range(9)] for cell in (4, 8)]
+        infos = envs.step(np.array([6, 8]))[4]
+        free = [[c not in (0, cell) for c in range(9)] for cell in (6, 8)]
         assert infos["action_mask"].tolist() == free
-
-    def test_vector_env_resets_done_games_alone(self) -> None:
-        envs = gymnasium.make_vec("ttt_env/tictactoe-v0", 2, "sync", opponent=min_cell, play_as="X")
-        envs.reset(seed=0)
-        for cells in ((6, 8), (7, 4)):
-            envs.step(np.array(cells))
-        _, rewards, terminated, _, _ = envs.step(
-            np.array([8, 3])
-        )  # 6 7 8 is a row, 8 4 3 is none: O has 0 1 2
+        envs.step(np.array([7, 4]))
+        # 6 7 8 is a row, 8 4 3 is none: O has 0 1 2
+        _, rewards, terminated, _, _ = envs.step(np.array([8, 3]))
         assert rewards.tolist() == [1.0, -1.0] and terminated.all()
         observations, _, terminated, _, _ = envs.step(np.array([0, 0]))
         assert not observations.any() and not terminated.any()
@@ -245,15 +245,14 @@ print(env.unwrapped.position.ply, env.unwrapped.seat)
         assert again.observation_space == env.observation_space
 
 
-@pytest.mark.parametrize("kind", KINDS)
 class TestStableBaselines:
-    def test_check_env(self, settings: dict[str, Any], kind: str) -> None:
-        env = ttt_env.make(**settings, opponent="random", observation=kind)
-        with ignoring(SB3_SAYS, key="observation" if kind == "dict" else ""):
+    def test_check_env(self, settings: dict[str, Any]) -> None:
+        env = ttt_env.make(**settings, opponent="random")
+        with ignoring(SB3_SAYS, key="observation" if settings["observation"] == "dict" else ""):
             sb3_check_env(env)
 
-    def test_check_env_finds_nothing_in_a_flat_one(self, settings: dict[str, Any], kind: str) -> None:
-        sb3_check_env(FlattenObservation(ttt_env.make(**settings, opponent="random", observation=kind)))
+    def test_check_env_finds_nothing_in_a_flat_one(self, settings: dict[str, Any]) -> None:
+        sb3_check_env(FlattenObservation(ttt_env.make(**settings, opponent="random")))
 
 
 def test_each_ignored_text_of_sb3_is_needed() -> None:
@@ -266,11 +265,8 @@ def min_cell(position: ttt_env.Position) -> int:
     return position.legal_cells[0]
 
 
-def makers(**settings: Any) -> list[Callable[[], gymnasium.Env[Any, Any]]]:
-    return [partial(ttt_env.make, "tictactoe-v0", opponent="random", **settings)] * 2
-
-
 def monitored(**settings: Any) -> gymnasium.Env[Any, Any]:
+    """An environment that SB3's own wrapper goes around, through which masks have to be found."""
     return Monitor(ttt_env.make("tictactoe-v0", opponent="random", **settings))
 
 
@@ -282,35 +278,25 @@ def learn(learner: type[PPO] | type[MaskablePPO], envs: VecEnv, kind: str = "pla
         envs.close()
 
 
+@pytest.mark.parametrize("vector", [DummyVecEnv, slow(SubprocVecEnv)])
 class TestLearning:
-    @pytest.mark.parametrize("kind", KINDS)
-    @pytest.mark.parametrize("vector", [DummyVecEnv, pytest.param(SubprocVecEnv, marks=pytest.mark.slow)])
+    @pytest.mark.parametrize("kind", ["planes", "dict", slow("flat")])
     def test_masks_keep_a_masked_learner_from_illegal_moves(self, vector: type[VecEnv], kind: str) -> None:
-        model = learn(MaskablePPO, vector(makers(illegal="raise", observation=kind)), kind)
-        assert model.num_timesteps == 128
+        envs = vector([partial(monitored, illegal="raise", observation=kind)] * 2)
+        assert learn(MaskablePPO, envs, kind).num_timesteps == 128
 
-    @pytest.mark.parametrize("vector", [DummyVecEnv, pytest.param(SubprocVecEnv, marks=pytest.mark.slow)])
     def test_an_unmasked_learner_learns_of_its_illegal_moves(self, vector: type[VecEnv]) -> None:
-        assert learn(PPO, vector(makers())).num_timesteps == 128
+        assert learn(PPO, vector([monitored] * 2)).num_timesteps == 128
+        if vector is DummyVecEnv:  # an error ends the process of the other kind
+            with pytest.raises(ttt_env.IllegalMoveError):
+                learn(PPO, vector([partial(monitored, illegal="raise")] * 2))
 
-    def test_an_unmasked_learner_makes_illegal_moves(self) -> None:
-        with pytest.raises(ttt_env.IllegalMoveError):
-            learn(PPO, DummyVecEnv(makers(illegal="raise")))
-
-    def test_masks_are_found_through_a_monitor(self) -> None:
-        assert learn(MaskablePPO, DummyVecEnv([partial(monitored, illegal="raise")])).num_timesteps == 128
-
-    @pytest.mark.parametrize("vector", [DummyVecEnv, pytest.param(SubprocVecEnv, marks=pytest.mark.slow)])
-    def test_masks_of_a_vector_env(self, vector: type[VecEnv]) -> None:
-        envs = vector(makers(play_as="X", start=ttt_env.Position.parse("XO./.../...")))
-        envs.reset()
-        assert get_action_masks(envs).tolist() == [[False] * 2 + [True] * 7] * 2
-        envs.close()
-
-    def test_the_opponent_is_changed_from_outside(self) -> None:
-        envs = DummyVecEnv(makers(play_as="X"))
+    def test_masks_of_a_vector_env_and_an_opponent_from_outside(self, vector: type[VecEnv]) -> None:
+        start = ttt_env.Position.parse("XO./.../...")
+        envs = vector([partial(monitored, play_as="X", start=start)] * 2)
         envs.env_method("set_opponent", min_cell)
         envs.reset()
+        assert get_action_masks(envs).tolist() == [[False] * 2 + [True] * 7] * 2
         planes, _, _, _ = envs.step([8, 8])
-        assert planes[:, 0, 0, 1].tolist() == [1, 1]
+        assert planes[:, 0, 2, 1].tolist() == [1, 1]
         envs.close()

@@ -4,29 +4,26 @@ import ast
 import json
 import shutil
 import sys
-from pathlib import Path
+from copy import deepcopy
 
 import numpy as np
 import pytest
+from contest import page, protocol, records
+from contest.entries import ENTRIES, TEACHERS, Entry
+from frameworks import run as frameworks
+from marked import with_table
 
 import ttt_env
+from tests.support.documents import ROOT
 from tests.support.marks import slow
 from tests.support.running import script
+from ttt_env.agent.learner import learner_names
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
-sys.path.insert(0, str(SCRIPTS))
-
-from contest import page, protocol, records  # noqa: E402
-from contest.entries import ENTRIES, TEACHERS, Entry  # noqa: E402
-from frameworks import run as frameworks  # noqa: E402
-from marked import with_table  # noqa: E402
-
-from ttt_env.agent.learner import learner_names  # noqa: E402
-
+SCRIPTS = ROOT / "scripts"
 LEADERBOARD = SCRIPTS / "leaderboard.py"
 RESULTS = SCRIPTS / "contest" / "results"
 TTT = ttt_env.get_game("tictactoe-v0")
-GAME_433 = ttt_env.get_game("mnk-v0:m=4,n=3,k=3")
+WON = ttt_env.get_game("mnk-v0:m=3,n=2,k=2")
 
 
 def steps_of(play):
@@ -46,23 +43,6 @@ class TestSteps:
                 env.step(None if over else int(observation["action_mask"].argmax()))
 
         assert steps_of(play) == 7  # cells 0 to 6: X has 2, 4 and 6
-
-    def test_replies_and_resets_do_not_count(self):
-        def play(make_env):
-            env = make_env(opponent="minimax")
-            for seed in range(3):
-                env.reset(seed=seed)
-                env.step(int(env.action_masks().argmax()))
-
-        assert steps_of(play) == 3
-
-    def test_an_illegal_move_counts(self):
-        def play(make_env):
-            env = make_env(opponent="random", play_as="X", start=TTT.start.play(4).play(0))
-            env.reset(seed=0)
-            assert env.step(4)[2]
-
-        assert steps_of(play) == 1
 
     @pytest.mark.parametrize("mode", ["next_step", "same_step", "disabled"])
     def test_a_vector_environment_counts_the_games_that_are_played(self, mode):
@@ -84,23 +64,26 @@ class TestSteps:
 
         assert steps_of(play) == played < 16 * 30 + (mode != "next_step")
 
-    def test_the_environment_of_sb3_counts(self):
+    def test_replies_and_resets_do_not_count_and_copies_count_on(self):
         def play(make_env):
+            env = make_env(opponent="minimax")
+            for seed in range(3):
+                env = deepcopy(env)
+                env.reset(seed=seed)
+                env.step(int(env.action_masks().argmax()))
+
+        assert steps_of(play) == 3
+
+    def test_illegal_moves_count_and_the_environment_of_sb3(self):
+        def play(make_env):
+            env = make_env(opponent="random", play_as="X", start=TTT.start.play(4).play(0))
+            env.reset(seed=0)
+            assert env.step(4)[2]
             envs = make_env(n_envs=8, opponent="random", seed=0)
             envs.reset()
             envs.step(np.zeros(8, np.int64))
 
-        assert steps_of(play) == 8
-
-    def test_a_copy_counts_on(self):
-        from copy import deepcopy
-
-        def play(make_env):
-            env = deepcopy(make_env(opponent="random"))
-            env.reset(seed=0)
-            env.step(int(env.action_masks().argmax()))
-
-        assert steps_of(play) == 1
+        assert steps_of(play) == 1 + 8
 
 
 def improving(make_env, seed, report):
@@ -133,12 +116,10 @@ class TestAttempt:
         assert made.ended == "returned" and [point.steps for point in made.curve] == [5]
         assert made.curve[0].exploitability == ttt_env.exploitability("block").exploitability
 
-    def test_time_ends_it(self):
+    def test_time_and_reports_end_it(self):
         made = protocol.attempt(improving, TTT, 0, 1e-9)
         assert made.ended == "time" and [point.steps for point in made.curve] == [0]
         assert made.curve[0].exploitability == pytest.approx(ttt_env.exploitability("random").exploitability)
-
-    def test_reports_end_it(self):
         assert [point.steps for point in protocol.attempt(improving, TTT, 0, 60, reports=1).curve] == [3]
 
     def test_no_time_passes_while_a_policy_is_judged(self, monkeypatch):
@@ -162,7 +143,7 @@ class TestAttempt:
         assert [point.seconds for point in made.curve] == [1.0, 2.0, 3.0, 3.0]
 
 
-@pytest.mark.parametrize("game", [TTT, GAME_433], ids=lambda game: game.name)
+@pytest.mark.parametrize("game", [TTT, WON], ids=lambda game: game.name)
 @pytest.mark.parametrize(
     "policy", ["minimax", "newell-simon", "softmax", lambda position: position.legal_cells[0]]
 )
@@ -211,13 +192,6 @@ def train(make_env, seed, report):
 """
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    (tmp_path / "algorithm_of_mine.py").write_text(ALGORITHM, "utf-8")
-    monkeypatch.delitem(sys.modules, "algorithm_of_mine", raising=False)
-    return tmp_path
-
-
 def run(folder, *options):
     mine = ("--algorithm", "algorithm_of_mine:train", "--teacher", "rules", "--game", "tictactoe-v0")
     return script(LEADERBOARD, "run", *mine, "--out", "mine.jsonl", *options, cwd=folder)
@@ -227,94 +201,84 @@ def lines(folder):
     return [json.loads(line) for line in (folder / "mine.jsonl").read_text("utf-8").splitlines()]
 
 
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A folder with an algorithm and three runs of it."""
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "algorithm_of_mine.py").write_text(ALGORITHM, "utf-8")
+    sys.modules.pop("algorithm_of_mine", None)
+    assert run(folder, "--seeds", "3").returncode == 0
+    return folder
+
+
+@pytest.fixture
+def made(runs, tmp_path):
+    """A copy of it, which a test may change."""
+    return shutil.copytree(runs, tmp_path, dirs_exist_ok=True)
+
+
 class TestRuns:
-    def test_a_line_for_each_seed(self, folder):
-        assert run(folder, "--seeds", "3").returncode == 0
-        found = lines(folder)
+    def test_a_line_for_each_seed(self, runs):
+        found = lines(runs)
         assert [line["seed"] for line in found] == [0, 1, 2]
         assert [line["steps"] for line in found] == [20, 21, 22]
         assert [line["ended"] for line in found] == ["goal", "goal", "returned"]
         assert [[point[0] for point in line["curve"]] for line in found] == [[10, 20], [11, 21], [12, 22]]
         assert all({"python", "numpy", "ttt-env"} <= set(line["versions"]) for line in found)
 
-    def test_runs_that_are_there_are_left_out(self, folder):
-        run(folder, "--seeds", "1")
-        kept = lines(folder)
-        assert "seed 0" not in run(folder, "--seeds", "2").stdout
-        assert lines(folder)[:1] == kept and len(lines(folder)) == 2
+    def test_runs_that_are_there_are_left_out(self, made):
+        """One whose line is missing is made again, though its policy is there: it was killed between them."""
+        first, *_ = kept = (made / "mine.jsonl").read_text("utf-8").splitlines(keepends=True)
+        (made / "mine.jsonl").write_text(first, "utf-8")
+        assert "seed 0" not in run(made, "--seeds", "2").stdout
+        assert (made / "mine.jsonl").read_text("utf-8").startswith(first)
+        assert [line["seed"] for line in lines(made)] == [0, 1] and len(kept) == 3
+        assert not list(records.faults(made / "mine.jsonl"))
         sys.modules["algorithm_of_mine"].calls = 0
-        assert run(folder, "--seeds", "2").stdout == ""
+        assert run(made, "--seeds", "2").stdout == ""
         assert sys.modules["algorithm_of_mine"].calls == 0  # not even to warm up
 
-    def test_a_run_that_was_killed_between_policy_and_line_is_made_again(self, folder):
-        run(folder, "--seeds", "1")
-        (folder / "mine.jsonl").unlink()
-        run(folder, "--seeds", "1")
-        assert len(lines(folder)) == 1 and not list(records.faults(folder / "mine.jsonl"))
-
-    def test_an_unknown_algorithm_is_refused(self, folder):
-        with pytest.raises(ValueError, match=r"no algorithm dqm: known are a2c, .*module:function"):
-            script(LEADERBOARD, "run", "--algorithm", "dqm", cwd=folder)
-
-    def test_a_function_has_to_say_what_taught_it(self, folder):
-        with pytest.raises(ValueError, match="--teacher rules, responses, solver"):
-            script(LEADERBOARD, "run", "--algorithm", "algorithm_of_mine:train", cwd=folder)
-
-
-def change(folder, **changes):
-    found = lines(folder)
-    found[0].update(changes)
-    (folder / "mine.jsonl").write_text("".join(json.dumps(line) + "\n" for line in found), "utf-8")
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """Three runs, of which each test changes a copy."""
-    folder = tmp_path_factory.mktemp("runs")
-    (folder / "algorithm_of_mine.py").write_text(ALGORITHM, "utf-8")
-    sys.modules.pop("algorithm_of_mine", None)
-    run(folder, "--seeds", "3")
-    return folder
+    @pytest.mark.parametrize(
+        ("name", "told"),
+        [
+            ("dqm", r"no algorithm dqm: known are a2c, .*module:function"),
+            ("algorithm_of_mine:train", "--teacher rules, responses, solver"),
+        ],
+    )
+    def test_an_unknown_algorithm_or_teacher_is_refused(self, name, told, made):
+        with pytest.raises(ValueError, match=told):
+            script(LEADERBOARD, "run", "--algorithm", name, cwd=made)
 
 
 class TestVerify:
-    @pytest.fixture
-    def made(self, runs, folder):
-        return shutil.copytree(runs, folder, dirs_exist_ok=True)
-
     def verified(self, folder):
         return script(LEADERBOARD, "verify", "mine.jsonl", cwd=folder)
 
-    def test_it_finds_what_the_lines_say(self, made):
-        found = self.verified(made)
+    def test_it_finds_what_the_lines_say(self, runs):
+        found = self.verified(runs)
         assert found.returncode == 0 and found.stdout == "all is as 3 lines say\n"
 
-    @pytest.mark.parametrize(
-        ("changes", "fault"),
-        [
-            ({"steps": 5}, "steps is 5, and 20 at the end of its curve"),
-            ({"good": 0.5}, "good is 1.0, not 0.5"),
-            ({"exploitability": 0.25}, "exploitability is 0.0, not 0.25"),
-            ({"policy": None}, "it ended by goal with exploitability 0"),
-            ({"policy": "0" * 64}, "there is no such file"),
-            ({"ended": "time"}, "it ended by time with exploitability 0"),
-            ({"teacher": "oracle"}, "its teacher is none of rules, responses, solver"),
-            ({"seed": 1}, "a run is there twice"),
-        ],
-        ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
-    )
-    def test_a_tampered_line_is_refused(self, made, changes, fault):
-        change(made, **changes)
+    def test_tampered_lines_are_refused(self, made):
+        path, whole = made / "mine.jsonl", lines(made)
+        last = whole[2]
+        better = [*last["curve"][:-1], [*last["curve"][-1][:3], 0.0, last["good"], last["perfect"]]]
+        for number, changes, fault in (
+            (0, {"steps": 5}, "steps is 5, and 20 at the end of its curve"),
+            (0, {"good": 0.5}, "good is 1.0, not 0.5"),
+            (0, {"exploitability": 0.25}, "exploitability is 0.0, not 0.25"),
+            (0, {"policy": None}, "it ended by goal with exploitability 0"),
+            (0, {"policy": "0" * 64}, "there is no such file"),
+            (0, {"ended": "time"}, "it ended by time with exploitability 0"),
+            (0, {"teacher": "oracle"}, "its teacher is none of rules, responses, solver"),
+            (0, {"seed": 1}, "a run is there twice"),
+            # a better claim than the policy
+            (2, {"exploitability": 0.0, "ended": "goal", "curve": better}, "exploitability is 0.66354"),
+        ):
+            told = [line | changes if at == number else line for at, line in enumerate(whole)]
+            path.write_text("".join(json.dumps(line) + "\n" for line in told), "utf-8")
+            assert any(fault in one for one in records.faults(path)), changes
         found = self.verified(made)
         assert found.returncode == 1 and fault in found.stdout
-
-    def test_a_better_claim_than_the_policy_is_refused(self, made):
-        last = lines(made)[2]
-        curve = [*last["curve"][:-1], [*last["curve"][-1][:3], 0.0, last["good"], last["perfect"]]]
-        found = lines(made)
-        found[2] |= {"exploitability": 0.0, "ended": "goal", "curve": curve}
-        (made / "mine.jsonl").write_text("".join(json.dumps(line) + "\n" for line in found), "utf-8")
-        assert "exploitability is 0.66354" in self.verified(made).stdout
 
     def test_another_policy_is_refused(self, made):
         first, *_, other = (records.policy_path(made / "mine.jsonl", line) for line in lines(made))
@@ -405,7 +369,7 @@ def test_every_policy_of_the_repository_belongs_to_a_line():
     assert named == set((RESULTS / records.POLICIES).glob("*.npz"))
 
 
-@pytest.mark.parametrize("name", [slow("cfr"), "cfr-purified", "cfr-plus-purified", "q-learning"])
+@pytest.mark.parametrize("name", [slow("cfr"), "cfr-purified", slow("cfr-plus-purified"), "q-learning"])
 def test_the_learners_with_tables_take_part(name):
     entry = ENTRIES[name]
     made = protocol.attempt(entry.train, TTT, 0, 300)
@@ -447,9 +411,6 @@ def test_a_script_of_a_framework_takes_part_in_an_environment_of_its_own(tmp_pat
     assert {"gymnasium", "torch"} <= set(line["versions"])
 
 
-def test_every_learner_takes_part():
+def test_every_learner_takes_part_and_every_algorithm_says_what_taught_it():
     assert set(learner_names()) <= set(ENTRIES)
-
-
-def test_every_algorithm_says_what_taught_it():
     assert all(isinstance(entry, Entry) and entry.teacher in TEACHERS for entry in ENTRIES.values())

@@ -1,6 +1,7 @@
 """Every script runs to its end, with a small budget and warnings as errors."""
 
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 PROOF = str(SCRIPTS.parent / "docs" / "proofs" / "mnk-v0-m-6-n-5-k-4.npz")
 # The arguments of a small run, and a text that it has to print. A script that is not here fails the tests.
 SMALL: dict[str, tuple[list[str], str]] = {
-    "behaviour_cloning.py": (["--game", "mnk-v0:m=4,n=2,k=3"], "gives value away in 0."),
+    "behaviour_cloning.py": (["--game", "mnk-v0:m=3,n=2,k=2", "--epochs", "20"], "gives value away in 0."),
     "benchmark_envs.py": (["--seconds", "0.001", "--rounds", "1"], "np.take alone"),
     "benchmark_exact.py": (["--rounds", "1", "--games", "mnk-v0:m=4,n=3,k=3"], "value  1"),
     "benchmark_search.py": (["--rounds", "1", "--share", "0.01"], "ratio"),
@@ -29,8 +30,8 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "check_proof.py": ([PROOF], "mnk-v0:m=6,n=5,k=4 (rules of the catalogue), from the empty board: X wins"),
     "dependency_ranges.py": (["lowest", "--dry-run"], "--resolution lowest-direct --editable '.[dev]'"),
     "enumerate_board.py": (
-        ["--folder", "board", "--game", "mnk-v0:m=4,n=3,k=3", "--positions", "20"],
-        "21 values, that of the empty board among them, are those of proofs by search",
+        ["--folder", "board", "--game", "mnk-v0:m=4,n=2,k=2", "--positions", "5", "--workers", "1"],
+        "6 values, that of the empty board among them, are those of proofs by search",
     ),
     "grpo.py": (["--form", "3", "--steps", "1"], "gives value away in"),
     "ladder.py": (["--out", ".", "--agents", "random", "block", "--no-times"], "minimax"),
@@ -78,13 +79,16 @@ SMALL: dict[str, tuple[list[str], str]] = {
 
 TAKE_LONG = {
     "benchmark_envs.py",
+    "benchmark_exact.py",
     "benchmark_selfplay.py",
     "benchmark_web.py",
     "build_pretrained.py",
+    "grpo.py",
     "league.py",
     "mcts_strength.py",
     "population.py",
     "q_learning_curve.py",
+    "softmax_figures.py",
     "value_network_figures.py",
 }
 NEEDS_CHROMIUM = {"tour.py", "web_pictures.py"}
@@ -117,6 +121,12 @@ def test_script(path: Path, tmp_path: Path) -> None:
         run = script(path, *arguments, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     assert text in run.stdout
+
+
+@pytest.mark.parametrize("name", sorted(TAKE_LONG))
+def test_what_takes_long_can_be_imported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(SCRIPTS)
+    assert callable(runpy.run_path(str(SCRIPTS / name), run_name="imported")["main"])
 
 
 def test_no_small_run_is_of_a_script_that_is_gone() -> None:

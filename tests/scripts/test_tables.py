@@ -1,24 +1,20 @@
 """The tables of docs/experiments and docs/values.md are what the scripts make of the files with results."""
 
 import json
-import sys
-from pathlib import Path
 
+import benchmark_selfplay
+import build_pretrained
+import proofs
 import pytest
+import train_unbeatable
+from marked import with_table
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
-sys.path.insert(0, str(SCRIPTS))
+from tests.support.documents import ROOT
+from ttt_env.agents.pretrained import FOLDER
+from ttt_env.proofs.proof import prove
+from ttt_env.storage.line_file import read_lines
 
-import benchmark_selfplay  # noqa: E402
-import build_pretrained  # noqa: E402
-import proofs  # noqa: E402
-import train_unbeatable  # noqa: E402
-from marked import with_table  # noqa: E402
-
-from ttt_env.agents.pretrained import FOLDER  # noqa: E402
-from ttt_env.proofs.proof import prove  # noqa: E402
-from ttt_env.storage.line_file import read_lines  # noqa: E402
-
+SCRIPTS = ROOT / "scripts"
 PROVED = proofs.read(proofs.LINES)
 FAST = [name for name, proved in PROVED.items() if proved["nodes"] < 20_000]
 

@@ -1,18 +1,13 @@
 """The page of claims: its figures are those that come out now."""
 
-import sys
 from pathlib import Path
 
 import pytest
-
-SCRIPTS = Path(__file__).parents[2] / "scripts"
-sys.path.insert(0, str(SCRIPTS))
-
-import truth  # noqa: E402
-from claims import CLAIMS, Claim, found, fraction  # noqa: E402
-from claims.systems import trainings  # noqa: E402
-from marked import with_table  # noqa: E402
-from value_network_figures import CHANGES  # noqa: E402
+import truth
+from claims import CLAIMS, Claim, found, fraction
+from claims.systems import trainings
+from marked import with_table
+from value_network_figures import CHANGES
 
 TEXT = truth.PAGE.read_text("utf-8")
 
@@ -47,13 +42,10 @@ def test_a_measured_claim_is_kept_beside_the_others(
     assert capsys.readouterr().out.count("| 304 | confirmed |") == 2
 
 
-def test_verdicts() -> None:
+def test_verdicts_and_fractions() -> None:
     assert found("1", True) == ("1", "confirmed")
     assert found("1", False, partly=True) == ("1", "in part")
     assert found("1", False) == ("1", "not confirmed")
-
-
-def test_fractions() -> None:
     assert (fraction(7 / 945), fraction(1.0)) == ("1/135", "1")
     with pytest.raises(ValueError, match="no fraction with a small denominator"):
         fraction(0.1234567891)

@@ -31,6 +31,24 @@ TABLE = {
 }
 
 
+def proof_arrays(name, shape, masks, misere, start, value, automorphisms, tables):
+    """The arrays of a file that claims this value, with the tables of its seats; whether true or not."""
+    return {
+        "format": np.array("ttt_env proof 1"),
+        "game": np.array(name),
+        "shape": np.array(shape),
+        "winning_masks": np.array(masks, np.uint64),
+        "misere": np.array(misere),
+        "start": np.array(start, np.uint64),
+        "bounds": np.array([value, value], np.int8),
+        "automorphisms": np.array(automorphisms, np.uint8),
+        "principal_variation": np.zeros(0, np.uint8),
+        "nodes": np.array(0),
+        "seconds": np.array(0.0),
+        **tables,
+    }
+
+
 class RefusedError(Exception):
     """The file proves nothing."""
 

@@ -9,12 +9,12 @@ import pytest
 import ttt_env
 from ttt_env.agents.alphazero.network import NetworkSize, load_network
 from ttt_env.agents.alphazero.search import PuctSearch
-from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
+from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import canonical, symmetries, transform
 from ttt_env.training.alphazero import AlphaZeroLearner, AlphaZeroSettings, Positions, ReplayBuffer, SelfPlay
-from ttt_env.training.loop import Training, TrainingCheckpoint, checkpoint_of, read_checkpoint
+from ttt_env.training.loop import Training, TrainingCheckpoint
 from ttt_env.training.trial import Trial, run_trial
 
 torch = pytest.importorskip("torch")
@@ -29,6 +29,10 @@ def tiny(game=TICTACTOE, seed=0, **changes):
     return AlphaZeroLearner(game, seed, **TINY | changes)
 
 
+def self_play(**changes):
+    return SelfPlay(TICTACTOE, AlphaZeroSettings(**TINY | changes), np.random.default_rng(0))
+
+
 def weights_of(training):
     return [parameter.detach().numpy().copy() for parameter in training.network.parameters()]
 
@@ -36,6 +40,16 @@ def weights_of(training):
 def assert_equal(ones, others):
     for one, other in zip(ones, others, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def interrupt_at(steps):
+    """A report that interrupts the training at its first evaluation after so many steps."""
+
+    def interrupt(evaluation):
+        if evaluation.steps >= steps:
+            raise KeyboardInterrupt
+
+    return interrupt
 
 
 def games_of(positions):
@@ -58,21 +72,15 @@ class TestSelfPlay:
         solution = ttt_env.solve(game) if game.n_cells == 9 else None
         parts = [training.games.move(training.search) for _ in range(2 * game.n_cells)]
         assert training.games.ended > 10
-        seen = 0
-        for part in parts:
-            for moves in games_of(part):
-                seen += len(moves)
-                last, _, value = moves[-1]
-                ends = {cell: last.play(cell) for cell in last.legal_cells}
-                results = {
-                    0.0 if p.winner is None else 1.0 if p.winner == last.to_move else -1.0
-                    for p in ends.values()
-                    if p.is_over
-                }
-                assert value in results
-                if solution is not None and value != 0:
-                    assert solution.value_of(last) in (value, 0)
-        assert seen == sum(map(len, parts)) > 0
+        games = [moves for part in parts for moves in games_of(part)]
+        assert sum(map(len, games)) == sum(map(len, parts)) > 0
+        for moves in games:
+            last, _, value = moves[-1]
+            ends = [end for end in map(last.play, last.legal_cells) if end.is_over]
+            assert value in {
+                0.0 if p.winner is None else 1.0 if p.winner == last.to_move else -1.0 for p in ends
+            }
+            assert solution is None or value == 0 or solution.value_of(last) in (value, 0)
 
     @pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=str)
     def test_without_proofs_the_values_are_the_results(self, game):
@@ -86,7 +94,7 @@ class TestSelfPlay:
             assert values == [-value for value in values[1:]] + values[-1:]
 
     def test_a_proof_counts_more_than_the_result(self):
-        games = SelfPlay(TICTACTOE, AlphaZeroSettings(**TINY | {"games": 1}), np.random.default_rng(0))
+        games = self_play(games=1)
         before, last = (ttt_env.Position.parse(text) for text in ("XX./O../...", "XX./OO./..."))
         for proved, learned in ((0.0, 0.0), (np.nan, -1.0)):
             games.masks[:, 0], games.lengths[0] = (last.mine, last.theirs), 1
@@ -98,42 +106,32 @@ class TestSelfPlay:
         training = tiny(simulations=200, random_starts=0.75)
         solution = ttt_env.solve(TICTACTOE)
         positions = [training.games.move(training.search) for _ in range(10)]
-        late = [
-            (board, value)
-            for p in positions
-            for board, value in zip(p.boards, p.values, strict=True)
-            if board.ply > 5
-        ]
+        found = [pair for p in positions for pair in zip(p.boards, p.values, strict=True)]
+        late = [(board, value) for board, value in found if board.ply > 5]
         assert len(late) > 10
         assert all(solution.value_of(board) == value for board, value in late)
 
     def test_policies_give_proved_wins_all_and_proved_losses_nothing(self):
-        games = SelfPlay(TICTACTOE, AlphaZeroSettings(**TINY), np.random.default_rng(0))
-        position = ttt_env.Position.parse("XX./OO./...", TICTACTOE)
-        threatened = ttt_env.Position.parse("XX./O../...", TICTACTOE)
-        games.masks[:, 0] = position.mine, position.theirs
-        games.masks[:, 1] = threatened.mine, threatened.theirs
-        search = tiny(simulations=60).search
-        games.move(search)
+        games = self_play()
+        for number, text in enumerate(("XX./OO./...", "XX./O../...")):
+            position = ttt_env.Position.parse(text, TICTACTOE)
+            games.masks[:, number] = position.mine, position.theirs
+        games.move(tiny(simulations=60).search)
         assert games.policies[0, games.lengths[0] - 1].argmax() == 2 or games.lengths[0] == 0
         np.testing.assert_allclose(games.policies[1, 0], np.eye(9)[2])
 
     def test_noise_is_a_distribution_over_the_legal_moves(self):
-        games = SelfPlay(TICTACTOE, AlphaZeroSettings(**TINY), np.random.default_rng(0))
         boards = Boards.of([random_position(TICTACTOE, seed) for seed in range(12)])
-        noise = games._noise(boards)
+        noise = self_play()._noise(boards)
         np.testing.assert_allclose(noise.sum(axis=1), 1)
         assert not noise[~boards.legal].any()
 
     def test_random_starts_have_their_share(self):
-        settings = AlphaZeroSettings(**TINY | {"games": 400, "random_starts": 0.5})
-        games = SelfPlay(TICTACTOE, settings, np.random.default_rng(0))
-        empty = (games.masks == 0).all(axis=0).mean()
+        empty = (self_play(games=400, random_starts=0.5).masks == 0).all(axis=0).mean()
         assert 0.45 < empty < 0.65  # a ninth of the random starts is the empty board, too
 
     def test_games_begin_where_the_agent_blundered(self):
-        settings = AlphaZeroSettings(**TINY | {"games": 400, "random_starts": 0.0, "blunder_starts": 0.5})
-        games = SelfPlay(TICTACTOE, settings, np.random.default_rng(0))
+        games = self_play(games=400, random_starts=0.0, blunder_starts=0.5)
         assert not games.masks.any()
         blunders = [ttt_env.Position.parse(text) for text in ("X../.../...", "XO./.../...")]
         games.blunders = Boards.of(blunders)
@@ -143,11 +141,7 @@ class TestSelfPlay:
         assert min(begun) > 50 and 150 < sum(begun) < 250
 
     def test_the_first_moves_alone_are_drawn(self):
-        games = SelfPlay(
-            TICTACTOE,
-            AlphaZeroSettings(**TINY | {"games": 300, "sampled_moves": 2}),
-            np.random.default_rng(0),
-        )
+        games = self_play(games=300, sampled_moves=2)
         games.lengths[:] = np.arange(300) % 4
         policies = np.zeros((300, 9), np.float32)
         policies[:, [2, 6]] = 0.6, 0.4
@@ -222,79 +216,42 @@ class TestTraining:
 
     def test_a_killed_training_goes_on_as_if_nothing_had_happened(self, tmp_path):
         straight, cut = tmp_path / "straight.npz", tmp_path / "cut.npz"
-        evaluations = []
+        evaluations, again = [], []
         train(seed=3, steps=60, until="budget", **TINY, out=straight, report=evaluations.append)
-
-        class Killed(Exception):
-            pass
-
-        def kill(evaluation):
-            if evaluation.steps > 25:
-                raise Killed
-
-        with pytest.raises(Killed):
-            train(seed=3, steps=60, until="budget", **TINY, out=cut, report=kill)
-        again = []
+        with pytest.raises(KeyboardInterrupt):
+            train(seed=3, steps=60, until="budget", **TINY, out=cut, report=interrupt_at(26))
         train(steps=60, until="budget", out=cut, resume=True, report=again.append)
         assert again[-1].steps == evaluations[-1].steps >= 60
         assert again[-1].mistakes == evaluations[-1].mistakes
         one, other = load_network(straight, TICTACTOE), load_network(cut, TICTACTOE)
         assert_equal(one.weights.values(), other.weights.values())
 
-    def test_goes_on_with_a_larger_budget(self, tmp_path):
-        out, straight = tmp_path / "net.npz", tmp_path / "straight.npz"
-        train(seed=3, steps=60, until="budget", **TINY, out=straight)
-        train(seed=3, steps=20, until="budget", **TINY, out=out)
-        progress = read_checkpoint(checkpoint_of(out)).progress
-        best, last = progress.best, progress.evaluation
-        assert 20 <= last.steps < 60
-        assert best.mistakes <= last.mistakes
-        reports = []
-        train(steps=60, until="budget", out=out, resume=True, report=reports.append)
-        assert reports[0].steps > last.steps
-        assert reports[-1].steps >= 60
-        one, other = load_network(straight, TICTACTOE), load_network(out, TICTACTOE)
-        assert_equal(one.weights.values(), other.weights.values())
-
-    def test_writes_a_log_for_tensorboard(self, tmp_path):
-        accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-        train(seed=3, steps=30, until="budget", **TINY, tensorboard=tmp_path)
-        events = accumulator.EventAccumulator(str(tmp_path))
-        events.Reload()
-        assert {"exact/exploitability", "train/policy loss", "time/network"} <= set(events.Tags()["scalars"])
-
-    @pytest.mark.parametrize("ends", ["whole", "killed"])
-    def test_closes_the_log_for_tensorboard(self, tmp_path, monkeypatch, ends):
+    @pytest.mark.parametrize("ends", ["whole", "interrupted"])
+    def test_writes_a_log_for_tensorboard_and_closes_it(self, tmp_path, monkeypatch, ends):
         tensorboard = pytest.importorskip("torch.utils.tensorboard")
+        accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
         closed, close = [], tensorboard.SummaryWriter.close
         monkeypatch.setattr(
             tensorboard.SummaryWriter, "close", lambda writer: (close(writer), closed.append(writer.log_dir))
         )
-
-        class Killed(Exception):
-            pass
-
-        def kill(evaluation):
-            if ends == "killed":
-                raise Killed
-
-        with pytest.raises(Killed) if ends == "killed" else nullcontext():
-            train(steps=1, until="budget", **TINY, tensorboard=tmp_path, report=kill)
+        is_cut = ends == "interrupted"
+        with pytest.raises(KeyboardInterrupt) if is_cut else nullcontext():
+            report = interrupt_at(0) if is_cut else None
+            train(seed=3, steps=30, until="budget", **TINY, tensorboard=tmp_path, report=report)
         assert closed == [str(tmp_path)]
+        events = accumulator.EventAccumulator(str(tmp_path))
+        events.Reload()
+        names = {"exact/exploitability", "train/policy loss", "time/network"}
+        assert is_cut or names <= set(events.Tags()["scalars"])
 
     def test_trains_a_game_that_cannot_be_enumerated(self, tmp_path):
-        reports = []
-        game = ttt_env.get_game("mnk-v0:m=5,n=5,k=4")
-        agent = train(
-            game=game,
-            steps=1,
-            **TINY | {"judged": (1,), "opponents": ("random",)},
-            out=tmp_path / "net.npz",
-            report=reports.append,
-        )
+        reports, out = [], tmp_path / "net.npz"
+        game = ttt_env.get_game("mnk-v0:m=5,n=4,k=2")  # 20 cells, and games of few moves
+        settings = TINY | {"judged": (1,), "opponents": ("random",)}
+        agent = train(game=game, steps=1, **settings, out=out, report=reports.append)
         assert agent.game == game
         assert not reports[-1].results["random"].exact
-        assert load_network(tmp_path / "net.npz", game).size == NetworkSize(6, 1)
+        assert load_network(out, game).size == NetworkSize(6, 1)
 
     def test_is_a_trial_of_a_sweep(self, tmp_path):
         trial = Trial(TICTACTOE, "alphazero", 0, TINY, 20, None, "budget")
@@ -330,10 +287,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            (
-                {"learning_rte": 1},
-                "'learning_rte': did you mean learning_rate",
-            ),
+            ({"learning_rte": 1}, "'learning_rte': did you mean learning_rate"),
             ({"games": 0}, "games=0 of alphazero"),
             ({"noise": 1.5}, "noise=1.5 of alphazero"),
             ({"channels": 1000}, "channels=1000 of alphazero"),
@@ -351,24 +305,6 @@ class TestErrors:
         with pytest.raises(ParameterError, match=message):
             AlphaZeroLearner.check(TICTACTOE, changes)
 
-    def test_there_must_be_something_to_resume(self, tmp_path):
-        with pytest.raises(PolicyFileError, match="there is no checkpoint"):
-            train(out=tmp_path / "none.npz", resume=True)
-        with pytest.raises(ParameterError, match="resume=True needs out="):
-            train(resume=True)
-
-    def test_a_checkpoint_of_another_game_is_refused(self, tmp_path):
-        out = tmp_path / "net.npz"
-        train(steps=1, until="budget", **TINY, out=out)
-        with pytest.raises(
-            PolicyFileError, match=r"is a training of alphazero on tictactoe-v0, not of .* on"
-        ):
-            train(game=MISERE, steps=9, out=out, resume=True)
-
-    def test_budgets_and_games_are_checked(self):
-        with pytest.raises(ParameterError, match="steps=0"):
-            train(steps=0)
-        with pytest.raises(ParameterError, match="until"):
-            train(until="never")
+    def test_a_board_that_is_too_large_is_refused(self):
         with pytest.raises(GameTooLargeError):
             train(game="mnk-v0:m=9,n=9,k=5", steps=1)

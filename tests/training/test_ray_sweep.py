@@ -36,8 +36,8 @@ def weights(file):
 def same_models(one, two):
     """True if two sweeps have the same trials with the same results and the same weights."""
     for first, second in zip(one.trials, two.trials, strict=True):
-        assert (first.trial, first.steps, first.ended) == (second.trial, second.steps, second.ended)
-        assert first.exploitability == second.exploitability
+        same = ("trial", "steps", "ended", "exploitability")
+        assert [getattr(first, name) for name in same] == [getattr(second, name) for name in same]
         files = one.folder / first.model, two.folder / second.model
         if first.algorithm == "dqn":
             assert all(torch.equal(*pair) for pair in zip(*map(weights, files), strict=True))

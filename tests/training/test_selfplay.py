@@ -7,12 +7,16 @@ import pytest
 
 import ttt_env
 from tests import reference
+from tests.support.marks import slow
+from tests.support.positions import open_boards
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.sb3 import make_vec_env
 from ttt_env.errors import ParameterError, UnknownAgentError
 
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
+
+from stable_baselines3.common.vec_env import VecEnvWrapper, VecNormalize  # noqa: E402
 
 from ttt_env.agents.learned.sb3 import SB3  # noqa: E402
 from ttt_env.training.masking import MaskedDQN, MaskedQRDQN  # noqa: E402
@@ -25,7 +29,8 @@ from ttt_env.training.pool import (  # noqa: E402
 from ttt_env.training.selfplay import SelfPlay  # noqa: E402
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
-FIVE = "mnk-v0:m=5,n=5,k=4"  # too large to be enumerated
+ANY_MOVE_WINS = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)])
+LARGE = "mnk-v0:m=5,n=4,k=2"  # too large to be enumerated, and soon over
 ALGORITHMS = {
     "MaskablePPO": (contrib.MaskablePPO, {"n_steps": 8, "batch_size": 32}),
     "PPO": (sb3.PPO, {"n_steps": 8, "batch_size": 32}),
@@ -43,12 +48,9 @@ def fresh(name="MaskablePPO", game=TICTACTOE, **options):
     return build("MlpPolicy", envs, device="cpu", seed=0, **parameters, **options)
 
 
-def open_boards(game=TICTACTOE):
-    return [layer.boards(layer.open) for layer in reachable(game) if len(layer.open)]
-
-
 def same_policy(one, two):
-    return all(np.array_equal(one.policies(boards), two.policies(boards)) for boards in open_boards(one.game))
+    boards = open_boards(one.game)
+    return np.array_equal(one.policies(boards), two.policies(boards))
 
 
 class TestFrozen:
@@ -58,25 +60,19 @@ class TestFrozen:
         assert same_policy(Frozen(agent), agent)
 
     def test_a_model_goes_on_learning(self):
-        model = fresh("MaskedDQN")
+        model, boards = fresh("MaskedDQN"), open_boards()
         agent = SB3.from_model(TICTACTOE, model)
         frozen = Frozen(agent)
+        before = frozen.policies(boards)
         assert same_policy(frozen, agent)
-        before = [frozen.policies(boards) for boards in open_boards()]
-        model.learn(256)
+        model.learn(128)
         assert not same_policy(frozen, agent)
-        assert all(
-            np.array_equal(old, frozen.policies(boards))
-            for old, boards in zip(before, open_boards(), strict=True)
-        )
+        assert np.array_equal(before, frozen.policies(boards))
 
     def test_only_some_positions(self):
-        agent = ttt_env.make_agent("minimax")
-        layers = reachable(TICTACTOE)
-        frozen, random = Frozen(agent, layers[:3]), ttt_env.make_agent("random")
-        for boards in open_boards():
-            expected = agent if boards.ply[0] < 3 else random
-            assert np.array_equal(frozen.policies(boards), expected.policies(boards))
+        agent, random, boards = ttt_env.make_agent("minimax"), ttt_env.make_agent("random"), open_boards()
+        expected = np.where(boards.ply[:, None] < 3, agent.policies(boards), random.policies(boards))
+        assert np.array_equal(Frozen(agent, reachable(TICTACTOE)[:3]).policies(boards), expected)
 
     def test_a_response_to_what_can_come_up(self, monkeypatch):
         """On large games a response is known only where it is needed, and gets as much."""
@@ -89,7 +85,7 @@ class TestFrozen:
 
     def test_too_large(self):
         with pytest.raises(ttt_env.errors.GameTooLargeError):
-            Frozen(ttt_env.make_agent("random", ttt_env.get_game(FIVE)))
+            Frozen(ttt_env.make_agent("random", ttt_env.get_game(LARGE)))
 
 
 def pool_of(learner, **options):
@@ -123,9 +119,6 @@ class TestPool:
         pool.add(self.minimax, exact=False)
         assert len(pool.past) == 1 and not pool.responses
 
-    def test_uniform(self):
-        assert pool_of(self.minimax).weights(self.minimax) is None
-
     def test_prioritised_by_exact_results(self):
         """Minimax against random scores what is known; against itself it draws."""
         pool = pool_of(self.minimax, draw="prioritised")
@@ -135,9 +128,8 @@ class TestPool:
         assert pool.weights(self.minimax) == pytest.approx(expected, rel=1e-12)
 
     def test_whoever_is_always_beaten_is_not_drawn_unless_all_are(self):
-        game = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)])
-        pool = OpponentPool(["random"], draw="prioritised")
-        pool.bind(game)
+        pool = OpponentPool("random", draw="prioritised")  # one opponent needs no list
+        pool.bind(ANY_MOVE_WINS)
         assert pool.weights(pool.scripted["random"]) == [0.25]
 
     def test_fixed_weights_are_shared_by_a_kind(self):
@@ -146,9 +138,9 @@ class TestPool:
             pool.add(self.minimax, exact=True)
         assert pool.weights(self.minimax) == [0.5, 0.5, 0, 1.5, 1.5]
 
-    def test_weights_of_nobody_yet_are_those_of_all(self):
-        pool = pool_of(self.minimax, draw={"past": 1})
-        assert pool.weights(self.minimax) is None
+    @pytest.mark.parametrize("draw", ["uniform", {"past": 1}], ids=["all", "of nobody yet"])
+    def test_no_weights_are_those_of_all(self, draw):
+        assert pool_of(self.minimax, draw=draw).weights(self.minimax) is None
 
     @pytest.mark.parametrize(
         ("options", "told"),
@@ -159,35 +151,42 @@ class TestPool:
             ({"draw": {"past": 0}}, "not all 0"),
             ({"past": -1}, "-1 past selves"),
             ({"scripted": [], "past": 0, "responses": 0}, "an opponent at all"),
+            ({"scripted": ["minmax"]}, "did you mean minimax"),
         ],
     )
     def test_mistakes(self, options, told):
-        with pytest.raises(ParameterError, match=told):
-            OpponentPool(**options)
+        with pytest.raises((ParameterError, UnknownAgentError), match=told):
+            pool_of(self.minimax, **options)
 
-    def test_unknown_scripted_agent(self):
-        with pytest.raises(UnknownAgentError, match="did you mean minimax"):
-            pool_of(self.minimax, scripted=["minmax"])
+
+class Wrapper(VecEnvWrapper):
+    def reset(self):
+        return self.venv.reset()
+
+    def step_wait(self):
+        return self.venv.step_wait()
 
 
 class TestSelfPlay:
-    @pytest.mark.parametrize("name", ALGORITHMS)
+    @pytest.mark.parametrize(
+        "name", [name if name in ("MaskablePPO", "MaskedDQN") else slow(name) for name in ALGORITHMS]
+    )
     def test_with_any_algorithm(self, name):
         model, found = fresh(name), []
         callback = SelfPlay(OpponentPool(past=2, responses=2), every=64, until="budget", report=found.append)
-        model.learn(256, callback)
+        model.learn(192, callback)
         steps = [evaluation.steps for evaluation in found]
-        assert steps[0] == 0 and steps[-1] == model.num_timesteps >= 256
+        assert steps[0] == 0 and steps[-1] == model.num_timesteps >= 192
         assert all(64 <= after - before <= 128 for before, after in pairwise(steps[:-1]))
         opponents = model.get_env().get_attr("opponents")[0]
         assert opponents == callback.pool.agents and len(opponents) == 6
 
-    @pytest.mark.parametrize("name", ["PPO", "DQN"])
+    @pytest.mark.parametrize("name", ["PPO", slow("DQN")])
     def test_looks_with_masks_and_exactly(self, name):
         """The figures are those of the model that plays by the rules, though it is trained without masks."""
         found = []
         model = fresh(name)
-        model.learn(128, SelfPlay(every=64, report=found.append))
+        model.learn(64, SelfPlay(every=64, report=found.append))
         agent = SB3.from_model(TICTACTOE, model)
         last = found[-1]
         assert last.exploitability == ttt_env.exploitability(agent)
@@ -209,7 +208,7 @@ class TestSelfPlay:
 
     def test_says_when_the_model_is_less_exploitable(self, capsys):
         found = []
-        fresh().learn(512, SelfPlay(every=64, report=found.append))
+        fresh().learn(192, SelfPlay(every=64, report=found.append))
         told, least = [], float("inf")
         for evaluation in found:
             if (exploitability := evaluation.exploitability.exploitability) < least:
@@ -218,14 +217,14 @@ class TestSelfPlay:
         lines = capsys.readouterr().out.splitlines()
         assert len(lines) == len(told) > 0
         assert all(map(str.startswith, lines, told))
-        fresh().learn(128, SelfPlay(every=64, verbose=0))
+        fresh().learn(64, SelfPlay(every=64, verbose=0))
         assert not capsys.readouterr().out
 
     def test_keeps_the_best(self, tmp_path):
         found = []
         model = fresh()
         callback = SelfPlay(every=64, best=tmp_path / "best.zip", report=found.append)
-        model.learn(512, callback)
+        model.learn(256, callback)
         least = min(evaluation.exploitability.exploitability for evaluation in found)
         kept = ttt_env.make_agent(f"sb3:{tmp_path}/best.zip")
         assert ttt_env.exploitability(kept).exploitability == least
@@ -245,8 +244,7 @@ class TestSelfPlay:
 
     def test_stops_at_a_certificate(self):
         """On a board that X wins with any move, everyone is unbeatable."""
-        game = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)])
-        envs = make_vec_env(game, n_envs=2, play_as="X", seed=0, opponent="random")
+        envs = make_vec_env(ANY_MOVE_WINS, n_envs=2, play_as="X", seed=0, opponent="random")
         model = sb3.A2C("MlpPolicy", envs, device="cpu", seed=0)
         callback = SelfPlay(OpponentPool(["random"]))
         model.learn(1000, callback)
@@ -257,14 +255,9 @@ class TestSelfPlay:
     @pytest.mark.parametrize("seconds_before", [0.0, 4.0])
     def test_compiling_does_not_use_up_the_budget(self, seconds_before, monkeypatch):
         """The clock of this test gives the first step of the environments 1,000 seconds, each other one 1."""
-        from stable_baselines3.common.vec_env import VecEnvWrapper
-
         clock = [0.0]
 
-        class Slow(VecEnvWrapper):
-            def reset(self):
-                return self.venv.reset()
-
+        class Slow(Wrapper):
             def step_wait(self):
                 clock[0] += 1.0 if clock[0] else 1000.0
                 return self.venv.step_wait()
@@ -276,7 +269,7 @@ class TestSelfPlay:
         assert model.num_timesteps == 8 * (1 + 10 - seconds_before)
 
     def test_samples_what_cannot_be_computed(self):
-        game = ttt_env.get_game(FIVE)
+        game = ttt_env.get_game(LARGE)
         model, found = fresh(game=game), []
         callback = SelfPlay(OpponentPool(["random"], past=1), every=64, report=found.append)
         model.learn(64, callback)
@@ -291,17 +284,9 @@ class TestSelfPlay:
 
     @pytest.mark.parametrize("draw", ["prioritised", {"scripted": 1, "responses": 2}])
     def test_hands_over_the_weights_through_a_wrapper(self, draw):
-        from stable_baselines3.common.vec_env import VecEnvWrapper
-
         given = []
 
-        class Told(VecEnvWrapper):
-            def reset(self):
-                return self.venv.reset()
-
-            def step_wait(self):
-                return self.venv.step_wait()
-
+        class Told(Wrapper):
             def env_method(self, name, *arguments, **options):
                 given.append((name, *arguments))
                 return self.venv.env_method(name, *arguments, **options)
@@ -313,24 +298,17 @@ class TestSelfPlay:
         assert given[-1] == ("set_opponent", pool.agents, pool.weights(pool.past[-1]))
         assert any(given[-1][2])
 
-    def test_environments_of_others(self):
-        model = sb3.A2C("MlpPolicy", "CartPole-v1", device="cpu")
+    def test_what_it_cannot_train_is_refused(self):
+        with pytest.raises(ParameterError, match="did you mean optimal"):
+            SelfPlay(until="optimall")
         with pytest.raises(ParameterError, match="make_vec_env"):
-            model.learn(10, SelfPlay())
-
-    def test_normalized_observations(self):
-        """The model would be asked about others than it learns from, and what it is worth would be wrong."""
-        from stable_baselines3.common.vec_env import VecNormalize
-
+            sb3.A2C("MlpPolicy", "CartPole-v1", device="cpu").learn(10, SelfPlay())
+        # The model would be asked about others than it learns from, and what it is worth would be wrong.
         envs = VecNormalize(make_vec_env(TICTACTOE, n_envs=8, seed=0))
         with pytest.raises(ParameterError, match="norm_obs=False"):
             sb3.A2C("MlpPolicy", envs, device="cpu").learn(40, SelfPlay())
         envs.norm_obs = False
         sb3.A2C("MlpPolicy", envs, device="cpu").learn(40, SelfPlay())
-
-    def test_unknown_end(self):
-        with pytest.raises(ParameterError, match="did you mean optimal"):
-            SelfPlay(until="optimall")
 
 
 def test_random_starts_are_positions_to_be_played():
@@ -339,7 +317,3 @@ def test_random_starts_are_positions_to_be_played():
     assert not any(start.is_over for start in starts)
     assert {start.ply for start in starts} >= set(range(7))
     assert RandomStarts(TICTACTOE, 0.0)(rng) == TICTACTOE.start
-
-
-def test_one_scripted_opponent_needs_no_list():
-    assert OpponentPool("random").specs == OpponentPool(["random"]).specs == ["random"]

@@ -9,7 +9,13 @@ import ttt_env
 from tests.support.running import ttt
 from ttt_env.app.cli import with_address
 from ttt_env.app.sweeping import search_of, seeds_of
-from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, ResultFileError
+from ttt_env.errors import (
+    GameTooLargeError,
+    ParameterError,
+    PolicyFileError,
+    ResultFileError,
+    UnknownAgentError,
+)
 from ttt_env.storage.line_file import LineFile
 from ttt_env.training.loop import checkpoint_of
 from ttt_env.training.recipe import recipe
@@ -19,72 +25,49 @@ from ttt_env.training.trial import Trial, TrialResult, run_trial
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 
 
-@pytest.mark.parametrize(
-    ("text", "seeds"),
-    [("7", [7]), ("0-3", [0, 1, 2, 3]), ("0,3,7", [0, 3, 7]), ("4-5, 0", [4, 5, 0]), ("6-6", [6])],
-)
-def test_seeds(text, seeds):
-    assert seeds_of(text) == seeds
-
-
-@pytest.mark.parametrize(
-    "text", ["", "5-2", "a", "1,", "-1", "0-", "1.5", "0-99999999", "1--2", "0x1", "9" * 5000]
-)
-def test_no_seeds(text):
-    with pytest.raises(ParameterError, match="--seeds"):
-        seeds_of(text)
-
-
-def test_values():
-    settings = [
-        "learning_rate=3e-4,1e-3",
-        "policy_kwargs.net_arch=[64],[32, 32]",
-        "pool.draw=uniform,prioritised",
-    ]
-    assert search_of(settings) == {
+def test_seeds_and_values_of_the_command_line():
+    texts = {"7": [7], "0-3": [0, 1, 2, 3], "0,3,7": [0, 3, 7], "4-5, 0": [4, 5, 0], "6-6": [6]}
+    assert {text: seeds_of(text) for text in texts} == texts
+    for wrong in ("", "5-2", "a", "1,", "-1", "0-", "1.5", "0-99999999", "1--2", "0x1", "9" * 5000):
+        with pytest.raises(ParameterError, match="--seeds"):
+            seeds_of(wrong)
+    settings = {"learning_rate": "3e-4,1e-3", "policy_kwargs.net_arch": "[64],[32, 32]", "draw": "a,b"}
+    assert search_of([f"{name}={values}" for name, values in settings.items()]) == {
         "learning_rate": [3e-4, 1e-3],
         "policy_kwargs.net_arch": [[64], [32, 32]],
-        "pool.draw": ["uniform", "prioritised"],
+        "draw": ["a", "b"],
     }
+    for settings in (["gamma"], ["=3"], ["gamma="], ["gamma=1", "gamma=0.9"]):
+        with pytest.raises(ParameterError, match="--set"):
+            search_of(settings)
 
 
-@pytest.mark.parametrize("settings", [["gamma"], ["=3"], ["gamma="], ["gamma=1", "gamma=0.9"]])
-def test_no_values(settings):
-    with pytest.raises(ParameterError, match="--set"):
-        search_of(settings)
-
-
-@pytest.mark.parametrize(
-    ("line", "completed"),
-    [
-        ("bench --ray random minimax", "bench --ray local random minimax"),
-        ("bench random minimax --ray", "bench random minimax --ray local"),
-        ("train --ray 10.0.0.1:6379", "train --ray 10.0.0.1:6379"),
-        ("train --ray=auto dqn", "train --ray=auto dqn"),
-        ("train dqn --seeds 0-9", "train dqn --seeds 0-9"),
-    ],
-)
-def test_ray_without_an_address_is_that_of_this_machine(line, completed):
-    assert with_address(line.split()) == completed.split()
+def test_ray_without_an_address_is_that_of_this_machine():
+    for line, completed in {
+        "bench --ray random minimax": "bench --ray local random minimax",
+        "bench random minimax --ray": "bench random minimax --ray local",
+        "train --ray 10.0.0.1:6379": "train --ray 10.0.0.1:6379",
+        "train --ray=auto dqn": "train --ray=auto dqn",
+        "train dqn --seeds 0-9": "train dqn --seeds 0-9",
+    }.items():
+        assert with_address(line.split()) == completed.split()
 
 
 class TestRecipe:
     def test_has_other_values(self):
+        """Stable-Baselines3 writes into `policy_kwargs`; a training does not change the recipe either."""
+        pytest.importorskip("sb3_contrib")
+        before = deepcopy(recipe("qr-dqn").hyperparameters)
         changes = {"learning_rate": 0.5, "policy_kwargs.net_arch": [8], "random_starts": 0.1, "pool.past": 3}
         adjusted = recipe("qr-dqn").adjusted(changes)
         assert adjusted.hyperparameters["learning_rate"] == 0.5
         assert adjusted.hyperparameters["policy_kwargs"] == {"net_arch": [8], "n_quantiles": 25}
         assert adjusted.random_starts == 0.1 and adjusted.pool["past"] == 3
-        assert recipe("qr-dqn").hyperparameters["policy_kwargs"]["net_arch"] == [128, 128]
-
-    def test_is_not_changed_by_a_training(self):
-        """Stable-Baselines3 writes into `policy_kwargs`."""
-        pytest.importorskip("sb3_contrib")
-        from ttt_env import train
-
-        before = deepcopy(recipe("qr-dqn").hyperparameters)
-        train("tictactoe-v0", "qr-dqn", steps=1, until="budget")
-        assert recipe("qr-dqn").hyperparameters == before
+        ttt_env.train("tictactoe-v0", "qr-dqn", steps=1, until="budget")
+        assert recipe("qr-dqn").hyperparameters == before and before["policy_kwargs"]["net_arch"] == [
+            128,
+            128,
+        ]
 
     @pytest.mark.parametrize(
         ("changes", "told"),
@@ -100,6 +83,31 @@ class TestRecipe:
     def test_mistakes(self, changes, told):
         with pytest.raises(ParameterError, match=told):
             recipe("dqn").adjusted(changes)
+
+
+@pytest.mark.slow
+def test_an_interrupted_trial_goes_on_as_if_nothing_had_happened(tmp_path):
+    """Interrupted in its fourth evaluation, after which the last checkpoint is that of the third."""
+    torch = pytest.importorskip("torch")
+    trial = Trial(TICTACTOE, "maskable-ppo", 5, {"learning_rate": 3e-4}, 16_384, None, "budget")
+    options = {"steps": 16_384, "until": "budget"}
+    told, best = [], []
+
+    def interrupt(result):
+        told.append(result.steps)
+        if len(told) == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_trial(trial, tmp_path, interrupt)
+    assert checkpoint_of(tmp_path / trial.file).is_file()
+    search = {"learning_rate": [3e-4]}
+    found = sweep(algos="maskable-ppo", out=tmp_path, seeds=[5], search=search, **options)
+    assert found.best.steps >= 16_384 and not checkpoint_of(tmp_path / trial.file).exists()
+    model = ttt_env.train(algo="maskable-ppo", learning_rate=3e-4, seed=5, report=best.append, **options)
+    assert found.best.exploitability == min(one.mistakes[0] for one in best)
+    kept = ttt_env.make_agent(f"sb3:{tmp_path / trial.file}").network.parameters()
+    assert all(torch.equal(one, two) for one, two in zip(kept, model.network.parameters(), strict=True))
 
 
 def a_result(name="one", **changes):
@@ -130,17 +138,14 @@ class TestResults:
 
     @pytest.mark.parametrize("torn", [b"{", b'{"format": "ttt_env trial 1", "trial": "th', b"\xc3"])
     def test_a_line_that_was_being_written_does_not_count(self, torn, tmp_path):
-        path = tmp_path / "results.jsonl"
-        results = results_file(tmp_path)
+        path, results = tmp_path / "results.jsonl", results_file(tmp_path)
         results.add(a_result("one").to_dict())
         whole = path.read_bytes()
         path.write_bytes(whole + torn)
         assert [each.trial for each in results.read(TrialResult.from_dict)] == ["one"]
         results.add(a_result("two").to_dict())
-        assert [each.trial for each in results.read(TrialResult.from_dict)] == [
-            "one",
-            "two",
-        ] and path.read_bytes().startswith(whole + b'{"format"')
+        assert [each.trial for each in results.read(TrialResult.from_dict)] == ["one", "two"]
+        assert path.read_bytes().startswith(whole + b'{"format"')
 
     @pytest.mark.parametrize("line", ["my thesis", "{}", "[1]", '{"format": "ttt_env trial 1"}', "\xff"])
     def test_a_file_of_something_else_is_left_alone(self, line, tmp_path):
@@ -155,15 +160,14 @@ class TestResults:
 
 class TestSweep:
     def test_is_every_algorithm_with_every_choice_from_every_seed(self, tmp_path):
-        told = []
+        told, options = [], {"steps": 500, "until": "budget"}
         found = sweep(
             algos="q-learning",
             out=tmp_path,
             seeds=[4, 1],
             search={"alpha": [1.0, 0.5], "epsilon": [0.3]},
-            steps=2000,
-            until="budget",
             report=lambda result, ended, of: told.append((result and result.trial, ended, of)),
+            **options,
         )
         settings = [(trial.hyperparameters["alpha"], trial.seed) for trial in found.trials]
         assert settings == [(1.0, 4), (1.0, 1), (0.5, 4), (0.5, 1)]
@@ -172,20 +176,18 @@ class TestSweep:
         lines = (tmp_path / "results.jsonl").read_text(encoding="utf-8").splitlines()
         assert [json.loads(line)["trial"] for line in lines] == names
         for trial in found.trials:
-            options = {"steps": 2000, "until": "budget", "seed": trial.seed, **trial.hyperparameters}
-            expected = ttt_env.train(algo="q-learning", **options)
+            expected = ttt_env.train(algo="q-learning", seed=trial.seed, **options, **trial.hyperparameters)
             kept = trial.agent(tmp_path, TICTACTOE)
             assert trial.exploitability == ttt_env.exploitability(kept).exploitability
             assert trial.exploitability <= ttt_env.exploitability(expected).exploitability
             assert trial.unbeatable == ttt_env.certify(kept).unbeatable
-            assert (trial.ended, trial.steps, trial.error) == ("budget", 2000, None)
-        assert ttt_env.exploitability(found.agent()).exploitability == min(
-            trial.exploitability for trial in found.trials
-        )
+            assert (trial.ended, trial.steps, trial.error) == ("budget", 500, None)
+        least = min(trial.exploitability for trial in found.trials)
+        assert ttt_env.exploitability(found.agent()).exploitability == least
         assert "alpha=0.5, epsilon=0.3" in str(found)
 
     def test_goes_on_with_what_is_missing(self, tmp_path):
-        options = {"algos": "q-learning", "out": tmp_path, "steps": 1000, "until": "budget"}
+        options = {"algos": "q-learning", "out": tmp_path, "steps": 200, "until": "budget"}
         first = sweep(seeds=[0, 1], **options)
         before = (tmp_path / "results.jsonl").read_bytes()
         told = []
@@ -202,12 +204,7 @@ class TestSweep:
         assert len({found.best.model for found in (one, two, three)}) == 3
 
     def test_processes_give_the_same(self, tmp_path):
-        options = {
-            "algos": ["q-learning", "value-network"],
-            "seeds": [0, 1],
-            "steps": 3000,
-            "until": "budget",
-        }
+        options = {"algos": "q-learning", "seeds": [0, 1], "steps": 500, "until": "budget"}
         alone = sweep(out=tmp_path / "alone", **options)
         shared = sweep(out=tmp_path / "shared", workers=2, **options)
         for one, two in zip(alone.trials, shared.trials, strict=True):
@@ -228,110 +225,49 @@ class TestSweep:
             sweep(search={"alpha": [0.0]}, **options).agent()
 
     @pytest.mark.parametrize(
-        ("options", "error", "told"),
+        ("options", "told"),
         [
-            ({"algos": "qlearning"}, ParameterError, "did you mean q-learning"),
-            ({"algos": []}, ParameterError, "algorithms="),
-            ({"seeds": []}, ParameterError, "seeds="),
-            ({"seeds": [1, 1]}, ParameterError, "none of them twice"),
-            ({"seeds": "0-9"}, ParameterError, "seed='0'"),
-            ({"seeds": 5}, ParameterError, "seeds=5"),
-            ({"seeds": [2**32]}, ParameterError, "seed=4294967296"),
-            ({"seeds": range(10**9)}, ParameterError, "100,000 seeds"),
-            ({"steps": 0}, ParameterError, "steps=0"),
-            ({"seconds": float("inf")}, ParameterError, "seconds=inf"),
-            ({"until": "unbeatabel"}, ParameterError, "did you mean unbeatable"),
-            ({"search": {"alfa": [1]}}, ParameterError, "did you mean alpha"),
-            ({"search": {"alpha": 1}}, ParameterError, "alpha=1"),
-            ({"search": {"alpha": [object]}}, ParameterError, "alpha=<class"),
-            ({"asha": True}, ParameterError, 'backend="ray"'),
-            ({"asha": True, "backend": "ray", "steps": None}, ParameterError, "steps= or seconds="),
-            ({"backend": "rai"}, ParameterError, "did you mean ray"),
-            ({"workers": 0}, ParameterError, "workers=0"),
-            ({"game": "qubic-v0"}, GameTooLargeError, "64 cells"),
-            ({"algos": "dqn", "search": {"pool.scripted": [["minmax"]]}}, ttt_env.TttEnvError, "minimax"),
+            ({"algos": "qlearning"}, "did you mean q-learning"),
+            ({"algos": []}, "algorithms="),
+            ({"seeds": []}, "seeds="),
+            ({"seeds": [1, 1]}, "none of them twice"),
+            ({"seeds": "0-9"}, "seed='0'"),
+            ({"seeds": 5}, "seeds=5"),
+            ({"seeds": [2**32]}, "seed=4294967296"),
+            ({"seeds": range(10**9)}, "100,000 seeds"),
+            ({"steps": 0}, "steps=0"),
+            ({"seconds": float("inf")}, "seconds=inf"),
+            ({"until": "unbeatabel"}, "did you mean unbeatable"),
+            ({"search": {"alfa": [1]}}, "did you mean alpha"),
+            ({"search": {"alpha": 1}}, "alpha=1"),
+            ({"search": {"alpha": [object]}}, "alpha=<class"),
+            ({"asha": True}, 'backend="ray"'),
+            ({"asha": True, "backend": "ray", "steps": None}, "steps= or seconds="),
+            ({"backend": "rai"}, "did you mean ray"),
+            ({"workers": 0}, "workers=0"),
+            ({"out": __file__}, "cannot be the folder"),
+            ({"game": "qubic-v0"}, "64 cells"),
+            ({"algos": "dqn", "search": {"pool.scripted": [["minmax"]]}}, "minimax"),
         ],
     )
-    def test_mistakes_are_told_before_anything_begins(self, options, error, told, tmp_path):
-        with pytest.raises(error, match=told):
+    def test_mistakes_are_told_before_anything_begins(self, options, told, tmp_path):
+        errors = GameTooLargeError if "game" in options else (ParameterError, UnknownAgentError)
+        with pytest.raises(errors, match=told):
             sweep(**{"algos": "q-learning", "out": tmp_path / "new", "steps": 10, **options})
         assert not (tmp_path / "new").exists()
 
-    def test_a_file_is_no_folder(self, tmp_path):
-        (tmp_path / "file").write_text("my thesis")
-        with pytest.raises(ParameterError, match="cannot be the folder"):
-            sweep(algos="q-learning", out=tmp_path / "file", steps=10)
-        assert (tmp_path / "file").read_text() == "my thesis"
-
-
-class TestOfNetworks:
-    @pytest.fixture(autouse=True)
-    def needs_torch(self):
-        pytest.importorskip("sb3_contrib")
-
-    @pytest.mark.slow
-    def test_an_interrupted_trial_goes_on_as_if_nothing_had_happened(self, tmp_path):
-        """Interrupted in its fourth evaluation, after which the last checkpoint is that of the third."""
-        import torch
-
-        from ttt_env import train
-
-        trial = Trial(TICTACTOE, "maskable-ppo", 5, {"learning_rate": 3e-4}, 16_384, None, "budget")
-        folder, told = tmp_path / "interrupted", []
-
-        def interrupt(result):
-            told.append(result.steps)
-            if len(told) == 4:
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            run_trial(trial, folder, interrupt)
-        assert checkpoint_of(folder / trial.file).is_file()
-        options = {"algos": "maskable-ppo", "seeds": [5], "search": {"learning_rate": [3e-4]}}
-        found = sweep(out=folder, steps=16_384, until="budget", **options)
-        assert found.best.steps >= 16_384 and not checkpoint_of(folder / trial.file).exists()
-        best = []
-        model = train(
-            algo="maskable-ppo",
-            learning_rate=3e-4,
-            seed=5,
-            steps=16_384,
-            until="budget",
-            report=best.append,
-        )
-        assert found.best.exploitability == min(one.mistakes[0] for one in best)
-        kept = ttt_env.make_agent(f"sb3:{folder / trial.file}").network.parameters()
-        assert all(torch.equal(one, two) for one, two in zip(kept, model.network.parameters(), strict=True))
-
 
 def test_on_the_command_line(tmp_path):
-    line = (
-        "train",
-        "q-learning",
-        "--set",
-        "alpha=1,0.5",
-        "--steps",
-        "1000",
-        "--out",
-        "here",
-        "--until",
-        "budget",
-    )
+    line = "train q-learning --set alpha=1,0.5 --steps 200 --out here --until budget".split()
     run = ttt(*line, "--seeds", "0-1", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     assert "q-learning seed 1 alpha=0.5: " in run.stdout and "4 of 4 trials" in run.stdout
-    best = sweep(
-        algos="q-learning",
-        out=tmp_path / "here",
-        seeds=[0, 1],
-        search={"alpha": [1, 0.5]},
-        steps=1000,
-        until="budget",
-        report=lambda result, ended, _: (
-            (result is None and ended == 4) or pytest.fail("a trial is run again")
-        ),
-    ).best
-    assert f"Scorecard of here/{best.model}" in run.stdout
+    told, options = [], {"seeds": [0, 1], "search": {"alpha": [1, 0.5]}, "steps": 200, "until": "budget"}
+    found = sweep(
+        algos="q-learning", out=tmp_path / "here", report=lambda *each: told.append(each), **options
+    )
+    assert told == [(None, 4, 4)]  # none is run again
+    assert f"Scorecard of here/{found.best.model}" in run.stdout
     again = ttt(*line, "--seeds", "0,1", cwd=tmp_path)
     assert again.returncode == 0 and "q-learning seed" not in again.stdout and "Scorecard" in again.stdout
 
