@@ -166,23 +166,21 @@ class TestResults:
         assert ttt_env.match(lowest, "random", games=2).source == "sampled"
 
     def test_an_agent_is_judged_as_it_plays(self):
-        for agent in (Sly(TICTACTOE), lowest):
-            assert not ttt_env.certify(agent)
-            played = ttt_env.match(agent, "minimax", exact=True)
-            assert played == ttt_env.match(lowest, "minimax", exact=True)
-        assert ttt_env.match(Sly(TICTACTOE), "minimax", games=2).source == "sampled"
-
-    def test_an_agent_that_declares_its_choice_is_judged_by_that(self):
         class Frank(Sly):
             is_fixed = True
 
             def choose(self, position, rng):
                 return lowest(position)
 
-        found = ttt_env.certify(Frank(TICTACTOE))
-        assert found.source == "declared" and not found.unbeatable and found.asked == 0
-        played = ttt_env.match(Frank(TICTACTOE), "minimax")
-        assert played.exact and played.as_x == ttt_env.match(lowest, "minimax", exact=True).as_x
+        due = ttt_env.match(lowest, "minimax", exact=True).as_x
+        sources = {Sly(TICTACTOE): "recorded", lowest: "recorded", Frank(TICTACTOE): "declared"}
+        for agent, source in sources.items():
+            found = ttt_env.certify(agent)
+            assert (found.source, found.unbeatable) == (source, False)
+            assert found.asked == (sum(found.positions.values()) if source == "recorded" else 0)
+            assert ttt_env.match(agent, "minimax", exact=True).as_x == due
+        assert ttt_env.match(Sly(TICTACTOE), "minimax", games=2).source == "sampled"
+        assert ttt_env.match(Frank(TICTACTOE), "minimax").exact
 
     def test_a_best_response_wins_what_it_says(self):
         function = RecordedAgent(ttt_env.make_agent(Asked()))
@@ -297,17 +295,13 @@ class TestProgress:
         ttt_env.match(one, two, exact=True, progress=told.append)
         assert told[-1].positions == len(one) + len(two) <= told[-1].at_most < 2 * 1_965
         assert one.once and two.once
-
-    def test_is_told_of_declared_agents_as_well(self):
-        told = []
+        told.clear()
         assert ttt_env.certify("block", progress=told.append).source == "declared"
         assert told[0] == (0, 6046 - 126)  # all placements of stones but the full boards
-
-    def test_a_game_too_large_is_refused_before_anybody_is_asked(self):
-        told, function = [], Asked()
+        told.clear()
         with pytest.raises(GameTooLargeError, match="18 cells are the limit"):
-            ttt_env.certify(function, "qubic-v0", progress=told.append)
-        assert not told and not function
+            ttt_env.certify(one, "qubic-v0", progress=told.append)
+        assert not told and one.once  # nobody was asked
 
     def test_without_it_long_asking_alone_says_so_in_the_log(self, monkeypatch, caplog):
         with caplog.at_level(logging.WARNING):

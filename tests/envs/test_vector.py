@@ -291,15 +291,12 @@ class TestAttributesOfTheSubEnvs:
         with pytest.raises(AttributeError):
             envs.get_attr("colour")
 
-    def test_a_method_is_called_once(self) -> None:
-        envs = started(3)
-        assert envs.call("set_opponent", "minimax") == (None, None, None)
-        assert [str(agent) for agent in envs.opponents] == [str(ttt_env.make_agent("minimax"))]
-
     @pytest.mark.parametrize("mode", MODES[:2])
     def test_settings_that_can_be_set(self, store: str, mode: str) -> None:
         envs = started(3, autoreset_mode=mode, rewards={"illegal": -9})
-        envs.set_attr("opponent", "minimax")
+        assert envs.call("set_opponent", "minimax") == (None, None, None)  # it is called once
+        assert [str(agent) for agent in envs.opponents] == [str(ttt_env.make_agent("minimax"))]
+        envs.set_attr("opponent", "random")
         envs.set_attr("illegal", ["resample"] * 3)
         envs.set_attr("play_as", "O")
         envs.set_attr("colour", "blue")
@@ -407,16 +404,6 @@ class TestPlayAsAndOpponents:
             envs.set_opponent(opponent)
             envs.step(np.full(3, 1))
             assert {board.o_mask for board in envs.boards} <= {1 | 1 << 8, 1 | 1 << 7}, opponent
-
-    def test_a_table_samples_as_the_policy(self) -> None:
-        """The draws of a step are known: `sample_each` of them gives the same cells."""
-        envs = started(500, opponent="softmax:temperature=0.5", seed=9)
-        rng = copy.deepcopy(envs.np_random)
-        before = [board.play(4) for board in envs.boards]
-        envs.step(np.full(500, 4))
-        draws = rng.random((3, 500))[0]
-        cells = ttt_env.agent.sample_each(envs.opponents[0].policies(Boards.of(before)), draws)
-        assert [board.o_mask for board in envs.boards] == [1 << cell for cell in cells.tolist()]
 
     def test_starts_can_be_drawn_and_are_drawn_anew_where_the_opponent_ends_them(self, store: str) -> None:
         middle = Position.parse("X../.../...")
@@ -740,19 +727,6 @@ class TestInfo:
         mine, theirs = (int(np.dot(planes[..., side].ravel(), 1 << np.arange(9))) for side in (0, 1))
         is_turned = (mine | theirs).bit_count() % 2 != seat
         return Position(before.game, theirs, mine) if is_turned else Position(before.game, mine, theirs)
-
-    def test_tells_the_seat_and_the_winner_as_the_single_env(self) -> None:
-        for seed, play_as in itertools.product(range(5), ["X", "O"]):
-            envs = started(1, seed=seed, play_as=play_as, opponent=highest)
-            env = ttt_env.make("tictactoe-v0", highest, play_as=play_as)
-            told, over, rng = env.reset(seed=seed)[1], False, np.random.default_rng(seed)
-            while not over:
-                cell = int(free_cells(envs, rng)[0])
-                batch = envs.step([cell])[4]
-                over, _, told = env.step(cell)[2:]
-                assert told["seat"] == batch["seat"][0]
-                assert ("winner" in told) == batch["_winner"][0]
-            assert told["winner"] == batch["winner"][0]
 
 
 class TestFrameworks:

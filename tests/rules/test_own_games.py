@@ -177,13 +177,18 @@ class TestNames:
         certificate = ttt_env.certify("random", "hexagon-v0")
         assert len(certificate.to_dict()["game"]["winning_sets"]) == 3
 
-    @pytest.mark.parametrize("name", ["tictactoe-v0", "a b", "a:n=3", "3x3", "é"])
-    def test_other_names_are_an_error(self, name, registered):
-        with pytest.raises(GameError):
-            ttt_env.register_game(hexagon(name))
+    def test_other_names_are_an_error(self, registered):
+        for name in ("tictactoe-v0", "a b", "a:n=3", "3x3", "é"):
+            with pytest.raises(GameError):
+                ttt_env.register_game(hexagon(name))
+                pytest.fail(f"{name} is taken")
         with pytest.raises(GameError, match="already"):
             ttt_env.register_game(ttt_env.Game("hexagon-v0", (7,), [(0, 1)]))
         assert ttt_env.game_names() == [*catalogue.CATALOGUE, "hexagon-v0"]
+        with pytest.raises(UnknownGameError, match="did you mean hexagon-v0"):
+            ttt_env.get_game("hexagn-v0")
+        with pytest.raises(ParameterError):
+            ttt_env.get_game("hexagon-v0", misere=True)
 
     def test_one_that_is_installed_may_come_from_its_file_too_and_keeps_its_parameters(self, monkeypatch):
         point = EntryPoint("line-v0", "tests.rules.test_own_games:line", "ttt_env.games")
@@ -192,12 +197,6 @@ class TestNames:
         ttt_env.register_game(line())
         assert len(ttt_env.get_game("line-v0:k=2").winning_sets) == 3
         catalogue._build.cache_clear()
-
-    def test_unknown_ones_and_parameters_are_told(self, registered):
-        with pytest.raises(UnknownGameError, match="did you mean hexagon-v0"):
-            ttt_env.get_game("hexagn-v0")
-        with pytest.raises(ParameterError):
-            ttt_env.get_game("hexagon-v0", misere=True)
 
     def test_those_of_installed_packages(self, tmp_path):
         """In a process of its own, as installed packages are looked for once."""
