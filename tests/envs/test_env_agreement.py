@@ -84,10 +84,10 @@ def agree_on_the_step(
     assert info["action_mask"].tolist() == env.action_masks().astype(int).tolist() == allowed
 
 
-# Every fifth position is fast; all are slow.
+# Every eleventh position is fast; all are slow.
 @pytest.mark.parametrize(
     "game, step",
-    [(TICTACTOE, 5), slow(TICTACTOE, 1), slow(MISERE, 1)],
+    [(TICTACTOE, 11), slow(TICTACTOE, 1), slow(MISERE, 1)],
     ids=["normal", "all", "misere"],
 )
 class TestEveryPosition:

@@ -179,7 +179,7 @@ class TestOpponents:
     def test_setting_several_draws_one_of_them_now(self) -> None:
         """The opponent for the rest of the episode is drawn by one number, with the weights as chances."""
         drawn = []
-        for seed in range(60):
+        for seed in range(20):
             env = started(seed=seed)
             draw = copy.deepcopy(env.np_random).random()
             env.set_opponent([lowest, highest, "minimax"], [0.25, 0.5, 0.25])

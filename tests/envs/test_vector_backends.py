@@ -461,7 +461,8 @@ class TestRandomNumbers:
         again = host(envs.reset(seed=8))
         assert [host(twin.reset(seed=8)) for twin in twins] == [again] * 2
 
-    def test_a_failed_reset_draws_nothing(self) -> None:
+    def test_a_failed_reset_draws_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("ttt_env.envs.vector.engine.MAX_STARTS", 9)
         envs = on_torch(opponent="random")
         twin = copy.deepcopy(envs)
         for seed in (None, 4):
