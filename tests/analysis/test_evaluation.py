@@ -11,6 +11,7 @@ from tests.support.games import LOPSIDED, MISERE, TICTACTOE, boards_of, lowest, 
 from tests.support.marks import slow_unless
 from tests.support.naive import twin
 from tests.support.naive_agent import Plays
+from tests.support.refusals import all_raise
 from ttt_env import (
     Agent,
     Game,
@@ -121,9 +122,8 @@ class TestSampledMatches:
     def test_half_of_the_games_on_each_seat(self):
         for games, played in [(2, 2), (3, 2), (7, 6), (10, 10)]:
             assert match(moody(), "random", games=games).games == played
-        for games in (1, 0, -4, 2.5, float("nan"), "10"):
-            with pytest.raises(ParameterError, match=f"games={games!r}.*at least 2"):
-                match(moody(), "random", games=games)
+        bad = (1, 0, -4, 2.5, float("nan"), "10")
+        all_raise(ParameterError, "games={}.*at least 2", lambda n: match(moody(), "random", games=n), bad)
 
     def test_the_interval_is_that_of_a_mean_of_two_seats(self):
         found = match("random", "random", games=1000, exact=False)
@@ -285,17 +285,16 @@ FAULTS = {  # and words of the error
 class TestAgentsThatCannotBeEvaluated:
     @pytest.mark.parametrize("fault, said", FAULTS.values(), ids=FAULTS)
     def test_because_their_policy_is_none(self, fault, said):
-        for evaluate in (exploitability, best_response, certify, lambda agent: match(agent, "random")):
-            with pytest.raises(PolicyError, match=f"<broken> .*{said}"):
-                evaluate(Broken(TICTACTOE, fault))
+        analyses = (exploitability, best_response, certify, lambda agent: match(agent, "random"))
+        all_raise(PolicyError, f"<broken> .*{said}", lambda f: f(Broken(TICTACTOE, fault)), analyses)
 
     def test_because_the_game_is_too_large_or_another_one(self):
-        for evaluate in (exploitability, best_response, certify):
-            with pytest.raises(GameTooLargeError, match="qubic-v0 has 64 cells"):
-                evaluate("random", "qubic-v0")
-        for evaluate in (exploitability, best_response, certify, lambda *those: match("random", *those)):
-            with pytest.raises(UnknownAgentError, match="plays square-v0, not tictactoe-v0"):
-                evaluate(make_agent("random", "square-v0"), TICTACTOE)
+        three = (exploitability, best_response, certify)
+        all_raise(GameTooLargeError, "qubic-v0 has 64 cells", lambda f: f("random", "qubic-v0"), three)
+        another, four = make_agent("random", "square-v0"), (*three, lambda *those: match("random", *those))
+        all_raise(
+            UnknownAgentError, "plays square-v0, not tictactoe-v0", lambda f: f(another, TICTACTOE), four
+        )
         with pytest.raises(UnknownAgentError, match="plays lopsided, not tictactoe-v0"):
             match(make_agent("random"), make_agent("random", LOPSIDED))
 

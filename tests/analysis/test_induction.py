@@ -11,6 +11,7 @@ from tests.support import naive
 from tests.support.games import LOPSIDED, MISERE, ONE_CELL, SHORT, TICTACTOE, boards_of, positions_of
 from tests.support.marks import slow
 from tests.support.naive import twin
+from tests.support.refusals import all_raise
 from ttt_env import Boards, Position, get_game, solve
 from ttt_env.analysis.induction import backward_induction, best, follow, softmax, uniform
 from ttt_env.analysis.layers import reachable
@@ -231,12 +232,11 @@ class TestLargerGames:
 
 
 def test_positions_and_games_that_have_no_solution():
-    for ask in (solve(TICTACTOE).value_of, solve(TICTACTOE).best_cells):
-        with pytest.raises(ImpossiblePositionError, match="of tictactoe-v0:misere=true, not of tictactoe-v0"):
-            ask(MISERE.start)
-    for game in ("mnk-v0", "qubic-v0"):
-        with pytest.raises(GameTooLargeError, match=r"18 cells are the limit\. On larger boards `match`"):
-            solve(game)
+    asked, another = solve(TICTACTOE), "of tictactoe-v0:misere=true, not of tictactoe-v0"
+    asks = (asked.value_of, asked.best_cells)
+    all_raise(ImpossiblePositionError, another, lambda ask: ask(MISERE.start), asks)
+    too_large = r"18 cells are the limit\. On larger boards `match`"
+    all_raise(GameTooLargeError, too_large, solve, ["mnk-v0", "qubic-v0"])
 
 
 @pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=lambda game: game.name)

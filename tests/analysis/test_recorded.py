@@ -11,6 +11,7 @@ import pytest
 
 import ttt_env
 from tests.support.games import TICTACTOE, lowest
+from tests.support.refusals import all_raise
 from ttt_env import Agent, Boards, RecordedAgent
 from ttt_env.agent import checked_policies
 from ttt_env.agents.learned.lookup import Lookup
@@ -217,9 +218,10 @@ class TestMatch:
         assert ttt_env.match("random", "random", exact=False, games=10).games == 10
         with pytest.raises(GameTooLargeError, match="qubic-v0 has 64 cells"):
             ttt_env.match("random", "random", "qubic-v0", exact=True)
-        for exact in ("yes", 1, 0, "True"):
-            with pytest.raises(ParameterError, match="unknown exact"):
-                ttt_env.match("random", "random", exact=exact)
+        bad = ("yes", 1, 0, "True")
+        all_raise(
+            ParameterError, "unknown exact", lambda how: ttt_env.match("block", "block", exact=how), bad
+        )
 
 
 class TestWrongDeclarations:
@@ -228,9 +230,8 @@ class TestWrongDeclarations:
         said = (
             r"no fixed policy.* in [XO./]{11} its policies gave \[.*1\.0.*\], its policy gives \[.*1\.0.*\]"
         )
-        for name in ("certify", "exploitability", "best_response", "match"):
-            with pytest.raises(PolicyError, match=said):
-                ANALYSES[name](build(TICTACTOE))
+        names = ("certify", "exploitability", "best_response", "match")
+        all_raise(PolicyError, said, lambda name: ANALYSES[name](build(TICTACTOE)), names)
 
     def test_that_are_noticed_late_end_in_the_error_too(self):
         """On a game whose answers are not kept, a refutation asks again."""

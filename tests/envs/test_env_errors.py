@@ -9,6 +9,7 @@ import pytest
 
 import ttt_env
 from tests.support.games import MISERE, TICTACTOE, lowest
+from tests.support.refusals import all_raise
 from ttt_env import IllegalMoveError, Position
 from ttt_env.errors import EpisodeOrderError, ImpossiblePositionError, ParameterError
 
@@ -108,10 +109,7 @@ class TestOrder:
             calls.append(ttt_env.make("tictactoe-v0", opponent=opponent, render_mode=mode).render)
         if opponent is None:
             calls += [env.last, lambda: env.observe("X"), lambda: list(env.agent_iter())]
-        for number, call in enumerate(calls):
-            with pytest.raises(EpisodeOrderError, match="reset"):
-                call()
-                pytest.fail(f"call {number} is no error")
+        all_raise(EpisodeOrderError, "reset", lambda call: call(), calls)
         assert not env.action_masks().any()
 
     @pytest.mark.parametrize("cells", [(6, 7, 8), (4, 4)], ids=["won", "illegal"])

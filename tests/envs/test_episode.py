@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.refusals import all_raise
 from ttt_env import Position, Transition, collect_episode
 
 X_WINS = [0, 3, 1, 4, 2]
@@ -106,6 +107,5 @@ def test_agents_of_another_game_or_for_other_seats_are_refused() -> None:
     env, of_square = ttt_env.make("tictactoe-v0"), ttt_env.make_agent("random", "square-v0")
     with pytest.raises(ttt_env.errors.UnknownAgentError, match="square-v0"):
         collect_episode(env, {"X": "random", "O": of_square})
-    for names in ("X", "XOZ"):
-        with pytest.raises(ttt_env.errors.ParameterError, match="O"):
-            collect_episode(env, dict.fromkeys(names, "random"))
+    agents = [dict.fromkeys(names, "random") for names in ("X", "XOZ")]
+    all_raise(ttt_env.errors.ParameterError, "O", lambda those: collect_episode(env, those), agents)

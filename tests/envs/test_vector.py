@@ -23,6 +23,7 @@ from gymnasium.wrappers.vector import (
 import ttt_env
 from tests.support.games import highest, lowest
 from tests.support.marks import slow, slow_unless
+from tests.support.refusals import all_raise
 from ttt_env import Agent, Boards, Position
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.vector import env as vector
@@ -316,10 +317,9 @@ class TestAttributesOfTheSubEnvs:
             ("opponent", "nobody"),
             ("illegal", "win"),
         ]
-        for name, values in [*bad, *(("illegal", values) for values in differing)]:
-            with pytest.raises(ttt_env.TttEnvError):
-                envs.set_attr(name, values)
-            assert (envs.illegal, envs.play_as, envs.num_envs, envs.opponents) == before
+        bad += [("illegal", values) for values in differing]
+        all_raise(ttt_env.TttEnvError, "", lambda pair: envs.set_attr(*pair), bad)
+        assert (envs.illegal, envs.play_as, envs.num_envs, envs.opponents) == before
 
 
 class TestPlayAsAndOpponents:
@@ -375,11 +375,11 @@ class TestPlayAsAndOpponents:
         envs = started(opponent="random")
         twin = copy.deepcopy(envs)
         bad: list[Any] = [[1], [1, 2, 3], [[1, 2]], [0, 0], [1, -1], [1, np.nan]]
-        for weights in bad:
-            with pytest.raises(ttt_env.errors.ParameterError, match="2 finite numbers ≥ 0, not all 0"):
-                envs.set_opponent([lowest, highest], weights)
-            with pytest.raises(ttt_env.errors.ParameterError, match="2 finite numbers"):
-                started(opponent=[lowest, highest], opponent_weights=weights)
+        two, text = [lowest, highest], "2 finite numbers ≥ 0, not all 0"
+        all_raise(ttt_env.errors.ParameterError, text, lambda it: envs.set_opponent(two, it), bad)
+        all_raise(
+            ttt_env.errors.ParameterError, text, lambda it: started(opponent=two, opponent_weights=it), bad
+        )
         assert trajectory(envs) == trajectory(twin)
 
     def test_the_single_env_draws_the_same_opponents(self) -> None:
@@ -493,10 +493,8 @@ class TestErrorsChangeNothing:
     def test_bad_actions(self, store: str) -> None:
         envs = started(opponent="random", seed=4)
         twin, before = copy.deepcopy(envs), story(envs)
-        for actions in BAD_ACTIONS:
-            with pytest.raises(ttt_env.IllegalMoveError, match="4 cells of tictactoe"):
-                envs.step(actions)
-            assert story(envs) == before, actions
+        all_raise(ttt_env.IllegalMoveError, "4 cells of tictactoe", envs.step, BAD_ACTIONS)
+        assert story(envs) == before
         assert flat(envs.step(np.arange(4))) == flat(twin.step(np.arange(4)))
 
     def test_good_actions(self, store: str) -> None:
@@ -584,15 +582,16 @@ class TestErrorsChangeNothing:
             {"reset_mask": np.ones(4, int)},
             {"reset_mask": np.ones(3, bool)},
         ]
-        for options in bad:
-            with pytest.raises(ttt_env.TttEnvError):
-                envs.reset(seed=1, options=options)
-            assert story(envs) == before and envs.np_random.bit_generator.state == state, options
+
+        def reset(**how: Any) -> None:
+            try:
+                envs.reset(**how)
+            finally:
+                assert story(envs) == before and envs.np_random.bit_generator.state == state, how
+
+        all_raise(ttt_env.TttEnvError, "", lambda options: reset(seed=1, options=options), bad)
         seeds: list[Any] = [[1, 2, 3], [1, 2, 3, None], [1, 2, 3, -1], "1234", 1.5]
-        for seed in seeds:
-            with pytest.raises(ttt_env.errors.ParameterError, match="seed"):
-                envs.reset(seed=seed)
-            assert envs.np_random.bit_generator.state == state, seed
+        all_raise(ttt_env.errors.ParameterError, "seed", lambda seed: reset(seed=seed), seeds)
 
     def test_bad_settings(self) -> None:
         bad: list[dict[str, Any]] = [
@@ -601,10 +600,8 @@ class TestErrorsChangeNothing:
             *({"observation": "text"}, {"colour": 1}, {"opponent": []}, {"opponent": "nobody"}),
             {"game": "square-v0"},
         ]
-        for settings in bad:
-            with pytest.raises(ttt_env.TttEnvError):
-                ttt_env.make_vec("tictactoe-v0", **{"num_envs": 2, **settings})
-                pytest.fail(f"{settings} are taken")
+        two = {"num_envs": 2}
+        all_raise(ttt_env.TttEnvError, "", lambda it: ttt_env.make_vec("tictactoe-v0", **(two | it)), bad)
 
     def test_order(self) -> None:
         envs = ttt_env.make_vec("tictactoe-v0", 2)

@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import ttt_env
 from tests.envs.test_vector import BAD_ACTIONS, NEAR_WIN, Nth, Wandering, open_positions
 from tests.support.marks import slow, slow_unless
+from tests.support.refusals import all_raise
 from ttt_env import Agent, Boards, Position
 from ttt_env.compiled.codes import N_DRAWS, OPENING, OPPONENT, REPLY, SEAT
 from ttt_env.envs.vector import env as vector
@@ -418,12 +419,9 @@ class TestDevice:
     def test_actions_of_every_kind(self) -> None:
         envs = on_torch(opponent="random")
         twin = copy.deepcopy(envs)
-        for actions in BAD_ACTIONS:
-            is_array = isinstance(actions, np.ndarray) and actions.dtype != np.uint64
-            for each in (actions, torch.from_numpy(actions)) if is_array else (actions,):
-                with pytest.raises(ttt_env.IllegalMoveError, match="4 cells of tictactoe"):
-                    envs.step(each)
-                    pytest.fail(f"{each} are taken")
+        arrays = (bad for bad in BAD_ACTIONS if isinstance(bad, np.ndarray) and bad.dtype != np.uint64)
+        actions = [*BAD_ACTIONS, *map(torch.from_numpy, arrays)]
+        all_raise(ttt_env.IllegalMoveError, "4 cells of tictactoe", envs.step, actions)
         tell_alike([envs.step(np.arange(4)), twin.step(np.arange(4))])
         good = [torch.tensor([4, 5, 6, 7], dtype=kind) for kind in (torch.int8, torch.uint8, torch.int32)]
         for cells in (*good, np.array([4, 5, 6, 7]), [4, 5, 6, 7]):

@@ -12,6 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import ttt_env
+from tests.support.refusals import all_raise
 from tests.support.running import ttt
 from ttt_env.app.terminal.board import board
 from ttt_env.app.web.board import board_of
@@ -50,23 +51,15 @@ class TestCoordinates:
         for copied in (copy.deepcopy(hexagon()), pickle.loads(pickle.dumps(hexagon()))):
             assert copied.coordinates == hexagon().coordinates
 
-    @pytest.mark.parametrize(
-        ("coordinates", "told"),
-        [
-            (3, "a pair of numbers for each cell"),
-            ([(0, 0)], "2 pairs of numbers"),
-            ([(0, 0), (1, 0), (2, 0)], "2 pairs of numbers"),
-            ([(0, 0), (1, inf)], "2 pairs of numbers"),
-            ([(0, 0), (1, float("nan"))], "2 pairs of numbers"),
-            ([(0, 0), ("a", 0)], "a pair of numbers for each cell"),
-            ([(0, 0), (1, 0, 0)], "a pair of numbers for each cell"),
-            ([(1, 2), (1, 2)], "closer to each other"),
-        ],
-        ids=str,
-    )
-    def test_what_cannot_be_drawn_is_an_error(self, coordinates, told):
-        with pytest.raises(GameError, match=told):
-            ttt_env.Game("two", (2,), [(0, 1)], coordinates=coordinates)
+    def test_what_cannot_be_drawn_is_an_error(self):
+        def game(coordinates):
+            return ttt_env.Game("two", (2,), [(0, 1)], coordinates=coordinates)
+
+        of_each = (3, [(0, 0), ("a", 0)], [(0, 0), (1, 0, 0)])
+        all_raise(GameError, "a pair of numbers for each cell", game, of_each)
+        of_all = ([(0, 0)], [(0, 0), (1, 0), (2, 0)], [(0, 0), (1, inf)], [(0, 0), (1, float("nan"))])
+        all_raise(GameError, "2 pairs of numbers", game, of_all)
+        all_raise(GameError, "closer to each other", game, [[(1, 2), (1, 2)]])
         with pytest.raises(GameError, match="closer to each other"):  # all but at one place
             ttt_env.Game("three", (3,), [(0, 1)], coordinates=[(0, 0), (1e-9, 0), (1, 0)])
 
@@ -178,10 +171,8 @@ class TestNames:
         assert len(certificate.to_dict()["game"]["winning_sets"]) == 3
 
     def test_other_names_are_an_error(self, registered):
-        for name in ("tictactoe-v0", "a b", "a:n=3", "3x3", "é"):
-            with pytest.raises(GameError):
-                ttt_env.register_game(hexagon(name))
-                pytest.fail(f"{name} is taken")
+        names = ("tictactoe-v0", "a b", "a:n=3", "3x3", "é")
+        all_raise(GameError, "", lambda name: ttt_env.register_game(hexagon(name)), names)
         with pytest.raises(GameError, match="already"):
             ttt_env.register_game(ttt_env.Game("hexagon-v0", (7,), [(0, 1)]))
         assert ttt_env.game_names() == [*catalogue.CATALOGUE, "hexagon-v0"]

@@ -14,6 +14,7 @@ from tests import reference
 from tests.support import naive
 from tests.support.games import LOPSIDED, MISERE, TICTACTOE, positions_of
 from tests.support.naive import twin
+from tests.support.refusals import all_raise
 from ttt_env import Game, IllegalMoveError, Position, get_game, random_position
 from ttt_env.errors import (
     CellError,
@@ -235,16 +236,12 @@ class TestBounds:
         with pytest.raises(GameTooLargeError, match=f"{said}.*games of up to 400"):
             build()
 
-    @pytest.mark.parametrize("shape", [(1,) * 40, (), (0, 3), None, (2.0, 2), itertools.repeat(1)], ids=str)
-    def test_runs_on_no_board(self, shape):
-        with pytest.raises(GameError, match="one to three axes"):
-            Game.runs(shape, 2)
-
-    @pytest.mark.parametrize("k", [0, -1, 1.5, None, True, np.True_])
-    def test_runs_and_squares_of_no_length(self, k):
-        for build in (lambda: Game.runs((3, 3), k), lambda: Game.squares(k)):
-            with pytest.raises(ParameterError, match="integers from 1 on are allowed"):
-                build()
+    def test_runs_on_no_board_and_of_no_length(self):
+        shapes = ((1,) * 40, (), (0, 3), None, (2.0, 2), itertools.repeat(1))
+        all_raise(GameError, "one to three axes", lambda shape: Game.runs(shape, 2), shapes)
+        lengths, text = (0, -1, 1.5, None, True, np.True_), "integers from 1 on are allowed"
+        all_raise(ParameterError, text, lambda k: Game.runs((3, 3), k), lengths)
+        all_raise(ParameterError, text, Game.squares, lengths)
 
     def test_more_winning_sets(self):
         pairs = [(0, cell) for cell in range(1, 201)] * 100
@@ -518,9 +515,10 @@ class TestRandomPosition:
 
     def test_is_drawn_by_a_generator_or_a_seed(self):
         assert random_position(TICTACTOE, 3) == random_position(TICTACTOE, np.random.default_rng(3))
-        for rng in (-1, "x", 1.5):
-            with pytest.raises(ParameterError, match="a seed from 0 on is needed"):
-                random_position(TICTACTOE, rng)
+        bad = (-1, "x", 1.5)
+        all_raise(
+            ParameterError, "a seed from 0 on is needed", lambda rng: random_position(TICTACTOE, rng), bad
+        )
 
 
 def test_misere_turns_the_winner_around():
