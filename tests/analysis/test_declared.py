@@ -195,8 +195,15 @@ def test_is_refused(build, disguise, analysis):
         ANALYSES[analysis](DISGUISES[disguise](build(TICTACTOE)))
 
 
-@pytest.mark.parametrize("build", [BeatenAlone, *map(slow, LIARS[1:3]), ChoosesBesides], ids=id_of)
-@pytest.mark.parametrize("analysis", [name for name in ANALYSES if name != "tournament"])
+@pytest.mark.parametrize(
+    "build, analysis",
+    slow_unless(
+        lambda build, analysis: analysis == "certify" or build is BeatenAlone,
+        [*LIARS[:3], ChoosesBesides],
+        [name for name in ANALYSES if name != "tournament"],
+    ),
+    ids=id_of,
+)
 def test_is_refused_where_answers_are_not_kept(build, analysis):
     with pytest.raises(PolicyError, match=r"no fixed policy: in [XO.]{13} |beside policy"):
         ANALYSES[analysis](build(LINE))
