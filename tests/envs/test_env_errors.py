@@ -62,7 +62,7 @@ def state_of(env: Any) -> dict[str, Any]:
         "mask": env.action_masks().tolist(),
         "rng": env.np_random.bit_generator.state,
     }
-    names = ["seat", "opponent", "play_as", "np_random_seed", "_episodes"]
+    names = ["seat", "opponent", "play_as", "np_random_seed", "_episodes", "_positions"]
     names += ["agents", "agent_selection", "rewards", "_cumulative_rewards", "terminations", "truncations"]
     state |= {name: repr(getattr(env, name)) for name in names if hasattr(env, name)}
     return state
