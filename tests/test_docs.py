@@ -26,6 +26,7 @@ import ttt_env
 from tests.reference import ENUMERABLE, POSITIONS
 from tests.support.documents import ROOT, Block, blocks_of, run_commands, run_session, spans_of
 from tests.support.endpoint import Endpoint
+from tests.support.marks import slow
 from tests.support.scripted_models import MODELS
 from ttt_env import errors, get_game
 from ttt_env.app import cli
@@ -44,7 +45,9 @@ PAGES = [
     for path in sorted(DOCS.rglob("*.md"))
     if path not in WRITTEN and path.parent != DOCS / "reference" / "commands"
 ]
-PAGES_THAT_TAKE_LONG = {"bots.md", "is-my-model-any-good.md", "strength.md", "tournaments.md"}
+PAGES_THAT_TAKE_LONG = {
+    *("bots.md", "exporting.md", "is-my-model-any-good.md", "strength.md", "tournaments.md", "training.md"),
+}
 # What takes long in a block of Python, and in its place what shows in seconds that the block runs.
 SHORTER = {
     "model.learn(2_000_000,": "model.learn(5_000,",
@@ -75,14 +78,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(
     "path",
-    [
-        pytest.param(
-            path,
-            id=path.relative_to(ROOT).as_posix(),
-            marks=[pytest.mark.slow] * (path.name in PAGES_THAT_TAKE_LONG),
-        )
-        for path in documents()
-    ],
+    [slow(path) if path.name in PAGES_THAT_TAKE_LONG else path for path in documents()],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
 )
 def test_document(path: Path, endpoint: Endpoint, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its sessions share their names, its commands a folder, and its function `model` is the endpoint's."""
@@ -148,10 +145,10 @@ def test_pictures_are_there() -> None:
         assert [each for each in pictures if not (path.parent / each).is_file()] == [], path
 
 
-@pytest.mark.parametrize("path", sorted(DOCS.rglob("*.md")), ids=lambda path: path.name)
-def test_pictures_have_legends(path: Path) -> None:
-    after = re.findall(r"^!\[.*\)\n\s*(\S)", path.read_text("utf-8"), re.MULTILINE)
-    assert set(after) <= {"*"}
+def test_pictures_have_legends() -> None:
+    for path in sorted(DOCS.rglob("*.md")):
+        after = re.findall(r"^!\[.*\)\n\s*(\S)", path.read_text("utf-8"), re.MULTILINE)
+        assert set(after) <= {"*"}, path
 
 
 def test_links_lead_somewhere() -> None:
@@ -176,17 +173,10 @@ SCRIPT_OPTIONS = {
     for path in (ROOT / "scripts").rglob("*.py")
 }
 OPTIONS = set().union(*COMMANDS.values(), *SCRIPT_OPTIONS.values())
-EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
-    "optional-dependencies"
-].keys()
-ENVIRONMENT, TWO_PLAYERS, VECTOR = (
-    type(each)
-    for each in (
-        ttt_env.make("tictactoe-v0", opponent="random"),
-        ttt_env.make("tictactoe-v0"),
-        ttt_env.make_vec("tictactoe-v0"),
-    )
-)
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"].keys()
+ENVIRONMENT = type(ttt_env.make("tictactoe-v0", opponent="random"))
+TWO_PLAYERS, VECTOR = type(ttt_env.make("tictactoe-v0")), type(ttt_env.make_vec("tictactoe-v0"))
 CLASSES = {
     name: value
     for module in ("ttt_env", "ttt_env.text", "ttt_env.text.players", "ttt_env.training", "ttt_env.datasets")
@@ -277,13 +267,11 @@ def is_right(span: str) -> bool:
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param(path, id=path.relative_to(ROOT).as_posix())
-        for path in (
-            *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
-            *sorted((ROOT / "scripts").rglob("*.md")),
-            *PAGES,
-        )
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+        *sorted((ROOT / "scripts").rglob("*.md")),
+        *PAGES,
     ],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
 )
 def test_what_a_page_names_exists(path: Path) -> None:
     assert [span for span in spans_of(path) if not is_right(span)] == []
@@ -292,21 +280,10 @@ def test_what_a_page_names_exists(path: Path) -> None:
 @pytest.mark.parametrize(
     "span",
     [
-        "ttt trian",
-        "ttt train --untill",
-        "make tests-all",
-        "python scripts/leaderbord.py",
-        "scripts/leaderboard.py --nothing",
-        "--untill",
-        "docs/none.md",
-        'pip install ".[everything]"',
-        "certify(nothing=1)",
-        "ttt_env.certifi",
-        "Certificate.forfeit",
-        "Certificates.load",
-        "certificate.forfeit",
-        "NotJudgeError",
-        "square-v0:m=3",
+        *("ttt trian", "ttt train --untill", "make tests-all", "python scripts/leaderbord.py"),
+        *("scripts/leaderboard.py --nothing", "--untill", "docs/none.md", 'pip install ".[everything]"'),
+        *("certify(nothing=1)", "ttt_env.certifi", "Certificate.forfeit", "Certificates.load"),
+        *("certificate.forfeit", "NotJudgeError", "square-v0:m=3"),
     ],
 )
 def test_a_name_that_does_not_exist_is_found(span: str) -> None:
@@ -352,9 +329,8 @@ def test_the_reference_has_every_public_name(name: str) -> None:
 
 
 def test_the_reference_has_the_environments() -> None:
-    made = [ttt_env.make("tictactoe-v0"), ttt_env.make("tictactoe-v0", opponent="random")]
-    classes = [type(env) for env in (*made, ttt_env.make_vec("tictactoe-v0"))]
-    assert {f"{each.__module__}.{each.__qualname__}" for each in classes} <= described_in("api/*.md")
+    names = {f"{each.__module__}.{each.__qualname__}" for each in (ENVIRONMENT, TWO_PLAYERS, VECTOR)}
+    assert names <= described_in("api/*.md")
 
 
 def test_the_reference_says_of_every_error_when_it_comes_and_what_to_do() -> None:

@@ -21,7 +21,7 @@ LONG = {
 @pytest.mark.parametrize("name", LONG)
 def test_it_ends_when_it_is_told(name):
     unwanted = Event()
-    timer = Timer(0.2, unwanted.set)
+    timer = Timer(0.05, unwanted.set)
     timer.start()
     with stopped_by(unwanted), pytest.raises(StoppedError):
         LONG[name]()
@@ -48,16 +48,13 @@ def test_a_search_that_was_ended_can_go_on():
     assert search.run(simulations=100) == 100 and search.iterations == 100
 
 
-TIMED = {
-    "a tree search": "mcts:seconds=10000",
-    "alpha-beta": "minimax:seconds=10000",
-}
+TIMED = {"a tree search": "mcts:seconds=10000", "alpha-beta": "minimax:seconds=10000"}
 
 
 @pytest.mark.parametrize("name", TIMED)
 def test_a_search_for_a_time_moves_when_it_is_due(name):
     due = Event()
-    timer = Timer(0.2, due.set)
+    timer = Timer(0.05, due.set)
     timer.start()
     with due_by(due):
         cell = make_agent(TIMED[name], QUBIC).choose(QUBIC.start, np.random.default_rng(0))

@@ -106,6 +106,7 @@ def test_the_wheel_has_one_top_level_name(wheel: Path) -> None:
     assert {"ttt_env/py.typed", "ttt_env/agents/__init__.py"} <= set(names)
 
 
+@pytest.mark.slow  # `make wheel` builds it from them
 def test_the_sources_have_all_that_the_wheel_has(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         shipped = {name for name in archive.namelist() if name.startswith("ttt_env/")}

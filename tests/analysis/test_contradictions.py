@@ -9,16 +9,15 @@ from math import inf, nan
 import pytest
 
 import ttt_env
+from tests.support.games import lowest
+from tests.support.marks import slow, slow_but_the_first
 from ttt_env import Certificate, Exploitability, Match, Tournament
 from ttt_env.errors import ResultFileError
 from ttt_env.training.trial import TrialResult
 
 SMALL = "mnk-v0:m=3,n=2,k=2"
 DRAWN = ttt_env.Game("drawn", (2, 3), [(0, 1, 2)])
-
-
-def lowest(position):
-    return position.legal_cells[0]
+DRAWN_4 = ttt_env.Game("drawn", (2, 2), [(0, 1, 2)])
 
 
 def silent(position):
@@ -38,7 +37,12 @@ RESULTS = {
         {"random": "random", "a function": lowest, "block": "block"}, width=0.9
     ),
     "exploitability": lambda: ttt_env.exploitability("random"),
+    # The same of smaller boards, for what is done with each of their parts.
+    "forfeiting on 4 cells": lambda: ttt_env.certify(silent, DRAWN_4),
+    "of a won game of 4 cells": lambda: ttt_env.certify("random", "mnk-v0:m=4,n=1,k=2"),
+    "tournament of two": lambda: ttt_env.tournament({"random": "random", "a function": lowest}, width=0.9),
 }
+LONG = ("forfeiting", "of a won game", "tournament")
 
 
 @cache
@@ -84,7 +88,7 @@ def others(value):
     return ["", f"{value}x", value[:-1], "policy", "recorded", "sampled", "X", None, 7, [], *changed[:40]]
 
 
-@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("name", [slow(name) if name in LONG else name for name in RESULTS])
 def test_any_one_change_is_refused_or_of_a_free_part(name):
     result = result_of(name)
     data = json.loads(result.to_json())
@@ -247,14 +251,8 @@ def test_a_lie_that_agrees_with_itself_is_found_by_certifying_again():
 
 @pytest.mark.parametrize("kind", [Certificate, Match, Exploitability, Tournament])
 def test_json_that_is_none(kind, tmp_path):
-    for text in (
-        '{"a": 1, "a": 1}',
-        '{"a": {"b": 1, "b": 2}}',
-        '{"a": NaN}',
-        "[-Infinity]",
-        "1e",
-        "9" * 5000,
-    ):
+    twice = ('{"a": 1, "a": 1}', '{"a": {"b": 1, "b": 2}}')
+    for text in (*twice, '{"a": NaN}', "[-Infinity]", "1e", "9" * 5000):
         (tmp_path / "some.json").write_text(text)
         with pytest.raises(ResultFileError, match=r"some\.json: this is no"):
             kind.load(tmp_path / "some.json")
@@ -267,15 +265,16 @@ def test_a_key_that_comes_twice_is_refused(tmp_path):
         Certificate.load(tmp_path / "twice.json")
 
 
-@pytest.mark.parametrize("name", ["random", "rules", "softmax", "ppo", "mcts:simulations=5,seed=0"])
-def test_what_is_written_loads_again(name, tmp_path):
+@pytest.mark.parametrize(
+    "name", slow_but_the_first(["softmax", "random", "rules", "ppo", "mcts:simulations=5,seed=0"])
+)
+def test_what_is_written_loads_again(name):
     for result in (
         ttt_env.certify(name),
         ttt_env.exploitability(name),
         ttt_env.match(name, "random", games=7),
     ):
-        result.save(tmp_path / "result.json")
-        assert type(result).load(tmp_path / "result.json") == result
+        assert type(result).from_json(result.to_json()) == result
 
 
 class TestTrials:

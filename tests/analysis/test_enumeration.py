@@ -13,7 +13,7 @@ import pytest
 import ttt_env
 from tests import reference
 from tests.support import naive
-from tests.support.marks import slow
+from tests.support.marks import slow, slow_but_the_first
 from ttt_env import Solution, enumerate_positions
 from ttt_env.analysis.induction import Values
 from ttt_env.analysis.layers import reachable
@@ -47,7 +47,7 @@ def files_of(folder):
 
 
 @pytest.mark.parametrize("game", [*SMALL, LOPSIDED, NO_SETS_SHARE_A_CELL, *map(slow, LARGE)], ids=str)
-def test_every_value_is_that_of_solve(game, tmp_path):
+def test_every_value_and_count_is_that_of_solve(game, tmp_path):
     game = ttt_env.get_game(game)
     enumeration, solution = enumerate_positions(game, tmp_path), ttt_env.solve(game)
     values = Solution.load(tmp_path, game).values.layers
@@ -56,13 +56,9 @@ def test_every_value_is_that_of_solve(game, tmp_path):
     for ply, slots in enumerate(values):
         solved = solution.values.layers[ply] if ply < len(solution.values.layers) else np.zeros_like(slots)
         np.testing.assert_array_equal(slots, solved)
-
-
-@pytest.mark.parametrize("game", [*SMALL, LOPSIDED, NO_SETS_SHARE_A_CELL, "mnk-v0:m=5,n=3,k=3"], ids=str)
-def test_what_is_counted_is_what_can_be_reached(game, tmp_path):
-    game = ttt_env.get_game(game)
-    counted, values = enumerate_positions(game, tmp_path).plies, ttt_env.solve(game).values.layers
-    layers = reachable(game)
+    if game.n_cells > 15:
+        return
+    counted, layers = enumeration.plies, reachable(game)
     for ply, layer in zip(counted, layers, strict=False):
         to_play = values[layer.ply][layer.open]
         assert [ply.won, ply.drawn, ply.lost] == [np.count_nonzero(to_play == value) for value in (1, 0, -1)]
@@ -72,14 +68,7 @@ def test_what_is_counted_is_what_can_be_reached(game, tmp_path):
     assert [ply.positions for ply in counted] == positions_by_ply(game)
 
 
-def test_published_counts(tmp_path):
-    enumeration = enumerate_positions("tictactoe-v0", tmp_path)
-    assert [ply.positions for ply in enumeration.plies] == reference.POSITIONS_BY_PLY
-    assert enumeration.positions == reference.POSITIONS
-    assert sum(ply.ended + ply.full for ply in enumeration.plies) == reference.FINISHED
-
-
-@pytest.mark.parametrize("game", [*reference.ENUMERABLE, *reference.FILED])
+@pytest.mark.parametrize("game", slow_but_the_first(reference.ENUMERABLE | reference.FILED))
 def test_positions_by_inclusion(game):
     expected = (reference.ENUMERABLE | reference.FILED)[game][0]
     assert sum(positions_by_ply(ttt_env.get_game(game))) == expected
@@ -104,7 +93,8 @@ def test_a_folder_is_a_solution(tmp_path):
 
 @pytest.mark.parametrize(
     ("game", "chunk", "workers"),
-    [("mnk-v0:m=3,n=2,k=2", 1, None), ("mnk-v0:m=4,n=3,k=3", 500, 2)],  # every row by itself; none alone
+    # Every row by itself; none alone.
+    [("mnk-v0:m=3,n=2,k=2", 1, None), slow("mnk-v0:m=4,n=3,k=3", 500, 2)],
     ids=["rows", "workers"],
 )
 def test_the_same_files_however_the_work_is_cut(game, chunk, workers, tmp_path):
@@ -128,26 +118,25 @@ def stop_after(n_tasks):
     return progress
 
 
-@pytest.mark.parametrize("n_tasks", [150, slow(1), slow(350)])
-def test_what_was_ended_early_goes_on(n_tasks, tmp_path):
-    game = "mnk-v0:m=4,n=3,k=3"
+@pytest.mark.parametrize(
+    ("game", "chunk", "n_tasks"),
+    [
+        ("tictactoe-v0", 50, 75),
+        *(slow("mnk-v0:m=4,n=3,k=3", 300, n_tasks) for n_tasks in (1, 150, 350)),
+    ],
+)
+def test_what_was_ended_early_goes_on(game, chunk, n_tasks, tmp_path):
     enumerate_positions(game, tmp_path / "whole")
     with pytest.raises(Stopped):
-        enumerate_positions(game, tmp_path / "part", chunk=300, progress=stop_after(n_tasks))
+        enumerate_positions(game, tmp_path / "part", chunk=chunk, progress=stop_after(n_tasks))
     with pytest.raises(PolicyFileError, match="no whole enumeration"):
         Solution.load(tmp_path / "part", game)
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "part").glob("ply-??.npy")}
     told = []
-    enumerate_positions(game, tmp_path / "part", chunk=300, progress=lambda *numbers: told.append(numbers))
+    enumerate_positions(game, tmp_path / "part", chunk=chunk, progress=lambda *done: told.append(done))
     assert min(told)[0] >= n_tasks - 1
     assert all(path.stat().st_mtime_ns == written for path, written in kept.items())
     assert files_of(tmp_path / "part") == files_of(tmp_path / "whole")
-
-
-def test_a_whole_enumeration_is_not_computed_again(tmp_path, monkeypatch):
-    enumeration = enumerate_positions("tictactoe-v0", tmp_path)
-    monkeypatch.setattr(Workers, "run", lambda *_, **__: pytest.fail("it was computed again"))
-    assert enumerate_positions("tictactoe-v0", tmp_path) == enumeration
 
 
 def test_a_folder_that_is_another_one_for_the_workers(tmp_path):
@@ -177,10 +166,16 @@ def test_a_process_that_is_killed_loses_no_whole_chunk(tmp_path):
 
 def test_results_are_written_down_and_read_back(tmp_path):
     enumeration = enumerate_positions("tictactoe-v0", tmp_path)
+    assert [ply.positions for ply in enumeration.plies] == reference.POSITIONS_BY_PLY
+    assert enumeration.positions == reference.POSITIONS
+    assert sum(ply.ended + ply.full for ply in enumeration.plies) == reference.FINISHED
     assert ttt_env.Enumeration.load(tmp_path / "enumeration.json") == enumeration
     assert "5,478 positions. On the empty board X draws." in str(enumeration)
     assert all(share.worker in str(enumeration) for share in enumeration.workers)
     assert all(share.seconds > 0 for share in enumeration.workers)
+    with pytest.MonkeyPatch.context() as patch:  # a whole one is not computed again
+        patch.setattr(Workers, "run", lambda *_, **__: pytest.fail("it was computed again"))
+        assert enumerate_positions("tictactoe-v0", tmp_path) == enumeration
 
 
 def test_another_game(tmp_path):

@@ -1,23 +1,21 @@
 """Exact results: against naive recursion in fractions, and against published figures."""
 
-from fractions import Fraction
 from functools import cache
-from itertools import product
 
 import numpy as np
 import pytest
 
 from tests import reference
 from tests.support import naive
-from tests.support.marks import slow
+from tests.support.games import LOPSIDED, MISERE, TICTACTOE, boards_of, lowest, positions_of
+from tests.support.marks import slow_unless
 from tests.support.naive import twin
 from tests.support.naive_agent import Plays
+from tests.support.refusals import all_raise
 from ttt_env import (
     Agent,
-    Boards,
     Game,
     IllegalMoveError,
-    Position,
     best_response,
     certify,
     exploitability,
@@ -31,12 +29,13 @@ from ttt_env.analysis.induction import backward_induction, best, uniform
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, UnknownAgentError
 
-TICTACTOE = get_game("tictactoe-v0")
-MISERE = get_game("tictactoe-v0:misere=true")
-LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
 ONE_MOVE = Game("one move", (3,), [(0,), (1,), (2,)])
 SMALL = [TICTACTOE, MISERE, LOPSIDED, ONE_MOVE, get_game("mnk-v0:m=4,n=2,k=2")]
 POLICIES = ["uniform", "optimal", "odd", "first"]
+# Every policy on small boards; of 3×3 only the two that differ most are fast.
+CASES = slow_unless(
+    lambda game, name: game.n_cells < 9 or (game is TICTACTOE and name in ("uniform", "odd")), SMALL, POLICIES
+)
 
 
 def moody(seed=0):
@@ -49,13 +48,21 @@ def exactly(*fractions):
 
 
 class TestMatch:
-    @pytest.mark.parametrize("game", SMALL, ids=repr)
-    @pytest.mark.parametrize("one, two", list(product(POLICIES, POLICIES))[1::3])
+    @pytest.mark.parametrize(
+        "game, one, two",
+        slow_unless(
+            lambda game, *names: game.n_cells < 9 or (game is TICTACTOE and names == ("odd", "uniform")),
+            SMALL,
+            ["optimal", "odd", "first"],
+            ["uniform", "odd"],
+        ),
+        ids=str,
+    )
     def test_is_the_naive_recursion(self, game, one, two):
         other = twin(game)
         first, second = getattr(other, one), getattr(other, two)
         found = match(Plays(game, one), Plays(game, two), game)
-        assert found.exact
+        assert (found.exact, found.games, found.interval) == (True, None, None)
         assert list(found.as_x) == exactly(*other.results(first, second)[other.empty])
         assert list(found.as_o) == exactly(*reversed(other.results(second, first)[other.empty]))
         assert found.score == pytest.approx((found.as_x.value + found.as_o.value) / 2)
@@ -78,17 +85,10 @@ class TestMatch:
         assert match("minimax", "minimax", "mnk-v0:m=4,n=3,k=3").as_x == (1, 0, 0)
 
     def test_a_function_is_evaluated_exactly_if_that_is_asked_for(self):
-        found = match(lambda position: position.legal_cells[0], "random", exact=True)
+        found = match(lowest, "random", exact=True)
         assert found.exact and found.source == "recorded"
-        assert list(found.as_x) == exactly(*twin(TICTACTOE).results(*policies("first", "uniform"))["." * 9])
-
-    def test_what_an_exact_match_leaves_out(self):
-        found = match("random", "minimax")
-        assert (found.exact, found.games, found.interval) == (True, None, None)
-
-
-def policies(*names):
-    return [getattr(twin(TICTACTOE), name) for name in names]
+        due = twin(TICTACTOE).results(twin(TICTACTOE).first, twin(TICTACTOE).uniform)
+        assert list(found.as_x) == exactly(*due["." * 9])
 
 
 class TestSampledMatches:
@@ -102,12 +102,8 @@ class TestSampledMatches:
         assert found.as_x.win == found.as_o.win == 0
         assert sum(found.as_x) == pytest.approx(1)
 
-    @pytest.mark.parametrize("one, two", [(moody, str), (str, moody)], ids=["first", "second"])
-    def test_whoever_of_the_two_it_is(self, one, two):
-        agents = [moody() if kind is moody else "random" for kind in (one, two)]
-        assert not match(*agents, games=2).exact
-
-    def test_a_game_too_large_is_sampled(self):
+    def test_if_one_of_two_declares_nothing_or_the_game_is_too_large(self):
+        assert not match(moody(), "random", games=2).exact and not match("random", moody(), games=2).exact
         found = match("random", "random", "qubic-v0", games=10)
         assert (found.exact, found.games) == (False, 10)
 
@@ -121,31 +117,20 @@ class TestSampledMatches:
         # In this game the first move wins, whatever it is.
         found = match(moody(), moody(), ONE_MOVE, games=10)
         assert (found.as_x, found.as_o) == ((1, 0, 0), (0, 0, 1))
+        assert found.interval[0] < found.score == 0 < found.interval[1]
 
-    @pytest.mark.parametrize("games, played", [(2, 2), (3, 2), (7, 6), (10, 10)])
-    def test_half_of_the_games_on_each_seat(self, games, played):
-        assert match(moody(), "random", games=games).games == played
-
-    @pytest.mark.parametrize("games", [1, 0, -4, 2.5, float("nan"), "10"], ids=repr)
-    def test_numbers_of_games_that_cannot_be(self, games):
-        with pytest.raises(ParameterError, match=f"games={games!r}.*at least 2"):
-            match(moody(), "random", games=games)
-
-    def test_the_interval_shrinks_with_the_root_of_the_games(self):
-        few, many = (match("random", "random", "mnk-v0", games=games) for games in (50, 800))
-        widths = [found.interval[1] - found.interval[0] for found in (few, many)]
-        assert 3 < widths[0] / widths[1] < 5
+    def test_half_of_the_games_on_each_seat(self):
+        for games, played in [(2, 2), (3, 2), (7, 6), (10, 10)]:
+            assert match(moody(), "random", games=games).games == played
+        bad = (1, 0, -4, 2.5, float("nan"), "10")
+        all_raise(ParameterError, "games={}.*at least 2", lambda n: match(moody(), "random", games=n), bad)
 
     def test_the_interval_is_that_of_a_mean_of_two_seats(self):
-        found = match("random", "random", "mnk-v0", games=1000)
+        found = match("random", "random", games=1000, exact=False)
         variances = [seat.win + seat.loss - seat.value**2 for seat in (found.as_x, found.as_o)]
         error = (sum(variances) / 500) ** 0.5 / 2
         assert found.interval[1] - found.score == pytest.approx(1.96 * error, rel=0.02)
         assert found.score - found.interval[0] == pytest.approx(1.96 * error, rel=0.02)
-
-    def test_the_interval_is_not_empty_where_all_games_end_alike(self):
-        found = match(moody(), moody(), ONE_MOVE, games=10)
-        assert found.interval[0] < found.score == 0 < found.interval[1]
 
 
 class TestExploitability:
@@ -162,23 +147,17 @@ class TestExploitability:
         assert found.nash_conv == 0
         assert found.as_o == -found.as_x == solve(game).value
 
-    @pytest.mark.parametrize("game", SMALL, ids=repr)
-    @pytest.mark.parametrize("name", POLICIES)
-    def test_is_the_naive_one(self, game, name):
-        policy = getattr(twin(game), name)
-        found = exploitability(Plays(game, name), game)
+    @pytest.mark.parametrize("game, name", CASES, ids=str)
+    def test_is_the_naive_one_and_the_best_response_gets_it(self, game, name):
+        agent, policy = Plays(game, name), getattr(twin(game), name)
+        found = exploitability(agent, game)
         assert [found.as_x] == exactly(twin(game).best_reply("O", policy)[0])
         assert [found.as_o] == exactly(twin(game).best_reply("X", policy)[0])
+        played = match(best_response(agent, game), agent, game)
+        assert (played.as_x.value, played.as_o.value) == pytest.approx((found.as_o, found.as_x), abs=1e-12)
 
 
 class TestBestResponse:
-    @pytest.mark.parametrize("game", SMALL, ids=repr)
-    @pytest.mark.parametrize("name", POLICIES)
-    def test_gets_what_can_be_got(self, game, name):
-        agent = Plays(game, name)
-        found, due = match(best_response(agent, game), agent, game), exploitability(agent, game)
-        assert (found.as_x.value, found.as_o.value) == pytest.approx((due.as_o, due.as_x), abs=1e-12)
-
     def test_to_random(self):
         found = match(best_response("random"), "random")
         due = reference.BEST_RESPONSE_TO_RANDOM
@@ -199,34 +178,28 @@ class TestBestResponse:
 
 class TestBestResponseThatKeepsTheValue:
     @pytest.mark.parametrize(
-        ("game", "name"),
-        [
-            *product([LOPSIDED], POLICIES),
-            (TICTACTOE, "uniform"),
-            (MISERE, "odd"),
-            *(slow(TICTACTOE, name) for name in POLICIES if name != "uniform"),
-            *(slow(MISERE, name) for name in POLICIES if name != "odd"),
-            slow(get_game("mnk-v0:m=4,n=3,k=3"), "uniform"),
-        ],
+        "game, name",
+        slow_unless(
+            lambda game, name: (
+                game is LOPSIDED or (game, name) in ((TICTACTOE, "uniform"), (ONE_MOVE, "odd"))
+            ),
+            [*SMALL, get_game("mnk-v0:m=4,n=3,k=3")],
+            POLICIES,
+        ),
         ids=str,
     )
     def test_plays_all_good_moves_that_get_the_most_and_no_others(self, game, name):
-        other, found = twin(game), best_response(Plays(game, name), game, keep_value=True)
+        other, agent = twin(game), Plays(game, name)
+        found = best_response(agent, game, keep_value=True)
+        policies = dict(zip(positions_of(game), found.policies(boards_of(game)), strict=True))
         for seat in "XO":
             ranges = other.keeping_ranges(seat, getattr(other, name))
-            texts = [b for b in other.boards() if other.moves(b) and naive.mover(b) == seat]
-            boards = boards_of(game, texts)
-            for board, policy in zip(texts, found.policies(boards), strict=True):
-                most = {cell: ranges[naive.play(board, cell)][1] for cell in other.best_cells(board)}
-                due = [cell for cell, value in most.items() if value == max(most.values())]
-                assert np.flatnonzero(policy).tolist() == due
-                assert policy[due] == pytest.approx(1 / len(due))
-
-    @pytest.mark.parametrize("game", SMALL, ids=repr)
-    @pytest.mark.parametrize("name", POLICIES)
-    def test_is_unbeatable_and_gets_what_its_range_ends_with(self, game, name):
-        agent, other = Plays(game, name), twin(game)
-        found = best_response(agent, game, keep_value=True)
+            for board in other.boards():
+                if other.moves(board) and naive.mover(board) == seat:
+                    most = {cell: ranges[naive.play(board, cell)][1] for cell in other.best_cells(board)}
+                    due = [cell for cell, value in most.items() if value == max(most.values())]
+                    assert np.flatnonzero(policies[board]).tolist() == due
+                    assert policies[board][due] == pytest.approx(1 / len(due))
         assert certify(found, game).unbeatable
         played = match(found, agent, game)
         due = [other.keeping_range(seat, getattr(other, name))[1] for seat in "XO"]
@@ -239,29 +212,19 @@ class TestBestResponseThatKeepsTheValue:
         assert match(found, function, exact=True).score >= match("minimax", function, exact=True).score
 
 
-def boards_of(game, texts):
-    return Boards.of([Position(game, *naive.masks(text)) for text in texts])
-
-
 def first_of_best(q, legal, moves=None):
     chosen = best(q, legal) > 0
     return chosen & (np.cumsum(chosen, axis=1) == 1)
 
 
-class TestNeverGivingValueAway:
-    """The best and the worst results of agents that keep the value in every position."""
-
-    @pytest.mark.parametrize("seat, sign, due", [("X", 0, 0), ("X", 1, 1), ("O", 0, 0), ("O", 1, 1)])
-    def test_against_random(self, seat, sign, due):
-        respond = keeping_value(sign=1 if sign else -1)
+@pytest.mark.parametrize("seat", ["X", "O"])
+def test_best_and_worst_results_of_agents_that_keep_the_value_in_every_position(seat):
+    assert twin(TICTACTOE).keeping_range(seat, twin(TICTACTOE).uniform) == reference.KEEPING_RANGE[seat]
+    for sign, due in zip((-1, 1), reference.KEEPING_RANGE[seat], strict=True):
+        respond = keeping_value(sign)
         seats = (respond, uniform) if seat == "X" else (uniform, respond)
         x_wins, o_wins = backward_induction(reachable(TICTACTOE), *seats).start
-        score = x_wins - o_wins if seat == "X" else o_wins - x_wins
-        assert [score] == exactly(reference.KEEPING_RANGE[seat][due])
-
-    @pytest.mark.parametrize("seat", ["X", "O"])
-    def test_naively(self, seat):
-        assert twin(TICTACTOE).keeping_range(seat, twin(TICTACTOE).uniform) == reference.KEEPING_RANGE[seat]
+        assert [x_wins - o_wins if seat == "X" else o_wins - x_wins] == exactly(due)
 
 
 def keeping_value(sign):
@@ -275,36 +238,9 @@ def keeping_value(sign):
     return respond
 
 
-def sums_to_less(position, policy):
-    return policy * 0.9
-
-
-def plays_taken_cells(position, policy):
-    return np.full(9, 1 / 9) if position.ply else policy
-
-
-def plays_taken_cells_as_well(position, policy):
-    return policy + 0.5 * (policy == 0)
-
-
-def has_another_shape(position, policy):
-    return policy[:8]
-
-
-def goes_below_zero(position, policy):
-    cells = position.legal_cells
-    return policy + np.eye(9)[cells[0]] - np.eye(9)[cells[-1]]
-
-
-def is_nan(position, policy):
-    return policy * np.nan
-
-
-def is_zero(position, policy):
-    return policy * 0
-
-
 class Broken(Agent):
+    """Random, with a fault in its policy."""
+
     is_fixed = True
 
     def __init__(self, game, fault):
@@ -318,37 +254,49 @@ class Broken(Agent):
         return self.fault(position, make_agent("random", self.game).policy(position))
 
 
+def goes_below_zero(position, policy):
+    cells = position.legal_cells
+    return policy + np.eye(9)[cells[0]] - np.eye(9)[cells[-1]]
+
+
+FAULTS = {  # and words of the error
+    "sums to less": (
+        lambda position, policy: policy * 0.9,
+        r"no policy in [XO./]{11}: \[.*\] should sum to 1 over the free cells",
+    ),
+    "plays taken cells": (
+        lambda position, policy: np.full(9, 1 / 9) if position.ply else policy,
+        "0.111111.* should sum to 1 over the free cells and be 0 elsewhere",
+    ),
+    "plays taken cells as well": (
+        lambda position, policy: policy + 0.5 * (policy == 0),
+        "0.5.* should sum to 1 over the free cells and be 0 elsewhere",
+    ),
+    "has another shape": (
+        lambda position, policy: policy[:8],
+        r"no policy in [XO./]{11}: its shape is \(8,\), not \(9,\)",
+    ),
+    "goes below zero": (goes_below_zero, "should sum to 1 over the free cells"),
+    "is NaN": (lambda position, policy: policy * np.nan, "nan.* should sum to 1"),
+    "is zero": (lambda position, policy: policy * 0, r"\[0\.0, .* should sum to 1"),
+}
+
+
 class TestAgentsThatCannotBeEvaluated:
-    @pytest.mark.parametrize(
-        "fault, said",
-        [
-            (sums_to_less, r"no policy in [XO./]{11}: \[.*\] should sum to 1 over the free cells"),
-            (plays_taken_cells, "0.111111.* should sum to 1 over the free cells and be 0 elsewhere"),
-            (plays_taken_cells_as_well, "0.5.* should sum to 1 over the free cells and be 0 elsewhere"),
-            (has_another_shape, r"no policy in [XO./]{11}: its shape is \(8,\), not \(9,\)"),
-            (goes_below_zero, "should sum to 1 over the free cells"),
-            (is_nan, "nan.* should sum to 1"),
-            (is_zero, r"\[0\.0, .* should sum to 1"),
-        ],
-    )
-    @pytest.mark.parametrize(
-        "evaluate", [exploitability, best_response, certify, lambda agent: match(agent, "random")]
-    )
-    def test_because_their_policy_is_none(self, evaluate, fault, said):
-        with pytest.raises(PolicyError, match=f"<broken> .*{said}"):
-            evaluate(Broken(TICTACTOE, fault))
+    @pytest.mark.parametrize("fault, said", FAULTS.values(), ids=FAULTS)
+    def test_because_their_policy_is_none(self, fault, said):
+        analyses = (exploitability, best_response, certify, lambda agent: match(agent, "random"))
+        all_raise(PolicyError, f"<broken> .*{said}", lambda f: f(Broken(TICTACTOE, fault)), analyses)
 
-    @pytest.mark.parametrize("evaluate", [exploitability, best_response, certify])
-    def test_because_the_game_is_too_large(self, evaluate):
-        with pytest.raises(GameTooLargeError, match="qubic-v0 has 64 cells"):
-            evaluate("random", "qubic-v0")
-
-    @pytest.mark.parametrize(
-        "evaluate", [exploitability, best_response, certify, lambda agent, game: match("random", agent, game)]
-    )
-    def test_because_they_play_another_game(self, evaluate):
-        with pytest.raises(UnknownAgentError, match="plays square-v0, not tictactoe-v0"):
-            evaluate(make_agent("random", "square-v0"), TICTACTOE)
+    def test_because_the_game_is_too_large_or_another_one(self):
+        three = (exploitability, best_response, certify)
+        all_raise(GameTooLargeError, "qubic-v0 has 64 cells", lambda f: f("random", "qubic-v0"), three)
+        another, four = make_agent("random", "square-v0"), (*three, lambda *those: match("random", *those))
+        all_raise(
+            UnknownAgentError, "plays square-v0, not tictactoe-v0", lambda f: f(another, TICTACTOE), four
+        )
+        with pytest.raises(UnknownAgentError, match="plays lopsided, not tictactoe-v0"):
+            match(make_agent("random"), make_agent("random", LOPSIDED))
 
     @pytest.mark.parametrize("answer", [0, 9, 0.5, None, "4", True], ids=repr)
     def test_because_their_function_answers_with_no_legal_cell_in_games_that_are_played(self, answer):
@@ -366,16 +314,6 @@ def test_the_game_is_that_of_the_agent():
     assert play_game("random", agent, rng=0).game == LOPSIDED
 
 
-def test_agents_of_two_games_do_not_meet():
-    with pytest.raises(UnknownAgentError, match="plays lopsided, not tictactoe-v0"):
-        match(make_agent("random"), make_agent("random", LOPSIDED))
-
-
 def test_a_policy_that_is_off_by_rounding_is_one():
     agent = Broken(TICTACTOE, lambda position, policy: policy * (1 + 1e-9))
     assert match(agent, "minimax").score == pytest.approx(match("random", "minimax").score, abs=1e-6)
-
-
-def test_fractions_are_what_they_say():
-    assert sum(reference.RANDOM_V_RANDOM) == sum(reference.OPTIMAL_V_RANDOM) == Fraction(1)
-    assert sum(reference.RANDOM_V_OPTIMAL) == 1

@@ -1,7 +1,6 @@
 """The one sweep and its responders: against naive recursion everywhere, and against published values."""
 
 from collections import Counter
-from functools import cache
 from math import exp
 
 import numpy as np
@@ -9,29 +8,23 @@ import pytest
 
 from tests import reference
 from tests.support import naive
+from tests.support.games import LOPSIDED, MISERE, ONE_CELL, SHORT, TICTACTOE, boards_of, positions_of
 from tests.support.marks import slow
 from tests.support.naive import twin
-from ttt_env import Boards, Game, Position, get_game, solve
+from tests.support.refusals import all_raise
+from ttt_env import Boards, Position, get_game, solve
 from ttt_env.analysis.induction import backward_induction, best, follow, softmax, uniform
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, ImpossiblePositionError
 
-TICTACTOE = get_game("tictactoe-v0")
-MISERE = get_game("tictactoe-v0:misere=true")
-LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
-SHORT = Game("short", (2, 3), [(0,), (1, 2)], misere=True)
-SMALL = [TICTACTOE, MISERE, LOPSIDED, SHORT, *map(get_game, ("mnk-v0:m=4,n=2,k=3", "mnk-v0:m=1,n=1,k=1"))]
+SMALL = [TICTACTOE, slow(MISERE), LOPSIDED, SHORT, get_game("mnk-v0:m=4,n=2,k=3"), ONE_CELL]
 ALL = np.ones((1, 3), bool)
 SIXTEEN_CELLS = {name for name in reference.ENUMERABLE if get_game(name).n_cells == 16}
 
 
-@cache
-def positions(game):
-    return {board: Position(game, *naive.masks(board)) for board in twin(game).boards()}
-
-
 def to_be_played(game):
-    return [position for position in positions(game).values() if not position.is_over]
+    boards = boards_of(game)
+    return boards[~boards.is_over]
 
 
 def policy_of(game, policy):
@@ -48,14 +41,16 @@ def policy_of(game, policy):
 
 
 class TestResponders:
-    def test_best_is_uniform_among_the_best(self):
-        assert best(np.array([[0.5, -1.0, 0.5]]), ALL).tolist() == [[0.5, 0.0, 0.5]]
-
-    def test_best_calls_equal_what_differs_by_rounding(self):
-        assert best(np.array([[0.1 + 0.2, 0.3, 0.0]]), ALL).tolist() == [[0.5, 0.5, 0.0]]
-
-    def test_best_keeps_apart_what_differs_by_more(self):
-        assert best(np.array([[0.3 + 1e-6, 0.3, 0.0]]), ALL).tolist() == [[1.0, 0.0, 0.0]]
+    @pytest.mark.parametrize(
+        "q, policy",
+        [
+            ([0.5, -1.0, 0.5], [0.5, 0.0, 0.5]),
+            ([0.1 + 0.2, 0.3, 0.0], [0.5, 0.5, 0.0]),  # equal but for rounding
+            ([0.3 + 1e-6, 0.3, 0.0], [1.0, 0.0, 0.0]),
+        ],
+    )
+    def test_best_is_uniform_among_the_best(self, q, policy):
+        assert best(np.array([q]), ALL).tolist() == [policy]
 
     @pytest.mark.parametrize("respond", [best, uniform, softmax(0), softmax(0.1), softmax(np.inf)])
     def test_what_is_not_legal_is_not_played(self, respond):
@@ -86,34 +81,27 @@ class TestResponders:
 
 @pytest.mark.parametrize("game", SMALL, ids=repr)
 class TestTheSweepIsTheNaiveOne:
-    def test_value_of_every_position(self, game):
+    def test_solution(self, game):
         solution = solve(game)
-        for board, position in positions(game).items():
+        for board, position in positions_of(game).items():
             assert solution.value_of(position) == twin(game).value(board)
-
-    def test_best_cells_of_every_position(self, game):
-        solution = solve(game)
-        for board, position in positions(game).items():
             assert solution.best_cells(position) == twin(game).best_cells(board)
-
-    def test_best_policy_of_every_position(self, game):
-        found = solve(game).policy().policies(Boards.of(to_be_played(game)))
-        assert found == pytest.approx(policy_of(game, twin(game).optimal)(to_be_played(game)))
+        to_play = to_be_played(game)
+        optimal = policy_of(game, twin(game).optimal)(to_play)
+        assert solution.policy().policies(to_play) == pytest.approx(optimal)
 
     @pytest.mark.parametrize("x, o", [("odd", "odd"), ("uniform", "odd"), ("first", "uniform")])
     def test_outcome_of_every_position_under_two_policies(self, game, x, o):
         other = twin(game)
         expected = other.results(getattr(other, x), getattr(other, o))
         seats = [follow(policy_of(game, getattr(other, name))) for name in (x, o)]
-        values = backward_induction(reachable(game), *seats).values()
-        boards = Boards.of(positions(game).values())
-        for board, found in zip(positions(game), values.of(boards), strict=True):
+        outcomes = backward_induction(reachable(game), *seats)
+        for board, found in zip(positions_of(game), outcomes.values().of(boards_of(game)), strict=True):
             x_wins, _, o_wins = expected[board]
-            assert found == pytest.approx(
-                float(x_wins - o_wins) * (1, -1)[naive.mover(board) == "O"], abs=1e-12
-            )
-        start = backward_induction(reachable(game), *seats).start
-        assert start == pytest.approx((float(expected[other.empty][0]), float(expected[other.empty][2])))
+            sign = 1 if naive.mover(board) == "X" else -1
+            assert found == pytest.approx(float(x_wins - o_wins) * sign, abs=1e-12)
+        x_wins, _, o_wins = map(float, expected[other.empty])
+        assert outcomes.start == pytest.approx((x_wins, o_wins))
 
     def test_only_what_can_come_up_is_enough(self, game):
         policies = [policy_of(game, twin(game).odd), policy_of(game, twin(game).first)]
@@ -127,12 +115,12 @@ class TestTheSweepIsTheNaiveOne:
         assert values.of(Boards.start(game))[0] == pytest.approx(expected, abs=1e-8)
 
     def test_q_is_the_value_of_the_next_position(self, game):
-        values = solve(game).values
-        boards = Boards.of(positions(game).values())
-        for position, q in zip(positions(game).values(), values.q(boards), strict=True):
+        for (board, position), q in zip(
+            positions_of(game).items(), solve(game).values.q(boards_of(game)), strict=True
+        ):
             assert np.flatnonzero(~np.isnan(q)).tolist() == position.legal_cells
             for cell in position.legal_cells:
-                assert q[cell] == -twin(game).value(naive.board_of(str(position.play(cell))))
+                assert q[cell] == -twin(game).value(naive.play(board, cell))
 
 
 def softmax_value(game, board, temperatures, known):
@@ -150,7 +138,7 @@ def softmax_value(game, board, temperatures, known):
 
 
 class TestPayoffs:
-    @pytest.mark.parametrize("game", [TICTACTOE, MISERE, LOPSIDED], ids=repr)
+    @pytest.mark.parametrize("game", [TICTACTOE, SHORT, LOPSIDED], ids=repr)
     def test_an_end_pays_by_its_number_of_stones(self, game):
         def payoff(ply):
             return 50.0 / (ply + 1), 10.0 / (ply + 1), -10.0 / (ply + 2)
@@ -169,45 +157,38 @@ class TestPayoffs:
         return known[board]
 
 
-class TestPartsOfAGame:
-    @pytest.mark.parametrize("ply", range(10))
-    def test_true_values_at_the_leaves_give_true_values_above(self, ply):
-        values = solve(TICTACTOE).values
-        above = backward_induction(reachable(TICTACTOE)[: ply + 1], best, best, leaves=values.of).values()
-        boards = Boards.of([p for p in positions(TICTACTOE).values() if p.ply <= ply])
-        assert above.of(boards) == pytest.approx(values.of(boards))
-
-    @pytest.mark.parametrize("ply", range(10))
-    def test_from_some_ply_on(self, ply):
-        values = solve(TICTACTOE).values
-        below = backward_induction(reachable(TICTACTOE)[ply:], best, best).values()
-        boards = Boards.of([p for p in positions(TICTACTOE).values() if p.ply >= ply])
-        assert below.of(boards) == pytest.approx(values.of(boards))
-        assert below.q(boards) == pytest.approx(values.q(boards), nan_ok=True)
+@pytest.mark.parametrize("ply", [0, 4, 9, *map(slow, (1, 2, 3, 5, 6, 7, 8))])
+def test_parts_of_a_game(ply):
+    """True values at the leaves give true values above them, and a sweep may end at any ply."""
+    values, layers, boards = solve(TICTACTOE).values, reachable(TICTACTOE), boards_of(TICTACTOE)
+    above, below = boards[boards.ply <= ply], boards[boards.ply >= ply]
+    found = backward_induction(layers[: ply + 1], best, best, leaves=values.of).values()
+    assert found.of(above) == pytest.approx(values.of(above))
+    found = backward_induction(layers[ply:], best, best).values()
+    assert found.of(below) == pytest.approx(values.of(below))
+    assert found.q(below) == pytest.approx(values.q(below), nan_ok=True)
 
 
 class TestTicTacToe:
     solution = solve(TICTACTOE)
 
-    def test_values(self):
-        signs = {"X": 1, "O": -1}
-        values = Counter(self.solution.value_of(p) * signs[p.to_move] for p in to_be_played(TICTACTOE))
-        assert values == reference.VALUES_FOR_X
-
-    def test_positions_in_which_one_can_go_wrong(self):
-        moves = [(len(self.solution.best_cells(p)), len(p.legal_cells)) for p in to_be_played(TICTACTOE)]
-        assert sum(right < legal for right, legal in moves) == reference.CAN_BLUNDER
-        assert sum(right == 1 for right, _ in moves) == reference.ONE_RIGHT_MOVE
+    def test_published_counts(self):
+        boards = to_be_played(TICTACTOE)
+        signs = np.where(boards.ply % 2, -1, 1)
+        assert Counter((self.solution.values.of(boards) * signs).tolist()) == reference.VALUES_FOR_X
+        right = (self.solution.policy().policies(boards) > 0).sum(axis=1)
+        assert (right < boards.legal.sum(axis=1)).sum() == reference.CAN_BLUNDER
+        assert (right == 1).sum() == reference.ONE_RIGHT_MOVE
 
     def test_every_opening_draws(self):
         assert self.solution.value == 0
         assert self.solution.best_cells(TICTACTOE.start) == list(range(9))
 
-    @pytest.mark.parametrize("opening, replies", reference.DRAWING_REPLIES.items())
-    def test_replies_that_hold_the_draw(self, opening, replies):
-        position = TICTACTOE.start.play(opening)
-        assert self.solution.value_of(position) == 0
-        assert self.solution.best_cells(position) == replies
+    def test_replies_that_hold_the_draw(self):
+        for opening, replies in reference.DRAWING_REPLIES.items():
+            position = TICTACTOE.start.play(opening)
+            assert self.solution.value_of(position) == 0
+            assert self.solution.best_cells(position) == replies, opening
 
     def test_misere(self):
         assert solve(MISERE).value == reference.MISERE_VALUE
@@ -234,37 +215,28 @@ def large(request):
 class TestLargerGames:
     @pytest.mark.parametrize(
         "large",
-        [slow(name) if name in SIXTEEN_CELLS else name for name in reference.ENUMERABLE],
+        [slow(name) if get_game(name).n_cells == 16 else name for name in reference.ENUMERABLE],
         indirect=True,
     )
-    def test_reachable_positions_and_value(self, large):
-        assert (sum(map(len, reachable(large))), solve(large).value) == reference.ENUMERABLE[large.name]
+    def test_positions_value_and_openings(self, large):
+        found = solve(large)
+        assert (sum(map(len, reachable(large))), found.value) == reference.ENUMERABLE[large.name]
+        if (failing := reference.FAILING_OPENINGS.get(large.name)) is not None:
+            assert found.best_cells(large.start) == [c for c in range(large.n_cells) if c not in failing]
 
-    @pytest.mark.parametrize(
-        "large",
-        [slow(name) if name in SIXTEEN_CELLS else name for name in reference.FAILING_OPENINGS],
-        indirect=True,
-    )
-    def test_openings(self, large):
-        failing = reference.FAILING_OPENINGS[large.name]
-        assert solve(large).best_cells(large.start) == [c for c in range(large.n_cells) if c not in failing]
-
+    @pytest.mark.slow
     @pytest.mark.parametrize("large", ["square-v0"], indirect=True)
     def test_square_random_against_random(self, large):
         x, o = backward_induction(reachable(large), uniform, uniform).start
         assert [round(number, 12) for number in (x, 1 - x - o, o)] == list(reference.SQUARE_RANDOM_V_RANDOM)
 
 
-class TestSolution:
-    @pytest.mark.parametrize("ask", ["value_of", "best_cells"])
-    def test_a_position_of_another_game(self, ask):
-        with pytest.raises(ImpossiblePositionError, match="of tictactoe-v0:misere=true, not of tictactoe-v0"):
-            getattr(solve(TICTACTOE), ask)(MISERE.start)
-
-    @pytest.mark.parametrize("game", ["mnk-v0", "qubic-v0"])
-    def test_a_game_too_large(self, game):
-        with pytest.raises(GameTooLargeError, match=r"18 cells are the limit\. On larger boards `match`"):
-            solve(game)
+def test_positions_and_games_that_have_no_solution():
+    asked, another = solve(TICTACTOE), "of tictactoe-v0:misere=true, not of tictactoe-v0"
+    asks = (asked.value_of, asked.best_cells)
+    all_raise(ImpossiblePositionError, another, lambda ask: ask(MISERE.start), asks)
+    too_large = r"18 cells are the limit\. On larger boards `match`"
+    all_raise(GameTooLargeError, too_large, solve, ["mnk-v0", "qubic-v0"])
 
 
 @pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=lambda game: game.name)

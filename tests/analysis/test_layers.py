@@ -9,6 +9,8 @@ import pytest
 
 from tests import reference
 from tests.support import naive
+from tests.support.games import LOPSIDED, MISERE, TICTACTOE
+from tests.support.marks import slow
 from tests.support.naive import twin
 from ttt_env import Game, Position, get_game
 from ttt_env.analysis.grid import Grid, grid
@@ -17,13 +19,8 @@ from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError
 from ttt_env.rules.sizes import is_enumerable
 
-LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
 SHORT = Game("short", (2, 3), [(0,), (1, 2)])  # never played to a full board by all
-GAMES = [
-    *map(get_game, ("tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=2,k=3", "mnk-v0:m=2,n=1,k=1")),
-    LOPSIDED,
-    SHORT,
-]
+GAMES = [TICTACTOE, *map(get_game, ("mnk-v0:m=4,n=2,k=3", "mnk-v0:m=2,n=1,k=1")), LOPSIDED, SHORT]
 
 
 def positions(game, boards):
@@ -68,7 +65,7 @@ class TestGrid:
                 assert children == [position.play(cell) for cell in position.legal_cells]
 
     def test_successors_on_sixteen_cells(self):
-        game, rng = get_game("square-v0"), np.random.default_rng(0)
+        rng = np.random.default_rng(0)
         for ply in range(16):
             places, after = grid(16, ply), grid(16, ply + 1)
             slots = rng.integers(places.n_slots, size=50)
@@ -76,10 +73,9 @@ class TestGrid:
             for cells, next_slots in zip(places.free_cells(slots), places.successors(slots), strict=True):
                 stones = mine | np.uint64(1) << cells.astype(np.uint64)
                 assert (after.slots(theirs, stones) == next_slots).all()
-        assert game.n_cells == 16
 
 
-@pytest.mark.parametrize("game", GAMES, ids=repr)
+@pytest.mark.parametrize("game", [*GAMES, slow(MISERE)], ids=repr)
 class TestReachable:
     def test_layers_are_the_naive_ones(self, game):
         layers, expected = reachable(game), twin(game).layers()
@@ -87,19 +83,13 @@ class TestReachable:
         for layer, boards in zip(layers, expected, strict=True):
             assert set(layer.boards(slots_of(layer))) == positions(game, boards)
             assert len(layer) == len(boards)
-
-    def test_open_won_and_drawn(self, game):
-        for layer in reachable(game):
             assert not any(position.is_over for position in layer.boards(layer.open))
             assert all(position.is_won for position in layer.boards(layer.won))
             assert all(p.is_over and not p.is_won for p in layer.boards(layer.drawn))
             assert (np.diff(layer.open) > 0).all()
-
-    def test_moves(self, game):
-        for layer in reachable(game):
             for moves in layer.moves():
-                for i, position in enumerate(moves.boards):
-                    assert moves.cells[i].tolist() == position.legal_cells
+                for cells, position in zip(moves.cells, moves.boards, strict=True):
+                    assert cells.tolist() == position.legal_cells
 
     def test_with_a_policy_on_one_seat_or_both(self, game):
         other = twin(game)
@@ -122,18 +112,12 @@ class TestTicTacToe:
 
     def test_positions(self):
         assert [len(layer) for layer in self.layers] == reference.POSITIONS_BY_PLY
-
-    def test_finished(self):
-        won = Counter()
+        won, to_move = Counter(), Counter()
         for layer in self.layers:
             won["XO"[(layer.ply + 1) % 2]] += len(layer.won)
             won[None] += len(layer.drawn)
-        assert won == reference.FINISHED_BY_WINNER
-
-    def test_to_be_played(self):
-        to_move = Counter()
-        for layer in self.layers:
             to_move["XO"[layer.ply % 2]] += len(layer.open)
+        assert won == reference.FINISHED_BY_WINNER
         assert to_move == reference.TO_BE_PLAYED_BY_SEAT
 
     def test_perft(self):
@@ -151,13 +135,9 @@ class TestTicTacToe:
         assert sum(ends) == reference.GAMES
 
 
-class TestTooLarge:
-    @pytest.mark.parametrize("game", ["mnk-v0", "qubic-v0", "mnk-v0:m=19,n=1,k=3", "mnk-v0:m=15,n=15,k=5"])
-    def test_is_refused_by_name(self, game):
-        assert not is_enumerable(get_game(game))
-        with pytest.raises(GameTooLargeError, match=rf"{game}.* has \d+ cells.*18 cells are the limit"):
-            reachable(get_game(game))
-
-    @pytest.mark.parametrize("game", ["tictactoe-v0", "square-v0", "mnk-v0:m=6,n=3,k=3"])
-    def test_up_to_18_cells_is_not(self, game):
-        assert is_enumerable(get_game(game))
+def test_games_of_more_than_18_cells_are_refused_by_name():
+    for game in map(get_game, ("mnk-v0", "qubic-v0", "mnk-v0:m=19,n=1,k=3", "mnk-v0:m=15,n=15,k=5")):
+        assert not is_enumerable(game)
+        with pytest.raises(GameTooLargeError, match=rf"{game.name}.* has \d+ cells.*18 cells are the limit"):
+            reachable(game)
+    assert all(is_enumerable(get_game(game)) for game in ("tictactoe-v0", "square-v0", "mnk-v0:m=6,n=3,k=3"))

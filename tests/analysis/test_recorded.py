@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.games import TICTACTOE, lowest
+from tests.support.refusals import all_raise
 from ttt_env import Agent, Boards, RecordedAgent
 from ttt_env.agent import checked_policies
 from ttt_env.agents.learned.lookup import Lookup
@@ -18,9 +20,6 @@ from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError
-
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
-QUBIC = ttt_env.get_game("qubic-v0")
 
 
 class Asked(Counter):
@@ -66,7 +65,7 @@ class Sly(type(ttt_env.make_agent("minimax"))):
     """Inherits the policy of best play, and plays the lowest free cell."""
 
     def choose(self, position, rng):
-        return position.legal_cells[0]
+        return lowest(position)
 
 
 class Counting(Agent):
@@ -92,10 +91,6 @@ class TwoFaced(Agent):
         return np.array([np.eye(self.game.n_cells)[position.legal_cells[-1]] for position in boards])
 
 
-def lowest(position):
-    return position.legal_cells[0]
-
-
 ANALYSES = {
     "certify": ttt_env.certify,
     "exploitability": ttt_env.exploitability,
@@ -108,17 +103,14 @@ ANALYSES = {
 
 
 @pytest.mark.parametrize("analyse", ANALYSES.values(), ids=ANALYSES)
-class TestNobodyIsAskedTwice:
-    def test_a_function(self, analyse):
-        function = Asked()
-        analyse(function)
-        assert function and function.once
-
-    @pytest.mark.parametrize("build", [Chooser, Undeclared])
-    def test_an_agent(self, analyse, build):
+def test_nobody_is_asked_twice(analyse):
+    function = Asked()
+    analyse(function)
+    assert function and function.once
+    for build in (Chooser, Undeclared):
         agent = build(TICTACTOE)
         analyse(agent)
-        assert agent.asked and agent.asked.once
+        assert agent.asked and agent.asked.once, build
 
 
 def can_come_up(game, agent):
@@ -163,16 +155,6 @@ class TestResults:
             for position, cell in zip(record.positions(), record.cells, strict=False):
                 assert position.to_move != seat or noted[position] == cell
 
-    def test_what_is_random_is_never_called_the_policy(self):
-        """Nearly always the best move: probing missed it."""
-        best, rng = ttt_env.solve("tictactoe-v0").best_cells, np.random.default_rng(0)
-
-        def nearly(position):
-            return int(rng.choice(position.legal_cells if rng.random() < 0.002 else best(position)))
-
-        assert ttt_env.certify(nearly).source == "recorded"
-        assert not ttt_env.match(nearly, "random", games=10).exact
-
     def test_say_so_in_words(self):
         for result in (
             ttt_env.certify(lowest),
@@ -185,26 +167,21 @@ class TestResults:
         assert ttt_env.match(lowest, "random", games=2).source == "sampled"
 
     def test_an_agent_is_judged_as_it_plays(self):
-        for agent in (Sly(TICTACTOE), lowest):
-            assert not ttt_env.certify(agent)
-            played = ttt_env.match(agent, "minimax", exact=True)
-            assert played == ttt_env.match(lowest, "minimax", exact=True)
-        assert ttt_env.match(Sly(TICTACTOE), "minimax", games=2).source == "sampled"
-
-    def test_an_agent_that_declares_its_choice_is_judged_by_that(self):
         class Frank(Sly):
             is_fixed = True
 
             def choose(self, position, rng):
-                return position.legal_cells[0]
+                return lowest(position)
 
-        found = ttt_env.certify(Frank(TICTACTOE))
-        assert found.source == "declared" and not found.unbeatable and found.asked == 0
-        played = ttt_env.match(Frank(TICTACTOE), "minimax")
-        assert played.exact and played.as_x == ttt_env.match(lowest, "minimax", exact=True).as_x
-
-    def test_of_a_choice_at_random_are_the_same_every_time(self):
-        assert ttt_env.certify(Chooser(TICTACTOE)) == ttt_env.certify(Chooser(TICTACTOE))
+        due = ttt_env.match(lowest, "minimax", exact=True).as_x
+        sources = {Sly(TICTACTOE): "recorded", lowest: "recorded", Frank(TICTACTOE): "declared"}
+        for agent, source in sources.items():
+            found = ttt_env.certify(agent)
+            assert (found.source, found.unbeatable) == (source, False)
+            assert found.asked == (sum(found.positions.values()) if source == "recorded" else 0)
+            assert ttt_env.match(agent, "minimax", exact=True).as_x == due
+        assert ttt_env.match(Sly(TICTACTOE), "minimax", games=2).source == "sampled"
+        assert ttt_env.match(Frank(TICTACTOE), "minimax").exact
 
     def test_a_best_response_wins_what_it_says(self):
         function = RecordedAgent(ttt_env.make_agent(Asked()))
@@ -215,17 +192,7 @@ class TestResults:
 
 
 class TestMatch:
-    def test_a_function_is_called_for_its_own_moves_alone(self):
-        calls = Counter()
-
-        def function(position):
-            calls["moves"] += 1
-            return lowest(position)
-
-        ttt_env.match(function, "random", games=2)
-        assert calls["moves"] <= 9
-
-    def test_exactly_once_for_each_of_them(self):
+    def test_a_function_is_called_exactly_once_for_each_of_its_moves(self):
         moves = Counter()
 
         class Opponent(Agent):
@@ -243,48 +210,28 @@ class TestMatch:
         plies = sum(moves.values())
         # X, who is each of them in half of the games, makes as many moves as O or one more.
         assert abs(moves["ours"] - moves["theirs"]) <= games and 5 * games <= plies <= 9 * games
+        moves.clear()
+        assert not ttt_env.match(function, "random", "square-v0", games=4).exact
+        assert moves["ours"] <= 4 * 8
 
-    def test_sampling_may_be_asked_for(self):
+    def test_how_it_is_judged_may_be_asked_for(self):
         assert ttt_env.match("random", "random", exact=False, games=10).games == 10
-
-    def test_computing_may_be_asked_for(self):
         with pytest.raises(GameTooLargeError, match="qubic-v0 has 64 cells"):
             ttt_env.match("random", "random", "qubic-v0", exact=True)
-
-    @pytest.mark.parametrize("exact", ["yes", 1, 0, "True"], ids=repr)
-    def test_what_exact_cannot_be(self, exact):
-        with pytest.raises(ParameterError, match="unknown exact"):
-            ttt_env.match("random", "random", exact=exact)
-
-    def test_a_function_on_a_larger_game_is_sampled(self):
-        asked = Counter()
-
-        def function(position):
-            asked["moves"] += 1
-            return lowest(position)
-
-        assert not ttt_env.match(function, "random", "square-v0", games=4).exact
-        assert asked["moves"] <= 4 * 8
+        bad = ("yes", 1, 0, "True")
+        all_raise(
+            ParameterError, "unknown exact", lambda how: ttt_env.match("block", "block", exact=how), bad
+        )
 
 
 class TestWrongDeclarations:
     @pytest.mark.parametrize("build", [Counting, TwoFaced])
-    @pytest.mark.parametrize(
-        "analyse",
-        [
-            ttt_env.certify,
-            ttt_env.exploitability,
-            ttt_env.best_response,
-            lambda agent: ttt_env.match(agent, "random"),
-            lambda agent: ttt_env.certify(agent, agent.game),
-        ],
-    )
-    def test_end_in_an_error_that_names_the_position_and_both_answers(self, analyse, build):
+    def test_end_in_an_error_that_names_the_position_and_both_answers(self, build):
         said = (
             r"no fixed policy.* in [XO./]{11} its policies gave \[.*1\.0.*\], its policy gives \[.*1\.0.*\]"
         )
-        with pytest.raises(PolicyError, match=said):
-            analyse(build(TICTACTOE))
+        names = ("certify", "exploitability", "best_response", "match")
+        all_raise(PolicyError, said, lambda name: ANALYSES[name](build(TICTACTOE)), names)
 
     def test_that_are_noticed_late_end_in_the_error_too(self):
         """On a game whose answers are not kept, a refutation asks again."""
@@ -349,21 +296,19 @@ class TestProgress:
         ttt_env.match(one, two, exact=True, progress=told.append)
         assert told[-1].positions == len(one) + len(two) <= told[-1].at_most < 2 * 1_965
         assert one.once and two.once
-
-    def test_is_told_of_declared_agents_as_well(self):
-        told = []
+        told.clear()
         assert ttt_env.certify("block", progress=told.append).source == "declared"
         assert told[0] == (0, 6046 - 126)  # all placements of stones but the full boards
-
-    def test_a_game_too_large_is_refused_before_anybody_is_asked(self):
-        told, function = [], Asked()
+        told.clear()
         with pytest.raises(GameTooLargeError, match="18 cells are the limit"):
-            ttt_env.certify(function, "qubic-v0", progress=told.append)
-        assert not told and not function
+            ttt_env.certify(one, "qubic-v0", progress=told.append)
+        assert not told and one.once  # nobody was asked
 
-    def test_without_it_long_asking_says_so_in_the_log(self, monkeypatch, caplog):
-        monkeypatch.setattr(recorded, "_LOGGED_EVERY", 0.0)
+    def test_without_it_long_asking_alone_says_so_in_the_log(self, monkeypatch, caplog):
         with caplog.at_level(logging.WARNING):
+            ttt_env.exploitability(lowest)
+            assert not caplog.messages
+            monkeypatch.setattr(recorded, "_LOGGED_EVERY", 0.0)
             ttt_env.exploitability(lowest)
         assert "positions of at most 1," in caplog.messages[0]
 
@@ -374,11 +319,6 @@ class TestProgress:
         now[0] = 1000.0
         with caplog.at_level(logging.WARNING):
             ttt_env.exploitability(agent)
-        assert not caplog.messages
-
-    def test_short_asking_does_not(self, caplog):
-        with caplog.at_level(logging.WARNING):
-            ttt_env.exploitability(lowest)
         assert not caplog.messages
 
 
@@ -392,13 +332,12 @@ class TestRecorded:
         assert (agent.policies(boards[order]) == first[order]).all()
         assert all((agent.policy(boards[i]) == first[i]).all() for i in range(0, 300, 7))
 
-    @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
-    def test_copies_keep_the_answers(self, duplicate):
+    def test_copies_keep_the_answers(self):
         agent = RecordedAgent(ttt_env.make_agent("mcts:simulations=3"))
         answers = {p: agent.policy(p) for p in (TICTACTOE.start, TICTACTOE.start.play(4))}
-        again = duplicate(agent)
-        assert all((again.policy(p) == answer).all() for p, answer in answers.items())
-        assert again.asked == 2
+        for again in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+            assert all((again.policy(p) == answer).all() for p, answer in answers.items())
+            assert again.asked == 2
 
     def test_may_be_tabulated_by_an_environment(self):
         function = Asked()
@@ -409,7 +348,7 @@ class TestRecorded:
 
     def test_of_a_game_too_large(self):
         with pytest.raises(GameTooLargeError, match="qubic-v0"):
-            RecordedAgent(ttt_env.make_agent("random", QUBIC))
+            RecordedAgent(ttt_env.make_agent("random", "qubic-v0"))
 
 
 def test_it_loses_the_games_that_it_plays_where_it_named_no_free_cell():

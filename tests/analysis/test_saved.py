@@ -10,21 +10,15 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests import reference
 from tests.agents.test_pretrained import FILES, each, shipped
-from ttt_env import Certificate, Exploitability, Game, Match, Proof, TttEnvError
+from tests.support.games import LOPSIDED, MISERE, lowest
+from ttt_env import Certificate, Exploitability, Match, Proof, TttEnvError
 from ttt_env.analysis import certificate as certificate_module
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.evaluation import match_of
 from ttt_env.analysis.saved import write_json
 from ttt_env.errors import ResultFileError
-
-LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
-MISERE = "tictactoe-v0:misere=true"
-
-
-def lowest(position):
-    return position.legal_cells[0]
-
 
 RESULTS = {
     "beatable": lambda: ttt_env.certify("weights"),
@@ -61,46 +55,33 @@ class TestRoundTrips:
         result.save(tmp_path / "result.json")
         again = type(result).load(tmp_path / "result.json")
         assert again == result and again.to_json() == result.to_json()
+        text = str(result)
+        assert len(text) < 900 and "array" not in text and "<" not in text
+        assert len(repr(result)) < 400
 
-    def test_what_is_left_out_is_an_error(self, result, tmp_path):
+    def test_what_is_left_out_or_has_another_type_is_an_error(self, result):
         data = result.to_dict()
         for key in data:
-            if isinstance(result, Proof) and key == "value":  # follows from the others
-                continue
-            with pytest.raises(ResultFileError, match=f"no {type(result).__name__}"):
-                type(result).from_dict({name: part for name, part in data.items() if name != key})
-
-    def test_what_has_another_type_is_an_error(self, result):
-        data = result.to_dict()
-        for key in data:
+            if not (isinstance(result, Proof) and key == "value"):  # follows from the others
+                with pytest.raises(ResultFileError, match=f"no {type(result).__name__}"):
+                    type(result).from_dict({name: part for name, part in data.items() if name != key})
             for wrong in ("x", [7], {"a": 1}):
                 try:
                     type(result).from_dict(data | {key: wrong})
                 except TttEnvError as error:
                     assert isinstance(error, ResultFileError)
-
-    def test_another_kind_of_result_is_refused(self, result):
         other = Match if not isinstance(result, Match) else Proof
         with pytest.raises(ResultFileError, match="what its format should be"):
-            other.from_dict(result.to_dict())
-
-    def test_print_is_short_and_has_no_arrays(self, result):
-        text = str(result)
-        assert len(text) < 900 and "array" not in text and "<" not in text
-        assert len(repr(result)) < 400
+            other.from_dict(data)
 
 
 class TestFiles:
-    @pytest.mark.parametrize(
-        "content", [b"", b"{", b"[1]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"a": 1}']
-    )
-    def test_that_hold_no_result_are_named(self, content, tmp_path):
+    def test_that_hold_no_result_are_named(self, tmp_path):
         path = tmp_path / "some.json"
-        path.write_bytes(content)
-        with pytest.raises(ResultFileError, match=r"some\.json"):
-            Certificate.load(path)
-
-    def test_that_are_not_there_are_named(self, tmp_path):
+        for content in (b"", b"{", b"[1]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"a": 1}'):
+            path.write_bytes(content)
+            with pytest.raises(ResultFileError, match=r"some\.json"):
+                Certificate.load(path)
         with pytest.raises(ResultFileError, match=r"nothing\.json"):
             Exploitability.load(tmp_path / "nothing.json")
 
@@ -110,11 +91,6 @@ class TestFiles:
         code = f"import ttt_env; print(ttt_env.Certificate.load({str(path)!r}).n_blunders)"
         run = subprocess.run([sys.executable, "-X", "utf8=0", "-c", code], env={"LC_ALL": "C"}, check=True)
         assert run.returncode == 0
-
-    def test_a_verdict_that_does_not_follow_is_refused(self):
-        data = ttt_env.certify("random").to_dict() | {"unbeatable": True}
-        with pytest.raises(ResultFileError, match="unbeatable: True, and False follows"):
-            Certificate.from_dict(data)
 
     def test_long_lists_are_cut_off_and_counted(self, monkeypatch):
         monkeypatch.setattr(certificate_module, "MAX_LISTED", 10)
@@ -139,12 +115,14 @@ class TestWords:
     def test_of_a_certificate(self):
         found = ttt_env.certify("random")
         text = str(found)
+        assert found.positions == reference.TO_BE_PLAYED_BY_SEAT
         assert text.startswith("tictactoe-v0: beatable\nDeclared: ")
         assert "\nAs X it loses at worst.\nA shortest game that ends worse for it" in text
         assert f"best play: {found.refutations['O']}" in text
         assert "In 3,191 of them it may give value away" in text
         assert "certified unbeatable" in str(result_of("unbeatable"))
         assert repr(result_of("unbeatable")) == "<Certificate of tictactoe-v0: certified unbeatable>"
+        assert result_of("recorded").asked == sum(result_of("recorded").positions.values())
         assert f"asked once in {result_of('recorded').asked:,} positions" in str(result_of("recorded"))
         assert "asked once" in result_of("recorded").picture().svg
 
@@ -164,12 +142,6 @@ class TestWords:
     def test_of_a_proof(self):
         assert "X to move: X draws.\nBest play: " in str(result_of("proof"))
         assert "too small to know more" in str(result_of("unfinished proof"))
-
-    def test_the_positions_of_a_certificate_are_counted_by_seat(self):
-        # Against a function that plays the lowest cell: by hand, as X it is asked on the empty board first.
-        found = result_of("recorded")
-        assert found.asked == found.positions["X"] + found.positions["O"]
-        assert ttt_env.certify("random").positions == {"X": 2423, "O": 2097}
 
 
 class TestIntervals:

@@ -77,16 +77,13 @@ class TestOneGame:
         assert env.agents == [] and env.num_agents == 0
         assert not (env.rewards or env.terminations or env.truncations or env.infos)
 
-    def test_another_game_starts_from_the_empty_board(self) -> None:
-        env = started(*X_WINS, None, None)
-        env.reset()
-        assert env.position == env.game.start and env.agents == ["X", "O"]
-        assert env.rewards == {"X": 0.0, "O": 0.0} and env.terminations == {"X": False, "O": False}
-
-    def test_reset_may_come_in_the_middle(self) -> None:
-        env = started(4, 0, 8)
-        env.reset()
-        assert env.position.ply == 0 and env.agent_selection == "X" and env.action_masks().all()
+    def test_another_game_starts_from_the_empty_board_at_any_time(self) -> None:
+        for cells in ([4, 0, 8], X_WINS, [*X_WINS, None], [*X_WINS, None, None]):
+            env = started(*cells)  # type: ignore[arg-type]
+            env.reset()
+            assert env.position == env.game.start and env.agents == ["X", "O"]
+            assert env.agent_selection == "X" and env.action_masks().all()
+            assert env.rewards == {"X": 0.0, "O": 0.0} and env.terminations == {"X": False, "O": False}
 
     def test_agent_iter_stops_after_max_iter(self) -> None:
         env = started()
@@ -95,55 +92,35 @@ class TestOneGame:
             agents.append(agent)
             env.step(len(agents))
         assert agents == ["X", "O", "X"] and env.position.ply == 3
-
-    def test_last_without_observing(self) -> None:
-        assert started(4).last(observe=False)[0] is None
+        assert env.last(observe=False)[0] is None
 
     def test_actions_of_numpy_are_cells(self) -> None:
         env = started(np.int64(8), np.uint8(0), np.array(4))
         assert str(env.position) == "O../.X./..X" and type(env.position.mine) is int
-
-    def test_the_last_cell_of_a_board_of_64(self) -> None:
         env = started(np.int64(63), id="qubic-v0")
         assert env.observe("O")["observation"][3, 3, 3].tolist() == [0, 1]
 
 
 class TestRewards:
     @pytest.mark.parametrize(
-        ("cells", "expected"),
-        [(X_WINS, (1, -1)), (O_WINS, (-1, 1)), (DRAW, (0, 0))],
-        ids=["X wins", "O wins", "draw"],
+        ("cells", "of_x"), [(X_WINS, 1.0), (O_WINS, -1.0), (DRAW, 0.0)], ids=["X wins", "O wins", "draw"]
     )
-    def test_of_both_players(self, cells: list[int], expected: tuple[int, int]) -> None:
+    def test_of_both_players(self, cells: list[int], of_x: float) -> None:
         env = started(*cells)
-        assert env.rewards == dict(zip("XO", expected, strict=True))
-        assert ends(env) == env_rewards(expected)
+        assert env.rewards == {"X": of_x, "O": -of_x}
+        assert ends(env) == {"X": of_x, "O": -of_x}
+        assert ends(started(*cells, misere=True)) == {"X": -of_x, "O": of_x}
 
-    @pytest.mark.parametrize(
-        ("cells", "expected"), [(X_WINS, (-1, 1)), (O_WINS, (1, -1)), (DRAW, (0, 0))], ids="XOD"
-    )
-    def test_in_misere(self, cells: list[int], expected: tuple[int, int]) -> None:
-        assert ends(started(*cells, misere=True)) == env_rewards(expected)
-
-    @pytest.mark.parametrize(
-        "rewards", [(2, 0.5, -3, -7), [2, 0.5, -3, -7], {"win": 2, "draw": 0.5, "loss": -3, "illegal": -7}]
-    )
-    def test_can_be_set(self, rewards: Any) -> None:
-        assert ends(started(*X_WINS, rewards=rewards)) == {"X": 2.0, "O": -3.0}
-        assert ends(started(*DRAW, rewards=rewards)) == {"X": 0.5, "O": 0.5}
-        assert ends(started(0, 0, rewards=rewards)) == {"X": 0.0, "O": -7.0}
-
-    def test_can_be_set_in_part(self) -> None:
+    def test_can_be_set(self) -> None:
+        all_of_them = {"win": 2, "draw": 0.5, "loss": -3, "illegal": -7}
+        given: list[Any] = [(2, 0.5, -3, -7), [2, 0.5, -3, -7], all_of_them]
+        for rewards in given:
+            assert ends(started(*X_WINS, rewards=rewards)) == {"X": 2.0, "O": -3.0}
+            assert ends(started(*DRAW, rewards=rewards)) == {"X": 0.5, "O": 0.5}
+            assert ends(started(0, 0, rewards=rewards)) == {"X": 0.0, "O": -7.0}
+            assert {type(reward) for reward in started(*X_WINS, rewards=rewards).rewards.values()} == {float}
         assert ends(started(*DRAW, rewards={"draw": 0.25})) == {"X": 0.25, "O": 0.25}
         assert ends(started(*X_WINS, rewards={"draw": 0.25})) == {"X": 1.0, "O": -1.0}
-
-    def test_are_floats(self) -> None:
-        env = started(*X_WINS, rewards=(2, 0, -2, -2))
-        assert {type(reward) for reward in env.rewards.values()} == {float}
-
-
-def env_rewards(of_both: tuple[int, int]) -> dict[str, float]:
-    return dict(zip("XO", map(float, of_both), strict=True))
 
 
 class TestIllegalMoves:
@@ -151,12 +128,9 @@ class TestIllegalMoves:
         env = started(4, 4)
         assert env.rewards == {"O": -1.0, "X": 0.0} and env.terminations == {"X": True, "O": True}
         assert str(env.position) == ".../.X./..."
-        assert ends(env) == {"O": -1.0, "X": 0.0}
-
-    def test_the_observation_after_one_is_of_the_same_board(self) -> None:
-        env = started(4, 4)
         assert env.observe("X")["observation"][1, 1].tolist() == [1, 0]
         assert env.observe("O")["observation"][1, 1].tolist() == [0, 1]
+        assert ends(env) == {"O": -1.0, "X": 0.0}
 
     def test_raise(self) -> None:
         env = started(4, illegal="raise")
@@ -171,29 +145,12 @@ class TestIllegalMoves:
             env.step(4)
             return env.position.theirs.bit_length() - 1
 
+        assert str(started(*O_WINS, illegal="resample").position) == "XX./OOO/..X"  # legal moves are kept
         assert {after(seed) for seed in range(50)} == {6, 7, 8}
         assert [after(seed) for seed in range(9)] == [after(seed) for seed in range(9)]
 
-    def test_resample_keeps_legal_moves(self) -> None:
-        assert str(started(*O_WINS, illegal="resample").position) == "XX./OOO/..X"
-
 
 class TestObservations:
-    def test_each_player_sees_its_own_stones_on_plane_0(self) -> None:
-        env = started(0, 4, 8)
-        x, o = env.observe("X")["observation"], env.observe("O")["observation"]
-        assert x.dtype == np.int8 and x.shape == (3, 3, 2)
-        assert np.argwhere(x[..., 0]).tolist() == [[0, 0], [2, 2]]
-        assert np.argwhere(x[..., 1]).tolist() == [[1, 1]]
-        assert (o == x[..., ::-1]).all()
-
-    def test_only_the_mover_has_legal_moves(self) -> None:
-        env = started(4, 0)
-        assert env.observe("X")["action_mask"].tolist() == [0, 1, 1, 1, 0, 1, 1, 1, 1]
-        assert env.observe("O")["action_mask"].tolist() == [0] * 9
-        assert env.infos["X"]["action_mask"].tolist() == [0, 1, 1, 1, 0, 1, 1, 1, 1]
-        assert env.infos["O"]["action_mask"].tolist() == [0] * 9
-
     @pytest.mark.parametrize(
         "cells", [X_WINS, DRAW, [4, 4], [4, 0, 8, 0]], ids=["won", "full", "illegal", "illegal by O"]
     )
@@ -213,14 +170,11 @@ class TestObservations:
         )
 
     def test_action_masks_are_booleans_of_the_mover(self) -> None:
-        mask = started(4, 0).action_masks()
-        assert mask.dtype == np.bool_ and np.flatnonzero(~mask).tolist() == [0, 4]
-
-    def test_planes_alone(self) -> None:
-        env = started(4, observation="planes")
-        assert env.observation_space("X").contains(env.observe("X"))
-        assert env.observe("X")[1, 1].tolist() == [1, 0] and env.observe("O")[1, 1].tolist() == [0, 1]
-        assert env.last()[4]["action_mask"].tolist() == [1, 1, 1, 1, 0, 1, 1, 1, 1]
+        env = started(4, 0)
+        assert env.action_masks().dtype == np.bool_
+        assert np.flatnonzero(~env.action_masks()).tolist() == [0, 4]
+        planes = env.observe("X")["observation"]
+        assert planes.dtype == np.int8 and planes.shape == (3, 3, 2)
 
     def test_arrays_are_the_callers_own(self) -> None:
         env, other = started(4), started(4)
@@ -233,25 +187,23 @@ class TestObservations:
         for mine, others in zip(arrays_of(env), arrays_of(other), strict=True):
             assert (mine == others).all()
 
-    def test_arrays_are_not_used_again(self) -> None:
-        env = started()
-        before = env.last()[0]["observation"]
-        env.step(4)
-        assert not before.any()
-
-    def test_flat(self) -> None:
-        env, planes = started(4, 0, observation="flat"), started(4, 0, observation="planes")
+    def test_planes_alone_and_flat(self) -> None:
+        dicts, planes, flat = (started(4, 0, observation=kind) for kind in ("dict", "planes", "flat"))
         for agent in "XO":
-            flat = env.observe(agent)
-            assert env.observation_space(agent).contains(flat) and flat.dtype == np.float32
-            assert flat.tolist() == planes.observe(agent).ravel().tolist()
+            expected = dicts.observe(agent)["observation"]
+            assert planes.observation_space(agent).contains(planes.observe(agent))
+            assert flat.observation_space(agent).contains(flat.observe(agent))
+            assert flat.observe(agent).dtype == np.float32
+            assert planes.observe(agent).tolist() == expected.tolist()
+            assert flat.observe(agent).tolist() == expected.ravel().tolist()
+        assert planes.last()[4]["action_mask"].tolist() == [0, 1, 1, 1, 0, 1, 1, 1, 1]
 
-    @pytest.mark.parametrize("of", [lambda env: env, *COPIES.values()], ids=["itself", *COPIES])
-    def test_masks_in_infos_are_the_callers_own(self, of: Callable[[TwoPlayerEnv], TwoPlayerEnv]) -> None:
-        env = of(started(4))
-        for info in env.infos.values():
-            info["action_mask"][:] = 0
-        assert started(4).infos["O"]["action_mask"].sum() == 8 == env.observe("O")["action_mask"].sum()
+    def test_masks_in_infos_are_the_callers_own(self) -> None:
+        env = started(4)
+        for each in (copy.deepcopy(env), pickle.loads(pickle.dumps(env)), env):
+            for info in each.infos.values():
+                info["action_mask"][:] = 0
+            assert started(4).infos["O"]["action_mask"].sum() == 8 == each.observe("O")["action_mask"].sum()
 
 
 class TestNames:
@@ -289,9 +241,6 @@ def some_start(rng: np.random.Generator) -> Position:
 
 
 class TestStart:
-    def test_is_the_empty_board(self) -> None:
-        assert str(started().position) == ".../.../..."
-
     def test_can_be_a_position_of_either_seat(self) -> None:
         assert started(start=Position.parse("X../.../...")).agent_selection == "O"
         env = started(start=Position.parse("X../O../..."))
@@ -300,50 +249,34 @@ class TestStart:
     def test_the_player_who_has_not_moved_is_told_of_its_loss(self) -> None:
         assert ends(started(2, start=Position.parse("XX./OO./..."))) == {"X": 1.0, "O": -1.0}
 
-    def test_can_be_drawn(self) -> None:
+    def test_can_be_drawn_for_each_episode(self) -> None:
         drawn = [str(started(start=some_start, seed=seed).position) for seed in range(30)]
         assert len(set(drawn)) == 8
         assert drawn == [str(started(start=some_start, seed=seed).position) for seed in range(30)]
-
-    def test_is_drawn_for_each_episode(self) -> None:
-        env = started(start=some_start)
-        seen = set()
-        for _ in range(30):
-            env.reset()
-            seen.add(env.position)
-        assert len(seen) == 8
+        env, twin = started(start=some_start), started(start=some_start)
+        drawn = [(env.reset(), str(env.position))[1] for _ in range(30)]
+        assert len(set(drawn)) == 8
+        assert drawn == [(twin.reset(), str(twin.position))[1] for _ in range(30)]
 
     def test_of_one_episode(self) -> None:
         env = started(start=Position.parse("X../.../..."))
         env.reset(options={"position": Position.parse("X../O../...")})
         assert str(env.position) == "X../O../..." and env.agent_selection == "X"
-        env.reset()
+        env.reset(options={"anything": 1})
         assert str(env.position) == "X../.../..."
 
-    def test_other_options_do_not_matter(self) -> None:
-        env = started(4)
-        env.reset(options={"anything": 1})
-        assert env.position.ply == 0
 
+def test_same_seed_same_episode() -> None:
+    def positions(seed: int) -> list[str]:
+        env = started(seed=seed, start=some_start, illegal="resample")
+        seen = []
+        while not any(env.terminations.values()):
+            seen.append(str(env.position))
+            env.step(0)
+        return seen
 
-class TestRandomness:
-    def test_same_seed_same_episode(self) -> None:
-        def positions(seed: int) -> list[str]:
-            env = started(seed=seed, start=some_start, illegal="resample")
-            seen = []
-            while not any(env.terminations.values()):
-                seen.append(str(env.position))
-                env.step(0)
-            return seen
-
-        assert positions(5) == positions(5)
-        assert len({tuple(positions(seed)) for seed in range(10)}) > 5
-
-    def test_a_reset_without_seed_goes_on_with_the_numbers(self) -> None:
-        env, twin = started(start=some_start), started(start=some_start)
-        assert [(env.reset(), env.position)[1] for _ in range(9)] == [
-            (twin.reset(), twin.position)[1] for _ in range(9)
-        ]
+    assert positions(5) == positions(5)
+    assert len({tuple(positions(seed)) for seed in range(10)}) > 5
 
 
 @pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
@@ -373,14 +306,12 @@ class TestCopies:
         env.step(8)
         assert str(env.position) == ".../.X./..O" and str(twin.position) == "O../.X./..."
 
-    def test_between_the_dead_steps(self, duplicate: Callable[[Any], Any]) -> None:
-        assert ends(duplicate(started(*X_WINS, None))) == {"X": 1.0}
-
-    def test_before_the_first_reset(self, duplicate: Callable[[Any], Any]) -> None:
+    def test_before_the_first_reset_and_between_the_dead_steps(self, duplicate: Callable[[Any], Any]) -> None:
         twin = duplicate(ttt_env.make("tictactoe-v0"))
         twin.reset()
         twin.step(4)
         assert twin.position.ply == 1
+        assert ends(duplicate(started(*X_WINS, None))) == {"X": 1.0}
 
 
 class TestRendering:

@@ -1,12 +1,15 @@
 """Bad input to environments: a named error that says what is allowed, and an environment as it was."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.games import MISERE, TICTACTOE, lowest
+from tests.support.refusals import all_raise
 from ttt_env import IllegalMoveError, Position
 from ttt_env.errors import EpisodeOrderError, ImpossiblePositionError, ParameterError
 
@@ -37,10 +40,6 @@ NO_CELLS: dict[str, Any] = {
 }
 
 
-def lowest(position: Position) -> int:
-    return position.legal_cells[0]
-
-
 def two_player(*cells: int, **settings: Any) -> Any:
     return played(ttt_env.make("tictactoe-v0", **settings), cells)
 
@@ -63,7 +62,7 @@ def state_of(env: Any) -> dict[str, Any]:
         "mask": env.action_masks().tolist(),
         "rng": env.np_random.bit_generator.state,
     }
-    names = ["seat", "opponent", "play_as", "np_random_seed", "_episodes"]
+    names = ["seat", "opponent", "play_as", "np_random_seed", "_episodes", "_positions"]
     names += ["agents", "agent_selection", "rewards", "_cumulative_rewards", "terminations", "truncations"]
     state |= {name: repr(getattr(env, name)) for name in names if hasattr(env, name)}
     return state
@@ -81,66 +80,42 @@ def raises_and_keeps(
 MAKERS = {"two players": two_player, "one player": single}
 
 
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-@pytest.mark.parametrize("illegal", ["lose", "raise", "resample"])
+both = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
+@both
 @pytest.mark.parametrize("action", NO_CELLS.values(), ids=NO_CELLS)
-def test_actions_that_are_no_cells(make: Callable[..., Any], illegal: str, action: Any) -> None:
-    env = make(4, 8, illegal=illegal)
-    raises_and_keeps(env, lambda env: env.step(action), IllegalMoveError, "integers 0 to 8 are allowed")
-    with pytest.raises(ValueError, match="not a cell of tictactoe-v0"):
-        env.step(action)
-
-
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_a_taken_cell(make: Callable[..., Any]) -> None:
-    env = make(4, illegal="raise")
-    raises_and_keeps(env, lambda env: env.step(4), IllegalMoveError, "is taken; free are")
-
-
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_the_game_goes_on_after_errors(make: Callable[..., Any]) -> None:
-    env, twin = make(4), make(4)
-    for action in NO_CELLS.values():
-        with pytest.raises(IllegalMoveError):
+def test_actions_that_are_no_cells(make: Callable[..., Any], action: Any) -> None:
+    for illegal in ("lose", "raise", "resample"):
+        env, twin = make(4, 8, illegal=illegal), make(4, 8, illegal=illegal)
+        raises_and_keeps(env, lambda env: env.step(action), IllegalMoveError, "integers 0 to 8 are allowed")
+        with pytest.raises(ValueError, match="not a cell of tictactoe-v0"):
             env.step(action)
-    env.step(8)
-    twin.step(8)
-    assert state_of(env) == state_of(twin)
+        env.step(7)
+        twin.step(7)
+        assert state_of(env) == state_of(twin)
+    raises_and_keeps(
+        make(4, illegal="raise"), lambda env: env.step(4), IllegalMoveError, "is taken; free are"
+    )
 
 
 class TestOrder:
     @pytest.mark.parametrize("opponent", [None, "random"])
-    @pytest.mark.parametrize("action", [0, 99, None])
-    def test_step_before_reset(self, opponent: str | None, action: Any) -> None:
+    def test_before_reset(self, opponent: str | None) -> None:
         env = ttt_env.make("tictactoe-v0", opponent=opponent)
-        with pytest.raises(EpisodeOrderError, match="reset"):
-            env.step(action)
-        with pytest.raises(EpisodeOrderError, match="reset"):
-            _ = env.position
+        calls: list[Callable[[], object]] = [*(partial(env.step, action) for action in (0, 99, None))]
+        calls += [lambda: env.position]
+        for mode in ("ansi", "rgb_array"):
+            calls.append(ttt_env.make("tictactoe-v0", opponent=opponent, render_mode=mode).render)
+        if opponent is None:
+            calls += [env.last, lambda: env.observe("X"), lambda: list(env.agent_iter())]
+        all_raise(EpisodeOrderError, "reset", lambda call: call(), calls)
+        assert not env.action_masks().any()
 
-    @pytest.mark.parametrize("opponent", [None, "random"])
-    @pytest.mark.parametrize("mode", ["ansi", "rgb_array"])
-    def test_render_before_reset(self, opponent: str | None, mode: str) -> None:
-        with pytest.raises(EpisodeOrderError, match="reset"):
-            ttt_env.make("tictactoe-v0", opponent=opponent, render_mode=mode).render()
-
-    @pytest.mark.parametrize(
-        "call",
-        [lambda env: env.last(), lambda env: env.observe("X"), lambda env: list(env.agent_iter())],
-        ids=["last", "observe", "agent_iter"],
-    )
-    def test_two_player_calls_before_reset(self, call: Callable[[Any], object]) -> None:
-        with pytest.raises(EpisodeOrderError, match="reset"):
-            call(ttt_env.make("tictactoe-v0"))
-
-    @pytest.mark.parametrize("opponent", [None, "random"])
-    def test_no_cell_is_free_before_reset(self, opponent: str | None) -> None:
-        assert not ttt_env.make("tictactoe-v0", opponent=opponent).action_masks().any()
-
-    @pytest.mark.parametrize("caught", [RuntimeError, ValueError])
     @pytest.mark.parametrize("cells", [(6, 7, 8), (4, 4)], ids=["won", "illegal"])
-    def test_one_player_step_after_the_end(self, cells: tuple[int, ...], caught: type[Exception]) -> None:
-        raises_and_keeps(single(*cells), lambda env: env.step(5), caught, "after the end")
+    def test_one_player_step_after_the_end(self, cells: tuple[int, ...]) -> None:
+        for caught in (RuntimeError, ValueError):
+            raises_and_keeps(single(*cells), lambda env: env.step(5), caught, "after the end")
 
     @pytest.mark.parametrize("cells", [X_WINS, [4, 4]], ids=["won", "illegal"])
     @pytest.mark.parametrize("action", [5, 99, "5"])
@@ -148,18 +123,14 @@ class TestOrder:
         env = two_player(*cells)
         raises_and_keeps(env, lambda env: env.step(action), IllegalMoveError, "None is the only action")
 
-    @pytest.mark.parametrize("action", [None, 5])
-    def test_two_player_step_after_the_last_agent(self, action: Any) -> None:
+    def test_two_player_after_the_last_agent(self) -> None:
         env = two_player(*X_WINS, None, None)
-        raises_and_keeps(env, lambda env: env.step(action), EpisodeOrderError, "reset")
+        for act in (lambda env: env.step(None), lambda env: env.step(5), lambda env: env.last()):
+            raises_and_keeps(env, act, EpisodeOrderError, "reset")
 
-    def test_last_after_the_last_agent(self) -> None:
-        raises_and_keeps(two_player(*X_WINS, None, None), lambda env: env.last(), EpisodeOrderError, "reset")
-
-
-@pytest.mark.parametrize("agent", ["Z", "x", None, 0])
-def test_observing_an_agent_that_is_none(agent: Any) -> None:
-    raises_and_keeps(two_player(4), lambda env: env.observe(agent), ValueError, "X")
+    def test_observing_an_agent_that_is_none(self) -> None:
+        for agent in ("Z", "x", None, 0):
+            raises_and_keeps(two_player(4), lambda env, agent=agent: env.observe(agent), ValueError, "X")
 
 
 BAD_POSITIONS: dict[str, Any] = {
@@ -168,14 +139,14 @@ BAD_POSITIONS: dict[str, Any] = {
     "over": Position.parse("XXX/OO./..."),
     "full": Position.parse("XOX/XOO/OXX"),
     "another game's": ttt_env.get_game("square-v0").start,
-    "misere's": ttt_env.get_game("tictactoe-v0", misere=True).start,
-    "impossible": Position(ttt_env.get_game("tictactoe-v0"), 0b111, 0),
-    "overlapping": Position(ttt_env.get_game("tictactoe-v0"), 1, 1),
-    "off the board": Position(ttt_env.get_game("tictactoe-v0"), 0, 1 << 9),
+    "misere's": MISERE.start,
+    "impossible": Position(TICTACTOE, 0b111, 0),
+    "overlapping": Position(TICTACTOE, 1, 1),
+    "off the board": Position(TICTACTOE, 0, 1 << 9),
 }
 
 
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+@both
 @pytest.mark.parametrize("seed", [None, 1])
 class TestReset:
     @pytest.mark.parametrize("position", BAD_POSITIONS.values(), ids=BAD_POSITIONS)
@@ -185,61 +156,41 @@ class TestReset:
         options = {"position": position}
         raises_and_keeps(make(4), lambda env: env.reset(seed=seed, options=options), ImpossiblePositionError)
 
-    def test_by_a_start_that_gives_none(self, make: Callable[..., Any], seed: int | None) -> None:
-        good = [True]
-        env = make(4, start=lambda rng: ttt_env.get_game("tictactoe-v0").start if good else "none")
-        good.clear()
-        raises_and_keeps(env, lambda env: env.reset(seed=seed), ImpossiblePositionError, "'none'")
-
-    def test_by_a_start_that_fails_after_drawing(self, make: Callable[..., Any], seed: int | None) -> None:
+    @pytest.mark.parametrize("draws", [0, 1])
+    def test_by_a_start_that_gives_none(self, make: Callable[..., Any], seed: int | None, draws: int) -> None:
         good = [True]
 
         def start(rng: np.random.Generator) -> Any:
-            rng.random()
-            return ttt_env.get_game("tictactoe-v0").start if good else None
+            rng.random(draws)
+            return TICTACTOE.start if good else "none"
 
         env = make(4, start=start)
         good.clear()
-        raises_and_keeps(env, lambda env: env.reset(seed=seed), ImpossiblePositionError)
+        raises_and_keeps(env, lambda env: env.reset(seed=seed), ImpossiblePositionError, "'none'")
 
-    @pytest.mark.parametrize("bad", [-1, "1", 1.5])
-    def test_with_a_seed_that_is_none(self, make: Callable[..., Any], seed: int | None, bad: Any) -> None:
-        raises_and_keeps(make(4), lambda env: env.reset(seed=bad), ParameterError, "seed=")
+    def test_with_a_seed_that_is_none(self, make: Callable[..., Any], seed: int | None) -> None:
+        bad: list[Any] = [-1, "1", 1.5]
+        for seed in bad:
+            raises_and_keeps(make(4), lambda env, seed=seed: env.reset(seed=seed), ParameterError, "seed=")
 
 
 @pytest.mark.parametrize("seed", [None, 1])
-class TestSingleReset:
-    @pytest.mark.parametrize("play_as", ["x", "both", None, 1])
-    def test_as_nobody(self, play_as: Any, seed: int | None) -> None:
-        options = {"play_as": play_as}
-        raises_and_keeps(
-            single(4), lambda env: env.reset(seed=seed, options=options), ParameterError, "Allowed: O, X"
-        )
-
-    def test_with_unknown_options(self, seed: int | None) -> None:
-        options = {"playas": "X"}
-        raises_and_keeps(
-            single(4),
-            lambda env: env.reset(seed=seed, options=options),
-            ParameterError,
-            "did you mean play_as",
-        )
-
-    def test_to_a_position_that_the_opponent_ends(self, seed: int | None) -> None:
-        options = {"position": Position.parse(".XX/OO./..."), "play_as": "O"}
-        raises_and_keeps(
-            single(4, opponent=[lowest] * 3),
-            lambda env: env.reset(seed=seed, options=options),
+@pytest.mark.parametrize(
+    "options, error, text",
+    [
+        *(({"play_as": seat}, ParameterError, "Allowed: O, X") for seat in ("x", "both", None, 1)),
+        ({"playas": "X"}, ParameterError, "did you mean play_as"),
+        (
+            {"position": Position.parse(".XX/OO./..."), "play_as": "O"},
             ImpossiblePositionError,
             "ends the game",
-        )
-
-    def test_against_an_opponent_that_moves_wrongly(self, seed: int | None) -> None:
-        env = single(4, opponent=[lowest] * 3)
-        env.set_opponent([lambda position: 9] * 3)
-        raises_and_keeps(
-            env, lambda env: env.reset(seed=seed, options={"play_as": "O"}), IllegalMoveError, "9"
-        )
+        ),
+    ],
+    ids=str,
+)
+def test_single_reset(options: Any, error: type[Exception], text: str, seed: int | None) -> None:
+    env = single(4, opponent=[lowest] * 3)
+    raises_and_keeps(env, lambda env: env.reset(seed=seed, options=options), error, text)
 
 
 @pytest.mark.parametrize("seed", [None, 1])
@@ -250,25 +201,17 @@ class TestResetAgainstAnOpponentThatFails:
     def fails(position: Position) -> int:
         raise OSError("the engine is gone")
 
-    def failing(self) -> Any:
+    def test_changes_nothing(self, seed: int | None) -> None:
         env = ttt_env.make("tictactoe-v0", lowest, play_as="O")
         env.reset(seed=7)
         env.set_opponent([self.fails] * 3)
-        return env
-
-    def test_changes_nothing(self, seed: int | None) -> None:
-        env = self.failing()
-        for _ in range(8):
-            raises_and_keeps(env, lambda env: env.reset(seed=seed), OSError, "the engine is gone")
-        assert env.np_random_seed == 7
-
-    def test_keeps_the_very_opponent(self, seed: int | None) -> None:
-        env = self.failing()
         for _ in range(8):
             opponent = env.opponent
-            with pytest.raises(OSError):
-                env.reset(seed=seed)
+            raises_and_keeps(env, lambda env: env.reset(seed=seed), OSError, "the engine is gone")
             assert env.opponent is opponent
+        assert env.np_random_seed == 7
+        env.set_opponent([lambda position: 9] * 3)
+        raises_and_keeps(env, lambda env: env.reset(seed=seed), IllegalMoveError, "9")
 
     def test_keeps_the_turn(self, seed: int | None) -> None:
         good = [True]
@@ -286,22 +229,14 @@ class TestResetAgainstAnOpponentThatFails:
 
 
 class TestOpponents:
-    @pytest.mark.parametrize("reply", [4, 9, -1, 1.5, None, "0", float("nan"), True])
+    @pytest.mark.parametrize("reply", [4, 9, -1, 1.5, None, "0", float("nan"), True], ids=repr)
     def test_that_move_wrongly(self, reply: Any) -> None:
-        env = single(opponent=lambda position: reply)
-        raises_and_keeps(env, lambda env: env.step(4), IllegalMoveError, "lambda")
-
-    @pytest.mark.parametrize("reply", [4, 9, -1, 1.5, None])
-    def test_of_a_class_that_move_wrongly(self, reply: Any) -> None:
         class Wrong(ttt_env.Agent):
-            def policy(self, position: Position) -> Any:
-                raise NotImplementedError
-
             def choose(self, position: Position, rng: np.random.Generator) -> int:
                 return reply  # type: ignore[no-any-return]
 
-        env = single(opponent=Wrong(ttt_env.get_game("tictactoe-v0")))
-        raises_and_keeps(env, lambda env: env.step(4), IllegalMoveError, "Wrong")
+        for opponent, name in ((lambda position: reply, "lambda"), (Wrong(TICTACTOE), "Wrong")):
+            raises_and_keeps(single(opponent=opponent), lambda env: env.step(4), IllegalMoveError, name)
 
     @pytest.mark.parametrize(
         ("opponent", "error"),

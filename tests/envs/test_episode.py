@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.refusals import all_raise
 from ttt_env import Position, Transition, collect_episode
 
 X_WINS = [0, 3, 1, 4, 2]
@@ -26,14 +27,9 @@ def rows_of(cells: list[int], **settings: Any) -> dict[Any, list[Transition]]:
 
 @pytest.mark.parametrize("cells", [X_WINS, O_WINS, DRAW], ids=["X wins", "O wins", "draw"])
 class TestRows:
-    def test_hold_each_players_moves(self, cells: list[int]) -> None:
-        rows = rows_of(cells)
-        assert [row.action for row in rows["X"]] == cells[0::2]
-        assert [row.action for row in rows["O"]] == cells[1::2]
-
-    def test_hold_each_players_view(self, cells: list[int]) -> None:
-        position = ttt_env.get_game("tictactoe-v0").start
-        rows = {seat: iter(of_seat) for seat, of_seat in rows_of(cells).items()}
+    def test_hold_each_players_moves_and_view(self, cells: list[int]) -> None:
+        position, played = ttt_env.get_game("tictactoe-v0").start, rows_of(cells)
+        rows = {seat: iter(of_seat) for seat, of_seat in played.items()}
         for cell in cells:
             row = next(rows[position.to_move])
             board = np.array(list(str(position).replace("/", ""))).reshape(3, 3)
@@ -41,41 +37,28 @@ class TestRows:
             assert (planes[..., 0] == (board == position.to_move)).all()
             assert (planes[..., 1] == ((board != position.to_move) & (board != "."))).all()
             assert np.flatnonzero(row.observation["action_mask"]).tolist() == position.legal_cells
+            assert row.action == cell
             position = position.play(cell)
+        assert sum(map(len, played.values())) == len(cells)
 
-    def test_lead_from_one_to_the_next(self, cells: list[int]) -> None:
-        for of_seat in rows_of(cells, observation="planes").values():
-            for row, following in pairwise(of_seat):
-                assert (row.next_observation == following.observation).all()
-
-    def test_end_with_the_end(self, cells: list[int]) -> None:
+    def test_lead_from_one_to_the_next_and_end_with_the_end(self, cells: list[int]) -> None:
         final = ttt_env.GameRecord(ttt_env.get_game("tictactoe-v0"), cells).positions()[-1]
         for seat, of_seat in rows_of(cells, observation="planes").items():
+            for row, following in pairwise(of_seat):
+                assert (row.next_observation == following.observation).all()
             own = np.array(list(str(final).replace("/", ""))).reshape(3, 3) == seat
             assert (of_seat[-1].next_observation[..., 0] == own).all()
             assert [row.terminated for row in of_seat] == [False] * (len(of_seat) - 1) + [True]
 
 
 @pytest.mark.parametrize(
-    ("cells", "misere", "last"),
-    [
-        (X_WINS, False, {"X": 1.0, "O": -1.0}),
-        (O_WINS, False, {"X": -1.0, "O": 1.0}),
-        (DRAW, False, {"X": 0.0, "O": 0.0}),
-        (X_WINS, True, {"X": -1.0, "O": 1.0}),
-        (O_WINS, True, {"X": 1.0, "O": -1.0}),
-    ],
-    ids=["X wins", "O wins", "draw", "X loses", "O loses"],
+    ("cells", "of_x"), [(X_WINS, 1.0), (O_WINS, -1.0), (DRAW, 0.0)], ids=["X wins", "O wins", "draw"]
 )
-def test_the_last_row_has_the_reward_and_no_other(
-    cells: list[int], misere: bool, last: dict[str, float]
-) -> None:
-    rows = rows_of(cells, misere=misere)
-    assert {seat: of_seat[-1].reward for seat, of_seat in rows.items()} == last
-    assert not any(row.reward for of_seat in rows.values() for row in of_seat[:-1])
-
-
-def test_a_draws_reward_is_told_to_both() -> None:
+def test_the_last_row_has_the_reward_and_no_other(cells: list[int], of_x: float) -> None:
+    for misere, sign in ((False, 1), (True, -1)):
+        rows = rows_of(cells, misere=misere)
+        assert [rows[seat][-1].reward for seat in ("X", "O")] == [sign * of_x, -sign * of_x]
+        assert not any(row.reward for of_seat in rows.values() for row in of_seat[:-1])
     rows = rows_of(DRAW, rewards={"draw": 0.5})
     assert [sum(row.reward for row in rows[seat]) for seat in ("X", "O")] == [0.5, 0.5]
 
@@ -120,13 +103,9 @@ def test_other_games(id: str) -> None:
     ]
 
 
-def test_agents_of_another_game_are_refused() -> None:
-    agents = {"X": "random", "O": ttt_env.make_agent("random", "square-v0")}
+def test_agents_of_another_game_or_for_other_seats_are_refused() -> None:
+    env, of_square = ttt_env.make("tictactoe-v0"), ttt_env.make_agent("random", "square-v0")
     with pytest.raises(ttt_env.errors.UnknownAgentError, match="square-v0"):
-        collect_episode(ttt_env.make("tictactoe-v0"), agents)
-
-
-@pytest.mark.parametrize("agents", [{"X": "random"}, {"X": "random", "O": "random", "Z": "random"}])
-def test_agents_for_other_seats_than_x_and_o_are_refused(agents: Any) -> None:
-    with pytest.raises(ttt_env.errors.ParameterError, match="O"):
-        collect_episode(ttt_env.make("tictactoe-v0"), agents)
+        collect_episode(env, {"X": "random", "O": of_square})
+    agents = [dict.fromkeys(names, "random") for names in ("X", "XOZ")]
+    all_raise(ttt_env.errors.ParameterError, "O", lambda those: collect_episode(env, those), agents)

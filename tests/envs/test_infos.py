@@ -13,6 +13,8 @@ import pytest
 from gymnasium.vector import SyncVectorEnv
 
 import ttt_env
+from tests.support.games import lowest
+from tests.support.marks import slow_unless
 from ttt_env import Position
 
 X_WINS, FULL, TAKEN = [0, 3, 1, 4, 2], [0, 1, 2, 4, 3, 5, 7, 6, 8], [4, 4]
@@ -23,14 +25,6 @@ COPIES: dict[str, Callable[[Any], Any]] = {
     "deepcopy": copy.deepcopy,
     "pickle": lambda env: pickle.loads(pickle.dumps(env)),
 }
-
-
-def lowest(position: Position) -> int:
-    return position.legal_cells[0]
-
-
-def highest(position: Position) -> int:
-    return position.legal_cells[-1]
 
 
 def are_numbers(info: Mapping[str, Any]) -> bool:
@@ -84,9 +78,9 @@ class TestMaskOfOnePlayer:
         "limited": lambda env: gymnasium.wrappers.TimeLimit(env, 99),
     }
 
+    @pytest.mark.parametrize("cells", [[6, 7, 8], [4, 4], [8, 4, 3]], ids=["won", "taken", "lost"])
     @pytest.mark.parametrize("kind", ["dict", "planes", "flat"])
     @pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
-    @pytest.mark.parametrize("cells", [[6, 7, 8], [4, 4], [8, 5, 2]], ids=["won", "taken", "lost or won"])
     def test_single(self, wrap: Callable[[Any], Any], kind: Any, cells: list[int]) -> None:
         env = wrap(ttt_env.make(ID, opponent=lowest, play_as="X", observation=kind))
         observation, info = env.reset(seed=0)
@@ -102,11 +96,18 @@ class TestMaskOfOnePlayer:
             told = {name: value for name, value in info.items() if name != "episode"}
             assert are_numbers(told)
 
-    @pytest.mark.parametrize("opponent", [lowest, "minimax", None], ids=["asked", "table", "two sides"])
-    @pytest.mark.parametrize("mode", ["next_step", "same_step", "disabled"])
-    @pytest.mark.parametrize("game", [ID, "mnk-v0:m=5,n=3,k=3"])
+    @pytest.mark.parametrize(
+        "game, mode, opponent",
+        slow_unless(
+            lambda game, mode, opponent: game == ID or (opponent == "block" and mode == "next_step"),
+            [ID, "mnk-v0:m=5,n=3,k=3"],
+            ["next_step", "same_step", "disabled"],
+            [lowest, "block", None],
+        ),
+        ids=lambda value: getattr(value, "__name__", str(value)),
+    )
     def test_vector(self, game: str, mode: Any, opponent: Any) -> None:
-        envs = ttt_env.make_vec(game, 64, opponent, observation="dict", autoreset_mode=mode)
+        envs = ttt_env.make_vec(game, 16, opponent, observation="dict", autoreset_mode=mode)
         observation, info = envs.reset(seed=0)
         rng, n_ended = np.random.default_rng(0), 0
         for _ in range(12):

@@ -12,38 +12,30 @@ import pettingzoo
 import pytest
 
 import ttt_env
+from tests.support.refusals import all_raise
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
-from ttt_env.errors import ParameterError
+from ttt_env.errors import ImpossiblePositionError, ParameterError, UnknownAgentError, UnknownGameError
 from ttt_env.rules.catalogue import CATALOGUE
 
 MODULES = {id: getattr(ttt_env, id.replace("-", "_")) for id in CATALOGUE}
 
 
 @pytest.mark.parametrize("id", CATALOGUE)
-class TestEveryId:
-    def test_two_players(self, id: str) -> None:
-        env = ttt_env.make(id)
-        assert isinstance(env, pettingzoo.AECEnv)
-        assert env.possible_agents == ["X", "O"] and env.game == ttt_env.get_game(id)
-
-    def test_one_player(self, id: str) -> None:
-        env = ttt_env.make(id, opponent="random")
-        assert isinstance(env, gymnasium.Env) and env.game == ttt_env.get_game(id)
-
-    def test_gymnasium_id(self, id: str) -> None:
-        env = gymnasium.make(f"ttt_env/{id}")
-        assert env.unwrapped.game == ttt_env.get_game(id)
-        assert env.spec is not None and env.spec.id == f"ttt_env/{id}"
-
-    @pytest.mark.parametrize("build", ["env", "raw_env"])
-    def test_pettingzoo_module(self, id: str, build: str) -> None:
-        env = getattr(MODULES[id], build)(misere=True, observation="planes")
+def test_every_id(id: str) -> None:
+    env, game = ttt_env.make(id), ttt_env.get_game(id)
+    assert isinstance(env, pettingzoo.AECEnv)
+    assert env.possible_agents == ["X", "O"] and env.game == game
+    assert env.metadata["name"] == id.replace("-", "_")  # of a module
+    single = ttt_env.make(id, opponent="random")
+    assert isinstance(single, gymnasium.Env) and single.game == game
+    registered = gymnasium.make(f"ttt_env/{id}")
+    assert registered.unwrapped.game == game
+    assert registered.spec is not None and registered.spec.id == f"ttt_env/{id}"
+    for build in (MODULES[id].env, MODULES[id].raw_env):
+        env = build(misere=True, observation="planes")
         assert isinstance(env, TwoPlayerEnv) and env.game == ttt_env.get_game(id, misere=True)
         assert env.observation_space("O").shape == (*env.game.shape, 2)
-
-    def test_metadata_has_the_name_of_a_module(self, id: str) -> None:
-        assert ttt_env.make(id).metadata["name"] == id.replace("-", "_")
 
 
 GAMES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -125,18 +117,14 @@ def test_an_unknown_keyword_is_told_in_the_words_of_python_too(id: Any, opponent
 def test_gymnasium_says_which_version_an_id_without_one_is() -> None:
     with pytest.warns(UserWarning, match="latest versioned environment `ttt_env/tictactoe-v0`"):
         gymnasium.make("ttt_env/tictactoe")
-
-
-def test_parameters_of_the_game_by_gymnasium() -> None:
     assert gymnasium.make("ttt_env/mnk-v0", m=4, n=3, k=3).unwrapped.game.shape == (3, 4)
 
 
 @pytest.mark.parametrize("opponent", [None, "random"])
 def test_a_game_is_an_id(opponent: str | None) -> None:
-    game = ttt_env.Game("corners", (2, 2), [(0, 3), (1, 2)])
-    env = ttt_env.make(game, opponent=opponent)
+    env = ttt_env.make(CORNERS, opponent=opponent)
     env.reset(seed=0)
-    assert env.game is game and env.position.game is game
+    assert env.game is CORNERS and env.position.game is CORNERS
 
 
 def test_settings_arrive() -> None:
@@ -170,129 +158,70 @@ def test_a_spec_survives_pickling() -> None:
     assert gymnasium.make(pickle.loads(pickle.dumps(spec))).unwrapped.game.shape == (3, 4)
 
 
-BAD_NAMES: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
-    "game": ("tictactoe-v1", {}, ttt_env.errors.UnknownGameError, "did you mean tictactoe-v0"),
-    "no game": (3, {}, ttt_env.errors.UnknownGameError, "not 3"),
-    "agent": (
-        "tictactoe-v0",
-        {"opponent": "minmax"},
-        ttt_env.errors.UnknownAgentError,
-        "did you mean minimax",
-    ),
-    "no agent": ("tictactoe-v0", {"opponent": 3}, ttt_env.errors.UnknownAgentError, "not 3"),
-    "agent in a list": (
-        "tictactoe-v0",
-        {"opponent": ["random", "randon"]},
-        ttt_env.errors.UnknownAgentError,
-        "did you mean random",
-    ),
-    "no opponents": ("tictactoe-v0", {"opponent": []}, ttt_env.errors.ParameterError, "at least one"),
-    "parameter of the env": (
-        "tictactoe-v0",
-        {"ilegal": "lose"},
-        ttt_env.errors.ParameterError,
-        "did you mean illegal",
-    ),
-    "parameter of the single env": (
-        "tictactoe-v0",
-        {"opponent": "random", "playas": "X"},
-        ttt_env.errors.ParameterError,
-        "did you mean play_as",
-    ),
-    "parameter of the game": ("mnk-v0", {"kk": 3}, ttt_env.errors.ParameterError, "did you mean k"),
-    "parameter of another game": ("tictactoe-v0", {"m": 3}, ttt_env.errors.ParameterError, "'m'"),
-    "parameter of an own game": (
-        ttt_env.Game("corners", (2, 2), [(0, 3)]),
-        {"misere": True},
-        ttt_env.errors.ParameterError,
-        "'misere'",
-    ),
-    "max_cycles": ("tictactoe-v0", {"max_cycles": 9}, ttt_env.errors.ParameterError, "'max_cycles'"),
-    "play_as without opponent": (
-        "tictactoe-v0",
+T, CORNERS = "tictactoe-v0", ttt_env.Game("corners", (2, 2), [(0, 3), (1, 2)])
+BAD_NAMES: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+    ("tictactoe-v1", {}, UnknownGameError, "did you mean tictactoe-v0"),
+    (3, {}, UnknownGameError, "not 3"),
+    (T, {"opponent": "minmax"}, UnknownAgentError, "did you mean minimax"),
+    (T, {"opponent": 3}, UnknownAgentError, "not 3"),
+    (T, {"opponent": ["random", "randon"]}, UnknownAgentError, "did you mean random"),
+    (T, {"opponent": []}, ParameterError, "at least one"),
+    (T, {"ilegal": "lose"}, ParameterError, "did you mean illegal"),
+    (T, {"opponent": "random", "playas": "X"}, ParameterError, "did you mean play_as"),
+    ("mnk-v0", {"kk": 3}, ParameterError, "did you mean k"),
+    (T, {"m": 3}, ParameterError, "'m'"),
+    (CORNERS, {"misere": True}, ParameterError, "'misere'"),
+    (T, {"max_cycles": 9}, ParameterError, "'max_cycles'"),
+    (
+        T,
         {"play_as": "X"},
-        ttt_env.errors.ParameterError,
+        ParameterError,
         r"play_as='X' needs an opponent, .*make\('tictactoe-v0', opponent='random', play_as='X'\)",
     ),
-    "opponent_weights without opponent": (
-        "tictactoe-v0",
-        {"opponent_weights": [1, 2]},
-        ttt_env.errors.ParameterError,
-        r"opponent_weights=\[1, 2\] needs an opponent",
-    ),
-    "a misspelt opponent": (
-        "tictactoe-v0",
-        {"opponnent": "random"},
-        ttt_env.errors.ParameterError,
-        "mean opponent",
-    ),
-    "game given twice": (
-        "tictactoe-v0",
-        {"opponent": "random", "game": "x"},
-        ttt_env.errors.ParameterError,
-        "'game'",
-    ),
-}
+    (T, {"opponent_weights": [1, 2]}, ParameterError, r"opponent_weights=\[1, 2\] needs an opponent"),
+    (T, {"opponnent": "random"}, ParameterError, "mean opponent"),
+    (T, {"opponent": "random", "game": "x"}, ParameterError, "'game'"),
+]
 
 
-@pytest.mark.parametrize(("id", "settings", "error", "text"), BAD_NAMES.values(), ids=BAD_NAMES)
+@pytest.mark.parametrize(("id", "settings", "error", "text"), BAD_NAMES)
 def test_unknown_names(id: Any, settings: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         ttt_env.make(id, **settings)
 
 
-BAD_VALUES: dict[str, dict[str, Any]] = {
-    "play_as": {"opponent": "random", "play_as": "x"},
-    "illegal": {"illegal": "los"},
-    "observation": {"observation": "plane"},
-    "render_mode": {"render_mode": "rgb"},
-    "three rewards": {"rewards": (1, 0, -1)},
-    "rewards of another name": {"rewards": {"wim": 1}},
-    "rewards of text": {"rewards": {"win": "much"}},
-    "text as rewards": {"rewards": "1000"},
-    "rewards in no order": {"rewards": {1, 2, 3, 4}},
-    "infinite reward": {"rewards": {"win": float("inf")}},
-    "no number as reward": {"rewards": {"win": float("nan")}},
-    "a reward beyond floats": {"rewards": {"win": 10**400}},
-    "None as rewards": {"rewards": None},
-    "misere": {"misere": "yes"},
-    "size": {"id": "mnk-v0", "m": 3.0},
-    "size 0": {"id": "mnk-v0", "m": 0},
-}
+BAD_REWARDS: list[Any] = [
+    *((1, 0, -1), {"wim": 1}, {"win": "much"}, "1000", {1, 2, 3, 4}, {"win": float("inf")}),
+    *({"win": float("nan")}, {"win": 10**400}, None),
+]
+BAD_VALUES: list[dict[str, Any]] = [
+    {"opponent": "random", "play_as": "x"},
+    *({"illegal": "los"}, {"observation": "plane"}, {"render_mode": "rgb"}, {"misere": "yes"}),
+    *({"rewards": rewards} for rewards in BAD_REWARDS),
+    *({"id": "mnk-v0", "m": 3.0}, {"id": "mnk-v0", "m": 0}),
+]
 
 
-@pytest.mark.parametrize("settings", BAD_VALUES.values(), ids=BAD_VALUES)
-def test_values_that_a_parameter_cannot_take(settings: dict[str, Any]) -> None:
-    with pytest.raises(ttt_env.errors.ParameterError):
-        ttt_env.make(**{"id": "tictactoe-v0", **settings})
+def test_values_that_a_parameter_cannot_take() -> None:
+    all_raise(ParameterError, "", lambda it: ttt_env.make(**{"id": "tictactoe-v0", **it}), BAD_VALUES)
 
 
-@pytest.mark.parametrize(
-    "build",
-    [ttt_env.tictactoe_v0.env, lambda **settings: gymnasium.make("ttt_env/tictactoe-v0", **settings)],
-    ids=["module", "gymnasium"],
-)
-@pytest.mark.parametrize("caught", [ValueError, TypeError])
-def test_other_doors_name_the_nearest_parameter(build: Any, caught: type[Exception]) -> None:
-    with pytest.raises(caught, match="did you mean observation"):
-        build(obseration="dict")
-
-
-STARTS: dict[str, Any] = {
-    "another game's": ttt_env.get_game("square-v0").start,
-    "misere's": ttt_env.get_game("tictactoe-v0", misere=True).start,
-    "over": ttt_env.Position.parse("XXX/OO./..."),
-    "impossible": ttt_env.Position(ttt_env.get_game("tictactoe-v0"), 0b111, 0),
-    "text": "X../.../...",
-    "empty text": "",
-    "zero": 0,
-    "False": False,
-    "empty tuple": (),
-}
+def test_other_doors_name_the_nearest_parameter() -> None:
+    for caught in (ValueError, TypeError):
+        with pytest.raises(caught, match="did you mean observation"):
+            ttt_env.tictactoe_v0.env(obseration="dict")
+        with pytest.raises(caught, match="did you mean observation"):
+            gymnasium.make("ttt_env/tictactoe-v0", obseration="dict")
 
 
 @pytest.mark.parametrize("opponent", [None, "random"])
-@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
-def test_starts_that_are_none(start: Any, opponent: str | None) -> None:
-    with pytest.raises(ttt_env.errors.ImpossiblePositionError):
-        ttt_env.make("tictactoe-v0", opponent=opponent, start=start)
+def test_starts_that_are_none(opponent: str | None) -> None:
+    starts: list[Any] = [
+        ttt_env.get_game("square-v0").start,
+        ttt_env.get_game("tictactoe-v0", misere=True).start,
+        ttt_env.Position.parse("XXX/OO./..."),
+        ttt_env.Position(ttt_env.get_game("tictactoe-v0"), 0b111, 0),
+        *("X../.../...", "", 0, False, ()),
+    ]
+    make = partial(ttt_env.make, "tictactoe-v0", opponent=opponent)
+    all_raise(ImpossiblePositionError, "", lambda start: make(start=start), starts)

@@ -8,12 +8,18 @@ import pytest
 
 import ttt_env
 from tests.envs.test_vector import Nth
+from tests.support.marks import slow
 from ttt_env import Position
 
 LARGE = "mnk-v0:m=9,n=8,k=4"  # 72 cells: masks of several words
-BATCHES_OF = {"square-v0": 500, "qubic-v0": 500, LARGE: 100}
-# Fast with one batch of games; all 10,000 are slow.
-BATCHES = [pytest.param(1, id="a batch"), pytest.param(20, id="20 batches", marks=pytest.mark.slow)]
+MISERE = "square-v0:misere=true"
+# Fast with 60 or 30 games; 10,000 are slow.
+BATCHES = [
+    *[(id, 60, 1) for id in ("square-v0", MISERE, "qubic-v0")],
+    (LARGE, 30, 1),
+    *[slow(id, 500, 20) for id in ("square-v0", MISERE, "qubic-v0")],
+    slow(LARGE, 100, 20),
+]
 
 
 def recorded(envs: Any, seed: int) -> list[tuple[Any, ...]]:
@@ -27,7 +33,7 @@ def recorded(envs: Any, seed: int) -> list[tuple[Any, ...]]:
     while live.any():
         masks = envs.action_masks()
         cells = np.argmax(masks * rng.random(masks.shape), axis=1)
-        cells = np.where(rng.random(n) < 0.005, rng.integers(envs.game.n_cells, size=n), cells)
+        cells = np.where(rng.random(n) < 0.012, rng.integers(envs.game.n_cells, size=n), cells)
         planes, rewards, over, _, info = envs.step(cells)
         steps.append((cells, planes, rewards, over, info, list(envs.boards)))
         live &= ~over
@@ -38,11 +44,9 @@ def ends(position: Position) -> str:
     return position.winner or ("draw" if position.is_over else "taken")
 
 
-@pytest.mark.parametrize("n_batches", BATCHES)
-@pytest.mark.parametrize("id", BATCHES_OF)
-def test_both_sides_are_the_aec_env_and_the_rules(id: str, n_batches: int) -> None:
+@pytest.mark.parametrize("id, size, n_batches", BATCHES)
+def test_both_sides_are_the_aec_env_and_the_rules(id: str, size: int, n_batches: int) -> None:
     seen: Counter[str] = Counter()
-    size = BATCHES_OF[id]
     for seed in range(n_batches):
         steps = recorded(ttt_env.make_vec(id, size, None), seed)
         seen.update(replayed_by_two(id, steps, at) for at in range(size))
@@ -73,10 +77,9 @@ def replayed_by_two(id: str, steps: list[tuple[Any, ...]], at: int) -> str:
     raise AssertionError("the game has no end")
 
 
-@pytest.mark.parametrize("n_batches", BATCHES)
-@pytest.mark.parametrize("id", BATCHES_OF)
-def test_against_an_opponent_it_is_the_single_env(id: str, n_batches: int) -> None:
-    opponent, size = Nth(ttt_env.get_game(id), 3), BATCHES_OF[id]
+@pytest.mark.parametrize("id, size, n_batches", BATCHES)
+def test_against_an_opponent_it_is_the_single_env(id: str, size: int, n_batches: int) -> None:
+    opponent = Nth(ttt_env.get_game(id), 10_007)  # plays all over the board
     seen: Counter[str] = Counter()
     for seed in range(n_batches):
         seat = "XO"[seed % 2]

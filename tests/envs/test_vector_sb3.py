@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -15,13 +13,10 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor, VecNormalize
 
 import ttt_env
+from tests.support.games import highest, lowest
 from ttt_env import Position
 
 NEAR_WIN = Position.parse("XX./OO./...")
-
-
-def lowest(position: Position) -> int:
-    return position.legal_cells[0]
 
 
 def made(n_envs: int = 3, seed: int | None = 0, **settings: Any) -> Any:
@@ -39,23 +34,19 @@ def trajectory(envs: Any, n_steps: int = 20) -> str:
     return str(shown)
 
 
-def test_importing_ttt_env_imports_no_sb3() -> None:
-    code = "import sys, ttt_env; ttt_env.envs.sb3.make_vec_env; assert 'stable_baselines3' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_is_a_vec_env_of_its_spaces() -> None:
-    envs = made()
+    envs = made(render_mode="rgb_array")
     assert isinstance(envs, VecEnv) and envs.num_envs == 3
     single = ttt_env.make("tictactoe-v0", opponent="random")
     assert envs.observation_space == single.observation_space and envs.action_space == single.action_space
     assert all(envs.observation_space.contains(row) for row in envs.reset())
+    assert envs.render().dtype == np.uint8 and len(envs.get_images()) == 3
 
 
 def test_an_end() -> None:
     envs = made(2)
     envs.set_options({"position": NEAR_WIN})
-    envs.reset()
+    assert envs.reset().any()
     observation, rewards, dones, infos = envs.step(np.array([8, 2]))
     assert rewards.tolist() == [0.0, 1.0] and rewards.dtype == np.float32
     assert dones.tolist() == [False, True] and not observation[1].any()
@@ -63,9 +54,10 @@ def test_an_end() -> None:
     assert info["terminal_observation"][0, :, 0].tolist() == [1, 1, 1]
     assert info["TimeLimit.truncated"] is False
     assert info["episode"]["r"] == 1.0 and info["episode"]["l"] == 1 and info["episode"]["t"] >= 0
-
-
-def test_an_end_of_dicts() -> None:
+    assert not envs.reset().any()  # options are used once
+    envs.set_options([{"position": NEAR_WIN}, {}])
+    with pytest.raises(ttt_env.errors.ParameterError, match="differ"):
+        envs.reset()
     envs = made(3, observation="dict")
     envs.set_options({"position": NEAR_WIN})
     envs.reset()
@@ -85,15 +77,6 @@ def test_infos_of_others_are_empty_and_lengths_count_the_steps() -> None:
         assert all(bool(info) == bool(done) for info, done in zip(infos, dones, strict=True))
         lengths += [info["episode"]["l"] for info in infos if info]
     assert lengths == [2, 3]
-
-
-def test_options_are_used_once() -> None:
-    envs = made(2)
-    envs.set_options({"position": NEAR_WIN})
-    assert envs.reset().any() and not envs.reset().any()
-    envs.set_options([{"position": NEAR_WIN}, {}])
-    with pytest.raises(ttt_env.errors.ParameterError, match="differ"):
-        envs.reset()
 
 
 def test_masks_are_found_by_sb3_contrib() -> None:
@@ -121,7 +104,7 @@ def test_attributes() -> None:
 def test_opponents_can_be_changed() -> None:
     envs = made()
     envs.reset()
-    envs.env_method("set_opponent", lambda position: position.legal_cells[-1])
+    envs.env_method("set_opponent", highest)
     envs.step(np.full(3, 4))
     assert [position.o_mask for position in envs.get_attr("position")] == [1 << 8] * 3
     envs.env_method("set_opponent", ["random", lowest], [0, 1])
@@ -141,6 +124,7 @@ def test_refused_settings(settings: Any) -> None:
 
 def test_seeds_and_copies() -> None:
     settings: Any = {"opponent": ["random", "minimax"], "play_as": "random"}
+    assert type(made()) is type(made()) is ttt_env.envs.sb3.GameVecEnv  # so that the first is pickled too
     stories = [trajectory(made(seed=seed, **settings)) for seed in (1, 1, 2)]
     assert stories[0] == stories[1] != stories[2]
     envs = made(seed=1, **settings)
@@ -148,12 +132,6 @@ def test_seeds_and_copies() -> None:
         assert trajectory(twin) == stories[0]
     envs.seed(2)
     assert trajectory(envs) == stories[2]
-
-
-def test_all_are_of_one_class_so_that_the_first_can_be_copied_too() -> None:
-    first, second = made(), made()
-    assert type(first) is type(second) is ttt_env.envs.sb3.GameVecEnv
-    assert trajectory(pickle.loads(pickle.dumps(first))) == trajectory(second)
 
 
 def test_vec_monitor_and_vec_normalize_on_top() -> None:
@@ -182,12 +160,6 @@ def test_maskable_ppo_learns_and_plays_no_illegal_move(kind: str, policy: str) -
 def test_dqn_learns_and_is_evaluated_without_warnings() -> None:
     envs = made(4, opponent="random", illegal="resample")
     model = DQN("MlpPolicy", envs, learning_starts=50, buffer_size=500, batch_size=16, device="cpu", seed=0)
-    model.learn(200)
+    model.learn(100)
     mean, _ = evaluate_policy(model, envs, n_eval_episodes=8)
     assert -1 <= mean <= 1
-
-
-def test_pictures() -> None:
-    envs = made(4, render_mode="rgb_array")
-    envs.reset()
-    assert envs.render().dtype == np.uint8 and len(envs.get_images()) == 4

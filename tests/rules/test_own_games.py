@@ -12,6 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import ttt_env
+from tests.support.refusals import all_raise
 from tests.support.running import ttt
 from ttt_env.app.terminal.board import board
 from ttt_env.app.web.board import board_of
@@ -46,30 +47,20 @@ class TestCoordinates:
         game, plain = hexagon(), ttt_env.Game("hexagon-v0", (7,), hexagon().winning_sets)
         assert game == plain and hash(game) == hash(plain) and plain.coordinates is None
 
-    @pytest.mark.parametrize("copied", [copy.deepcopy, lambda game: pickle.loads(pickle.dumps(game))])
-    def test_go_along(self, copied):
-        assert copied(hexagon()).coordinates == hexagon().coordinates
+    def test_go_along(self):
+        for copied in (copy.deepcopy(hexagon()), pickle.loads(pickle.dumps(hexagon()))):
+            assert copied.coordinates == hexagon().coordinates
 
-    @pytest.mark.parametrize(
-        ("coordinates", "told"),
-        [
-            (3, "a pair of numbers for each cell"),
-            ([(0, 0)], "2 pairs of numbers"),
-            ([(0, 0), (1, 0), (2, 0)], "2 pairs of numbers"),
-            ([(0, 0), (1, inf)], "2 pairs of numbers"),
-            ([(0, 0), (1, float("nan"))], "2 pairs of numbers"),
-            ([(0, 0), ("a", 0)], "a pair of numbers for each cell"),
-            ([(0, 0), (1, 0, 0)], "a pair of numbers for each cell"),
-            ([(1, 2), (1, 2)], "closer to each other"),
-        ],
-        ids=str,
-    )
-    def test_what_cannot_be_drawn_is_an_error(self, coordinates, told):
-        with pytest.raises(GameError, match=told):
-            ttt_env.Game("two", (2,), [(0, 1)], coordinates=coordinates)
+    def test_what_cannot_be_drawn_is_an_error(self):
+        def game(coordinates):
+            return ttt_env.Game("two", (2,), [(0, 1)], coordinates=coordinates)
 
-    def test_cells_that_are_all_but_at_one_place_are_an_error(self):
-        with pytest.raises(GameError, match="closer to each other"):
+        of_each = (3, [(0, 0), ("a", 0)], [(0, 0), (1, 0, 0)])
+        all_raise(GameError, "a pair of numbers for each cell", game, of_each)
+        of_all = ([(0, 0)], [(0, 0), (1, 0), (2, 0)], [(0, 0), (1, inf)], [(0, 0), (1, float("nan"))])
+        all_raise(GameError, "2 pairs of numbers", game, of_all)
+        all_raise(GameError, "closer to each other", game, [[(1, 2), (1, 2)]])
+        with pytest.raises(GameError, match="closer to each other"):  # all but at one place
             ttt_env.Game("three", (3,), [(0, 1)], coordinates=[(0, 0), (1e-9, 0), (1, 0)])
 
 
@@ -107,10 +98,10 @@ class TestFiles:
         hexagon().save(tmp_path / "hexagon.json")
         game = ttt_env.Game.load(tmp_path / "hexagon.json")
         assert game == hexagon() and game.coordinates == hexagon().coordinates
-
-    def test_a_person_may_leave_out_what_has_a_default(self, tmp_path):
         (tmp_path / "a.json").write_text('{"name": "a", "shape": [3], "winning_sets": [[0, 2]]}')
         assert ttt_env.Game.load(tmp_path / "a.json") == ttt_env.Game("a", (3,), [(0, 2)])
+        with pytest.raises(GameError, match="there is no such file"):
+            ttt_env.Game.load(tmp_path / "absent.json")
 
     @pytest.mark.parametrize(
         "text",
@@ -123,23 +114,9 @@ class TestFiles:
         with pytest.raises(GameError, match=r"bad\.json"):
             ttt_env.Game.load(tmp_path / "bad.json")
 
-    def test_no_file(self, tmp_path):
-        with pytest.raises(GameError, match="there is no such file"):
-            ttt_env.Game.load(tmp_path / "absent.json")
-
     def test_the_command_line_plays_it(self, tmp_path):
         hexagon().save(tmp_path / "hexagon.json")
-        command = [
-            sys.executable,
-            "-m",
-            "ttt_env.app",
-            "certify",
-            "minimax",
-            "--game",
-            "hexagon.json",
-            "--json",
-        ]
-        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        run = ttt("certify", "minimax", "--game", "hexagon.json", "--json", cwd=tmp_path)
         assert run.returncode == 0, run.stderr
         certificate = json.loads(run.stdout)
         assert certificate["unbeatable"] and certificate["game"]["coordinates"]
@@ -190,20 +167,19 @@ class TestNames:
         assert ttt_env.make("hexagon-v0", opponent="minimax").game == registered
         assert str(ttt_env.play_game("minimax", "random", "hexagon-v0", rng=0)).startswith("hexagon-v0: ")
         ttt_env.register_game(hexagon())  # the same again is no error
-
-    def test_files_hold_its_rules(self, registered):
         certificate = ttt_env.certify("random", "hexagon-v0")
         assert len(certificate.to_dict()["game"]["winning_sets"]) == 3
 
-    @pytest.mark.parametrize("name", ["tictactoe-v0", "a b", "a:n=3", "3x3", "é"])
-    def test_other_names_are_an_error(self, name, registered):
-        with pytest.raises(GameError):
-            ttt_env.register_game(hexagon(name))
-        assert ttt_env.game_names() == [*catalogue.CATALOGUE, "hexagon-v0"]
-
-    def test_another_game_of_the_same_name_is_an_error(self, registered):
+    def test_other_names_are_an_error(self, registered):
+        names = ("tictactoe-v0", "a b", "a:n=3", "3x3", "é")
+        all_raise(GameError, "", lambda name: ttt_env.register_game(hexagon(name)), names)
         with pytest.raises(GameError, match="already"):
             ttt_env.register_game(ttt_env.Game("hexagon-v0", (7,), [(0, 1)]))
+        assert ttt_env.game_names() == [*catalogue.CATALOGUE, "hexagon-v0"]
+        with pytest.raises(UnknownGameError, match="did you mean hexagon-v0"):
+            ttt_env.get_game("hexagn-v0")
+        with pytest.raises(ParameterError):
+            ttt_env.get_game("hexagon-v0", misere=True)
 
     def test_one_that_is_installed_may_come_from_its_file_too_and_keeps_its_parameters(self, monkeypatch):
         point = EntryPoint("line-v0", "tests.rules.test_own_games:line", "ttt_env.games")
@@ -212,12 +188,6 @@ class TestNames:
         ttt_env.register_game(line())
         assert len(ttt_env.get_game("line-v0:k=2").winning_sets) == 3
         catalogue._build.cache_clear()
-
-    def test_unknown_ones_and_parameters_are_told(self, registered):
-        with pytest.raises(UnknownGameError, match="did you mean hexagon-v0"):
-            ttt_env.get_game("hexagn-v0")
-        with pytest.raises(ParameterError):
-            ttt_env.get_game("hexagon-v0", misere=True)
 
     def test_those_of_installed_packages(self, tmp_path):
         """In a process of its own, as installed packages are looked for once."""

@@ -12,7 +12,9 @@ import pytest
 
 from tests import reference
 from tests.support import naive
+from tests.support.games import LOPSIDED, MISERE, TICTACTOE, positions_of
 from tests.support.naive import twin
+from tests.support.refusals import all_raise
 from ttt_env import Game, IllegalMoveError, Position, get_game, random_position
 from ttt_env.errors import (
     CellError,
@@ -23,45 +25,29 @@ from ttt_env.errors import (
     UnknownGameError,
 )
 
-TICTACTOE = get_game("tictactoe-v0")
-LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
 LONG = Game("long", (70,), [(0, 69), (68, 69)])
 
 
-def of(board, game):
-    return Position(game, *naive.masks(board))
-
-
-@cache
-def all_positions(game):
-    return [of(board, game) for board in twin(game).boards()]
-
-
 class TestWinningSets:
-    @pytest.mark.parametrize("game, count", reference.WINNING_SETS.items())
-    def test_counts(self, game, count):
-        assert len(get_game(game).winning_sets) == count
+    def test_published_counts(self):
+        counts = {game: len(get_game(game).winning_sets) for game in reference.WINNING_SETS}
+        assert counts == reference.WINNING_SETS
+        assert len(Game.runs((3, 3, 3), 3)) == reference.LINES_3X3X3
 
     def test_tic_tac_toe_s_by_hand(self):
         rows, columns = [(0, 1, 2), (3, 4, 5), (6, 7, 8)], [(0, 3, 6), (1, 4, 7), (2, 5, 8)]
         assert set(TICTACTOE.winning_sets) == {*rows, *columns, (0, 4, 8), (2, 4, 6)}
 
-    @pytest.mark.parametrize("n, count", reference.SQUARES.items())
-    def test_squares(self, n, count):
-        found = [frozenset(cells) for cells in Game.squares(n)]
-        assert len(found) == count
-        assert set(found) == naive.squares(n)
-
-    def test_upright_squares(self):
+    def test_squares(self):
+        for n, count in reference.SQUARES.items():
+            found = [frozenset(cells) for cells in Game.squares(n)]
+            assert len(found) == count
+            assert set(found) == naive.squares(n)
         upright = {cells for cells in naive.squares(4) if len({cell // 4 for cell in cells}) == 2}
         assert {frozenset(cells) for cells in Game.squares(4, tilted=False)} == upright
         assert len(upright) == reference.UPRIGHT_SQUARES_4
-
-    @pytest.mark.parametrize("n", [1, 2, 5, 20])
-    def test_number_of_upright_squares(self, n):
-        assert len(Game.squares(n, tilted=False)) == sum(side**2 for side in range(n))
-
-    def test_tilted_is_true_or_false(self):
+        for n in (1, 2, 5, 20):
+            assert len(Game.squares(n, tilted=False)) == sum(side**2 for side in range(n))
         with pytest.raises(ParameterError, match="tilted=2"):
             Game.squares(4, tilted=2)
         with pytest.raises(ParameterError, match="tilted='maybe'"):
@@ -69,45 +55,35 @@ class TestWinningSets:
 
     @pytest.mark.parametrize(
         "shape, k",
-        [((3, 3), 3), ((3, 4), 3), ((5, 2), 2), ((4, 4, 4), 4), ((3, 3, 3), 3), ((6,), 4), ((2, 3, 4), 2)],
+        [
+            ((2, 3), 1),
+            ((3, 3), 3),
+            ((3, 4), 3),
+            ((5, 2), 2),
+            ((4, 4, 4), 4),
+            ((3, 3, 3), 3),
+            ((6,), 4),
+            ((2, 3, 4), 2),
+        ],
     )
     def test_runs(self, shape, k):
         found = [frozenset(run) for run in Game.runs(shape, k)]
         assert len(found) == len(set(found))
         assert set(found) == naive.lines(shape, k)
 
-    def test_runs_of_a_cube(self):
-        assert len(Game.runs((3, 3, 3), 3)) == reference.LINES_3X3X3
-
-    def test_runs_of_one_are_the_cells(self):
-        assert sorted(Game.runs((2, 3), 1)) == [(cell,) for cell in range(6)]
-
-    def test_m_is_the_columns(self):
-        assert get_game("mnk-v0", m=5, n=3, k=3).shape == (3, 5)
-
 
 class TestGame:
-    def test_order_and_repetitions_do_not_count(self):
-        assert Game("a", (3,), [(2, 0), [0, 2, 2], {0, 2}]) == Game("a", (3,), [(0, 2)])
+    def test_games_are_equal_by_all_but_order_and_repetitions(self):
+        game = Game("a", (3,), [(0, 2)])
+        assert Game("a", (3,), [(2, 0), [0, 2, 2], {0, 2}]) == game
+        assert Game("b", (3,), [(0, 2)]) != game and Game("a", (1, 3), [(0, 2)]) != game
+        assert Game("a", (3,), [(0, 1)]) != game and Game("a", (3,), [(0, 2)], misere=True) != game
 
-    @pytest.mark.parametrize(
-        "other",
-        [
-            Game("b", (3,), [(0, 2)]),
-            Game("a", (1, 3), [(0, 2)]),
-            Game("a", (3,), [(0, 1)]),
-            Game("a", (3,), [(0, 2)], misere=True),
-        ],
-    )
-    def test_games_that_differ_are_not_equal(self, other):
-        assert Game("a", (3,), [(0, 2)]) != other
-
-    @pytest.mark.parametrize("game", [TICTACTOE, LOPSIDED, get_game("qubic-v0", misere=True)], ids=repr)
-    @pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, lambda g: pickle.loads(pickle.dumps(g))])
-    def test_copies_are_equal(self, game, copied):
-        assert copied(game) == game
-        assert hash(copied(game)) == hash(game)
-        assert copied(game).misere == game.misere
+    def test_copies_are_equal(self):
+        for game in (TICTACTOE, LOPSIDED, get_game("qubic-v0", misere=True)):
+            for copied in (copy.deepcopy(game), copy.copy(game), pickle.loads(pickle.dumps(game))):
+                assert copied == game and hash(copied) == hash(game)
+                assert copied.misere == game.misere
 
     def test_is_immutable(self):
         with pytest.raises(AttributeError):
@@ -147,23 +123,18 @@ class TestGame:
 
 
 class TestCatalogue:
-    @pytest.mark.parametrize(
-        "game", [*reference.WINNING_SETS, "square-v0:n=3", "mnk-v0:m=2,n=4,k=2", "tictactoe-v0", "qubic-v0"]
-    )
-    @pytest.mark.parametrize("misere", [False, True])
-    def test_the_name_of_a_game_is_its_id(self, game, misere):
-        made = get_game(game, misere=misere)
-        assert get_game(made.name) == made
-        assert made.misere == misere
-
-    def test_a_game_is_itself(self):
-        assert get_game(LOPSIDED) is LOPSIDED
+    def test_the_name_of_a_game_is_its_id(self):
+        ids = (*reference.WINNING_SETS, "square-v0:n=3", "mnk-v0:m=2,n=4,k=2", "tictactoe-v0", "qubic-v0")
+        for game, misere in itertools.product(ids, (False, True)):
+            made = get_game(game, misere=misere)
+            assert get_game(made.name) == made
+            assert made.misere == misere
 
     def test_parameters_in_the_id_and_beside_it_are_the_same(self):
         assert get_game("mnk-v0:m=4,n=3,k=3") == get_game("mnk-v0", m=4, n=np.int64(3), k=3)
-
-    def test_defaults_can_be_left_out(self):
         assert get_game("square-v0:n=4") == get_game("square-v0")
+        assert get_game(LOPSIDED) is LOPSIDED
+        assert get_game("mnk-v0", m=5, n=3, k=3).shape == (3, 5)
 
     @pytest.mark.parametrize(
         "game, said",
@@ -213,14 +184,12 @@ class TestCatalogue:
         with pytest.raises(ParameterError, match=said):
             get_game(game, **parameters)
 
-    @pytest.mark.parametrize("m, n, k", [(5, 4, 6), (4, 5, 6), (5, 5, 6), (1, 1, 2), (5, 4, 10**30)], ids=str)
-    def test_runs_too_long_for_the_board(self, m, n, k):
-        with pytest.raises(GameError, match=rf"k=.* does not fit, at most {max(m, n)}"):
-            get_game("mnk-v0", m=m, n=n, k=k)
-
-    @pytest.mark.parametrize("m, n, k, count", [(5, 3, 5, 3), (3, 5, 4, 6), (2, 6, 6, 2)])
-    def test_runs_as_long_as_the_longer_side(self, m, n, k, count):
-        assert len(get_game("mnk-v0", m=m, n=n, k=k).winning_sets) == count
+    def test_runs_are_at_most_as_long_as_the_longer_side(self):
+        for m, n, k in [(5, 4, 6), (4, 5, 6), (5, 5, 6), (1, 1, 2), (5, 4, 10**30)]:
+            with pytest.raises(GameError, match=rf"k=.* does not fit, at most {max(m, n)}"):
+                get_game("mnk-v0", m=m, n=n, k=k)
+        for m, n, k, count in [(5, 3, 5, 3), (3, 5, 4, 6), (2, 6, 6, 2)]:
+            assert len(get_game("mnk-v0", m=m, n=n, k=k).winning_sets) == count
 
     @pytest.mark.parametrize(
         "text, same",
@@ -241,54 +210,38 @@ class TestCatalogue:
         assert get_game(text).name == get_game(same).name == same
 
 
-LARGEST = [("mnk-v0", {"m": 20, "n": 20, "k": 5}), ("square-v0", {"n": 20}), ("mnk-v0", {"m": 400, "n": 1})]
-
-
 class TestBounds:
-    @pytest.mark.parametrize("id, parameters", LARGEST, ids=str)
-    def test_games_of_400_cells_are_played(self, id, parameters):
-        game = get_game(id, **parameters)
-        assert game.start.play(399).play(0)[399] == 1
-        assert len(game.winning_masks_through) == 400
+    def test_games_of_400_cells_are_played(self):
+        for game in ("mnk-v0:m=20,n=20,k=5", "square-v0:n=20", "mnk-v0:m=400,n=1"):
+            game = get_game(game)
+            assert game.start.play(399).play(0)[399] == 1
+            assert len(game.winning_masks_through) == 400
 
     @pytest.mark.parametrize(
-        "game, parameters, said",
+        "build, said",
         [
-            ("mnk-v0:m=1000000,n=1000000,k=3", {}, "1000000000000 cells; games of up to 400"),
-            ("mnk-v0:m=401,n=1,k=1", {}, "401 cells; games of up to 400"),
-            ("square-v0:n=21", {}, "441 cells; games of up to 400"),
-            ("square-v0", {"n": 10**3000}, "cells; games of up to 400"),
+            (lambda: get_game("mnk-v0:m=1000000,n=1000000,k=3"), "1000000000000 cells"),
+            (lambda: get_game("mnk-v0:m=401,n=1,k=1"), "401 cells"),
+            (lambda: get_game("square-v0:n=21"), "441 cells"),
+            (lambda: get_game("square-v0", n=10**3000), "cells"),
+            (lambda: Game.runs((21, 20), 3), ""),
+            (lambda: Game.runs((10**9,) * 3, 3), ""),
+            (lambda: Game.squares(21), ""),
+            (lambda: Game("large", (401,), [(0,)]), ""),
+            (lambda: Game("large", (20, 21), [(0,)]), ""),
+            (lambda: Game("large", (10**9, 10**9, 10**9), [(0,)]), ""),
         ],
-        ids=str,
     )
-    def test_larger_ids(self, game, parameters, said):
-        with pytest.raises(GameTooLargeError, match=said):
-            get_game(game, **parameters)
-
-    @pytest.mark.parametrize(
-        "build",
-        [lambda: Game.runs((21, 20), 3), lambda: Game.runs((10**9,) * 3, 3), lambda: Game.squares(21)],
-    )
-    def test_larger_winning_sets(self, build):
-        with pytest.raises(GameTooLargeError, match="games of up to 400 are allowed"):
+    def test_larger_boards(self, build, said):
+        with pytest.raises(GameTooLargeError, match=f"{said}.*games of up to 400"):
             build()
 
-    @pytest.mark.parametrize("shape", [(1,) * 40, (), (0, 3), None, (2.0, 2), itertools.repeat(1)], ids=str)
-    def test_runs_on_no_board(self, shape):
-        with pytest.raises(GameError, match="one to three axes"):
-            Game.runs(shape, 2)
-
-    @pytest.mark.parametrize("k", [0, -1, 1.5, None, True, np.True_])
-    def test_runs_and_squares_of_no_length(self, k):
-        with pytest.raises(ParameterError, match="integers from 1 on are allowed"):
-            Game.runs((3, 3), k)
-        with pytest.raises(ParameterError, match="integers from 1 on are allowed"):
-            Game.squares(k)
-
-    @pytest.mark.parametrize("shape", [(401,), (20, 21), (10**9, 10**9, 10**9)], ids=str)
-    def test_larger_boards(self, shape):
-        with pytest.raises(GameTooLargeError, match="games of up to 400 are allowed"):
-            Game("large", shape, [(0,)])
+    def test_runs_on_no_board_and_of_no_length(self):
+        shapes = ((1,) * 40, (), (0, 3), None, (2.0, 2), itertools.repeat(1))
+        all_raise(GameError, "one to three axes", lambda shape: Game.runs(shape, 2), shapes)
+        lengths, text = (0, -1, 1.5, None, True, np.True_), "integers from 1 on are allowed"
+        all_raise(ParameterError, text, lambda k: Game.runs((3, 3), k), lengths)
+        all_raise(ParameterError, text, Game.squares, lengths)
 
     def test_more_winning_sets(self):
         pairs = [(0, cell) for cell in range(1, 201)] * 100
@@ -303,27 +256,28 @@ class TestBounds:
             Game("endless", (3,), [itertools.repeat(0)])
 
 
-@pytest.mark.parametrize("game", [TICTACTOE, get_game("tictactoe-v0", misere=True), LOPSIDED], ids=repr)
+@pytest.mark.parametrize("game", [TICTACTOE, MISERE, LOPSIDED], ids=repr)
 class TestPositionIsTheNaiveOne:
-    def test_in_all_positions(self, game):
-        other = twin(game)
-        for board in other.boards():
-            position = of(board, game)
+    def test_in_all_positions_and_on_all_actions(self, game):
+        other, values = twin(game), {"X": 1, "O": -1, ".": 0}
+        for board, position in positions_of(game).items():
             assert position.winner == other.winner(board)
             assert position.is_won == (other.winner(board) is not None)
             assert position.legal_cells == other.moves(board)
             assert position.is_over == (not other.moves(board))
             assert position.to_move == naive.mover(board)
             assert position.ply == game.n_cells - board.count(".")
-
-    def test_on_all_actions(self, game):
-        for board in twin(game).boards():
-            position = of(board, game)
             for cell in position.legal_cells:
-                assert position.play(cell) == position.child(cell) == of(naive.play(board, cell), game)
+                after = positions_of(game)[naive.play(board, cell)]
+                assert position.play(cell) == position.child(cell) == after
+            array = position.board
+            assert array.dtype == np.int8 and array.shape == game.shape
+            stones = [position[cell] for cell in range(game.n_cells)]
+            assert stones == array.ravel().tolist() == [values[glyph] for glyph in board]
+            assert all(type(stone) is int for stone in stones)
 
     def test_all_illegal_actions_are_refused(self, game):
-        for position in all_positions(game)[::5]:
+        for position in list(positions_of(game).values())[::5]:
             for cell in set(range(game.n_cells)) - set(position.legal_cells):
                 with pytest.raises(IllegalMoveError, match=str(cell)):
                     position.play(cell)
@@ -331,7 +285,7 @@ class TestPositionIsTheNaiveOne:
     def test_the_checked_positions_are_the_reachable_ones(self, game):
         full = range(game.full_mask + 1)
         placed = [Position(game, mine, theirs) for mine in full for theirs in full if not mine & theirs]
-        assert {position for position in placed if is_possible(position)} == set(all_positions(game))
+        assert {position for position in placed if is_possible(position)} == set(positions_of(game).values())
 
 
 def is_possible(position):
@@ -353,24 +307,18 @@ def test_random_games_are_the_naive_ones(game):
             board, position = naive.play(board, cell), position.play(cell)
         assert position.is_over
         assert position.winner == other.winner(board)
-        assert position == of(board, game)
+        assert position == Position(game, *naive.masks(board))
 
 
 class TestTicTacToeCounts:
     def test_positions(self):
-        layers = [Counter(position.ply for position in walk())[ply] for ply in range(10)]
-        assert layers == reference.POSITIONS_BY_PLY
-        assert sum(layers) == reference.POSITIONS
-
-    def test_finished_ones(self):
+        layers = Counter(position.ply for position in walk())
+        assert [layers[ply] for ply in range(10)] == reference.POSITIONS_BY_PLY
+        assert layers.total() == reference.POSITIONS
         winners = Counter(position.winner for position in walk() if position.is_over)
-        assert winners == reference.FINISHED_BY_WINNER
-        assert winners.total() == reference.FINISHED
-
-    def test_those_to_be_played(self):
+        assert winners == reference.FINISHED_BY_WINNER and winners.total() == reference.FINISHED
         seats = Counter(position.to_move for position in walk() if not position.is_over)
-        assert seats == reference.TO_BE_PLAYED_BY_SEAT
-        assert seats.total() == reference.TO_BE_PLAYED
+        assert seats == reference.TO_BE_PLAYED_BY_SEAT and seats.total() == reference.TO_BE_PLAYED
 
     def test_perft(self):
         histories, ends, layer = [], Counter(), Counter([TICTACTOE.start])
@@ -410,11 +358,9 @@ def mean_length(position):
 
 
 class TestMoves:
-    @pytest.mark.parametrize("cell", [np.int64(4), np.uint8(4), np.array(4), np.int32(4)], ids=repr)
-    def test_any_integer_type_is_a_cell(self, cell):
-        assert TICTACTOE.start.play(cell) == TICTACTOE.start.play(4)
-
-    def test_a_small_integer_type_does_not_overflow(self):
+    def test_any_integer_type_is_a_cell(self):
+        for cell in (np.int64(4), np.uint8(4), np.array(4), np.int32(4)):
+            assert TICTACTOE.start.play(cell) == TICTACTOE.start.play(4)
         assert LONG.start.play(np.int8(69)).theirs == 1 << 69
 
     @pytest.mark.parametrize(
@@ -474,40 +420,20 @@ class TestMoves:
         assert str(position) == "X../.O./..."
 
 
-@pytest.mark.parametrize("game", [TICTACTOE, get_game("tictactoe-v0", misere=True), LOPSIDED], ids=repr)
-class TestTheBoardOfAPosition:
-    def test_is_an_array_of_the_stones_of_x_and_o(self, game):
-        values = {"X": 1, "O": -1, ".": 0}
-        for board in twin(game).boards():
-            array = of(board, game).board
-            assert array.dtype == np.int8 and array.shape == game.shape
-            assert array.ravel().tolist() == [values[glyph] for glyph in board]
-
-    def test_is_what_indexing_gives(self, game):
-        for position in all_positions(game):
-            stones = [position[cell] for cell in range(game.n_cells)]
-            assert stones == position.board.ravel().tolist()
-            assert all(type(stone) is int for stone in stones)
-
-
 class TestAPositionIsNoTuple:
     position = Position.parse("X../.O./...")
 
-    def test_cells_are_numpy_s_integers_too(self):
+    def test_the_board(self):
         assert self.position[np.int64(4)] == -1
-
-    def test_the_board_is_a_new_array_each_time(self):
-        self.position.board[:] = 1
+        self.position.board[:] = 1  # it is a new array each time
         assert self.position.board.sum() == 0
-
-    def test_a_board_of_more_than_64_cells(self):
         assert np.flatnonzero(LONG.start.play(69).play(2).board).tolist() == [2, 69]
 
     @pytest.mark.parametrize("cell", [-1, 9, True, 1.0, "4", None, slice(0, 2), (0, 1)], ids=repr)
-    @pytest.mark.parametrize("error", [IllegalMoveError, IndexError, CellError])
-    def test_what_is_no_cell(self, cell, error):
-        with pytest.raises(error, match="is not a cell of tictactoe-v0: integers 0 to 8"):
-            self.position[cell]
+    def test_what_is_no_cell(self, cell):
+        for error in (IllegalMoveError, IndexError, CellError):
+            with pytest.raises(error, match="is not a cell of tictactoe-v0: integers 0 to 8"):
+                self.position[cell]
 
     @pytest.mark.parametrize(
         "use",
@@ -536,12 +462,12 @@ class TestAPositionIsNoTuple:
         assert self.position != (TICTACTOE, self.position.mine, self.position.theirs)
         assert hash(self.position) == hash(Position.parse("X../.O./..."))
 
-    @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])
-    def test_copies_are_equal_and_immutable(self, copied):
-        again = copied(self.position)
-        assert again == self.position and type(again) is Position
-        with pytest.raises(AttributeError):
-            again.theirs = 0
+    def test_copies_are_equal_and_immutable(self):
+        for copied in (copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))):
+            again = copied(self.position)
+            assert again == self.position and type(again) is Position
+            with pytest.raises(AttributeError):
+                again.theirs = 0
 
     def test_numpy_sees_one_object(self):
         assert np.array([self.position], dtype=object).shape == (1,)
@@ -560,51 +486,39 @@ class TestImpossiblePositions:
             (0b0, 0b111, "3 X and 0 O"),
             (0b111, 0b111000, "both players own a winning set"),
             (0b111, 0b11011000, "then the other player moved"),
+            (0b1110000, 0b1111, "no single last move"),  # two sets without a cell in common
             (None, 0, "masks are ints, not None and 0"),
             (0, np.uint64(1), "masks are ints"),
             (1.0, True, "masks are ints"),
         ],
     )
     def test_masks(self, mine, theirs, said):
+        game = Game("pairs", (2, 4), [(0, 1), (2, 3)]) if "single" in said else TICTACTOE
         with pytest.raises(ImpossiblePositionError, match=said):
-            Position(TICTACTOE, mine, theirs).checked()
-
-    def test_two_sets_that_share_no_last_move(self):
-        game = Game("pairs", (2, 4), [(0, 1), (2, 3)])
-        with pytest.raises(ImpossiblePositionError, match="no single last move"):
-            Position(game, 0b1110000, 0b1111).checked()
+            Position(game, mine, theirs).checked()
 
 
-@pytest.mark.parametrize("game", ["tictactoe-v0", "qubic-v0", LOPSIDED, "mnk-v0:m=1,n=1,k=1"], ids=str)
 class TestRandomPosition:
-    def test_is_one_to_be_played(self, game):
-        rng = np.random.default_rng(0)
-        for _ in range(200):
-            position = random_position(get_game(game), rng)
-            assert not position.checked().is_over
-
-    def test_the_same_seed_gives_the_same(self, game):
+    @pytest.mark.parametrize("game", ["tictactoe-v0", "qubic-v0", LOPSIDED, "mnk-v0:m=1,n=1,k=1"], ids=str)
+    def test_is_one_to_be_played_and_the_same_for_a_seed(self, game):
         game = get_game(game)
         once, again = (
-            [random_position(game, rng) for _ in range(20)] for rng in map(np.random.default_rng, (3, 3))
+            [random_position(game, rng) for _ in range(100)] for rng in map(np.random.default_rng, (3, 3))
         )
         assert once == again
+        assert not any(position.checked().is_over for position in once)
 
+    def test_can_be_any_that_is_to_be_played(self):
+        game, rng = Game("small", (2, 2), [(0, 1)]), np.random.default_rng(0)
+        due = {position for position in positions_of(game).values() if not position.is_over}
+        assert {random_position(game, rng) for _ in range(2000)} == due
 
-@pytest.mark.parametrize("rng", [-1, "x", 1.5], ids=repr)
-def test_what_random_positions_cannot_be_drawn_by(rng):
-    with pytest.raises(ParameterError, match="a seed from 0 on is needed"):
-        random_position(TICTACTOE, rng)
-
-
-def test_a_seed_draws_a_random_position():
-    assert random_position(TICTACTOE, 3) == random_position(TICTACTOE, np.random.default_rng(3))
-
-
-def test_random_positions_cover_all_to_be_played():
-    game, rng = Game("small", (2, 2), [(0, 1)]), np.random.default_rng(0)
-    due = {position for position in all_positions(game) if not position.is_over}
-    assert {random_position(game, rng) for _ in range(2000)} == due
+    def test_is_drawn_by_a_generator_or_a_seed(self):
+        assert random_position(TICTACTOE, 3) == random_position(TICTACTOE, np.random.default_rng(3))
+        bad = (-1, "x", 1.5)
+        all_raise(
+            ParameterError, "a seed from 0 on is needed", lambda rng: random_position(TICTACTOE, rng), bad
+        )
 
 
 def test_misere_turns_the_winner_around():

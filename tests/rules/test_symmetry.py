@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from tests import reference
-from tests.support import naive
+from tests.support.games import LOPSIDED, MISERE, TICTACTOE, boards_of, positions_of, random_positions
+from tests.support.marks import slow
 from tests.support.naive import twin
-from ttt_env import Boards, Game, Position, get_game
+from ttt_env import Boards, Game, get_game
 from ttt_env.rules.symmetry import (
     automorphisms,
     canonical,
@@ -23,52 +24,26 @@ from ttt_env.rules.symmetry import (
     transform_rows,
 )
 
-TICTACTOE = get_game("tictactoe-v0")
-MISERE = get_game("tictactoe-v0:misere=true")
 OBLONG = get_game("mnk-v0:m=4,n=2,k=3")
-LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
 MIRRORED = Game("mirrored", (3, 3), [(0, 1, 2), (0, 3), (2, 5)])
 SMALL = [TICTACTOE, OBLONG, LOPSIDED, MIRRORED]
 ALL = [*map(get_game, reference.SYMMETRIES), *SMALL]
 
 
-@cache
-def all_boards(game):
-    return Boards.of([Position(game, *naive.masks(board)) for board in twin(game).boards()])
-
-
-def random_boards(game, count=50):
-    rng, positions = random.Random(2), []
-    while len(positions) < count:
-        position = game.start
-        while not position.is_over:
-            position = position.play(rng.choice(position.legal_cells))
-            positions.append(position)
-    return Boards.of(positions)
-
-
 class TestSymmetries:
-    @pytest.mark.parametrize("game, count", reference.SYMMETRIES.items())
-    def test_how_many(self, game, count):
-        assert len(set(symmetries(get_game(game)))) == len(symmetries(get_game(game))) == count
-
-    def test_of_a_game_of_one_s_own(self):
+    def test_how_many(self):
+        for game, count in reference.SYMMETRIES.items():
+            assert len(set(symmetries(get_game(game)))) == len(symmetries(get_game(game))) == count, game
         assert symmetries(LOPSIDED) == (tuple(range(6)),)
         assert symmetries(MIRRORED) == (tuple(range(9)), (2, 1, 0, 5, 4, 3, 8, 7, 6))
 
     @pytest.mark.parametrize("game", ALL, ids=repr)
-    def test_the_first_leaves_everything_in_place(self, game):
+    def test_they_are_a_group_of_permutations_that_keep_the_winning_sets(self, game):
         assert symmetries(game)[0] == tuple(range(game.n_cells))
-
-    @pytest.mark.parametrize("game", ALL, ids=repr)
-    def test_they_are_permutations_that_keep_the_winning_sets(self, game):
         sets = set(map(frozenset, game.winning_sets))
         for permutation in symmetries(game):
             assert sorted(permutation) == list(range(game.n_cells))
             assert {frozenset(permutation[cell] for cell in cells) for cells in sets} == sets
-
-    @pytest.mark.parametrize("game", ALL, ids=repr)
-    def test_they_are_a_group(self, game):
         found = set(symmetries(game))
         assert {tuple(one[cell] for cell in other) for one in found for other in found} == found
 
@@ -80,52 +55,40 @@ class TestSymmetries:
             assert all(neighbours(a, b) == neighbours(p[a], p[b]) for a in range(16) for b in range(16))
 
 
-@pytest.mark.parametrize("game", [*SMALL, MISERE], ids=repr)
+@pytest.mark.parametrize("game", [*SMALL[1:], slow(TICTACTOE), slow(MISERE)], ids=repr)
 def test_symmetric_positions_have_the_same_value(game):
-    values = {Position(game, *naive.masks(b)): twin(game).value(b) for b in twin(game).boards()}
+    values = {position: twin(game).value(board) for board, position in positions_of(game).items()}
     for position, value in values.items():
         for permutation in symmetries(game):
             assert values[transform(position, permutation)] == value
 
 
 @pytest.mark.parametrize("game", SMALL, ids=repr)
-class TestInAllPositions:
-    def test_a_stone_goes_where_the_permutation_says(self, game):
-        for position in all_boards(game)[::3]:
-            for permutation in symmetries(game):
-                moved = transform(position, permutation)
-                for cell in position.legal_cells:
-                    assert transform(position.play(cell), permutation) == moved.play(permutation[cell])
-
-    def test_the_canonical_one_is_one_of_them_and_the_same_for_all(self, game):
-        for position in all_boards(game)[::3]:
-            orbit = {transform(position, permutation) for permutation in symmetries(game)}
-            assert canonical(position) in orbit
-            assert {canonical(symmetric) for symmetric in orbit} == {canonical(position)}
+def test_in_all_positions_a_stone_goes_where_the_permutation_says(game):
+    """And the canonical position is one of the symmetric ones, and the same for all."""
+    for position in boards_of(game)[:: 20 if game.n_cells == 9 else 3]:
+        orbit = {permutation: transform(position, permutation) for permutation in symmetries(game)}
+        for permutation, moved in orbit.items():
+            for cell in position.legal_cells:
+                assert transform(position.child(cell), permutation) == moved.play(permutation[cell])
+        assert canonical(position) in orbit.values()
+        assert {canonical(symmetric) for symmetric in orbit.values()} == {canonical(position)}
 
 
 LARGER = [get_game("square-v0"), get_game("qubic-v0"), get_game("mnk-v0:m=9,n=9,k=5")]
 
 
 @pytest.mark.parametrize("game", [*SMALL, *LARGER], ids=repr)
-class TestBatchesAreTheSame:
-    def test_transform(self, game):
-        boards = random_boards(game)
-        for permutation in symmetries(game):
-            assert list(transform_boards(boards, permutation)) == [transform(p, permutation) for p in boards]
-
-    def test_canonical(self, game):
-        boards = random_boards(game)
-        found, chosen = canonical_boards(boards)
-        assert list(found) == [canonical(position) for position in boards]
-        for position, number, target in zip(boards, chosen, found, strict=True):
-            assert transform(position, symmetries(game)[number]) == target
-
-    def test_the_batch_given_is_not_changed(self, game):
-        boards = random_boards(game)
-        before = boards.mine.copy(), boards.theirs.copy()
-        canonical_boards(boards)
-        assert (boards.mine == before[0]).all() and (boards.theirs == before[1]).all()
+def test_batches_are_the_same(game):
+    boards = Boards.of(random_positions(game, 5)[-50:])
+    before = boards.mine.copy(), boards.theirs.copy()
+    for permutation in symmetries(game):
+        assert list(transform_boards(boards, permutation)) == [transform(p, permutation) for p in boards]
+    found, chosen = canonical_boards(boards)
+    assert list(found) == [canonical(position) for position in boards]
+    for position, number, target in zip(boards, chosen, found, strict=True):
+        assert transform(position, symmetries(game)[number]) == target
+    assert (boards.mine == before[0]).all() and (boards.theirs == before[1]).all()
 
 
 def rows_of(positions):
@@ -173,13 +136,9 @@ class TestRowsOfAnySize:
         assert tuple(map(tuple, motions(game).tolist())) == symmetries(game)
 
 
-def test_canonical_of_a_batch_in_all_positions():
-    boards = all_boards(TICTACTOE)
-    assert list(canonical_boards(boards)[0]) == [canonical(position) for position in boards]
-
-
 def test_positions_up_to_symmetry():
-    found = canonical_boards(all_boards(TICTACTOE))[0]
+    found = list(canonical_boards(boards_of(TICTACTOE))[0])
+    assert found == [canonical(position) for position in positions_of(TICTACTOE).values()]
     plies = [position.ply for position in set(found)]
     assert np.bincount(plies).tolist() == reference.POSITIONS_BY_PLY_UP_TO_SYMMETRY
     assert len(plies) == reference.POSITIONS_UP_TO_SYMMETRY
