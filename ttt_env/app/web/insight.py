@@ -16,13 +16,13 @@ from ttt_env.analysis.evaluation import Result, exploitability
 from ttt_env.analysis.induction import Values, backward_induction, best, follow
 from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.analysis.solution import distances, solve
-from ttt_env.app.advice import MoveVerdict, hint, judge
+from ttt_env.app.advice import hint
 from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.inside.trees import TreeSolver
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
-from ttt_env.proofs.known import is_solved, known_value, known_values_of_moves
+from ttt_env.proofs.known import MoveVerdict, is_solved, judge, known_value, known_values_of_moves
 from ttt_env.render.words import OUTCOMES, RESULTS, signed
 from ttt_env.rules import (
     SEATS,

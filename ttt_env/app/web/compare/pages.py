@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from ttt_env.app.advice import MoveVerdict
 from ttt_env.app.tally import Expectation
 from ttt_env.app.web.board import DrawnBoard, board_of
 from ttt_env.app.web.compare import curves
@@ -39,6 +38,7 @@ from ttt_env.app.web.services import Services, fields_of
 from ttt_env.app.web.table import PlayTable, Visit, short_name
 from ttt_env.app.web.visitors import is_foreign, is_whole
 from ttt_env.errors import ParameterError, TttEnvError, unknown
+from ttt_env.proofs.known import MoveVerdict
 from ttt_env.rules import SEATS, TABLE_CELLS, Game, GameRecord, Seat, as_seat, is_tabulated
 
 _MAX_GAME_NUMBER = 9_999
