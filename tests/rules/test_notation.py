@@ -179,7 +179,7 @@ class TestRecords:
         twin = naive.twin(game)
         for record in random_records(game):
             boards = [naive.board_of(str(position)) for position in record.positions()]
-            moves = enumerate(zip(boards, record.cells), 1)
+            moves = enumerate(zip(boards, record.cells, strict=False), 1)
             assert record.mistakes() == [n for n, (b, c) in moves if c not in twin.best_cells(b)]
 
     @pytest.mark.parametrize("text", BROKEN_RECORDS, ids=lambda t: ascii(t)[:40])

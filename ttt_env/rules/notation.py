@@ -107,8 +107,8 @@ class GameRecord:
         A win that becomes a draw or a loss, or a draw that becomes a loss, under best play from there. All of
         them are known on up to 16 cells; on larger boards, those that a short proof finds.
 
-        >>> GameRecord.parse("tictactoe-v0: 4 1 0 8 3 2 6").mistakes()
-        [2, 6]
+        >>> GameRecord.parse("tictactoe-v0: 4 1 0 8 2 6").mistakes()
+        [2, 5]
         """
         from ttt_env.proofs.known import judge
 
