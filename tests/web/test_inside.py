@@ -284,8 +284,42 @@ class TestSearch:
         running = client.get("/inside?view=mcts&mcts.run=yes&mcts.pace=fast&mcts.done=1999").text
         assert 'data-after="150"' in running and ">Pause<" in running
         assert "data-after" not in client.get("/inside?view=mcts&mcts.run=yes&mcts.done=2000").text
-        assert "mcts.done=2000" in str(client.post("/inside/step?view=mcts&mcts.done=2000").url)
+        stepped = client.post("/inside/step?view=mcts&mcts.done=2000")
+        assert "All 2,000 simulations are done" in text_of(stepped) and "mcts.done=2000" in str(stepped.url)
         assert "no move to search for" in text_of(client.get("/inside?view=mcts&moves=0.3.1.4.2"))
+
+    def test_it_ends_where_the_search_of_the_agent_stops(self, client):
+        reasons = set()
+        for position in positions(TICTACTOE, 10, seed=3):
+            for early_stop, tolerance in ((True, None), (False, 0.02), (True, 0.02)):
+                search = Search(position, solve=False, seed=3, early_stop=early_stop, tolerance=tolerance)
+                n = search.run(1000)
+                asked = position, 2000, 3, 2**0.5, 0.5, "random", 1000, early_stop, tolerance
+                found = searched(*asked)
+                reasons.add(found.stopped_by)
+                assert (found.done, found.stopped_by, found.left) == (n, search.stopped_by, 1000 - n)
+                assert found.best == tuple(search.best_cells())
+                before = searched(position, n - 1, *asked[2:])
+                assert (before.done, before.end, before.stopped_by) == (n - 1, n, None)
+        assert {"decided", "settled"} <= reasons
+
+    def test_the_page_says_why_it_has_stopped(self, client):
+        settings = "mcts.run=yes&mcts.done=1000&mcts.simulations=1000&mcts.early_stop=true"
+        address = f"/inside?view=mcts&moves=4&{settings}"
+        told = re.search(
+            r"Stopped after (\d+) of 1,000 simulations: cell (\d) leads by (\d+) "
+            r"and cannot be overtaken in the (\d+) that are left",
+            text_of(page := client.get(address)),
+        )
+        done, cell, lead, left = map(int, told.groups())
+        assert done + left == 1000 and lead > left > 0 and "data-after" not in page.text
+        before = text_of(client.get(address.replace("done=1000", f"done={done - 1}")))
+        assert f"{left + 1} of 1,000 simulations are left" in before and f"Cell {cell} leads by" in before
+        unsettled = address.replace("early_stop=true", "tolerance=0.05")
+        settled = text_of(client.get(unsettled.replace("moves=4", "moves=4.1")))
+        assert "its mean result has changed by less than 0.05" in settled
+        only = text_of(client.get(address.replace("moves=4", "moves=4.0.8.2.1.7.3.5")))
+        assert "cell 6 is the only one" in only
 
 
 def literal_choice(position):
@@ -453,7 +487,8 @@ class TestAddresses:
         ["view=secret", "tree.agent=random", "tree.agent=/etc/passwd", "x.temperature=inf",
          "x.temperature=nan", "o.temperature=-1", "tree.plies=7", "tree.plies=2.5", "mcts.done=2001",
          "mcts.done=-1", "mcts.done=1e3", "mcts.seed=-1", "mcts.seed=99999999999", "mcts.c=11", "mcts.draw=2",
-         "mcts.playout=best", "mcts.run=1", "mcts.pace=0", "moves=0.0", "moves=9", "game=chess", "x=nobody"],
+         "mcts.playout=best", "mcts.simulations=0", "mcts.early_stop=1", "mcts.tolerance=2",
+         "mcts.run=1", "mcts.pace=0", "moves=0.0", "moves=9", "game=chess", "x=nobody"],
     )  # fmt: skip
     def test_what_is_out_of_bounds_is_named_and_left_out(self, client, field):
         page = client.get(f"/inside?view=mcts&{field}" if "view" not in field else f"/inside?{field}")

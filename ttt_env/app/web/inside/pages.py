@@ -138,7 +138,6 @@ class InsidePages:
             "stones_of": stones_of,
             "to": lambda branch: look.url(table=_followed(look.table, branch)),
             "example": EXAMPLE.url(),
-            "most": MAX_SIMULATIONS,
             "is_live": look["view"] == "tree" and is_instant(look.table.game),
         }
 
@@ -172,7 +171,9 @@ class InsidePages:
     async def _searched(self, look: InsideLook) -> dict[str, Any]:
         c = float(look["mcts.c"]) if "mcts.c" in look.settings else sqrt(2)  # the page shows six digits
         settings = int(look["mcts.seed"]), c, float(look["mcts.draw"]), look["mcts.playout"]
-        question = look.table.position, look.done, *settings
+        tolerance = float(look["mcts.tolerance"]) if look["mcts.tolerance"] else None
+        stops = int(look["mcts.simulations"]), look["mcts.early_stop"] == "true", tolerance
+        question = look.table.position, look.done, *settings, *stops
         result = await self._services.queues.study("quick", searched, *question)
         return {"result": result, "plan": tree_layout(result.tree)}
 

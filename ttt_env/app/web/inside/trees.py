@@ -6,12 +6,12 @@ after some simulations, with what the last of them did.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
-from math import isclose, log, sqrt
+from math import isclose, isfinite, log, sqrt
 from operator import attrgetter
 
-from ttt_env.agents.mcts.search import Node, Search
+from ttt_env.agents.mcts.search import Node, Search, StoppedBy
 from ttt_env.analysis.induction import Values, backward_induction, softmax
 from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.app.web.computing import Keeper
@@ -274,7 +274,7 @@ def plies_that_fit(position: Position, plies: int) -> int:
     return plies
 
 
-MAX_NODES, MAX_CHOICES = 20, 9
+MAX_SIMULATIONS, MAX_NODES, MAX_CHOICES = 2000, 20, 9
 
 Cells = tuple[int, ...]
 
@@ -310,12 +310,19 @@ class Choice:
 
 @dataclass(frozen=True)
 class Searched:
-    """A search after some simulations. `tree` has the last path and those of the `n_nodes` nodes in `drawn`.
+    """A search after `done` simulations.
 
+    `tree` has the last path and those of the `n_nodes` nodes in `drawn`.
     `by_cell` are the moves at the root, `choices` those of the largest scores; `n_untried` have no node yet.
-    `best` are the most visited cells.
+    `best` are the most visited cells; `leads` says in words how far one is ahead. The search ends after `end`
+    simulations; if that is before its budget, of which so many are `left`, `stopped_by` says why.
     """
 
+    done: int
+    end: int
+    left: int
+    leads: str
+    stopped_by: StoppedBy | None
     tree: Branch
     by_cell: dict[int, Choice]
     n_nodes: int
@@ -330,16 +337,36 @@ class Searched:
         return None if self.n_untried else self.choices[0].cell
 
 
-def searched(position: Position, done: int, seed: int, c: float, draw: float, playout: str) -> Searched:
-    """The search from a position after `done` simulations, without proofs."""
-    search = Search(position, c=c, draw=draw, playout=playout, solve=False, seed=seed)
+def searched(
+    position: Position,
+    done: int,
+    seed: int,
+    c: float,
+    draw: float,
+    playout: str,
+    simulations: int = MAX_SIMULATIONS,
+    early_stop: bool = False,
+    tolerance: float | None = None,
+) -> Searched:
+    """The search from a position after `done` of so many `simulations`, or where it ends, without proofs."""
+    new_search = partial(Search, position, c=c, draw=draw, playout=playout, solve=False, seed=seed)
+    end, stopped_by = simulations, None
+    if early_stop or tolerance is not None:
+        whole = new_search(early_stop=early_stop, tolerance=tolerance)
+        end, stopped_by = whole.run(simulations), whole.stopped_by
+    done, search = min(done, end), new_search()
     if done:
-        search.run(simulations=done)
+        search.run(done)
     root, path = search.tree(), tuple(search.path)
     visits = _visits(root, ())
     lit = {path[:depth] for depth in range(len(path) + 1)}
     choices = [_choice(cell, child, root.visits, c) for cell, child in _moves(root)]
     return Searched(
+        done,
+        end,
+        simulations - done,
+        f"leads by {search.lead}" if isfinite(search.lead) else "is the only one",
+        stopped_by if done == end else None,
         _branch(root, position, (), root.visits, path, drawn(visits) | lit),
         {choice.cell: choice for choice in choices},
         len(visits),
