@@ -59,7 +59,7 @@ def test_a_match_is_what_plain_fractions_say(client, naive):
     as_o = naive.results(naive.uniform, naive.optimal)[naive.empty][::-1]
     assert shares(page.text) == [percents(as_x), percents(as_o)]
     score = float(as_x[0] - as_x[2] + as_o[0] - as_o[2]) / 2
-    assert f"minimax scores {score:+.3f} a game" in plain(page.text)
+    assert f"minimax scores {score:+.3f} per game" in plain(page.text)
     cell = re.search(r'title="minimax against random: (.*?)"', client.get("/compare/ladder").text)[1]
     assert cell == f"{score:+.3f}"
 

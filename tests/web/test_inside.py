@@ -116,7 +116,7 @@ class TestTree:
                 assert sum(child.alike for child in branch.children) == count
 
     def test_a_tree_that_is_cut_says_so(self, client):
-        assert "Only 2 of 6 moves deep: more would be over 80 boards" in text_of(
+        assert "Only 2 of 6 moves deep: there is room for 80 boards" in text_of(
             client.get("/inside?tree.plies=6")
         )
         assert "more would be" not in text_of(client.get(FIGURE))
@@ -455,7 +455,7 @@ class TestLastMove:
         assert strange not in text_of(client.get("/inside?view=move&x=random&o=person&moves=4.0.8.2.3"))
 
     def test_a_search_without_a_seed_says_that_it_is_a_new_one(self, client):
-        anew = "without a seed each one differs"
+        anew = "without a seed, each one is different"
         assert anew in text_of(client.get("/inside?view=move&x=mcts:simulations=50&moves=4"))
         seeded = client.get("/inside?view=move&x=mcts:simulations=50,seed=1&moves=4")
         assert anew not in text_of(seeded) and 'id="steps"' in seeded.text

@@ -84,7 +84,7 @@ def test_a_running_search_does_not_keep_it_from_ending(started):
 
 def test_another_address_is_opened_only_with_a_warning(started, tmp_path):
     _, said = started("--host", "0.0.0.0", "--no-record")
-    assert "anyone who can reach it" in said and "no passwords" in said
+    assert "anyone on the network" in said and "no passwords" in said
     assert "recorded" not in said and not list(tmp_path.iterdir())
 
 

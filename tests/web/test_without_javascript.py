@@ -28,7 +28,7 @@ def test_a_part_that_comes_later_comes_with_a_reload(address, known, client):
     assert known not in page.text and known in unescape(whole.text) and whole.status_code == 200
     assert (
         not re.search(r'<(?![^>]*data-later)[^>]*data-load="', whole.text)
-        and "Looking at every" not in whole.text
+        and "Checking every" not in whole.text
     )
 
 

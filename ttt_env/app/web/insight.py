@@ -92,8 +92,8 @@ class MoveInsight:
             ending = f" in {self.plies}" if self.plies and self.value else ""
             return f"{RESULTS[self.value]}{ending} with best play"
         if self.estimate is None:
-            return "worth an unknown result under best play"
-        return f"worth about {signed(self.estimate, 2)} by {self.visits:,} simulations"
+            return "of unknown value"
+        return f"worth about {signed(self.estimate, 2)}, by {self.visits:,} simulations"
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Insight:
         """The figures that are on the board besides the words, each explained."""
         kinds = {
             f"% the chance that {name_of(self.adviser or '')} plays it": "probability",
-            "in n: the moves to the end": "plies",
+            "in n: moves to the end": "plies",
             f"± wins − losses against {name_of(self.opponent or '')}": "against",
         }
         return [
@@ -214,8 +214,8 @@ class InsightSolver:
         """The expected result of each move against the opponent at the table, by cell."""
         if not is_solved(table.game):
             raise GameTooLargeError(
-                f"What a move gets against {table.player(SEATS[(table.at + 1) % 2])} is unknown: "
-                f"{table.game.name} has too many positions to look at each."
+                f"The results against {table.player(SEATS[(table.at + 1) % 2])} are unknown: "
+                f"{table.game.name} has too many positions to check them all."
             )
         names = f"{table.x} {table.o} {edition}"
         wins, losses = self._outcomes.get_or_make(table.game, names, lambda: self._swept(table))
@@ -326,13 +326,13 @@ def weakness(roster: Roster, player: str, game: Game) -> Weakness:
     if is_tabulated(game):
         certificate = certify(roster.fixed(player, game), game, progress=None, workers=1, answers=None)
         worst = certificate.worst_case.values()
-        told = "Never" if min(worst) >= 0 else "Only if it was lost before"
+        told = "Never" if min(worst) >= 0 else "Only lost positions"
         return Weakness(told if certificate.unbeatable else "Yes, here is how", True)
     if game == _SQUARE:  # a draw
         defeat = SQUARE_DEFEATS.get(player, ())
         return Weakness("Yes, here is how" if defeat else "Never", defeat=defeat)
     if is_solved(game):
-        return Weakness("Only if it was lost before" if player == "minimax" else "Yes")
+        return Weakness("Only lost positions" if player == "minimax" else "Yes")
     return Weakness("Yes" if player == "random" else "Not known")
 
 
@@ -342,7 +342,7 @@ def strength(roster: Roster, player: str, game: Game, edition: int = 0) -> str:
     `edition` is `Roster.edition`: answers are kept by the arguments, and change when a player has learned.
     """
     if not is_solved(game):
-        return "strength unknown: too many positions to look at each"
+        return "strength unknown: too many positions to check them all"
     try:
         worst = exploitability(roster.fixed(player, game), game)
     except PolicyError:

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-REFUSED = "This is done on the page itself."
+REFUSED = "This can be done on the page itself only."
 
 
 def is_foreign(request: Request) -> bool:

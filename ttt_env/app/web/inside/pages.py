@@ -158,7 +158,7 @@ class InsidePages:
         game = look.table.game
         if not is_solved(game):
             raise GameTooLargeError(
-                f"{game.name} has too many positions to look at each. The other views do without."
+                f"{game.name} has too many positions to check them all. The other views work."
             )
         is_soft = look["tree.agent"] == "softmax"
         x, o = (float(look[f"{seat}.temperature"]) if is_soft else 0.0 for seat in ("x", "o"))

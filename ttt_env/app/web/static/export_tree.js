@@ -78,7 +78,7 @@ export function startTree({ game, drawings }) {
     if (byId("status").firstChild.data !== status) byId("live").textContent = byId("status").firstChild.data = status;
     byId("value").firstChild.data = told(root.value);
     byId("cut").hidden = fits === plies || isOver;
-    byId("cut").textContent = `Only ${fits} of ${plies} moves deep: more would be over ${MAX_BOARDS} boards.`;
+    byId("cut").textContent = `Only ${fits} of ${plies} moves deep: there is room for ${MAX_BOARDS} boards.`;
     byId("below").hidden = isOver;
     plant(root);
     for (const [id, way] of [["undo", cells.slice(0, -1)], ["empty", []]]) {
