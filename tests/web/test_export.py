@@ -59,7 +59,7 @@ def test_every_link_leads_to_a_file_beside_the_page_and_no_script_stands_in_it(e
 def test_every_page_says_what_needs_the_program(exported_files):
     for name, text in exported_files.items():
         if name.endswith(".html"):
-            note = re.search(r"Larger games.*?<code>ttt web</code>", text.decode(), re.S)[0]
+            note = re.search(r"larger games.*?<code>ttt web</code>", text.decode(), re.S)[0]
             assert all(what in note for what in ("Monte Carlo", "record", "pip install")), name
 
 

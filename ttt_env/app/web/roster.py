@@ -112,7 +112,7 @@ class Roster:
         agent = declared_agent(self.make(player, game), game)
         if not is_instant(game) and agent.seconds_per_move:
             raise GameTooLargeError(
-                f"{player} searches anew in every position: that is computed here on up to {INSTANT_CELLS} cells."
+                f"{player} searches anew in every position: computed here on up to {INSTANT_CELLS} cells."
             )
         return agent
 

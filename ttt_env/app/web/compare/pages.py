@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
-from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -34,7 +33,7 @@ from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.insight import judged_moves, sweep_of
 from ttt_env.app.web.roster import PERSON, Roster
-from ttt_env.app.web.services import Services, fields_of
+from ttt_env.app.web.services import Services, address, fields_of
 from ttt_env.app.web.table import PlayTable, Visit, short_name
 from ttt_env.app.web.visitors import is_foreign, is_whole
 from ttt_env.errors import ParameterError, TttEnvError, unknown
@@ -107,12 +106,6 @@ def a_number(name: str, maximum: int, default: int = 0) -> AddressField[int]:
         return int(text)
 
     return AddressField(str(default), parse)
-
-
-def address(path: str, **fields: object) -> str:
-    """The address of a page with these fields; those that are None are left out."""
-    texts = {name: str(value) for name, value in fields.items() if value is not None}
-    return f"{path}?{urlencode(texts, safe=':,=', quote_via=quote)}" if texts else path
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from ttt_env.app.web.board import board_of
 from ttt_env.app.web.games import kinds, parse_game
 from ttt_env.app.web.inside.look import (
     EXAMPLE,
-    MAX_SIMULATIONS,
     PACES,
     SETTINGS,
     VIEWS,
@@ -23,7 +22,7 @@ from ttt_env.app.web.inside.look import (
     last_move_of_an_agent,
     read_look,
 )
-from ttt_env.app.web.inside.trees import Branch, grid_of, searched, stones_of, tree_layout
+from ttt_env.app.web.inside.trees import MAX_SIMULATIONS, Branch, grid_of, searched, tree_layout
 from ttt_env.app.web.insight import sweep_of
 from ttt_env.app.web.play import body_of, cell_of
 from ttt_env.app.web.roster import moved_over
@@ -135,7 +134,6 @@ class InsidePages:
             "paces": PACES,
             "settings": SETTINGS,
             "grid": grid_of(look.table.game),
-            "stones_of": stones_of,
             "to": lambda branch: look.url(table=_followed(look.table, branch)),
             "example": EXAMPLE.url(),
             "is_live": look["view"] == "tree" and is_instant(look.table.game),
