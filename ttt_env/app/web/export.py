@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import Agent
 from ttt_env.agents.learned.lookup import Lookup
-from ttt_env.app.web.board import board_of, strokes_of
+from ttt_env.app.web.board import board_of, facts_of_game, strokes_of
 from ttt_env.app.web.compare.agents import ENTRANTS, Proved, ladder, prove
 from ttt_env.app.web.compare.pages import Replay
 from ttt_env.app.web.games import rule_of
@@ -29,7 +29,6 @@ from ttt_env.app.web.insight import Evaluators, Insight, judged_moves, weakness
 from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
 from ttt_env.app.web.services import Services
 from ttt_env.app.web.table import PlayTable, Visit, moves_text
-from ttt_env.app.web.train import facts_of_game
 from ttt_env.errors import ParameterError
 from ttt_env.rules import Game, Seat, get_game, split_spec
 from ttt_env.storage import as_file_name, opened, reason, write_atomically

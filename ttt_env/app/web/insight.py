@@ -1,6 +1,6 @@
 """The facts about the moves of a position: their values, and the agents' probabilities.
 
-With a `LiveSweep` the browser computes those of softmax minimax by itself, while a slider moves.
+With the facts of `sweep_of` the browser computes those of softmax minimax by itself, while a slider moves.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 from ttt_env.agent import checked_policies
 from ttt_env.agents.mcts.search import Search
@@ -17,6 +18,7 @@ from ttt_env.analysis.induction import Values, backward_induction, best, follow
 from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.analysis.solution import distances, solve
 from ttt_env.app.advice import hint
+from ttt_env.app.web.board import facts_of_game
 from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.inside.trees import TreeSolver
 from ttt_env.app.web.roster import PERSON, Roster
@@ -374,28 +376,15 @@ class Evaluators:
 _SOFTMAX = "softmax"
 
 
-@dataclass(frozen=True)
-class LiveSweep:
-    """A game after the `played` cells, and the ids of the sliders that hold the temperatures of X and O."""
+def sweep_of(game: Game, played: tuple[int, ...], x: str, o: str) -> dict[str, Any] | None:
+    """The sweep of a game after the `played` cells as `live.js` reads it, by the ids of two sliders.
 
-    game: Game
-    played: tuple[int, ...]
-    x: str
-    o: str
-
-    @property
-    def facts(self) -> dict[str, object]:
-        """The sweep as `live.js` reads it."""
-        game = {"cells": self.game.n_cells, "sets": self.game.winning_sets, "misere": self.game.misere}
-        return {"game": game, "played": self.played, "x": self.x, "o": self.o}
+    They hold the temperatures of X and O. None for a game that is too large to be swept between two frames.
+    """
+    return {"game": facts_of_game(game), "played": played, "x": x, "o": o} if is_instant(game) else None
 
 
-def sweep_of(game: Game, played: tuple[int, ...], x: str, o: str) -> LiveSweep | None:
-    """The sweep of these sliders; None for a game that is too large to be swept between two frames."""
-    return LiveSweep(game, played, x, o) if is_instant(game) else None
-
-
-def sweep_at(table: PlayTable) -> LiveSweep | None:
+def sweep_at(table: PlayTable) -> dict[str, Any] | None:
     """The sweep for the agent to move at a table; None if that is not softmax minimax.
 
     The agent moves by its own temperature, and ascribes the other one to whoever moves next.
