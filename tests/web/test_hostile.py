@@ -59,7 +59,6 @@ FIELDS = {
     },
     "/play/strength": {"game": GAME, "player": PLAYER},
     "/inside": LOOK,
-    "/inside/tree": LOOK,
     "/inside/move": LOOK,
     "/inside/step": LOOK,
     "/compare": {
@@ -69,15 +68,12 @@ FIELDS = {
         "seat": SEAT,
         "number": NUMBER,
     },
-    "/compare/ladder": {"game": CERTIFICATE["game"]},
     "/compare/agent": CERTIFICATE | {"seat": SEAT, "at": AT, "was": PLAYER},
-    "/compare/proof": CERTIFICATE | {"seat": SEAT, "at": AT},
     "/compare/certificate.json": CERTIFICATE,
     "/compare/certificate.svg": CERTIFICATE,
     "/compare/softmax": {"x": NUMBER, "o": NUMBER},
     "/compare/runs": {"run": NAME, "over": NAME, "tag": NAME},
     "/compare/people": {"game": GAME},
-    "/compare/people/table": {"game": GAME},
     "/compare/people/agent": {"game": GAME, "agent": PLAYER},
 }
 """The fields that the address of each route may have, and what none of them may say."""
@@ -87,7 +83,7 @@ RIGHT = {
     "/play/strength": "game=tictactoe-v0&player=random",
     "/play/move": "o=person&moves=4.0",
     "/inside/move": "moves=4.0",
-    "/compare/proof": "agent=weights",
+    "/compare/agent": "agent=weights&part=1",
 }
 """Addresses that are well formed, one of which has one field set wrongly in each request."""
 

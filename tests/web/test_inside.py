@@ -139,7 +139,7 @@ class TestTree:
         part = client.get(unescape(re.search(r'data-load="(.*?)"', page.text)[1]))
         values = TreeSolver().tree_of(get_game("mnk-v0:m=4,n=3,k=3").start, (1.0, 1.0), 2)
         assert f"X to move {values.told} for X" in text_of(part)
-        assert "too many positions" in text_of(client.get("/inside/tree?game=qubic-v0"))
+        assert "too many positions" in text_of(client.get("/inside?part=1&game=qubic-v0"))
 
     @pytest.mark.parametrize(
         ("value", "text"), [(0.0, "0"), (-1.0, "−1"), (0.99999, "+1.0000"), (-0.00001, "0.0000")]
@@ -441,7 +441,7 @@ class TestLastMove:
         assert "brute-force (X) has played 0" in text_of(part) and "sum over all games" in text_of(part)
         without_script = client.get(unescape(re.search(r'class="whole" href="(.*?)"', page.text)[1]))
         assert figures(without_script) == figures(part) and figures(part)
-        too_large = client.get("/inside/tree?view=move&game=qubic-v0&x=brute-force&moves=0")
+        too_large = client.get("/inside?part=1&view=move&game=qubic-v0&x=brute-force&moves=0")
         assert "too many" in text_of(too_large)
 
     def test_imitation_tells_of_the_games_of_this_server(self, client, log):

@@ -490,8 +490,8 @@ def test_what_is_not_there_is_a_page_that_leads_home(method, path, code, allowed
 
 
 FOREIGN = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
-PARTS = ["/play/see", "/play/moves", "/play/strength", "/play/ready", "/compare/ladder", "/compare/proof",
-         "/inside/tree", "/compare/certificate.json", "/compare/certificate.svg"]  # fmt: skip
+PARTS = ["/play/see", "/play/moves", "/play/strength", "/play/ready", "/compare/people/agent",
+         "/compare/certificate.json", "/compare/certificate.svg"]  # fmt: skip
 PAGES = ["/play", "/inside", "/compare", "/compare/agent", "/compare/softmax", "/compare/runs"]
 
 

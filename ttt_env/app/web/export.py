@@ -227,6 +227,7 @@ class _Site:
         return self._page(
             "compare_agent.html",
             agent=agent,
+            shown={},
             proved=proved,
             replay=last[0] if last else None,
             games=games,

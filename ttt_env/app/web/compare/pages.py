@@ -146,7 +146,7 @@ def whole_address(path: str, **fields: object) -> str:
 
 def addresses_for(request: Request) -> Callable[..., str]:
     """`address`, or `whole_address` for a visitor who came to a whole page and so has no JavaScript."""
-    return whole_address if is_whole(request) else address
+    return whole_address if is_whole(request) and "part" not in request.query_params else address
 
 
 class ComparePages:
@@ -159,15 +159,12 @@ class ComparePages:
         """The addresses of these pages and what answers them."""
         return [
             Route("/compare", self.match),
-            Route("/compare/ladder", self.ladder),
             Route("/compare/agent", self.certificate),
-            Route("/compare/proof", self.proof),
             Route("/compare/certificate.json", self.save_json),
             Route("/compare/certificate.svg", self.save_svg),
             Route("/compare/softmax", self.softmax),
             Route("/compare/runs", self.runs),
             Route("/compare/people", self.people),
-            Route("/compare/people/table", self.people_table),
             Route("/compare/people/agent", self.people_against),
         ]
 
@@ -231,15 +228,6 @@ class ComparePages:
             **whole,
         )
 
-    async def ladder(self, request: Request) -> Response:
-        """The heat map, as a part of a page."""
-        reader = self._reader(request)
-        game = reader.game()
-        if reader.complaints:
-            return self._services.refused(reader.complaints)
-        context = await self._laddered(game, reader)
-        return self._services.page("compare_ladder.html", game=game, address=address, **context)
-
     async def _laddered(self, game: Game, reader: AddressReader) -> dict[str, Any]:
         table = await self._services.queues.study("sweep", ladder, self._services.roster, game)
         return {"ladder": table, "current": (reader.fields.get("row"), reader.fields.get("column"))}
@@ -283,14 +271,6 @@ class ComparePages:
             return f"{who}:seed=0" if "seed" in roster.controls(roster.parse(who)) else who
         values = {key.partition(".")[2]: text for key, text in fields.items() if key.startswith("agent.")}
         return roster.parse(spec_of_values(who, values))
-
-    async def proof(self, request: Request) -> Response:
-        """The certificate of an agent, as a part of a page; or in words why there is none."""
-        reader = self._reader(request)
-        context = await self._proof(reader)
-        if reader.complaints:
-            return self._services.refused(reader.complaints)
-        return self._services.page("compare_proof.html", address=address, **context)
 
     async def _proof(self, reader: AddressReader) -> dict[str, Any]:
         game, agent = reader.game(), reader.agent()
@@ -415,14 +395,6 @@ class ComparePages:
             **whole,
         )
 
-    async def people_table(self, request: Request) -> Response:
-        """The table of that page, as a part of it."""
-        reader = self._reader(request)
-        game = reader.game(parse_game)
-        if reader.complaints:
-            return self._services.refused(reader.complaints)
-        return self._part(game, await self._records(game), alone=False)
-
     async def people_against(self, request: Request) -> Response:
         """The results of people against one agent, as a part of a page; nothing if nobody has played it."""
         reader = self._reader(request)
@@ -430,11 +402,8 @@ class ComparePages:
         agent = reader.read("agent", self._services.roster.parse, AGENT)
         if reader.complaints:
             return self._services.refused(reader.complaints)
-        return self._part(game, await self._records(game, agent), alone=True)
-
-    def _part(self, game: Game, records: list[PersonalRecord], alone: bool) -> Response:
-        context = {"game": game, "records": records, "alone": alone, "address": address}
-        return self._services.page("compare_people_table.html", **context)
+        records = await self._records(game, agent)
+        return self._services.page("compare_people_table.html", game=game, records=records, alone=True)
 
     async def _records(self, game: Game, agent: str | None = None) -> list[PersonalRecord]:
         """The results of people against this agent, or against the agents with the most games."""

@@ -55,7 +55,6 @@ class InsidePages:
         """The addresses of these pages and what answers them."""
         return [
             Route("/inside", self.show),
-            Route("/inside/tree", self.tree),
             Route("/inside/move", self.move, methods=["POST"]),
             Route("/inside/step", self.step, methods=["POST"]),
         ]
@@ -63,16 +62,6 @@ class InsidePages:
     async def show(self, request: Request) -> Response:
         """The view that the address asks for."""
         return await self._shown(*self._read(request), whole=is_whole(request))
-
-    async def tree(self, request: Request) -> Response:
-        """The view with the board and its surroundings, as a part of a page: this may take seconds."""
-        look, complaints = self._read(request)
-        if complaints:
-            return self._services.refused(complaints)
-        context = await self._seen(look)
-        return self._services.page(
-            "inside_lack.html" if "lack" in context else PARTS[look["view"]], **context
-        )
 
     async def move(self, request: Request) -> Response:
         """A redirection to the position after the player to move has played the cell that the body names."""
