@@ -26,30 +26,38 @@ from ttt_env.app.web.server import create_app
 from ttt_env.app.web.start import config_of
 from ttt_env.storage.game_log import GameLog
 
-N_COLOURS = 128
+N_COLOURS = 256
 MAX_BYTES = 150_000
 
 
 @dataclass(frozen=True)
 class Shot:
-    """A page at an address in a window of this size, light or dark."""
+    """A page at an address in a window of this size, light or dark.
+
+    `press` is a button that is pressed first, and `until` what is there once that has had its effect.
+    """
 
     address: str
     size: tuple[int, int] = (1120, 800)
     scheme: str = "light"
+    press: str = ""
+    until: str = ""
 
 
 SHOTS = {
     "web-play": Shot("/play?x=person&o=epsilon:minimax,epsilon=0.3", (1120, 840)),
     "web-see-dark": Shot("/play?x=person&o=weights&game=square-v0&moves=0.5&see=1", (1120, 860), "dark"),
-    "web-won": Shot("/play?x=person&o=random&game=qubic-v0&moves=0.1.21.2.42.4.63", (1120, 940)),
+    "web-lost": Shot("/play?x=person&o=minimax&moves=0.4.1.2.5.6", (1120, 1080)),
+    "web-train": Shot("/train", (1120, 1080), press="#go", until="#proved:not([hidden])"),
     "web-why": Shot("/inside?view=move&x=person&o=newell-simon&moves=4.0.2", (1120, 560)),
-    "web-tree": Shot("/inside?view=tree&moves=0.3.1.4.6.7&x.temperature=0.2", (1120, 1240)),
-    "web-mcts-dark": Shot("/inside?view=mcts&mcts.done=120", (1120, 1230), "dark"),
+    "web-mcts-dark": Shot(
+        "/inside?view=mcts&moves=0.4.8&mcts.done=200&mcts.simulations=200&mcts.early_stop=true",
+        (1120, 1180),
+        "dark",
+    ),
     "web-ladder": Shot("/compare?row=weights&column=win-block&at=3", (1120, 860)),
     "web-certificate": Shot("/compare/agent?agent=win-block", (1120, 1180)),
-    "web-temperatures-dark": Shot("/compare/softmax", (1120, 1080), "dark"),
-    "web-phone": Shot("/play?x=person&o=softmax:temperature=0.5&moves=4.1&see=1", (390, 844)),
+    "web-phone": Shot("/play?x=person&o=minimax&moves=4.1&see=1", (390, 844)),
     "web-phone-dark": Shot("/play?x=person&o=random&game=square-v0&moves=0.2.1.6.4.9.5", (390, 844), "dark"),
 }
 
@@ -112,7 +120,10 @@ def taken(browser: webdriver.Chrome, url: str, shot: Shot) -> bytes:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     browser.get(url + shot.address)
     waits = "return ![...document.querySelectorAll('[data-load]:not([data-later])')].length"
-    WebDriverWait(browser, 120, 0.05).until(lambda _: browser.execute_script(waits))
+    WebDriverWait(browser, 600, 0.05).until(lambda _: browser.execute_script(waits))
+    if shot.press:
+        browser.find_element("css selector", shot.press).click()
+        WebDriverWait(browser, 600, 0.05).until(lambda _: browser.find_elements("css selector", shot.until))
     time.sleep(0.3)
     png = base64.b64decode(browser.execute_cdp_cmd("Page.captureScreenshot", {})["data"])
     image = Image.open(io.BytesIO(png)).convert("RGB").quantize(N_COLOURS, dither=Image.Dither.NONE)

@@ -18,9 +18,9 @@ from tests.support.marks import slow
 from ttt_env.agents.mcts.search import Search
 from ttt_env.agents.planning.planners import Minimax, Softmax
 from ttt_env.errors import ParameterError
-from ttt_env.render.layout import CARD, CHANCE, INK, STONE, TINT, layout_of, shade
+from ttt_env.render.layout import CARD, CHANCE, INK, MISTAKE, STONE, TINT, layout_of, shade
 from ttt_env.render.pixels import draw_pixels
-from ttt_env.render.svg import Picture
+from ttt_env.render.svg import Picture, draw_diagram
 from ttt_env.rules.game import Position, cells_of
 from ttt_env.rules.notation import GameRecord
 
@@ -188,7 +188,8 @@ class TestPolicy:
 class TestGame:
     def test_a_board_for_each_move_and_who_won(self) -> None:
         assert boards(RECORD.picture().svg) == [str(position) for position in RECORD.positions()[1:]]
-        assert texts(RECORD.picture().svg) == [f"{n}. {'OX'[n % 2]}" for n in range(1, 7)] + ["7. X · X wins"]
+        told = ["1. X", "2. O", "3. X", "4. O?", "5. X", "6. O", "7. X · X wins"]
+        assert texts(RECORD.picture().svg) == told
 
     def test_a_draw_and_a_game_not_begun(self) -> None:
         assert texts(DRAWN.picture().svg)[-1] == "9. X · draw"
@@ -201,6 +202,15 @@ class TestGame:
         grounds = fills(record.picture().svg)
         assert grounds.count(STONE["X"]) == 4 and grounds.count(TINT["O"]) == 3
 
+    def test_mistakes_are_yellow(self) -> None:
+        assert [fills(board.svg).count(MISTAKE) for board in (RECORD.picture(), DRAWN.picture())] == [1, 0]
+        diagram = draw_diagram(RECORD)
+        assert "4?" in texts(diagram) and fills(diagram).count(MISTAKE) == 1
+
+    def test_a_last_move_that_loses_a_misere_game_is_marked_too(self) -> None:
+        lost = GameRecord.parse("tictactoe-v0:misere=true: 4 0 8 2 6 1")
+        assert lost.winner == "X" and texts(lost.picture().svg)[-1] == "6. O? · X wins"
+
     def test_gif_has_a_frame_for_each_position_and_holds_the_last(self, tmp_path: Path) -> None:
         RECORD.save(tmp_path / "game.gif")
         with Image.open(tmp_path / "game.gif") as image:
@@ -210,9 +220,11 @@ class TestGame:
                 image.seek(number)
                 durations.append(image.info["duration"])
                 frames.append(np.asarray(image.convert("RGB"), dtype=int))
+        assert RECORD.mistakes() == [4]
         moves = zip(RECORD.positions(), (None, *RECORD.cells), strict=True)
-        for frame, (position, last) in zip(frames, moves, strict=True):
-            assert abs(frame - draw_pixels(position, last)).max() < 24  # of 256 colours
+        for number, (frame, move) in enumerate(zip(frames, moves, strict=True)):
+            shown = draw_pixels(*move, is_mistake=number == 4)
+            assert abs(frame - shown).max() < 24  # of 256 colours
         assert len(set(durations[:-1])) == 1 and durations[-1] > 2 * durations[0]
 
 

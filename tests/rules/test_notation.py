@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from tests.support import naive
 from tests.support.games import MISERE, TICTACTOE, positions_of, random_game
 from tests.support.refusals import all_raise
 from ttt_env import Game, GameRecord, IllegalMoveError, Position, get_game
@@ -136,6 +137,14 @@ class TestRecords:
         assert (record.is_over, record.winner) == (is_over, winner)
         sign = {"X": 1, "O": -1, None: 0}[winner]
         assert (record.value("X"), record.value("O")) == (sign, -sign)
+
+    @pytest.mark.parametrize("game", [TICTACTOE, MISERE, LOPSIDED, ROW], ids=repr)
+    def test_mistakes_are_the_moves_that_minimax_would_not_make(self, game):
+        twin = naive.twin(game)
+        for record in random_records(game):
+            boards = [naive.board_of(str(position)) for position in record.positions()]
+            moves = enumerate(zip(boards, record.cells, strict=False), 1)
+            assert record.mistakes() == [n for n, (b, c) in moves if c not in twin.best_cells(b)]
 
     @pytest.mark.parametrize("text", BROKEN_RECORDS, ids=lambda t: ascii(t)[:40])
     def test_text_of_another_form(self, text):

@@ -72,7 +72,7 @@ class Visitor:
         self.browser, self.url = browser, url
 
     def go(self, address):
-        """Open an address, and wait for its page: now and then the driver returns before it is there."""
+        """Open an address, and wait for its page: sometimes the driver returns before it is there."""
         self.run("globalThis.isLeft = true")
         self.browser.get(self.url + address)
         self.wait(lambda: self.run("return document.readyState === 'complete' && !globalThis.isLeft"))

@@ -48,14 +48,14 @@ def test_a_match_is_what_plain_fractions_say(client, naive):
     as_o = naive.results(naive.uniform, naive.optimal)[naive.empty][::-1]
     assert shares(page.text) == [percents(as_x), percents(as_o)]
     score = float(as_x[0] - as_x[2] + as_o[0] - as_o[2]) / 2
-    assert f"minimax scores {score:+.3f} a game" in text_of(page.text)
+    assert f"minimax scores {score:+.3f} per game" in text_of(page.text)
 
 
 @pytest.mark.parametrize(
     "game", ["mnk-v0:m=3,n=2,k=2,misere=true", *map(slow, ["tictactoe-v0", "tictactoe-v0:misere=true"])]
 )
 def test_every_number_of_the_ladder_is_the_score_of_its_match(game, client):
-    text = client.get("/compare/ladder", params={"game": game}).text
+    text = client.get("/compare", params={"part": 1, "game": game}).text
     cells = re.findall(r'title="(.*?) against (.*?): (.*?)"[^>]*?>(.*?)</a>', text)
     names = {row for row, *_ in cells}
     assert names >= {"random", "minimax", "weights", "model:mine"}
@@ -149,7 +149,7 @@ def test_of_the_best_moves_alone_nobody_loses(client):
 
 
 def test_a_certificate_is_what_plain_enumeration_says(client, naive):
-    page = client.get("/compare/proof?agent=random&seat=O")
+    page = client.get("/compare/agent?part=1&agent=random&seat=O")
     text = page.text
     assert "beatable" in text
     for seat, other in (("X", "O"), ("O", "X")):
@@ -167,19 +167,21 @@ def test_a_certificate_is_what_plain_enumeration_says(client, naive):
 @pytest.mark.parametrize("agent", ["weights", "block", "minimax", "newell-simon", "epsilon:minimax"])
 def test_the_verdict_and_its_game_are_those_of_certify(agent, client):
     found = certify(agent)
-    page = client.get("/compare/proof", params={"agent": agent})
+    page = client.get("/compare/agent", params={"part": 1, "agent": agent})
     assert ("certified unbeatable" in page.text) == found.unbeatable
     assert ('id="play"' in page.text) == (not found.unbeatable)
     for seat, record in found.refutations.items():
         if record is not None:
-            page = client.get("/compare/proof", params={"agent": agent, "seat": seat})
+            page = client.get("/compare/agent", params={"part": 1, "agent": agent, "seat": seat})
             moves = fields_of(links_of(page)["play"])["moves"]
             assert moves == ".".join(map(str, record.cells))
             assert record.value(seat) < 0 and "A mistake" not in page.text  # the last move is the opponent's
 
 
 def test_where_the_agent_goes_wrong_is_told_with_what_keeps_the_value(client, naive):
-    told = [text_of(client.get(f"/compare/proof?agent=weights&seat=O&at={at}").text) for at in range(8)]
+    told = [
+        text_of(client.get(f"/compare/agent?part=1&agent=weights&seat=O&at={at}").text) for at in range(8)
+    ]
     record = certify("weights").refutations["O"]
     boards = [str(position).replace("/", "") for position in record.positions()]
     for at in range(1, 8):
@@ -223,8 +225,8 @@ def test_who_cannot_play_the_game_is_listed_with_the_reason(client, roster):
 
 
 def test_who_has_no_fixed_policy_is_told_why_it_has_no_certificate(client):
-    assert "seed=" in client.get("/compare/proof?agent=mcts").text
-    seeded = client.get("/compare/proof?agent=mcts:simulations=20,seed=0&game=mnk-v0:m=4,n=3,k=3")
+    assert "seed=" in client.get("/compare/agent?part=1&agent=mcts").text
+    seeded = client.get("/compare/agent?part=1&agent=mcts:simulations=20,seed=0&game=mnk-v0:m=4,n=3,k=3")
     assert "up to 9 cells" in seeded.text
     page = client.get("/compare?row=mcts&column=random")
     assert page.status_code == 400 and "seed=" in complaint(page)
@@ -244,7 +246,7 @@ def test_what_is_out_of_bounds_is_answered_with_a_clear_message(path, query, cli
 
 
 def test_a_model_of_the_command_line_is_certified(client):
-    assert "beatable" in client.get("/compare/proof?agent=model:mine").text
+    assert "beatable" in client.get("/compare/agent?part=1&agent=model:mine").text
 
 
 class TestChart:

@@ -74,7 +74,7 @@ def test_a_board_of_more_than_64_cells_is_estimated_and_played_against_searches(
     assert "play against opponents that search" in page and "Looks for threats first" in page
     won = client.get(f"/play/see?{query}0.9.1.10.2.11.3.12&simulations={SEARCHES[0]}").text
     assert len(re.findall(r'<i class="win">wins</i>', won.partition("note key")[0])) == 1
-    assert "filled: the best" in won
+    assert "filled: best" in won
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_an_estimate_comes_before_what_takes_all_positions_of_a_game(client):
 def test_the_legend_offers_what_is_on_the_board(client):
     shown = client.get(f"/play/see?game=qubic-v0&o=person&simulations={SEARCHES[0]}").text
     legend = shown.partition("note key")[2]
-    assert "wins − losses expected by 1,000 simulations" in legend
+    assert "wins − losses, estimated by 1,000 simulations" in legend
     assert "with best play" not in legend and "data-toggle" not in legend
     drawn = client.get("/play/see?o=person").text.partition("note key")[2]
     assert ">draws<" in drawn and ">wins<" not in drawn and ">loses<" not in drawn

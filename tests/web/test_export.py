@@ -66,7 +66,7 @@ def check_links(exported_files, ladder):
 def test_every_page_says_what_needs_the_program(exported_files):
     for name, text in exported_files.items():
         if name.endswith(".html"):
-            note = re.search(r"Larger games.*?<code>ttt web</code>", text.decode(), re.S)[0]
+            note = re.search(r"larger games.*?<code>ttt web</code>", text.decode(), re.S)[0]
             assert all(what in note for what in ("Monte Carlo", "record", "pip install")), name
 
 

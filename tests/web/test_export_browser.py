@@ -122,7 +122,8 @@ def test_a_whole_game_is_played_by_clicks_and_the_agent_moves_by_its_policy(agen
         opponent.dispatchEvent(new Event('change', {bubbles: true}));""",
         agent,
     )
-    visitor.click(f".choices label:has(#person-{seat})")
+    if seat == "O":
+        visitor.click("#swap")
     while True:
         visitor.wait(lambda: after(visitor.moves).is_over or after(visitor.moves).to_move == seat)
         position = after(visitor.moves)
@@ -274,7 +275,7 @@ def test_levels_have_names_and_the_game_goes_on_against_the_chosen_one(visitor, 
     visitor.slide("agent-temperature", 0.35)
     assert visitor.text("#nature output") == "0.35" and len(visitor.moves) == 2
     assert visitor.state["o"] == "softmax:temperature=0.35,opponent_temperature=1"
-    visitor.click("#level-easy").click("label:has(#person-O)")
+    visitor.click("#level-easy").click("#swap")
     assert visitor.state["x"] == "random" and visitor.state["o"] == "person"
 
 
@@ -329,7 +330,7 @@ def test_a_game_is_played_by_keyboard_and_the_skip_link_keeps_it(visitor):
     visitor.find("#cell-8").send_keys("s")
     assert visitor.state["see"] == "1"
     shown = visitor.browser.current_url
-    visitor.find("#person-X").send_keys(Keys.ENTER)  # which sends the form
+    visitor.find("#agent-temperature").send_keys(Keys.ENTER)  # which sends the form
     visitor.run("document.querySelector('.skip').focus()")
     visitor.press(Keys.ENTER)
     assert visitor.run(focused) == "page" and visitor.browser.current_url == shown

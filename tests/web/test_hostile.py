@@ -63,7 +63,6 @@ FIELDS = {
     },
     "/play/strength": {"game": GAME, "player": PLAYER},
     "/inside": LOOK,
-    "/inside/tree": LOOK,
     "/inside/move": LOOK,
     "/inside/step": LOOK,
     "/compare": {
@@ -73,15 +72,12 @@ FIELDS = {
         "seat": SEAT,
         "number": NUMBER,
     },
-    "/compare/ladder": LADDER,
     "/compare/agent": CERTIFICATE | {"seat": SEAT, "at": AT, "was": PLAYER},
-    "/compare/proof": CERTIFICATE | {"seat": SEAT, "at": AT},
     "/compare/certificate.json": CERTIFICATE,
     "/compare/certificate.svg": CERTIFICATE,
     "/compare/softmax": {"x": NUMBER, "o": NUMBER},
     "/compare/runs": {"run": NAME, "over": NAME, "tag": NAME},
     "/compare/people": {"game": GAME},
-    "/compare/people/table": {"game": GAME},
     "/compare/people/agent": {"game": GAME, "agent": PLAYER},
 }
 """The fields that the address of each route may have, and what none of them may say."""
@@ -91,7 +87,7 @@ RIGHT = {
     "/play/strength": "game=tictactoe-v0&player=random",
     "/play/move": "o=person&moves=4.0",
     "/inside/move": "moves=4.0",
-    "/compare/proof": "agent=weights",
+    "/compare/agent": "agent=weights&part=1",
 }
 """Addresses that are well formed, one of which has one field set wrongly in each request."""
 
@@ -163,7 +159,7 @@ def refuses_wrong_fields(client, log, path, texts_of):
 
 
 # These read the fields of all routes, and compute nothing.
-READERS = ["/play/moves", "/play/table", "/play/strength", "/inside/tree", "/compare/runs",
+READERS = ["/play/moves", "/play/table", "/play/strength", "/inside/move", "/compare/runs",
            "/compare/softmax", "/compare/certificate.json", "/compare/people/agent"]  # fmt: skip
 
 

@@ -116,7 +116,7 @@ class TestTree:
 
     def test_a_tree_that_is_cut_says_so(self, client):
         cut = text_of(client.get("/inside?tree.plies=6").text)
-        assert "Only 2 of 6 moves deep: more would be over 80 boards" in cut
+        assert "Only 2 of 6 moves deep: there is room for 80 boards" in cut
         assert "more would be" not in text_of(client.get(FIGURE).text)
 
     def test_each_board_has_a_place_of_its_own(self):
@@ -137,7 +137,7 @@ class TestTree:
         part = part_of(client, page)
         values = TreeSolver().tree_of(get_game(SMALL).start, (1.0, 1.0), 2)
         assert f"X to move {values.told} for X" in text_of(part.text)
-        assert "too many positions" in text_of(client.get("/inside/tree?game=qubic-v0").text)
+        assert "too many positions" in text_of(client.get("/inside?part=1&game=qubic-v0").text)
 
     @pytest.mark.parametrize(
         ("value", "text"), [(0.0, "0"), (-1.0, "−1"), (0.99999, "+1.0000"), (-0.00001, "0.0000")]
@@ -281,8 +281,44 @@ class TestSearch:
         running = client.get("/inside?view=mcts&mcts.run=yes&mcts.pace=fast&mcts.done=1999").text
         assert 'data-after="150"' in running and ">Pause<" in running
         assert "data-after" not in client.get("/inside?view=mcts&mcts.run=yes&mcts.done=2000").text
-        assert "mcts.done=2000" in str(client.post("/inside/step?view=mcts&mcts.done=2000").url)
+        stepped = client.post("/inside/step?view=mcts&mcts.done=2000")
+        assert "All 2,000 simulations are done" in text_of(stepped.text) and "mcts.done=2000" in str(
+            stepped.url
+        )
         assert "no move to search for" in text_of(client.get("/inside?view=mcts&moves=0.3.1.4.2").text)
+
+    def test_it_ends_where_the_search_of_the_agent_stops(self, client):
+        reasons = set()
+        for position in positions(TICTACTOE, 10, seed=3):
+            for early_stop, tolerance in ((True, None), (False, 0.02), (True, 0.02)):
+                search = Search(position, solve=False, seed=3, early_stop=early_stop, tolerance=tolerance)
+                n = search.run(1000)
+                asked = position, 2000, 3, 2**0.5, 0.5, "random", 1000, early_stop, tolerance
+                found = searched(*asked)
+                reasons.add(found.stopped_by)
+                assert (found.done, found.stopped_by, found.left) == (n, search.stopped_by, 1000 - n)
+                assert found.best == tuple(search.best_cells())
+                before = searched(position, n - 1, *asked[2:])
+                assert (before.done, before.end, before.stopped_by) == (n - 1, n, None)
+        assert {"decided", "settled"} <= reasons
+
+    def test_the_page_says_why_it_has_stopped(self, client):
+        settings = "mcts.run=yes&mcts.done=1000&mcts.simulations=1000&mcts.early_stop=true"
+        address = f"/inside?view=mcts&moves=4&{settings}"
+        told = re.search(
+            r"Stopped after (\d+) of 1,000 simulations: cell (\d) leads by (\d+) "
+            r"and cannot be overtaken in the (\d+) that are left",
+            text_of((page := client.get(address)).text),
+        )
+        done, cell, lead, left = map(int, told.groups())
+        assert done + left == 1000 and lead > left > 0 and "data-after" not in page.text
+        before = text_of(client.get(address.replace("done=1000", f"done={done - 1}")).text)
+        assert f"{left + 1} of 1,000 simulations are left" in before and f"Cell {cell} leads by" in before
+        unsettled = address.replace("early_stop=true", "tolerance=0.05")
+        settled = text_of(client.get(unsettled.replace("moves=4", "moves=4.1")).text)
+        assert "its mean result has changed by less than 0.05" in settled
+        only = text_of(client.get(address.replace("moves=4", "moves=4.0.8.2.1.7.3.5")).text)
+        assert "cell 6 is the only one" in only
 
 
 def literal_choice(position):
@@ -406,7 +442,7 @@ class TestLastMove:
         )
         without_script = reloaded(client, page)
         assert figures(without_script) == figures(part) and figures(part)
-        too_large = client.get("/inside/tree?view=move&game=qubic-v0&x=brute-force&moves=0")
+        too_large = client.get("/inside?part=1&view=move&game=qubic-v0&x=brute-force&moves=0")
         assert "too many" in text_of(too_large.text)
 
     def test_imitation_tells_of_the_games_of_this_server(self, log):
@@ -421,7 +457,7 @@ class TestLastMove:
         assert strange not in text_of(client.get("/inside?view=move&x=random&o=person&moves=4.0.8.2.3").text)
 
     def test_a_search_without_a_seed_says_that_it_is_a_new_one(self, client):
-        anew = "without a seed each one differs"
+        anew = "without a seed, each one is different"
         assert anew in text_of(client.get("/inside?view=move&x=mcts:simulations=50&moves=4").text)
         seeded = client.get("/inside?view=move&x=mcts:simulations=50,seed=1&moves=4")
         assert anew not in text_of(seeded.text) and 'id="steps"' in seeded.text
@@ -451,7 +487,8 @@ class TestAddresses:
     @pytest.mark.parametrize(
         "field",
         ["view=secret", "tree.agent=random", "o.temperature=-1", "tree.plies=7", "tree.plies=2.5",
-         "mcts.done=2001", "mcts.seed=99999999999", "mcts.c=11", "mcts.draw=2", "mcts.run=1", "moves=0.0"],
+         "mcts.done=2001", "mcts.seed=99999999999", "mcts.c=11", "mcts.draw=2", "mcts.run=1",
+         "mcts.early_stop=1", "mcts.tolerance=2", "moves=0.0"],
     )  # fmt: skip
     def test_what_is_out_of_bounds_is_named_and_left_out(self, client, field):
         page = client.get(f"/inside?view=mcts&{field}" if "view" not in field else f"/inside?{field}")

@@ -57,7 +57,7 @@ def most_memory(n_games):
             if number % 3 == 0:
                 assert client.get(str(page.url).replace("/play?", "/play/see?")).status_code == 200
             if number % 5 == 0:
-                tree = client.get(f"/inside/tree?game={name}&x.temperature={temperature}")
+                tree = client.get(f"/inside?part=1&game={name}&x.temperature={temperature}")
                 assert tree.status_code == 200
             pid = opened[0].sweeper.pid
             most = max(most, resident() + (resident(pid) if pid else 0.0))

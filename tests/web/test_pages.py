@@ -89,7 +89,7 @@ def test_the_imitation_agent_learns_from_the_log_of_this_server(log):
 @pytest.mark.parametrize(
     ("url", "cell", "told"),
     [("/play?o=person&moves=4", 4, "taken"), ("/play?o=person&moves=4", 9, "not a cell"),
-     ("/play?o=person&moves=4", "x", "no cells"), ("/play?o=person&moves=4", "", "one cell"),
+     ("/play?o=person&moves=4", "x", "no list of cells"), ("/play?o=person&moves=4", "", "one cell"),
      ("/play?o=person&moves=4", "0.1", "one cell"),
      ("/play?o=person&" + FINISHED, 8, "over"), ("/play?x=minimax&o=person", 4, "not your turn: minimax"),
      ("/play?x=person", None, "No agent is to move"), ("/play?x=random&" + FINISHED, None, "No agent"),
@@ -159,7 +159,7 @@ def test_a_game_begun_before_a_restart_says_so(client, log):
     page = move(client, "/play?x=person&o=person", 4)
     with TestClient(create_app(log=log), base_url="http://localhost") as restarted:
         text = restarted.get(str(page.url)).text
-    assert "Opened from a link" not in text and "restarted since this game began" in text
+    assert "Opened from a link" not in text and "restarted during this game" in text
 
 
 def test_a_page_says_while_searches_are_compiled(client):
@@ -394,7 +394,7 @@ def test_another_opponent_in_mid_game_is_no_game_from_a_link(way, client, log):
         page = client.get("/play/table", params={"was": urlsplit(str(page.url)).query, "o": "random"})
     assert "o=random" in str(page.url) and len(cells_of(page)) == 2
     for _ in range(2):
-        assert "changed in mid-game" in page.text and "from a link" not in page.text
+        assert "changed during the game" in page.text and "from a link" not in page.text
         page = move(client, page.url, next(iter({*range(9)} - {*cells_of(page)})))
     fresh = client.get(links_of(page)["new"])
     assert "changed" not in str(fresh.url) and "Finished games are recorded" in fresh.text
@@ -423,8 +423,8 @@ def test_what_is_not_there_is_a_page_that_leads_home(client):
 
 
 FOREIGN = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
-PARTS = ["/play/see", "/play/moves", "/play/strength", "/play/ready", "/compare/ladder", "/compare/proof",
-         "/inside/tree", "/compare/certificate.json", "/compare/certificate.svg"]  # fmt: skip
+PARTS = ["/play/see", "/play/moves", "/play/strength", "/play/ready", "/compare/people/agent",
+         "/compare/certificate.json", "/compare/certificate.svg"]  # fmt: skip
 PAGES = ["/play", "/inside", "/compare", "/compare/agent", "/compare/softmax", "/compare/runs"]
 
 

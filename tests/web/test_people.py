@@ -46,7 +46,7 @@ def test_the_table_of_a_game(client, played):
         ["win-block", "X", "3", f"2 {shares['X'][0]}", f"1 {shares['X'][1]}", f"0 {shares['X'][2]}"],
         ["O", "1", f"0 {shares['O'][0]}", f"0 {shares['O'][1]}", f"1 {shares['O'][2]}"],
     ]
-    for page in (client.get("/compare/people/table"), client.get("/compare/people?whole=1")):
+    for page in (client.get("/compare/people?part=1"), client.get("/compare/people?whole=1")):
         found = rows(page)
         assert found[:2] == counted
         others = {row[0]: row[1:] for row in found[2:]}
@@ -81,14 +81,14 @@ def test_a_game_that_is_played_here_counts_at_once(client, played):
 
 def test_larger_games_say_why_there_is_no_expectation(client, log):
     log.add(GameRecord(SQUARE, (0, 1, 3, 2, 12, 4, 15)), x=PERSON, o="brute-force")
-    page = client.get("/compare/people/table?game=square-v0")
+    page = client.get("/compare/people?part=1&game=square-v0")
     assert rows(page)[0] == ["brute-force", "X", "1", "1", "0", "0"] and "up to 12" in text_of(page.text)
 
 
 def test_two_spellings_of_an_agent_are_one(client, log):
     for spec in ("epsilon:minimax", "epsilon:minimax,epsilon=0.1"):
         log.add(GameRecord(TICTACTOE, X_WINS), x=PERSON, o=spec)
-    assert rows(client.get("/compare/people/table"))[0][:3] == ["epsilon:minimax", "X", "2"]
+    assert rows(client.get("/compare/people?part=1"))[0][:3] == ["epsilon:minimax", "X", "2"]
 
 
 def test_a_model_goes_by_its_name_here(tmp_path):
@@ -101,7 +101,7 @@ def test_a_model_goes_by_its_name_here(tmp_path):
         log.add(GameRecord(TICTACTOE, X_WINS), x=PERSON, o=f"lookup:{path}")
         app = create_app({"mine": f"lookup:{path}"}, log)
         with TestClient(app, base_url="http://localhost") as client:
-            page = client.get("/compare/people/table")
+            page = client.get("/compare/people?part=1")
     assert rows(page)[0][:3] == ["model:mine", "X", "1"] and str(path) not in page.text
     assert rows(page)[0][3].split()[1] == expected("win-block")["X"][0]
 

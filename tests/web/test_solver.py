@@ -30,7 +30,7 @@ SWEPT = """const [facts, x, o, done] = arguments;
 def test_every_position_has_the_outcomes_and_chances_of_the_sweep_in_python(name, temperatures, page):
     game = get_game(name)
     page.open()
-    swept = page.browser.execute_async_script(SWEPT, sweep_of(game, (), "", "").facts, *temperatures)
+    swept = page.browser.execute_async_script(SWEPT, sweep_of(game, (), "", ""), *temperatures)
     responders = [softmax(temperature) for temperature in temperatures]
     outcomes = backward_induction(reachable(game), *responders)
     positions = [Position(game, mine, theirs) for mine, theirs, *_ in swept]

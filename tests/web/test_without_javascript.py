@@ -32,7 +32,7 @@ def reloaded(client, address):
 def test_a_part_that_comes_later_comes_with_a_reload(address, known, client):
     page, whole = reloaded(client, address)
     assert known not in page.text and known in unescape(whole.text) and whole.status_code == 200
-    assert not WAITING.search(whole.text) and "Looking at every" not in whole.text
+    assert not WAITING.search(whole.text) and "Checking every" not in whole.text
 
 
 def test_see_stays_whole_from_move_to_move(client):

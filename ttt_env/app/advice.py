@@ -7,24 +7,11 @@ tries to find the value; if it fails, a tree search gives an estimate.
 from dataclasses import dataclass
 
 from ttt_env.agents.mcts.search import Search
-from ttt_env.analysis.solution import solve
-from ttt_env.proofs.known import is_solved, known_value, known_values_of_moves, short_proof
+from ttt_env.proofs.known import best_cells, known_value
 from ttt_env.render.words import RESULTS, cells_text, signed
 from ttt_env.rules import MASK_CELLS, Position
 
 _SIMULATIONS = 20_000  # some tenths of a second
-
-
-def best_cells(position: Position) -> list[int]:
-    """The cells that are known to keep the value of the position, ascending; none if it is not known."""
-    if is_solved(position.game):
-        return solve(position.game).best_cells(position)
-    value = known_value(position)
-    if value is None:
-        return []
-    proved_best = [cell for cell, worth in known_values_of_moves(position).items() if worth == value]
-    proof = short_proof(position)
-    return proved_best or (list(proof.principal_variation[:1]) if proof else [])
 
 
 @dataclass(frozen=True)
@@ -68,40 +55,3 @@ def hint(position: Position) -> str:
     if len(advice.cells) > 1 and advice.cells == list(position.legal_cells):
         return f"{seat} {RESULTS[int(advice.value)]} with best play: every move does."
     return f"{seat} {RESULTS[int(advice.value)]} with best play: {cells}."
-
-
-@dataclass(frozen=True)
-class MoveVerdict:
-    """A move of a game, and the values of the positions before and after it for the player who made it.
-
-    `better` are the cells that would have kept the value, if the move is a mistake.
-    """
-
-    position: Position
-    cell: int
-    before: int | None
-    after: int | None
-    better: tuple[int, ...] = ()
-
-    @property
-    def is_mistake(self) -> bool:
-        """True if the move is known to have given something away."""
-        return self.before is not None and self.after is not None and self.after < self.before
-
-    @property
-    def sentence(self) -> str:
-        """The mistake in a sentence: what the move gave away. Empty if nothing, or if that is not known."""
-        if self.before is None or self.after is None or not self.is_mistake:
-            return ""
-        cells = cells_text(list(self.better), self.position.game)
-        now, kept = RESULTS[self.after], RESULTS[self.before]
-        return f"A mistake: now {self.position.to_move} {now}; it {kept} with {cells}."
-
-
-def judge(position: Position, cell: int) -> MoveVerdict:
-    """The values before and after a move, and which cells would have been better."""
-    before, after = known_value(position), known_value(position.play(cell))
-    verdict = MoveVerdict(position, cell, before, None if after is None else -after)
-    if not verdict.is_mistake:
-        return verdict
-    return MoveVerdict(position, cell, before, verdict.after, tuple(best_cells(position)))

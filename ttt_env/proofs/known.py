@@ -1,9 +1,14 @@
-"""The value of a position where it can be had soon: from the solution of the game, or by a short proof."""
+"""The value of a position, and the mistakes of a game, as far as they can be had soon.
 
+They come from the solution of the game, or from a short proof.
+"""
+
+from dataclasses import dataclass
 from functools import lru_cache
 
 from ttt_env.analysis.solution import solve
 from ttt_env.proofs.proof import Proof, prove
+from ttt_env.render.words import RESULTS, cells_text
 from ttt_env.rules import INTERACTIVE_CELLS, MASK_CELLS, Game, Position
 
 PROOF_NODES = 4_000  # some hundredths of a second
@@ -42,3 +47,52 @@ def short_proof(position: Position, nodes: int = PROOF_NODES) -> Proof | None:
     if position.game.n_cells > MASK_CELLS or not nodes:
         return None
     return prove(position.game, position, nodes=nodes).without_search()
+
+
+def best_cells(position: Position) -> list[int]:
+    """The cells that are known to keep the value of the position, ascending; none if it is not known."""
+    if is_solved(position.game):
+        return solve(position.game).best_cells(position)
+    value = known_value(position)
+    if value is None:
+        return []
+    proved_best = [cell for cell, worth in known_values_of_moves(position).items() if worth == value]
+    proof = short_proof(position)
+    return proved_best or (list(proof.principal_variation[:1]) if proof else [])
+
+
+@dataclass(frozen=True)
+class MoveVerdict:
+    """A move of a game, and the values of the positions before and after it for the player who made it.
+
+    `better` are the cells that would have kept the value, if the move is a mistake.
+    """
+
+    position: Position
+    cell: int
+    before: int | None
+    after: int | None
+    better: tuple[int, ...] = ()
+
+    @property
+    def is_mistake(self) -> bool:
+        """True if the move is known to have given something away."""
+        return self.before is not None and self.after is not None and self.after < self.before
+
+    @property
+    def sentence(self) -> str:
+        """The mistake in a sentence: what the move gave away. Empty if nothing, or if that is not known."""
+        if self.before is None or self.after is None or not self.is_mistake:
+            return ""
+        cells = cells_text(list(self.better), self.position.game)
+        now, kept = RESULTS[self.after], RESULTS[self.before]
+        return f"A mistake: now {self.position.to_move} {now}; it {kept} with {cells}."
+
+
+def judge(position: Position, cell: int) -> MoveVerdict:
+    """The values before and after a move, and which cells would have been better."""
+    before, after = known_value(position), known_value(position.play(cell))
+    verdict = MoveVerdict(position, cell, before, None if after is None else -after)
+    if not verdict.is_mistake:
+        return verdict
+    return MoveVerdict(position, cell, before, verdict.after, tuple(best_cells(position)))

@@ -15,6 +15,7 @@ PANEL = "#c8d0db"
 TILE = "#ffffff"
 STONE: dict[Seat, str] = {"X": "#e4572e", "O": "#1b6f94"}
 TINT: dict[Seat, str] = {"X": "#fde3d8", "O": "#d6eaf3"}
+MISTAKE = "#ffd54a"  # yellow, as in the terminal
 
 INK, PALE_INK = "#2b2f36", "#a3abb6"
 
@@ -81,11 +82,14 @@ class Layout:
         return self.tile_radius + self.tiles[0].x - self.panels[0].x
 
 
+Accent = Literal["none", "last", "mistake", "completed"]
+
+
 class Look(NamedTuple):
     """The look of a tile: its stone, and the reason why it is highlighted."""
 
     mark: Seat | None
-    accent: Literal["none", "last", "completed"] = "none"
+    accent: Accent = "none"
 
     @property
     def colours(self) -> tuple[str, str]:
@@ -95,7 +99,7 @@ class Look(NamedTuple):
         stone = STONE[self.mark]
         if self.accent == "completed":
             return stone, TILE
-        return TINT[self.mark] if self.accent == "last" else TILE, stone
+        return {"last": TINT[self.mark], "mistake": MISTAKE}.get(self.accent, TILE), stone
 
 
 def shade(share: float) -> str:
@@ -110,14 +114,15 @@ def shade(share: float) -> str:
     return "#" + bytes(round(255 - strength * (255 - part)) for part in bytes.fromhex(CHANCE[1:])).hex()
 
 
-def looks_of(position: Position, last: int | None = None) -> list[Look]:
-    """The look of every cell, where `last` is the cell of the last move."""
+def looks_of(position: Position, last: int | None = None, is_mistake: bool = False) -> list[Look]:
+    """The look of every cell, where `last` is the cell of the last move, which may be a mistake."""
     completed = completed_mask(position)
+    accent: Accent = "mistake" if is_mistake else "last"
     looks = []
     for cell in range(position.game.n_cells):
         mark = mark_at(position, cell)
         is_last = mark is not None and cell == last
-        looks.append(Look(mark, "completed" if completed >> cell & 1 else "last" if is_last else "none"))
+        looks.append(Look(mark, "completed" if completed >> cell & 1 else accent if is_last else "none"))
     return looks
 
 

@@ -8,6 +8,7 @@ import os
 import sys
 from functools import lru_cache
 from io import BytesIO
+from itertools import count
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -35,7 +36,9 @@ Pixels = NDArray[np.uint8]
 Floats = NDArray[np.floating[Any]]
 
 
-def draw_pixels(position: Position, last: int | None = None, cell_size: int | None = None) -> Pixels:
+def draw_pixels(
+    position: Position, last: int | None = None, cell_size: int | None = None, is_mistake: bool = False
+) -> Pixels:
     """The board as RGB `[height, width, 3]`, of even height and width.
 
     It shows what `draw_svg` does. `cell_size` is the width of a cell in pixels. By default
@@ -43,7 +46,7 @@ def draw_pixels(position: Position, last: int | None = None, cell_size: int | No
     """
     layout = layout_of(position.game, cell_size)
     picture = _empty_board(layout).copy()
-    for box, look in zip(layout.tiles, looks_of(position, last), strict=True):
+    for box, look in zip(layout.tiles, looks_of(position, last, is_mistake), strict=True):
         if look.mark:
             _paste(picture, box, _stone(look, box.width, layout.cell, layout.tile_radius))
     return picture
@@ -113,15 +116,19 @@ _MAX_SIZE = 600  # pixels; larger files take long to make and to send
 def draw_gif(record: GameRecord) -> bytes:
     """The file of an endless GIF: the empty board, then a frame for each move, the last one held longer.
 
-    Raises `ImportError` if Pillow is not installed.
+    Mistakes are yellow. Raises `ImportError` if Pillow is not installed.
     """
     with extra_for("animations need", "plot"):
         from PIL import Image
-    moves = zip(record.positions(), (None, *record.cells), strict=True)
+    mistakes = record.mistakes()
+    moves = zip(count(), record.positions(), (None, *record.cells))
     layout = layout_of(record.game)
     fitting = layout.cell * _MAX_SIZE // max(layout.width, layout.height)
     cell_size = max(MIN_CELL, min(layout.cell, fitting))
-    frames = (Image.fromarray(draw_pixels(position, cell, cell_size)) for position, cell in moves)
+    frames = (
+        Image.fromarray(draw_pixels(position, cell, cell_size, number in mistakes))
+        for number, position, cell in moves
+    )
     durations = [*[_FRAME] * len(record.cells), _END]
     file = BytesIO()
     next(frames).save(file, "GIF", save_all=True, append_images=frames, duration=durations, loop=0)

@@ -11,6 +11,7 @@ from ttt_env.render.layout import (
     CARD,
     CROSS_REACH,
     INK,
+    MISTAKE,
     PALE_INK,
     PANEL,
     RING_RADIUS,
@@ -40,20 +41,22 @@ def draw_svg(
     last: int | None = None,
     size: int | None = None,
     policy: Sequence[float] | None = None,
+    is_mistake: bool = False,
 ) -> str:
     """A self-contained SVG document of the board, with the text of the position as its title.
 
-    The tile of the move `last` is tinted; the tiles of completed winning sets stand out. With `policy`,
-    `[cells]`, free cells are shaded by its probabilities and show them. `size` is the width in pixels, by
-    default half that of `draw_pixels`, or more if probabilities need it.
+    The tile of the move `last` is tinted, yellow for a mistake; the tiles of completed winning sets stand
+    out. With `policy`, `[cells]`, free cells are shaded by its probabilities and show them. `size` is the
+    width in pixels, by default half that of `draw_pixels`, or more if probabilities need it.
 
     Raises `ParameterError` if `policy` is no distribution over the free cells.
     """
     layout = layout_of(position.game)
     shares = {} if policy is None else _checked(policy, position)
+    looks = looks_of(position, last, is_mistake)
     tiles = [
         _share(box, shares[cell], layout) if cell in shares else tile(box, look, layout)
-        for cell, (box, look) in enumerate(zip(layout.tiles, looks_of(position, last), strict=True))
+        for cell, (box, look) in enumerate(zip(layout.tiles, looks, strict=True))
     ]
     usual = layout.width // 2 if policy is None else legible_width(layout)
     return document(str(position), layout, size or usual, tiles)
@@ -136,22 +139,25 @@ _LETTERS = 0.32  # the height of a number, in widths of a cell
 def draw_diagram(record: GameRecord) -> str:
     """A self-contained SVG document: each stone is the number of its move, in the colour of its seat.
 
-    The tiles of completed winning sets stand out.
+    The tiles of completed winning sets stand out; mistakes are yellow, with a `?` after the number.
     """
     layout = layout_of(record.game)
     looks = looks_of(record.positions()[-1])
     tiles = [tile(box, look, layout) for box, look in zip(layout.tiles, looks, strict=True)]
+    mistakes = record.mistakes()
     for number, cell in enumerate(record.cells, 1):
-        tiles[cell] = labelled(layout.tiles[cell], layout, str(number), _LETTERS, *_colours(looks[cell]))
+        ground, ink = _colours(looks[cell], number in mistakes)
+        text = f"{number}{'?' * (number in mistakes)}"
+        tiles[cell] = labelled(layout.tiles[cell], layout, text, _LETTERS, ground, ink)
     return document(str(record), layout, legible_width(layout), tiles)
 
 
-def _colours(look: Look) -> tuple[str, str]:
+def _colours(look: Look, is_mistake: bool) -> tuple[str, str]:
     """The colours of the tile of a stone and of the number on it."""
     assert look.mark is not None
     if look.accent == "completed":
         return STONE[look.mark], TILE
-    return TINT[look.mark], INK
+    return MISTAKE if is_mistake else TINT[look.mark], INK
 
 
 _SCALE = 2  # pixels of a PNG for each unit of the SVG, as sharp screens have them
@@ -212,11 +218,12 @@ _CAPTION, _GAP, _PADDING = 18, 6, 16
 
 
 class CaptionedBoard(NamedTuple):
-    """A position with the cell of its last move, and a line to write under it."""
+    """A position with the cell of its last move, which may be a mistake, and a line to write under it."""
 
     position: Position
     last: int | None
     caption: str
+    is_mistake: bool = False
 
 
 class Section(NamedTuple):
@@ -227,20 +234,25 @@ class Section(NamedTuple):
 
 
 def boards_of(record: GameRecord) -> list[CaptionedBoard]:
-    """The boards of a game after every move with its number and mover, the last one with the end."""
-    positions = record.positions()[1:]
-    captions = [f"{number + 1}. {SEATS[number % 2]}" for number in range(len(positions))]
+    """The boards of a game after every move with its number and mover, the last one with the end.
+
+    A mistake has a `?` after its number.
+    """
+    positions, mistakes = record.positions()[1:], record.mistakes()
+    numbers = range(1, len(positions) + 1)
+    captions = [f"{number}. {SEATS[(number - 1) % 2]}{'?' * (number in mistakes)}" for number in numbers]
     if record.is_over:
         captions[-1] += f" · {record.winner} wins" if record.winner else " · draw"
     return [
-        CaptionedBoard(position, cell, caption)
-        for position, cell, caption in zip(positions, record.cells, captions, strict=True)
+        CaptionedBoard(position, cell, caption, number in mistakes)
+        for number, position, cell, caption in zip(numbers, positions, record.cells, captions, strict=True)
     ] or [CaptionedBoard(record.game.start, None, "no move yet")]
 
 
 def draw_game(record: GameRecord) -> str:
     """A self-contained SVG document of a game: the boards after every move, each with its last move tinted.
 
+    Mistakes are yellow, as in the terminal.
     On a large board the game is one diagram instead, the stones as the numbers of their moves.
     """
     if record.game.n_cells > _MAX_CELLS:
@@ -284,7 +296,7 @@ def _rows(boards: Sequence[CaptionedBoard], top: float) -> Iterator[tuple[str, f
     for place, board in enumerate(boards):
         x = _PADDING + place % abreast * (width + _GAP)
         y = top + place // abreast * (height + _CAPTION + _GAP)
-        svg = draw_svg(board.position, board.last, width)
+        svg = draw_svg(board.position, board.last, width, is_mistake=board.is_mistake)
         caption = _text(x + width / 2, y + height + 0.75 * _CAPTION, board.caption, "normal", "middle")
         yield f'<g transform="translate({x:g} {y:g})">{svg}</g>{caption}', x + width, y + height + _CAPTION
 

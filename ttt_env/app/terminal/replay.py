@@ -5,10 +5,10 @@ import os
 from rich.console import Console
 from rich.text import Text
 
-from ttt_env.app.advice import judge
 from ttt_env.app.terminal.board import STYLES, board
 from ttt_env.app.terminal.play import Ask
 from ttt_env.errors import NotationError
+from ttt_env.proofs.known import judge
 from ttt_env.render.words import cells_text
 from ttt_env.rules import SEATS, GameRecord
 from ttt_env.storage.game_log import read_records

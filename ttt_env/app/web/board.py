@@ -3,11 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import atan2, ceil
+from typing import TYPE_CHECKING, Any
 
-from ttt_env.app.web.insight import MoveInsight
 from ttt_env.render.layout import CROSS_REACH, RING_RADIUS, STROKE, layers_of, looks_of, n_abreast, places_of
 from ttt_env.render.words import percent, signed
-from ttt_env.rules import Game, Position, Seat, cells_of
+from ttt_env.rules import Game, Position, Seat, cells_of, symmetries
+
+if TYPE_CHECKING:
+    from ttt_env.app.web.insight import MoveInsight
 
 _WIDTH = 100  # of a tile
 _REACH, _RADIUS = CROSS_REACH * _WIDTH, RING_RADIUS * _WIDTH
@@ -37,7 +40,7 @@ class Tile:
     mark: Seat | None
     accent: str
     is_free: bool
-    insight: MoveInsight | None
+    insight: "MoveInsight | None"
     told: str = ""
     is_lit: bool = False
 
@@ -85,7 +88,7 @@ class DrawnBoard:
         return self.columns * self.abreast / (self.rows * ceil(len(self.layers) / self.abreast))
 
 
-def board_of(position: Position, last: int | None, insights: tuple[MoveInsight, ...] = ()) -> DrawnBoard:
+def board_of(position: Position, last: int | None, insights: "tuple[MoveInsight, ...]" = ()) -> DrawnBoard:
     """The board of a position, with what is known about its moves."""
     game = position.game
     known = {insight.cell: insight for insight in insights}
@@ -165,3 +168,13 @@ def _indices(game: Game, cell: int) -> tuple[int, float, float]:
     _, rows, columns = layers_of(game.shape)
     layer, rest = divmod(cell, rows * columns)
     return layer, *divmod(rest, columns)
+
+
+def facts_of_game(game: Game) -> dict[str, Any]:
+    """The rules of a game for the scripts, as JSON."""
+    return {
+        "cells": game.n_cells,
+        "sets": game.winning_sets,
+        "misere": game.misere,
+        "symmetries": symmetries(game),
+    }

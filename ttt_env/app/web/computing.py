@@ -110,7 +110,7 @@ class ThreadLane:
         """
         with self._lock:
             if self._n_open >= MAX_WAITING:
-                raise BusyError("Too much is being computed here at the moment: try again in a while.")
+                raise BusyError("The server is busy computing: try again in a moment.")
             self._n_open += 1
         job.future.add_done_callback(self._leave)
         self._waiting.put(job)

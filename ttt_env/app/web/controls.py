@@ -15,6 +15,8 @@ from ttt_env.agents.heuristics.rules import RULES
 from ttt_env.errors import ParameterError, UnknownAgentError, unknown
 from ttt_env.rules import parameters_of, split_items, split_spec
 
+_RARE = ("c", "draw", "playout", "seed", "solve", "prefer", "early_stop", "tolerance")  # shown behind `More`
+
 
 @dataclass(frozen=True)
 class Control:
@@ -37,8 +39,8 @@ class Control:
 
     @property
     def is_common(self) -> bool:
-        """True if the control is always shown; the others are behind `More`."""
-        return self.name not in ("c", "draw", "playout", "seed", "solve", "prefer")
+        """True if the control is always shown."""
+        return self.name not in _RARE
 
     @property
     def is_whole(self) -> bool:
@@ -120,6 +122,8 @@ _KNOWN = [
     Control("prefer", "of equal moves", choices=("any", "fast")),
     Control("solve", "proofs", choices=("true", "false")),
     Control("threats", "threats first", choices=("true", "false")),
+    Control("early_stop", "stops once it cannot be overtaken", choices=("true", "false")),
+    Control("tolerance", "stops once its result changes by less than", 0, 1, 0.001),
 ]
 BOUNDS = {control.name: control for control in _KNOWN}
 

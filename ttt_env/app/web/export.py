@@ -19,19 +19,18 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import Agent
 from ttt_env.agents.learned.lookup import Lookup
-from ttt_env.app.web.board import board_of, strokes_of
+from ttt_env.app.web.board import board_of, facts_of_game, strokes_of
 from ttt_env.app.web.compare.agents import ENTRANTS, Proved, ladder, prove
 from ttt_env.app.web.compare.pages import Replay
 from ttt_env.app.web.games import rule_of
-from ttt_env.app.web.inside.look import SETTINGS
-from ttt_env.app.web.inside.trees import Branch, grid_of, stones_of
+from ttt_env.app.web.inside.look import EXAMPLE, SETTINGS, VIEWS, InsideLook
+from ttt_env.app.web.inside.trees import grid_of, tree_layout
 from ttt_env.app.web.insight import Evaluators, Insight, judged_moves, weakness
 from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
-from ttt_env.app.web.services import Services, templates_of
+from ttt_env.app.web.services import Services
 from ttt_env.app.web.table import PlayTable, Visit, moves_text
-from ttt_env.app.web.train import facts_of_game
 from ttt_env.errors import ParameterError
-from ttt_env.rules import Game, Position, Seat, get_game, split_spec
+from ttt_env.rules import Game, Seat, get_game, split_spec
 from ttt_env.storage import as_file_name, opened, reason, write_atomically
 
 GAME = get_game("tictactoe-v0")
@@ -132,8 +131,9 @@ class _Site:
         levels = [preset.player for preset in self._levels]
         named = (*agents, *levels, _SOFTMAX, *roster.models)
         self._players = list(dict.fromkeys(roster.parse(each) for each in named))
-        self._templates = templates_of(Services(Evaluators(roster), pages=PAGES))
-        self._templates.globals |= {
+        self._services = Services(Evaluators(roster), pages=PAGES)
+        self._shared = {
+            "exported": True,
             "static": "",
             "scripts": (FACTS, SCRIPT),
             "train_url": "train.html",
@@ -142,6 +142,8 @@ class _Site:
             "game": GAME,
             "board": board_of(GAME.start, None),
             "all_strokes": strokes_of(GAME, GAME.winning_masks)[0],
+            "tabs": {},
+            "complaints": [],
         }
 
     def files(self) -> dict[str, bytes]:
@@ -150,12 +152,14 @@ class _Site:
         certificates = {agent: prove(self._roster, GAME, agent) for agent in certified}
         pages = {
             "index.html": self._play(),
-            "train.html": self._page("train.html", parent="export_base.html", game_facts=facts_of_game(GAME)),
-            "inside.html": self._page("export_tree.html", settings=SETTINGS, grid=grid_of(GAME)),
+            "train.html": self._page("train.html", game_facts=facts_of_game(GAME)),
+            "inside.html": self._inside(),
             "compare.html": self._page(
-                "export_compare.html",
+                "compare.html",
                 ladder=ladder(self._roster, GAME),
                 current=None,
+                asks=False,
+                match=None,
                 certificates=certificates,
             ),
             FACTS: self._facts(),
@@ -174,19 +178,43 @@ class _Site:
         }
 
     def _page(self, name: str, **context: Any) -> str:
-        return self._templates.get_template(name).render(**context)
+        return self._services.rendered(name, **self._shared, **context)
 
     def _play(self) -> str:
         return self._page(
-            "export_play.html",
+            "play.html",
             rule=rule_of(GAME),
             visit=self._visit,
+            headline="Tic-tac-toe",
+            reply="",
+            delay=None,
+            is_exact=True,
+            is_live=False,
             players=self._players,
-            first=self._visit.table.o,
             controls=self._roster.controls(_SOFTMAX),
             values=self._roster.values(_SOFTMAX),
             levels=[(preset, weakness(self._roster, preset.player, GAME)) for preset in self._levels],
             evaluations=[Insight(None, None, (), "", (), value) for value in (1, 0, -1)],
+        )
+
+    def _inside(self) -> str:
+        """The game tree from the empty board, of which the script makes any other."""
+        seen = self._services.tree_solver.tree_of(GAME.start, (1.0, 1.0), 1)
+        return self._page(
+            "inside.html",
+            look=InsideLook(self._visit.table),
+            part="inside_tree.html",
+            is_later=False,
+            is_live=False,
+            sweep=None,
+            views=VIEWS,
+            settings=SETTINGS,
+            grid=grid_of(GAME),
+            solved_tree=seen,
+            plan=tree_layout(seen.tree),
+            to=lambda branch: f"#moves={moves_text(branch.cells)}",
+            example=f"#{EXAMPLE.url().partition('?')[2]}",
+            games={},
         )
 
     def _agent(self, agent: str, proved: Proved) -> str:
@@ -197,10 +225,10 @@ class _Site:
         }
         last = [steps[-1] for steps in replays.values()]
         return self._page(
-            "export_agent.html",
+            "compare_agent.html",
             agent=agent,
+            shown={},
             proved=proved,
-            complaints=[],
             replay=last[0] if last else None,
             games=games,
         )
@@ -216,7 +244,7 @@ class _Site:
             "game": facts_of_game(GAME),
             "agents": agents,
             "first": self._visit.table.o,
-            "drawings": _drawings(GAME),
+            "tiles": grid_of(GAME).tiles,
         }
         return f"globalThis.ttt = {json.dumps(facts, separators=(',', ':'))};\n"
 
@@ -244,25 +272,6 @@ def _told(step: Replay) -> dict[str, object]:
     """The texts of the page for one position of a game; the script shows them."""
     is_mistake = step.table.at > 0 and step.verdicts[step.table.at - 1].is_mistake
     return {"status": step.status, "mistake": step.mistake, "isMistake": is_mistake, "play": step.play_url}
-
-
-def _drawings(game: Game) -> dict[str, list[str]]:
-    """The paths of the stones and the tile of each cell on the small boards of a tree."""
-
-    def paths(cell: int, mine: int) -> dict[str, str]:
-        """The paths of a position whose last move is this cell."""
-        position = Position(game, mine, 1 << cell)
-        return stones_of(Branch(position, (cell,), "", "", share=1.0, tone=0.0))
-
-    cells = range(game.n_cells)
-    with_x = [paths(cell, 0) for cell in cells]
-    # A position with an O has an X too, elsewhere.
-    with_o = [paths(cell, 1 << (cell + 1) % game.n_cells) for cell in cells]
-    return {
-        "x": [paths["x"] for paths in with_x],
-        "o": [paths["o"] for paths in with_o],
-        "tile": [paths["last"] for paths in with_x],
-    }
 
 
 def script() -> str:

@@ -1,6 +1,6 @@
 """The facts about the moves of a position: their values, and the agents' probabilities.
 
-With a `LiveSweep` the browser computes those of softmax minimax by itself, while a slider moves.
+With the facts of `sweep_of` the browser computes those of softmax minimax by itself, while a slider moves.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 from ttt_env.agent import checked_policies
 from ttt_env.agents.mcts.search import Search
@@ -16,13 +17,14 @@ from ttt_env.analysis.evaluation import Result, exploitability
 from ttt_env.analysis.induction import Values, backward_induction, best, follow
 from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.analysis.solution import distances, solve
-from ttt_env.app.advice import MoveVerdict, hint, judge
+from ttt_env.app.advice import hint
+from ttt_env.app.web.board import facts_of_game
 from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.inside.trees import TreeSolver
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
-from ttt_env.proofs.known import is_solved, known_value, known_values_of_moves
+from ttt_env.proofs.known import MoveVerdict, is_solved, judge, known_value, known_values_of_moves
 from ttt_env.render.words import OUTCOMES, RESULTS, signed
 from ttt_env.rules import (
     SEATS,
@@ -92,8 +94,8 @@ class MoveInsight:
             ending = f" in {self.plies}" if self.plies and self.value else ""
             return f"{RESULTS[self.value]}{ending} with best play"
         if self.estimate is None:
-            return "worth an unknown result under best play"
-        return f"worth about {signed(self.estimate, 2)} by {self.visits:,} simulations"
+            return "of unknown value"
+        return f"worth about {signed(self.estimate, 2)}, by {self.visits:,} simulations"
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class Insight:
         """The figures that are on the board besides the words, each explained."""
         kinds = {
             f"% the chance that {name_of(self.adviser or '')} plays it": "probability",
-            "in n: the moves to the end": "plies",
+            "in n: moves to the end": "plies",
             f"± wins − losses against {name_of(self.opponent or '')}": "against",
         }
         return [
@@ -214,8 +216,8 @@ class InsightSolver:
         """The expected result of each move against the opponent at the table, by cell."""
         if not is_solved(table.game):
             raise GameTooLargeError(
-                f"What a move gets against {table.player(SEATS[(table.at + 1) % 2])} is unknown: "
-                f"{table.game.name} has too many positions to look at each."
+                f"The results against {table.player(SEATS[(table.at + 1) % 2])} are unknown: "
+                f"{table.game.name} has too many positions to check them all."
             )
         names = f"{table.x} {table.o} {edition}"
         wins, losses = self._outcomes.get_or_make(table.game, names, lambda: self._swept(table))
@@ -326,13 +328,13 @@ def weakness(roster: Roster, player: str, game: Game) -> Weakness:
     if is_tabulated(game):
         certificate = certify(roster.fixed(player, game), game, progress=None, workers=1, answers=None)
         worst = certificate.worst_case.values()
-        told = "Never" if min(worst) >= 0 else "Only if it was lost before"
+        told = "Never" if min(worst) >= 0 else "Only lost positions"
         return Weakness(told if certificate.unbeatable else "Yes, here is how", True)
     if game == _SQUARE:  # a draw
         defeat = SQUARE_DEFEATS.get(player, ())
         return Weakness("Yes, here is how" if defeat else "Never", defeat=defeat)
     if is_solved(game):
-        return Weakness("Only if it was lost before" if player == "minimax" else "Yes")
+        return Weakness("Only lost positions" if player == "minimax" else "Yes")
     return Weakness("Yes" if player == "random" else "Not known")
 
 
@@ -342,7 +344,7 @@ def strength(roster: Roster, player: str, game: Game, edition: int = 0) -> str:
     `edition` is `Roster.edition`: answers are kept by the arguments, and change when a player has learned.
     """
     if not is_solved(game):
-        return "strength unknown: too many positions to look at each"
+        return "strength unknown: too many positions to check them all"
     try:
         worst = exploitability(roster.fixed(player, game), game)
     except PolicyError:
@@ -374,28 +376,15 @@ class Evaluators:
 _SOFTMAX = "softmax"
 
 
-@dataclass(frozen=True)
-class LiveSweep:
-    """A game after the `played` cells, and the ids of the sliders that hold the temperatures of X and O."""
+def sweep_of(game: Game, played: tuple[int, ...], x: str, o: str) -> dict[str, Any] | None:
+    """The sweep of a game after the `played` cells as `live.js` reads it, by the ids of two sliders.
 
-    game: Game
-    played: tuple[int, ...]
-    x: str
-    o: str
-
-    @property
-    def facts(self) -> dict[str, object]:
-        """The sweep as `live.js` reads it."""
-        game = {"cells": self.game.n_cells, "sets": self.game.winning_sets, "misere": self.game.misere}
-        return {"game": game, "played": self.played, "x": self.x, "o": self.o}
+    They hold the temperatures of X and O. None for a game that is too large to be swept between two frames.
+    """
+    return {"game": facts_of_game(game), "played": played, "x": x, "o": o} if is_instant(game) else None
 
 
-def sweep_of(game: Game, played: tuple[int, ...], x: str, o: str) -> LiveSweep | None:
-    """The sweep of these sliders; None for a game that is too large to be swept between two frames."""
-    return LiveSweep(game, played, x, o) if is_instant(game) else None
-
-
-def sweep_at(table: PlayTable) -> LiveSweep | None:
+def sweep_at(table: PlayTable) -> dict[str, Any] | None:
     """The sweep for the agent to move at a table; None if that is not softmax minimax.
 
     The agent moves by its own temperature, and ascribes the other one to whoever moves next.

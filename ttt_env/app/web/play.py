@@ -12,7 +12,6 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from ttt_env.app.web.board import board_of, place_of
-from ttt_env.app.web.compare.pages import address
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.games import SIDES, form_of_game, game_of_form, kinds, parse_game, rule_of
@@ -237,7 +236,6 @@ class PlayPages:
             headline=headline_of(replace(visit, is_paused=visit.is_paused or bool(complaints)), **parts),
             reply=reply_of(visit),
             levels=await self._levels(visit),
-            address=address,
             rule=rule_of(table.game),
             see_url=visit.url("/play/see")
             + ("" if is_instant(table.game) else f"&simulations={SEARCHES[0]}"),

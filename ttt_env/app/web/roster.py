@@ -25,7 +25,7 @@ _QUICK_SECONDS = 0.01  # a move that nobody notices waiting for
 _STUDY_SECONDS = 1.0  # the policy in all positions of a game
 
 _LIMITS: dict[Effort, tuple[int, str]] = {
-    "table": (TABLE_CELLS, "writes down what it plays"),
+    "table": (TABLE_CELLS, "writes down its moves"),
     "searches": (INSTANT_CELLS, "lets another agent search"),
 }  # in cells, of what may be made here while somebody waits
 
@@ -112,7 +112,7 @@ class Roster:
         agent = declared_agent(self.make(player, game), game)
         if not is_instant(game) and agent.seconds_per_move:
             raise GameTooLargeError(
-                f"{player} searches anew in every position: that is looked at on up to {INSTANT_CELLS} cells."
+                f"{player} searches anew in every position: computed here on up to {INSTANT_CELLS} cells."
             )
         return agent
 
@@ -160,7 +160,7 @@ class Roster:
             player = name if name == PERSON or name in self.models else spec_of_values(name, {})
             refusal = self.refusal(player, game)
             is_slow = not refusal and not is_instant(game) and self.effort(player, game) != "little"
-            cost = "looks at all positions first, some seconds" if is_slow else ""
+            cost = "takes some seconds to solve the game first" if is_slow else ""
             offers.append(Offer(name, refusal, cost))
         return offers
 
@@ -173,7 +173,7 @@ class Roster:
         effort: Effort = "little" if player == PERSON else effort_of(self.spec(player), game)
         limit, told = _LIMITS.get(effort, (game.n_cells, ""))
         if game.n_cells > limit:
-            raise GameTooLargeError(f"{player} {told} in every position: here on up to {limit} cells.")
+            raise GameTooLargeError(f"{player} {told} in every position, here on up to {limit} cells.")
         return effort
 
     def lane_of_move(self, player: str, game: Game) -> Lane:

@@ -10,13 +10,11 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from threading import Thread
-from types import CodeType
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import numpy as np
-from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
-from jinja2.bccache import Bucket
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
@@ -96,7 +94,6 @@ class Services:
         self.tree_solver = self.evaluators.tree_solver
         self.sweeper = Sweeper(self.evaluators)
         self.queues = WorkQueues(self.sweeper.plans, self.sweeper.sweeps)
-        self._templates = templates_of(self)
 
     def warm_up(self) -> None:
         """Begin to compile what searches call, once on this machine, before somebody waits for a reply."""
@@ -116,19 +113,15 @@ class Services:
 
     def page(self, name: str, code: int = 200, /, **context: Any) -> HTMLResponse:
         """The template of this name as a response with this status code."""
-        return HTMLResponse(self._templates.get_template(name).render(**context), code)
+        return HTMLResponse(self.rendered(name, **context), code)
+
+    def rendered(self, name: str, **context: Any) -> str:
+        """The template of this name as HTML."""
+        return templates().get_template(name).render(services=self, **context)
 
     def refused(self, complaints: list[str]) -> PlainTextResponse:
         """The errors in the address of a part of a page, as a response."""
         return PlainTextResponse("\n".join(complaints), 400)
-
-    def strength_url(self, game: Game, player: str) -> str:
-        """The address of the sentence that says how strong an agent is."""
-        return f"/play/strength?{urlencode({'game': game.name, 'player': player})}"
-
-    def people_url(self, game: Game, player: str) -> str:
-        """The address of the table that says what people got against an agent."""
-        return f"/compare/people/agent?{urlencode({'game': game.name, 'agent': player})}"
 
     async def choice(self, table: PlayTable) -> int:
         """The cell that the agent to move plays."""
@@ -138,10 +131,6 @@ class Services:
     async def lane_of_study(self, game: Game, *players: str) -> Lane:
         """The lane for a computation that may need these players' policies in every position."""
         return await self.queues.move("quick", self.roster.lane_of_study, game, *players)
-
-    async def is_quick_to_study(self, game: Game, *players: str) -> bool:
-        """True if the policies of these players in every position are computed within a second."""
-        return await self.lane_of_study(game, *players) == "quick"
 
     def record(self, visit: Visit) -> None:
         """Write a finished game to the log, once: if it was played here and the visitor allows it."""
@@ -164,6 +153,12 @@ def chosen(roster: Roster, table: PlayTable, seed: int) -> int:
         return agent.choose_in_game(table.record.positions(), rng)
 
 
+def address(path: str, **fields: object) -> str:
+    """The address of a page with these fields; those that are None are left out."""
+    texts = {name: str(value) for name, value in fields.items() if value is not None}
+    return f"{path}?{urlencode(texts, safe=':,=', quote_via=quote)}" if texts else path
+
+
 def fields_of(request: Request, lists: tuple[str, ...] = ()) -> dict[str, str]:
     """The fields of a request's address; of the `lists`, which alone may be given again and again, the last.
 
@@ -178,38 +173,24 @@ def fields_of(request: Request, lists: tuple[str, ...] = ()) -> dict[str, str]:
     return dict(request.query_params)
 
 
-class _Compiled(BytecodeCache):
-    """The compiled templates of this process, which all servers in it share."""
-
-    def __init__(self) -> None:
-        self._codes: dict[tuple[str, str], CodeType | None] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        bucket.code = self._codes.get((bucket.key, bucket.checksum))
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self._codes[bucket.key, bucket.checksum] = bucket.code
-
-
-_COMPILED = _Compiled()
-
-
-def templates_of(services: Services) -> Environment:
-    """The templates of the pages of this services."""
+@cache
+def templates() -> Environment:
+    """The templates of all pages."""
     environment = Environment(
-        loader=PackageLoader("ttt_env.app.web"),
+        loader=PackageLoader(_PACKAGE),
         autoescape=True,
         undefined=StrictUndefined,
-        bytecode_cache=_COMPILED,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {"percent": percent, "signed": signed, "gain": gain}
     environment.filters |= {"fact": fact_text, "title": title_of}
     environment.globals |= {
-        "services": services,
+        "exported": False,
+        "scripts": (),
         "static": f"/static/{edition()}/",
         "train_url": "/train",
+        "address": address,
         "STONES": board.STONES,
         "STONE_WIDTH": board.STONE_WIDTH,
         "OUTCOMES": OUTCOMES,

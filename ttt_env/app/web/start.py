@@ -24,8 +24,8 @@ from ttt_env.errors import ParameterError
 from ttt_env.storage.game_log import GameLog
 
 _PATIENCE = 5.0  # seconds for which the first page may take, on a busy machine
-_OPEN_TO_ALL = """{host} is not this machine alone: anyone who can reach it over the network can play and have
-things computed here. There are no passwords, and nothing is encrypted."""
+_OPEN_TO_ALL = """{host} can be reached from other machines: anyone on the network can play and make this
+server compute. There are no passwords, and nothing is encrypted."""
 
 
 def start(

@@ -180,7 +180,7 @@ def parse_moves(text: str) -> list[int]:
     """The cells of `4.0.8`. Raises `NotationError` for text of another form."""
     parts = text.split(".") if text else []
     if not all(part.isascii() and part.isdecimal() and len(part) < 4 for part in parts):
-        raise NotationError(f"moves={text[:60]!r} are no cells: 4.0.8 is an example")
+        raise NotationError(f"moves={text[:60]!r} is no list of cells, such as 4.0.8")
     return [int(part) for part in parts]
 
 

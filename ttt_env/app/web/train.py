@@ -1,26 +1,14 @@
 """The page on which an agent learns, in the browser of the visitor."""
 
-from typing import Any
-
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ttt_env.app.web.board import board_of, strokes_of
+from ttt_env.app.web.board import board_of, facts_of_game, strokes_of
 from ttt_env.app.web.services import Services
-from ttt_env.rules import Game, get_game, symmetries
+from ttt_env.rules import get_game
 
 _GAME = get_game("tictactoe-v0")
-
-
-def facts_of_game(game: Game) -> dict[str, Any]:
-    """The rules of a game for the scripts, as JSON."""
-    return {
-        "cells": game.n_cells,
-        "sets": game.winning_sets,
-        "misere": game.misere,
-        "symmetries": symmetries(game),
-    }
 
 
 class TrainPages:

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-REFUSED = "This is done on the page itself."
+REFUSED = "This can be done on the page itself only."
 
 
 def is_foreign(request: Request) -> bool:
@@ -35,11 +35,13 @@ def _place(address: str) -> str:
 
 
 def is_whole(request: Request) -> bool:
-    """True if the page must come with its parts, however long they take: for browsers without JavaScript.
+    """True if the page must come with its parts, however long they take.
 
-    A link of another site brings the page without them.
+    Browsers without JavaScript ask for it so, and the script that shows a page first and then a `part`. A
+    link of another site brings the page without them.
     """
-    return request.query_params.get("whole") == "1" and not is_foreign(request)
+    asked = request.query_params
+    return "1" in (asked.get("whole"), asked.get("part")) and not is_foreign(request)
 
 
 def is_opened(request: Request) -> bool:

@@ -82,7 +82,7 @@ def compared_agent(text: str, roster: Roster) -> str:
     """
     agent = roster.parse(text)
     if agent == PERSON:
-        raise ParameterError("Agents are compared here; a person has no policy that could be computed with.")
+        raise ParameterError("Only agents can be compared: a person has no fixed policy.")
     if int(roster.values(agent).get("simulations") or 0) > MAX_SIMULATIONS:
         raise ParameterError(f"{agent}: up to {MAX_SIMULATIONS} simulations a move are allowed on this page")
     return agent
@@ -96,7 +96,7 @@ def ladder(roster: Roster, game: Game) -> Ladder:
         try:
             agents[agent] = RecordedAgent(declared_agent(roster.make(agent, game), game))
         except (TttEnvError, ImportError) as error:
-            missing.append(f"{agent} is not here: {error}")
+            missing.append(f"{agent} is missing: {error}")
     pairs = (Meeting(1, *pair) for pair in combinations(agents, 2))
     matches = pooled({each: match(agents[each.first], agents[each.second], game) for each in pairs})
     names = sorted(agents, key=lambda name: (-round(_mean(name, tuple(agents), matches), 9), name))

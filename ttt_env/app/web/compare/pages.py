@@ -3,15 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
-from typing import Any, Generic, TypeVar
-from urllib.parse import quote, urlencode
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from ttt_env.app.advice import MoveVerdict
 from ttt_env.app.tally import Expectation
 from ttt_env.app.web.board import DrawnBoard, board_of
 from ttt_env.app.web.compare import curves
@@ -31,88 +28,60 @@ from ttt_env.app.web.compare.agents import (
     tallies_here,
 )
 from ttt_env.app.web.computing import BusyError
-from ttt_env.app.web.controls import spec_of_values
+from ttt_env.app.web.controls import Control, spec_of_values
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.insight import judged_moves, sweep_of
 from ttt_env.app.web.roster import PERSON, Roster
-from ttt_env.app.web.services import Services, fields_of
+from ttt_env.app.web.services import Services, address, fields_of
 from ttt_env.app.web.table import PlayTable, Visit, short_name
 from ttt_env.app.web.visitors import is_foreign, is_whole
-from ttt_env.errors import ParameterError, TttEnvError, unknown
+from ttt_env.errors import ParameterError, TttEnvError
+from ttt_env.proofs.known import MoveVerdict
 from ttt_env.rules import SEATS, TABLE_CELLS, Game, GameRecord, Seat, as_seat, is_tabulated
 
 _MAX_GAME_NUMBER = 9_999
 GAME, AGENT = "tictactoe-v0", "win-block"  # one that can be beaten has more to show
-_MAX_DIGITS = 4
 
 Value = TypeVar("Value")
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True)
-class AddressField(Generic[Value]):
-    """A field of an address: its text where the address lacks it, and the function that reads its value.
-
-    `parse` raises a `TttEnvError` for text that is out of bounds.
-    """
-
-    default: str
-    parse: Callable[[str], Value]
-
-
 class AddressReader:
     """Reads the fields of an address; `complaints` is what was wrong with those that were read."""
 
-    def __init__(self, fields: Mapping[str, str]) -> None:
+    def __init__(self, fields: dict[str, str], roster: Roster) -> None:
         self.fields = fields
         self.complaints: list[str] = []
+        self._roster = roster
 
-    def read(self, name: str, field: AddressField[Value]) -> Value:
+    def read(self, name: str, parse: Callable[[str], Value], default: str) -> Value:
         """The value of a field; the default, with a complaint, where the address says something wrong."""
         try:
-            return field.parse(self.fields.get(name, field.default))
+            return parse(self.fields.get(name, default))
         except TttEnvError as error:
             self.complaints.append(str(error))
-            return field.parse(field.default)
+            return parse(default)
 
+    def game(self, parse: Callable[[str], Game] = compared_game) -> Game:
+        """The game, by default one that is compared here."""
+        return self.read("game", parse, GAME)
 
-A_GAME = AddressField(GAME, compared_game)
-A_SEAT = AddressField("X", as_seat)
+    def agent(self, name: str = "agent") -> str:
+        """An agent of the roster."""
+        return self.read(name, partial(compared_agent, roster=self._roster), AGENT)
 
+    def seat(self) -> Seat:
+        """The seat of an agent."""
+        return self.read("seat", as_seat, "X")
 
-def an_agent(roster: Roster) -> AddressField[str]:
-    """An agent of the roster."""
-    return AddressField(AGENT, partial(compared_agent, roster=roster))
+    def number(self, name: str, most: int, default: int = 0) -> int:
+        """An integer from 0 to `most`."""
+        return int(self.read(name, Control(name, name, most=most).checked, str(default)))
 
-
-def a_choice(kind: str, allowed: Iterable[str]) -> AddressField[str]:
-    """One of these texts, the first by default."""
-    texts = list(allowed)
-
-    def parse(text: str) -> str:
-        if text not in texts:
-            raise ParameterError(unknown(kind, text[:40], texts))
-        return text
-
-    return AddressField(texts[0], parse)
-
-
-def a_number(name: str, maximum: int, default: int = 0) -> AddressField[int]:
-    """An integer from 0 to `maximum`."""
-
-    def parse(text: str) -> int:
-        is_number = text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
-        if not (is_number and int(text) <= maximum):
-            raise ParameterError(f"{name}={text[:20]!r}: integers from 0 to {maximum} are allowed")
-        return int(text)
-
-    return AddressField(str(default), parse)
-
-
-def address(path: str, **fields: object) -> str:
-    """The address of a page with these fields; those that are None are left out."""
-    texts = {name: str(value) for name, value in fields.items() if value is not None}
-    return f"{path}?{urlencode(texts, safe=':,=', quote_via=quote)}" if texts else path
+    def choice(self, name: str, kind: str, allowed: Iterable[str]) -> str:
+        """One of these texts, the first by default; `kind` is what errors call it."""
+        control = Control(kind, kind, choices=tuple(allowed))
+        return self.read(name, control.checked, control.choices[0])
 
 
 @dataclass(frozen=True)
@@ -177,15 +146,30 @@ def whole_address(path: str, **fields: object) -> str:
 
 def addresses_for(request: Request) -> Callable[..., str]:
     """`address`, or `whole_address` for a visitor who came to a whole page and so has no JavaScript."""
-    return whole_address if is_whole(request) else address
+    return whole_address if is_whole(request) and "part" not in request.query_params else address
 
 
-class ComparePart:
-    """A part of the page; it keeps nothing between two requests."""
+class ComparePages:
+    """The pages under /compare; they keep nothing between two requests."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._agent = an_agent(services.roster)
+
+    def routes(self) -> list[Route]:
+        """The addresses of these pages and what answers them."""
+        return [
+            Route("/compare", self.match),
+            Route("/compare/agent", self.certificate),
+            Route("/compare/certificate.json", self.save_json),
+            Route("/compare/certificate.svg", self.save_svg),
+            Route("/compare/softmax", self.softmax),
+            Route("/compare/runs", self.runs),
+            Route("/compare/people", self.people),
+            Route("/compare/people/agent", self.people_against),
+        ]
+
+    def _reader(self, request: Request, lists: tuple[str, ...] = ()) -> AddressReader:
+        return AddressReader(fields_of(request, lists), self._services.roster)
 
     def _page(self, request: Request, name: str, complaints: list[str], **context: Any) -> Response:
         tabs = {path: name for path, name in TABS.items() if name != "Training" or self._services.runs}
@@ -207,26 +191,18 @@ class ComparePart:
     ) -> Replay:
         """The game after as many moves as the field `at` says, by default all."""
         n_moves = len(whole.cells)
-        at = reader.read("at", a_number("at", n_moves, n_moves))
+        at = reader.number("at", n_moves, n_moves)
         lane = await self._services.lane_of_study(whole.game)
         verdicts = await self._services.queues.study(lane, judged_moves, whole)
         stays_whole = {"whole": 1} if reader.fields.get("whole") == "1" else {}
         return Replay(whole.at_move(at), tuple(verdicts), path, shown | stays_whole)
 
-
-class Matches(ComparePart):
-    """The ladder and its matches."""
-
-    def routes(self) -> list[Route]:
-        """The addresses of these pages and what answers them."""
-        return [Route("/compare", self.show), Route("/compare/ladder", self.ladder)]
-
-    async def show(self, request: Request) -> Response:
+    async def match(self, request: Request) -> Response:
         """The ladder, and the match of the row and the column that the address names."""
-        reader = AddressReader(fields_of(request))
-        game, seat = reader.read("game", A_GAME), reader.read("seat", A_SEAT)
-        row, column = reader.read("row", self._agent), reader.read("column", self._agent)
-        number = reader.read("number", a_number("number", _MAX_GAME_NUMBER))
+        reader = self._reader(request)
+        game, seat = reader.game(), reader.seat()
+        row, column = reader.agent("row"), reader.agent("column")
+        number = reader.number("number", _MAX_GAME_NUMBER)
         shown = {"row": row, "column": column, "seat": seat, "number": number}
         played = replay = None
         is_asked = {"row", "column"} <= reader.fields.keys() and not reader.complaints
@@ -252,60 +228,32 @@ class Matches(ComparePart):
             **whole,
         )
 
-    async def ladder(self, request: Request) -> Response:
-        """The heat map, as a part of a page."""
-        reader = AddressReader(fields_of(request))
-        game = reader.read("game", A_GAME)
-        if reader.complaints:
-            return self._services.refused(reader.complaints)
-        context = await self._laddered(game, reader)
-        return self._services.page("compare_ladder.html", game=game, address=address, **context)
-
     async def _laddered(self, game: Game, reader: AddressReader) -> dict[str, Any]:
         table = await self._services.queues.study("sweep", ladder, self._services.roster, game)
         return {"ladder": table, "current": (reader.fields.get("row"), reader.fields.get("column"))}
 
-
-class Certificates(ComparePart):
-    """Certificates, and their refuting games."""
-
-    def routes(self) -> list[Route]:
-        """The addresses of these pages and what answers them."""
-        return [
-            Route("/compare/agent", self.show),
-            Route("/compare/proof", self.proof),
-            Route("/compare/certificate.json", self.save_json),
-            Route("/compare/certificate.svg", self.save_svg),
-        ]
-
-    async def show(self, request: Request) -> Response:
+    async def certificate(self, request: Request) -> Response:
         """The page of an agent's certificate, with the controls that choose another agent."""
-        fields = fields_of(request)
-        if "was" not in fields:
-            proof = await self._proof(AddressReader(fields)) if is_whole(request) else {}
-            return await self._shown(request, fields, [], proof)
-        try:
-            agent = self._agent_of_form(fields, fields["was"])
-        except TttEnvError as error:
-            return await self._shown(request, fields | {"agent": fields["was"]}, [str(error)])
-        to = addresses_for(request)("/compare/agent", game=fields.get("game"), agent=agent)
-        return RedirectResponse(to, 303)
-
-    async def _shown(
-        self,
-        request: Request,
-        fields: Mapping[str, str],
-        complaints: list[str],
-        proof: Mapping[str, Any] = MappingProxyType({}),
-    ) -> Response:
-        reader = AddressReader(fields)
-        game, agent = reader.read("game", A_GAME), reader.read("agent", self._agent)
+        reader = self._reader(request)
+        fields, proof = reader.fields, dict[str, Any]()
+        if "was" in fields:
+            try:
+                agent = self._agent_of_form(fields, fields["was"])
+            except TttEnvError as error:
+                reader.complaints.append(str(error))
+                fields["agent"] = fields["was"]
+            else:
+                to = addresses_for(request)("/compare/agent", game=fields.get("game"), agent=agent)
+                return RedirectResponse(to, 303)
+        elif is_whole(request):
+            proof = await self._proof(self._reader(request))
+        game, agent = reader.game(), reader.agent()
         shown: dict[str, object] = {}
         if "seat" in fields:
-            shown["seat"] = reader.read("seat", A_SEAT)
+            shown["seat"] = reader.seat()
         if "at" in fields:
-            shown["at"] = reader.read("at", a_number("at", game.n_cells))
-        context = {"complaints": complaints + reader.complaints, "game": game, "agent": agent, **proof}
+            shown["at"] = reader.number("at", game.n_cells)
+        context = {"complaints": reader.complaints, "game": game, "agent": agent, **proof}
         offers = await self._services.queues.move("quick", self._services.roster.offers, game)
         refused = {offer.name: offer.refusal for offer in offers if offer.refusal}
         return self._page(request, "compare_agent.html", shown=shown, refused=refused, **context)
@@ -324,17 +272,9 @@ class Certificates(ComparePart):
         values = {key.partition(".")[2]: text for key, text in fields.items() if key.startswith("agent.")}
         return roster.parse(spec_of_values(who, values))
 
-    async def proof(self, request: Request) -> Response:
-        """The certificate of an agent, as a part of a page; or in words why there is none."""
-        reader = AddressReader(fields_of(request))
-        context = await self._proof(reader)
-        if reader.complaints:
-            return self._services.refused(reader.complaints)
-        return self._services.page("compare_proof.html", address=address, **context)
-
     async def _proof(self, reader: AddressReader) -> dict[str, Any]:
-        game, agent = reader.read("game", A_GAME), reader.read("agent", self._agent)
-        seat, complaints = reader.read("seat", A_SEAT), reader.complaints
+        game, agent = reader.game(), reader.agent()
+        seat, complaints = reader.seat(), reader.complaints
         replay = certificate = None
         try:
             certificate = await self._study(prove, game, (agent,))
@@ -371,8 +311,8 @@ class Certificates(ComparePart):
         return await self._saved(request, "svg", lambda proved: respond(proved.certificate.picture().svg))
 
     async def _saved(self, request: Request, kind: str, respond: Callable[[Proved], Response]) -> Response:
-        reader = AddressReader(fields_of(request))
-        game, agent = reader.read("game", A_GAME), reader.read("agent", self._agent)
+        reader = self._reader(request)
+        game, agent = reader.game(), reader.agent()
         if reader.complaints:
             return self._services.refused(reader.complaints)
         try:
@@ -381,14 +321,6 @@ class Certificates(ComparePart):
             return self._services.refused([str(error)])
         response.headers["content-disposition"] = f'attachment; filename="certificate.{kind}"'
         return response
-
-
-class Curves(ComparePart):
-    """Temperatures and trainings."""
-
-    def routes(self) -> list[Route]:
-        """The addresses of these pages and what answers them."""
-        return [Route("/compare/softmax", self.softmax), Route("/compare/runs", self.runs)]
 
     async def softmax(self, request: Request) -> Response:
         """The curves of softmax minimax at the temperatures of the sliders."""
@@ -414,8 +346,8 @@ class Curves(ComparePart):
     async def runs(self, request: Request) -> Response:
         """The curves of the runs that the address names among those in the folder."""
         queues, folder = self._services.queues, self._services.runs
-        reader = AddressReader(fields_of(request, lists=("run",)))
-        over = reader.read("over", a_choice("axis", curves.OVER))
+        reader = self._reader(request, ("run",))
+        over = reader.choice("over", "axis", curves.OVER)
         listed = [] if folder is None else await queues.move("quick", curves.runs_in, folder)
         names = request.query_params.getlist("run")
         drawn_curves: list[curves.Curve] = []
@@ -429,7 +361,7 @@ class Curves(ComparePart):
             tags = curves.in_order(
                 [tag for run in runs for tag in await queues.study("search", curves.measures, run)]
             )
-            tag = reader.read("tag", a_choice("measure", [*tags, *curves.MEANINGS]))
+            tag = reader.choice("tag", "measure", [*tags, *curves.MEANINGS])
             drawn_curves = [await queues.study("search", curves.curve, run, tag) for run in runs]
         except ImportError as error:
             reader.complaints.append(str(error))
@@ -448,22 +380,10 @@ class Curves(ComparePart):
             over=over,
         )
 
-
-class People(ComparePart):
-    """The results of people against agents on this server."""
-
-    def routes(self) -> list[Route]:
-        """The addresses of these pages and what answers them."""
-        return [
-            Route("/compare/people", self.show),
-            Route("/compare/people/table", self.table),
-            Route("/compare/people/agent", self.agent),
-        ]
-
-    async def show(self, request: Request) -> Response:
+    async def people(self, request: Request) -> Response:
         """The page of the games of one kind that people have played."""
-        reader = AddressReader(fields_of(request))
-        game, log = reader.read("game", AddressField(GAME, parse_game)), self._services.log
+        reader = self._reader(request)
+        game, log = reader.game(parse_game), self._services.log
         played = {} if log is None else await self._services.queues.move("quick", games_of, log)
         whole = {"records": await self._records(game), "alone": False} if is_whole(request) else {}
         return self._page(
@@ -475,26 +395,15 @@ class People(ComparePart):
             **whole,
         )
 
-    async def table(self, request: Request) -> Response:
-        """The table of that page, as a part of it."""
-        reader = AddressReader(fields_of(request))
-        game = reader.read("game", AddressField(GAME, parse_game))
-        if reader.complaints:
-            return self._services.refused(reader.complaints)
-        return self._part(game, await self._records(game), alone=False)
-
-    async def agent(self, request: Request) -> Response:
+    async def people_against(self, request: Request) -> Response:
         """The results of people against one agent, as a part of a page; nothing if nobody has played it."""
-        reader = AddressReader(fields_of(request))
-        game = reader.read("game", AddressField(GAME, parse_game))
-        agent = reader.read("agent", AddressField(AGENT, self._services.roster.parse))
+        reader = self._reader(request)
+        game = reader.game(parse_game)
+        agent = reader.read("agent", self._services.roster.parse, AGENT)
         if reader.complaints:
             return self._services.refused(reader.complaints)
-        return self._part(game, await self._records(game, agent), alone=True)
-
-    def _part(self, game: Game, records: list[PersonalRecord], alone: bool) -> Response:
-        context = {"game": game, "records": records, "alone": alone, "address": address}
-        return self._services.page("compare_people_table.html", **context)
+        records = await self._records(game, agent)
+        return self._services.page("compare_people_table.html", game=game, records=records, alone=True)
 
     async def _records(self, game: Game, agent: str | None = None) -> list[PersonalRecord]:
         """The results of people against this agent, or against the agents with the most games."""
@@ -513,14 +422,3 @@ class People(ComparePart):
             return await self._study(random_against, game, (agent,))
         except BusyError as error:
             return Expectation(None, str(error))
-
-
-class ComparePages:
-    """The pages under /compare; they keep nothing between two requests."""
-
-    def __init__(self, services: Services) -> None:
-        self._parts = Matches(services), Certificates(services), Curves(services), People(services)
-
-    def routes(self) -> list[Route]:
-        """The addresses of these pages and what answers them."""
-        return [route for part in self._parts for route in part.routes()]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from ttt_env.agent import Explanation
 from ttt_env.app.web.board import DrawnBoard, Tile, board_of
 from ttt_env.app.web.controls import BOUNDS, Control, controls_of
-from ttt_env.app.web.inside.trees import end_of
+from ttt_env.app.web.inside.trees import MAX_SIMULATIONS, end_of
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable, read_table, short_name
 from ttt_env.errors import IllegalMoveError, ParameterError
@@ -15,8 +15,6 @@ from ttt_env.rules import SEATS, Position, Seat, get_game
 VIEWS = {"move": "Last move", "tree": "Game tree", "mcts": "Monte Carlo", "weights": "Weights"}
 PACES = {"slow": 1600, "steady": 600, "fast": 150}
 """Milliseconds between two simulations."""
-
-MAX_SIMULATIONS = 2000
 
 _SEARCH = controls_of("mcts")
 SETTINGS = {
@@ -32,6 +30,9 @@ SETTINGS = {
     "mcts.draw": _SEARCH["draw"],
     "mcts.playout": _SEARCH["playout"],
     "mcts.seed": replace(_SEARCH["seed"], default="0"),
+    "mcts.simulations": replace(_SEARCH["simulations"], most=MAX_SIMULATIONS, default=f"{MAX_SIMULATIONS}"),
+    "mcts.early_stop": _SEARCH["early_stop"],
+    "mcts.tolerance": _SEARCH["tolerance"],
 }
 """The control of each setting, by the setting's name in the address."""
 
@@ -65,12 +66,12 @@ class InsideLook:
     @property
     def is_running(self) -> bool:
         """True if the search continues by itself."""
-        return self["mcts.run"] == "yes" and not self.table.position.is_over and self.done < MAX_SIMULATIONS
+        return self["mcts.run"] == "yes" and not self.table.position.is_over
 
     @property
     def done(self) -> int:
-        """The simulations that are done."""
-        return int(self["mcts.done"])
+        """The simulations that are done, at most the budget."""
+        return min(int(self["mcts.done"]), int(self["mcts.simulations"]))
 
     @property
     def status(self) -> str:
@@ -91,7 +92,8 @@ def read_look(fields: Mapping[str, str], roster: Roster) -> tuple[InsideLook, li
     settings: dict[str, str] = {}
     for name, control in SETTINGS.items():
         try:
-            text = control.checked(fields.get(name) or control.default)
+            text = fields.get(name) or control.default
+            text = control.checked(text) if text else ""
         except ParameterError as error:
             complaints.append(str(error))
         else:

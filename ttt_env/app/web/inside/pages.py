@@ -12,7 +12,6 @@ from ttt_env.app.web.board import board_of
 from ttt_env.app.web.games import kinds, parse_game
 from ttt_env.app.web.inside.look import (
     EXAMPLE,
-    MAX_SIMULATIONS,
     PACES,
     SETTINGS,
     VIEWS,
@@ -23,7 +22,7 @@ from ttt_env.app.web.inside.look import (
     last_move_of_an_agent,
     read_look,
 )
-from ttt_env.app.web.inside.trees import Branch, grid_of, searched, stones_of, tree_layout
+from ttt_env.app.web.inside.trees import MAX_SIMULATIONS, Branch, grid_of, searched, tree_layout
 from ttt_env.app.web.insight import sweep_of
 from ttt_env.app.web.play import body_of, cell_of
 from ttt_env.app.web.roster import moved_over
@@ -56,7 +55,6 @@ class InsidePages:
         """The addresses of these pages and what answers them."""
         return [
             Route("/inside", self.show),
-            Route("/inside/tree", self.tree),
             Route("/inside/move", self.move, methods=["POST"]),
             Route("/inside/step", self.step, methods=["POST"]),
         ]
@@ -64,16 +62,6 @@ class InsidePages:
     async def show(self, request: Request) -> Response:
         """The view that the address asks for."""
         return await self._shown(*self._read(request), whole=is_whole(request))
-
-    async def tree(self, request: Request) -> Response:
-        """The view with the board and its surroundings, as a part of a page: this may take seconds."""
-        look, complaints = self._read(request)
-        if complaints:
-            return self._services.refused(complaints)
-        context = await self._seen(look)
-        return self._services.page(
-            "inside_lack.html" if "lack" in context else PARTS[look["view"]], **context
-        )
 
     async def move(self, request: Request) -> Response:
         """A redirection to the position after the player to move has played the cell that the body names."""
@@ -135,10 +123,8 @@ class InsidePages:
             "paces": PACES,
             "settings": SETTINGS,
             "grid": grid_of(look.table.game),
-            "stones_of": stones_of,
             "to": lambda branch: look.url(table=_followed(look.table, branch)),
             "example": EXAMPLE.url(),
-            "most": MAX_SIMULATIONS,
             "is_live": look["view"] == "tree" and is_instant(look.table.game),
         }
 
@@ -159,7 +145,7 @@ class InsidePages:
         game = look.table.game
         if not is_solved(game):
             raise GameTooLargeError(
-                f"{game.name} has too many positions to look at each. The other views do without."
+                f"{game.name} has too many positions to check them all. The other views work."
             )
         is_soft = look["tree.agent"] == "softmax"
         x, o = (float(look[f"{seat}.temperature"]) if is_soft else 0.0 for seat in ("x", "o"))
@@ -172,7 +158,9 @@ class InsidePages:
     async def _searched(self, look: InsideLook) -> dict[str, Any]:
         c = float(look["mcts.c"]) if "mcts.c" in look.settings else sqrt(2)  # the page shows six digits
         settings = int(look["mcts.seed"]), c, float(look["mcts.draw"]), look["mcts.playout"]
-        question = look.table.position, look.done, *settings
+        tolerance = float(look["mcts.tolerance"]) if look["mcts.tolerance"] else None
+        stops = int(look["mcts.simulations"]), look["mcts.early_stop"] == "true", tolerance
+        question = look.table.position, look.done, *settings, *stops
         result = await self._services.queues.study("quick", searched, *question)
         return {"result": result, "plan": tree_layout(result.tree)}
 

@@ -6,21 +6,20 @@ after some simulations, with what the last of them did.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
-from math import isclose, log, sqrt
+from math import isclose, isfinite, log, sqrt
 from operator import attrgetter
 
-from ttt_env.agents.mcts.search import Node, Search
+from ttt_env.agents.mcts.search import Node, Search, StoppedBy
 from ttt_env.analysis.induction import Values, backward_induction, softmax
 from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.app.web.computing import Keeper
-from ttt_env.render.layout import CROSS_REACH, RING_RADIUS, Box, completed_mask, layout_of
+from ttt_env.render.layout import Box, completed_mask, layout_of
 from ttt_env.render.words import percent, signed
 from ttt_env.rules import SEATS, Boards, Game, Position, Seat, canonical, cells_of
 
 _CELL = 20  # of a small board; all of its lengths are in these units
-_REACH, _RADIUS = CROSS_REACH * _CELL, RING_RADIUS * _CELL
 _MAX_ABREAST, _MAX_ABREAST_DENSE = 12, 19  # boards side by side in a wide window
 
 
@@ -104,49 +103,32 @@ def _n_leaves(branch: Branch) -> int:
 
 
 @dataclass(frozen=True)
-class EmptyBoard:
-    """The empty board of a game: its view box, the ratio of height to width, and the path of its tiles."""
+class SmallBoard:
+    """The plan of the small boards of a tree: its view box, the ratio of height to width, and the tiles."""
 
     view: str
     ratio: float
-    tiles: str
+    tiles: tuple[Box, ...]
+
+    def marks(self, branch: Branch) -> Iterator[tuple[str, Box]]:
+        """The marks on the board of a branch and their tiles: the last move, completed sets, the stones."""
+        position = branch.position
+        yield from (("last", self.tiles[cell]) for cell in branch.cells[-1:])
+        for mark, mask in (
+            ("completed", completed_mask(position)),
+            ("x", position.x_mask),
+            ("o", position.o_mask),
+        ):
+            yield from ((mark, self.tiles[cell]) for cell in cells_of(mask))
 
 
 @lru_cache(maxsize=32)
-def grid_of(game: Game) -> EmptyBoard:
-    """The empty board on which all the small boards of a tree are drawn."""
+def grid_of(game: Game) -> SmallBoard:
+    """The plan of the small boards of a game."""
     layout = layout_of(game, _CELL)
     edge = layout.panels[0].x
     width, height = layout.width - 2 * edge, layout.height - 2 * edge
-    return EmptyBoard(f"{edge} {edge} {width} {height}", height / width, "".join(map(_square, layout.tiles)))
-
-
-def stones_of(branch: Branch) -> dict[str, str]:
-    """The paths on a small board by class: the last move, completed sets, and the stones of X and of O."""
-    boxes, position = layout_of(branch.position.game, _CELL).tiles, branch.position
-    last = [boxes[cell] for cell in branch.cells[-1:]]
-    completed = [boxes[cell] for cell in cells_of(completed_mask(position))]
-    return {
-        "last": "".join(map(_square, last)),
-        "completed": "".join(map(_square, completed)),
-        "x": "".join(_cross(boxes[cell]) for cell in cells_of(position.x_mask)),
-        "o": "".join(_ring(boxes[cell]) for cell in cells_of(position.o_mask)),
-    }
-
-
-def _square(box: Box) -> str:
-    return f"M{box.x} {box.y}h{box.width}v{box.height}h-{box.width}z"
-
-
-def _cross(box: Box) -> str:
-    left, top, side = box.x + box.width / 2 - _REACH, box.y + box.height / 2 - _REACH, 2 * _REACH
-    return f"M{left:g} {top:g}l{side:g} {side:g}m0 -{side:g}l-{side:g} {side:g}"
-
-
-def _ring(box: Box) -> str:
-    left, middle, radius = box.x + box.width / 2 - _RADIUS, box.y + box.height / 2, f"{_RADIUS:g}"
-    half = f"a{radius} {radius} 0 1 1"
-    return f"M{left:g} {middle:g}{half} {2 * _RADIUS:g} 0{half} -{2 * _RADIUS:g} 0"
+    return SmallBoard(f"{edge} {edge} {width} {height}", height / width, layout.tiles)
 
 
 MAX_BOARDS = 80
@@ -274,7 +256,7 @@ def plies_that_fit(position: Position, plies: int) -> int:
     return plies
 
 
-MAX_NODES, MAX_CHOICES = 20, 9
+MAX_SIMULATIONS, MAX_NODES, MAX_CHOICES = 2000, 20, 9
 
 Cells = tuple[int, ...]
 
@@ -310,12 +292,19 @@ class Choice:
 
 @dataclass(frozen=True)
 class Searched:
-    """A search after some simulations. `tree` has the last path and those of the `n_nodes` nodes in `drawn`.
+    """A search after `done` simulations.
 
+    `tree` has the last path and those of the `n_nodes` nodes in `drawn`.
     `by_cell` are the moves at the root, `choices` those of the largest scores; `n_untried` have no node yet.
-    `best` are the most visited cells.
+    `best` are the most visited cells; `leads` says in words how far one is ahead. The search ends after `end`
+    simulations; if that is before its budget, of which so many are `left`, `stopped_by` says why.
     """
 
+    done: int
+    end: int
+    left: int
+    leads: str
+    stopped_by: StoppedBy | None
     tree: Branch
     by_cell: dict[int, Choice]
     n_nodes: int
@@ -330,16 +319,36 @@ class Searched:
         return None if self.n_untried else self.choices[0].cell
 
 
-def searched(position: Position, done: int, seed: int, c: float, draw: float, playout: str) -> Searched:
-    """The search from a position after `done` simulations, without proofs."""
-    search = Search(position, c=c, draw=draw, playout=playout, solve=False, seed=seed)
+def searched(
+    position: Position,
+    done: int,
+    seed: int,
+    c: float,
+    draw: float,
+    playout: str,
+    simulations: int = MAX_SIMULATIONS,
+    early_stop: bool = False,
+    tolerance: float | None = None,
+) -> Searched:
+    """The search from a position after `done` of so many `simulations`, or where it ends, without proofs."""
+    new_search = partial(Search, position, c=c, draw=draw, playout=playout, solve=False, seed=seed)
+    end, stopped_by = simulations, None
+    if early_stop or tolerance is not None:
+        whole = new_search(early_stop=early_stop, tolerance=tolerance)
+        end, stopped_by = whole.run(simulations), whole.stopped_by
+    done, search = min(done, end), new_search()
     if done:
-        search.run(simulations=done)
+        search.run(done)
     root, path = search.tree(), tuple(search.path)
     visits = _visits(root, ())
     lit = {path[:depth] for depth in range(len(path) + 1)}
     choices = [_choice(cell, child, root.visits, c) for cell, child in _moves(root)]
     return Searched(
+        done,
+        end,
+        simulations - done,
+        f"leads by {search.lead}" if isfinite(search.lead) else "is the only one",
+        stopped_by if done == end else None,
         _branch(root, position, (), root.visits, path, drawn(visits) | lit),
         {choice.cell: choice for choice in choices},
         len(visits),

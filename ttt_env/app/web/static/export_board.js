@@ -1,6 +1,7 @@
 // A board on an exported page: the buttons of the template, made to show a position.
 
 import { rove } from "./keys.js";
+import { stoneOf } from "./life.js";
 import { percent, signed } from "./words.js";
 
 export const seatOf = (ply) => (ply % 2 ? "O" : "X");
@@ -33,6 +34,19 @@ export function setLink(link, address) {
   mark(link, "href", address ?? false);
   mark(link, "role", address === undefined && "link");
   mark(link, "aria-disabled", address === undefined && "true");
+}
+
+/** Links to the position after each move, as the items of a list; `lookOf` adds classes to that of a ply. */
+export function listMoves(list, cells, now, addressAt, lookOf) {
+  list.replaceChildren(...cells.map((cell, ply) => {
+    const item = document.createElement("li"), link = document.createElement("a");
+    item.className = `${seatOf(ply).toLowerCase()} ${lookOf(ply)}`;
+    link.href = addressAt(ply + 1);
+    link.textContent = cell;
+    mark(link, "aria-current", ply + 1 === now && "step");
+    item.append(link);
+    return item;
+  }));
 }
 
 /** The cells that the text names, such as `4.0.8`, as far as they are legal moves. */
@@ -82,7 +96,7 @@ export function draw(form, cells, game, { known = new Map(), isOpen = false } = 
     if (insight) tell(tile, insight);
     else if (!stone) fill(tile);
     // A stone that lies there already is not drawn anew.
-    else if (!tile.querySelector(`.stone.${stone.toLowerCase()}`)) fill(tile, copyOf(`stone-${stone.toLowerCase()}`));
+    else if (!tile.querySelector(`.stone.${stone.toLowerCase()}`)) fill(tile, stoneOf(stone));
   }
   strike(form.querySelector(".board"), board.made);
   rove();

@@ -1,8 +1,8 @@
 // The exported page for playing. Its state is in the address, behind #, by the same names as on the page of the server.
 
 import { answered, bestValues, drawnCell, movesToEnd, policyOf } from "./policies.js";
-import { byId, copyOf, draw, legalStart, mark, nameOf, seatOf, setLink, stateOf } from "./export_board.js";
-import { keepScore } from "./life.js";
+import { byId, draw, legalStart, listMoves, mark, nameOf, seatOf, setLink, stateOf } from "./export_board.js";
+import { keepScore, stoneOf } from "./life.js";
 import { TIE, enumerate, numberAfter } from "./solver.js";
 import { signed } from "./words.js";
 
@@ -126,7 +126,7 @@ export function startPlay(ttt) {
     const turn = isMine ? `Your turn: ${toMove}` : `${called} (${toMove}) is ${goesOn ? "thinking …" : "to move"}`;
     const status = document.createElement("span"), shown = isOver ? winner : toMove;
     status.textContent = reviewed + (isOver ? result : turn);
-    byId("status").replaceChildren(...(shown ? [copyOf(`stone-${shown.toLowerCase()}`)] : []), status);
+    byId("status").replaceChildren(...(shown ? [stoneOf(shown)] : []), status);
     byId("status").classList.toggle("waits", goesOn);
     const isReply = table.at && !reviewed && seatOf(table.at - 1) === other;
     const reply = isReply ? `${called} (${other}): ${nameOf(byId(`cell-${table.cells.at(-1)}`))}. ` : "";
@@ -188,22 +188,14 @@ export function startPlay(ttt) {
     told.firstElementChild.hidden = name === "You" && winner !== null; // then it is the headline
     setLink(byId("mistake"), told.hidden ? undefined : addressOf({ ...table, at: decisive - 1, sees: true }));
     byId("share").dataset.copy = byId("mistake").hash;
-    list.replaceChildren(...table.cells.map((cell, ply) => {
-      const item = document.createElement("li"), link = document.createElement("a");
-      item.className = `${seatOf(ply).toLowerCase()}${ply >= table.at ? " back" : ""}${slips.includes(ply + 1) ? " blunder" : ""}`;
-      link.href = addressOf({ ...table, at: ply + 1 });
-      link.textContent = cell;
-      mark(link, "aria-current", ply + 1 === table.at && "step");
-      item.append(link);
-      return item;
-    }));
+    listMoves(list, cells, at, (number) => addressOf({ ...table, at: number }),
+      (ply) => `${ply >= at ? "back" : ""} ${slips.includes(ply + 1) ? "blunder" : ""}`);
     list.parentElement.hidden = !cells.length;
     return told.firstElementChild.hidden ? fault : "";
   }
 
   function showSettings({ key, temperature, opponent_temperature, asX, asO }) {
     byId("opponent").value = key;
-    for (const each of ["X", "O"]) byId(`person-${each}`).checked = each === seat();
     const isSoft = hasSliders(key, agents);
     byId("nature").classList.toggle("is-set", isSoft);
     byId("ascribed").hidden = !isSoft;
@@ -226,16 +218,13 @@ export function startPlay(ttt) {
   }
 
   byId("opponent").addEventListener("change", (event) => go(against(event.target.value)));
-  for (const each of ["X", "O"]) {
-    byId(`person-${each}`).addEventListener("change", () => go({ x: table.o, o: table.x, cells: [], at: 0 }));
-  }
   for (const id of ["agent-temperature", "agent-opponent_temperature"]) {
     byId(id).addEventListener("input", () => {
       const [own, ascribed] = ["temperature", "opponent_temperature"].map((name) => byId(`agent-${name}`).value);
       go(against(`${SOFTMAX}:temperature=${own},opponent_temperature=${ascribed}`), { replaces: true });
     });
   }
-  addEventListener("submit", (event) => { // of any form: the Enter key sends one of radio buttons, too
+  addEventListener("submit", (event) => { // of any form
     event.preventDefault();
     if (event.target === form && event.submitter) play(Number(event.submitter.value));
   });

@@ -1,6 +1,6 @@
 // A refuting game on an exported certificate: its links lead to the position after so many moves, as #X-3; #X is the end.
 
-import { byId, draw, mark, seatOf, setLink } from "./export_board.js";
+import { byId, draw, listMoves, mark, setLink } from "./export_board.js";
 
 /** @param {HTMLElement} part  whose data-games holds, by the agent's seat, the cells, and what is told of each position */
 export function startReplay(part, { game }) {
@@ -19,15 +19,8 @@ export function startReplay(part, { game }) {
       const isPossible = number !== at && number >= 0 && number <= cells.length;
       setLink(byId(id), isPossible ? to(number) : undefined);
     }
-    replay.querySelector(".played").replaceChildren(...cells.map((cell, ply) => {
-      const item = document.createElement("li"), link = document.createElement("a");
-      item.className = `${seatOf(ply).toLowerCase()}${told[ply + 1].isMistake ? " blunder" : ""}${ply >= at ? " ahead" : ""}`;
-      link.href = to(ply + 1);
-      link.textContent = cell;
-      mark(link, "aria-current", ply + 1 === at && "step");
-      item.append(link);
-      return item;
-    }));
+    listMoves(replay.querySelector(".played"), cells, at, to,
+      (ply) => `${ply >= at ? "ahead" : ""} ${told[ply + 1].isMistake ? "blunder" : ""}`);
     replay.querySelector("#play").href = told[at].play;
     for (const chip of part.querySelectorAll(".chips a")) mark(chip, "aria-current", chip.id === `as-${seat}` && "true");
     part.querySelector("#beaten-as").textContent = seat;

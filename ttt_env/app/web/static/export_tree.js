@@ -6,7 +6,6 @@ import { enumerate, numberAfter, softmax, sweep, valuesOfMoves } from "./solver.
 import { percent, told } from "./words.js";
 
 const MAX_BOARDS = 80, MAX_ABREAST = 12, MAX_ABREAST_DENSE = 19; // as on the page of the server
-const SVG = "http://www.w3.org/2000/svg";
 
 /**
  * A position in the tree: the cells that lead there, the value for X, the part of the chances of the position above it,
@@ -14,7 +13,14 @@ const SVG = "http://www.w3.org/2000/svg";
  * @typedef {{cells: number[], value: number, share: number, alike: number, isLit: boolean, children: Branch[]}} Branch
  */
 
-export function startTree({ game, drawings }) {
+function drawing(name, attributes, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [each, value] of Object.entries(attributes)) node.setAttribute(each, value);
+  node.append(...children);
+  return node;
+}
+
+export function startTree({ game, tiles }) {
   const positions = enumerate(game);
   const form = document.querySelector("form.boards"), tree = document.querySelector(".tree");
   const sliders = ["x-temperature", "o-temperature", "tree-plies"].map(byId);
@@ -78,10 +84,10 @@ export function startTree({ game, drawings }) {
     if (byId("status").firstChild.data !== status) byId("live").textContent = byId("status").firstChild.data = status;
     byId("value").firstChild.data = told(root.value);
     byId("cut").hidden = fits === plies || isOver;
-    byId("cut").textContent = `Only ${fits} of ${plies} moves deep: more would be over ${MAX_BOARDS} boards.`;
+    byId("cut").textContent = `Only ${fits} of ${plies} moves deep: there is room for ${MAX_BOARDS} boards.`;
     byId("below").hidden = isOver;
     plant(root);
-    for (const [id, way] of [["undo", cells.slice(0, -1)], ["empty", []]]) {
+    for (const [id, way] of [["undo", cells.slice(0, -1)], ["new", []]]) {
       setLink(byId(id), cells.length ? addressOf(way) : undefined);
     }
     byId("play").href = `index.html#x=person&o=softmax:temperature=${o},opponent_temperature=${x}&moves=${cells.join(".")}&see=1`;
@@ -126,19 +132,12 @@ export function startTree({ game, drawings }) {
   }
 
   function edgesOf(spots, along) {
-    const svg = document.createElementNS(SVG, "svg"), group = document.createElementNS(SVG, "g");
-    svg.setAttribute("class", `edges ${along}`);
-    svg.setAttribute("aria-hidden", "true");
-    for (const spot of spots.filter(({ parent }) => parent)) {
-      const [a, b, d] = [spot.parent[along], spot[along], spot.parent.depth];
-      const path = document.createElementNS(SVG, "path");
-      path.setAttribute("class", spot.branch.isLit ? "lit" : "");
-      path.style.setProperty("--share", spot.branch.share);
-      path.setAttribute("d", `M${a} ${d}C${a} ${d + 0.6} ${b} ${d + 0.4} ${b} ${d + 1}`);
-      group.append(path);
-    }
-    svg.append(group);
-    return svg;
+    const paths = spots.filter(({ parent }) => parent).map(({ branch, parent, [along]: b }) => {
+      const { [along]: a, depth: d } = parent;
+      const path = `M${a} ${d}C${a} ${d + 0.6} ${b} ${d + 0.4} ${b} ${d + 1}`;
+      return drawing("path", { class: branch.isLit ? "lit" : "", style: `--share: ${branch.share}`, d: path });
+    });
+    return drawing("svg", { class: `edges ${along}`, "aria-hidden": "true" }, drawing("g", {}, ...paths));
   }
 
   function drawn({ branch, depth, first, middle }) {
@@ -157,19 +156,15 @@ export function startTree({ game, drawings }) {
     for (const [name, value] of Object.entries({ depth, first, middle, tone: branch.value })) node.style.setProperty(`--${name}`, value);
     node.querySelector(".above").textContent = above;
     node.querySelector(".under").textContent = below;
-    if (times) node.querySelector(".badge").textContent = times.trim();
-    else node.querySelector(".badge").remove();
-    const last = branch.cells.length ? 1 << way.at(-1) : 0;
-    const completed = [...board.completed].reduce((mask, cell) => mask | (1 << cell), 0);
-    for (const [kind, paths, mask] of [
-      ["last", drawings.tile, last], ["completed", drawings.tile, completed],
-      ["x", drawings.x, board.x], ["o", drawings.o, board.o],
-    ]) {
-      const path = document.createElementNS(SVG, "path");
-      path.setAttribute("class", kind);
-      path.setAttribute("d", paths.filter((_, cell) => (mask >> cell) & 1).join(""));
-      if (mask) node.querySelector(".mini").append(path);
-    }
+    if (times) node.querySelector(".mini").before(Object.assign(document.createElement("span"), { className: "badge", textContent: times.trim() }));
+    const marks = [
+      ...branch.cells.slice(-1).map((cell) => ["last", cell]), ...[...board.completed].map((cell) => ["completed", cell]),
+      ...way.map((cell, ply) => ["xo"[ply % 2], cell]),
+    ];
+    node.querySelector(".mini").append(...marks.map(([kind, cell]) => {
+      const [x, y, width, height] = tiles[cell];
+      return drawing("use", { class: kind, href: `#${kind}`, x, y, width, height });
+    }));
     return node;
   }
 

@@ -1,5 +1,8 @@
 // What happens on the board before the server answers, and the score of the games in this tab.
 
+/** A stone of this seat. */
+export const stoneOf = (seat) => document.getElementById("stones").content.querySelector(`.${seat.toLowerCase()}`).cloneNode(true);
+
 const lifeOf = () => document.getElementById("life");
 
 /** Show a person's move at once, as the answer will; returns what takes it back, nothing if it is no move. */
@@ -12,7 +15,7 @@ export function place(tile) {
   last?.classList.remove("last");
   tile.className = `tile last ${"xo"[seat]}`;
   tile.querySelectorAll(".known").forEach((known) => known.remove());
-  tile.append(document.getElementById("stones").content.children[seat].cloneNode(true));
+  tile.append(stoneOf("XO"[seat]));
   // A person who plays the other side may go on at once; against an agent no cell is open until it has moved.
   const taken = life.dataset.next === "person" ? [tile] : form.querySelectorAll(".tile[type=submit]");
   for (const each of taken) {

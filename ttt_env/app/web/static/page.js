@@ -114,10 +114,13 @@ const isSoon = (part) => !("later" in part.dataset);
 const isKnown = (part) => typeof texts.get(part.dataset.load) === "string";
 let last = Promise.resolve(); // the parts that may come later are fetched one by one: a browser has few connections
 
+const isPage = (text) => text.startsWith("<!doctype"); // with the part in it
+
 async function textOf(url, signal) {
   const response = await fetch(url, { signal });
-  if (!response.ok) throw new Error(await response.text());
-  return response.text();
+  const text = await response.text();
+  if (!response.ok && !isPage(text)) throw new Error(text);
+  return text;
 }
 
 function textAt(url, signal) {
@@ -139,7 +142,7 @@ function inTurn(part, url) {
 }
 
 function fill(part, text) {
-  part.innerHTML = text;
+  part.innerHTML = isPage(text) ? new DOMParser().parseFromString(text, "text/html").getElementById(part.id).innerHTML : text;
   const larger = part.querySelector("[data-grow]")?.dataset.grow; // of a search that goes on
   if (larger) part.dataset.load = larger;
   else delete part.dataset.load;
