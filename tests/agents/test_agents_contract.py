@@ -28,7 +28,7 @@ GAMES = {
     "9,9,5": ttt_env.get_game("mnk-v0:m=9,n=9,k=5"),
 }
 TO_BE_PLAYED = {"3×3": 4520, "misère": 4520}  # both games end with the first winning set
-N_SAMPLED = 10
+N_SAMPLED = 8
 
 # Where an agent says that the game is too large for it.
 FEW_CELLS = {"9,9,5"}  # more than 64
