@@ -223,6 +223,7 @@ class TestEnvironments:
         assert rewards.tolist() == [1.0] and over.all() and infos[0]["episode"]["r"] == 1.0
 
 
+@pytest.mark.slow
 def test_a_tournament_in_several_processes(pids: Path) -> None:
     names = {"honest": "honest", "crashing": "crashes later", "wrong": "says no cell"}
     entrants = {name: spec(bot, pids) for name, bot in names.items()}

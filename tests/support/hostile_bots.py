@@ -231,7 +231,7 @@ class Fault(NamedTuple):
     parameters: str = ""
 
 
-_HANGS = f",timeout={LATE},startup=0.4"
+_HANGS = f",timeout={LATE},startup=0.6"
 HOSTILE = {
     "hangs": Fault(hangs, 1, "timed out", _HANGS),
     "hangs at start": Fault(hangs_at_start, 1, "timed out", _HANGS),
@@ -263,7 +263,7 @@ HOSTILE = {
     "says half a line": Fault(says_half_a_line, 1, "timed out", _HANGS),
     "ignores signals": Fault(ignores_signals, 1, "timed out", _HANGS),
     "is late": Fault(is_late, 1, "timed out", _HANGS),
-    "forks and hangs": Fault(forks_and_hangs, 1, "timed out", ",timeout=0.2,startup=0.2"),
+    "forks and hangs": Fault(forks_and_hangs, 1, "timed out", ",timeout=0.2,startup=0.6"),
     "forks and crashes": Fault(forks_and_crashes, 1, "crashed"),
     "takes all memory": Fault(takes_all_memory, 1, "crashed", ",memory=200"),
 }
