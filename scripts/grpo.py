@@ -35,9 +35,7 @@ class LanguageModel(nn.Module):
         self.heads, self.norm = heads, nn.LayerNorm(width)
         self.letter, self.place = nn.Embedding(LETTERS, width), nn.Embedding(PLACES, width)
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.requires_grad_(
-            False
-        )  # the attention stays random, so its output is computed once; the rest learns
+        self.requires_grad_(False)  # the attention stays random, so its output is computed once
         first, second, last = nn.Linear(width, hidden), nn.Linear(hidden, hidden), nn.Linear(hidden, LETTERS)
         self.learned = nn.Sequential(first, nn.GELU(), second, nn.GELU(), last)
 
