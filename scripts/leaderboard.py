@@ -74,7 +74,8 @@ def run(options: argparse.Namespace) -> int:
         entry = entry_of(algorithm, options.teacher, options.packages)
         file = options.out or RESULTS / f"{records.as_file_name(entry.name)}{records.SUFFIX}"
         is_warm = False
-        for game in map(ttt_env.get_game, options.game):
+        taken = [each for each in options.game if entry.games is None or each in entry.games]
+        for game in map(ttt_env.get_game, taken):
             seeds = range(options.seeds if entry.is_seeded else 1)
             known = {records.key(record) for record in records.read(file)}
             for seed in [each for each in seeds if (entry.name, game.name, each) not in known]:

@@ -17,9 +17,10 @@ from ttt_env.training.alphazero import AlphaZeroSettings
 from ttt_env.training.loop import Training, TrainingCheckpoint
 from ttt_env.training.recipe import recipe_names
 
-TEACHERS = ("rules", "responses", "solver")
+TEACHERS = ("rules", "responses", "solver", "regret", "moves")
 """The algorithm's source of knowledge about the game: the `rules`, by playing itself or random players;
-exact best `responses` to itself; or a `solver`, as an opponent or as a judge of its errors."""
+exact best `responses` to itself; a `solver`, as an opponent or as a judge of its errors; the exact `regret`
+of its own moves; or perfect `moves`."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Entry:
 
     `source` is where it is, as `module:function`; `teacher` one of `TEACHERS`; `packages` are the
     distributions whose versions belong to a result. One that is not `is_seeded` draws nothing, so that one
-    run says all.
+    run says all. One with `games` takes part in these alone.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Entry:
     teacher: str
     packages: Sequence[str] = ()
     is_seeded: bool = True
+    games: Sequence[str] | None = None
 
 
 class FirstOfBest(Agent):
@@ -114,6 +116,13 @@ def by_alphazero(make_env: MakeEnv, seed: int, report: Report) -> Any:
     return network
 
 
+def by_language_model(name: str, make_env: MakeEnv, seed: int, report: Report) -> Any:
+    """The language model of `scripts/grpo.py`, which names a cell by one letter."""
+    from contest.language_models import train
+
+    return train(name, make_env, seed, report)
+
+
 def _entry(name: str, learner: str, *, is_seeded: bool = True, **options: Any) -> Entry:
     train = partial(by_learner, learner, **options)
     return Entry(name, f"contest.entries:by_learner({name})", train, "rules", is_seeded=is_seeded)
@@ -137,4 +146,20 @@ _OWN = [
     _entry("cfr-purified", "cfr", is_seeded=False),
     _entry("cfr-plus-purified", "cfr", is_seeded=False, variant="cfr+"),
 ]
-ENTRIES = {entry.name: entry for entry in (*_RECIPES, *_OWN)}
+_LANGUAGE_MODELS = [
+    Entry(
+        name,
+        f"contest.entries:by_language_model({name})",
+        partial(by_language_model, name),
+        teacher,
+        ("torch",),
+        games=("tictactoe-v0", "tictactoe-v0:misere=true"),
+    )
+    for name, teacher in (
+        ("grpo", "regret"),
+        ("grpo-shaped", "regret"),
+        ("grpo-result", "solver"),
+        ("imitation", "moves"),
+    )
+]
+ENTRIES = {entry.name: entry for entry in (*_RECIPES, *_OWN, *_LANGUAGE_MODELS)}

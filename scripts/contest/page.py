@@ -32,7 +32,7 @@ COLUMNS = (
     "perfect",
     "quartiles",
 )
-COLOURS = "tab20"
+COLOURS = ("tab20", "tab20b")
 CURVES = 6  # in a panel
 
 
@@ -150,7 +150,8 @@ def plot(records: Sequence[Record], *paths: Path) -> None:
 
     games = grouped(records)
     names = sorted({runs.algorithm for rows in games.values() for runs in rows})
-    colours = dict(zip(names, colormaps[COLOURS].colors, strict=False))  # type: ignore[attr-defined]
+    found = [colour for each in COLOURS for colour in colormaps[each].colors]  # type: ignore[attr-defined]
+    colours = dict(zip(names, found, strict=False))
     heights = [max(1.0, 0.2 * len(rows)) for rows in games.values()]
     figure = new_figure(9.2, sum(heights) + 0.9 * len(games))
     panels: Any = figure.subplots(

@@ -33,7 +33,8 @@ SMALL: dict[str, tuple[list[str], str]] = {
         ["--folder", "board", "--game", "mnk-v0:m=4,n=2,k=2", "--positions", "5", "--workers", "1"],
         "6 values, that of the empty board among them, are those of proofs by search",
     ),
-    "grpo.py": (["--form", "3", "--steps", "1"], "gives value away in"),
+    "grpo.py": (["--steps", "100"], "at worst"),
+    "grpo_generalisation.py": (["--seeds", "1", "--steps", "1"], "the other half"),
     "ladder.py": (["--out", ".", "--agents", "random", "block", "--no-times"], "minimax"),
     "leaderboard.py": (
         ["run", "--algorithm", "q-learning", "--game", "tictactoe-v0", "--seeds", "1", "--out", "a.jsonl"],

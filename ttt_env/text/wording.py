@@ -109,6 +109,7 @@ def board_text(position: Position, style: BoardStyle = "grid") -> str:
     return _grid(position)
 
 
+@lru_cache(maxsize=1 << 14)
 def _grid(position: Position) -> str:
     game = position.game
     layers, rows, columns = layers_of(game.shape)
