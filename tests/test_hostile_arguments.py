@@ -224,7 +224,10 @@ def test_functions(name: str) -> None:
     assert not failed
 
 
-@pytest.mark.parametrize("name", ACTS)
+# A table differs from other opponents where it plays; the rest of a vector env is the same.
+@pytest.mark.parametrize(
+    "name", [slow(name) if name.startswith(("table.reset(", "table.set_attr(")) else name for name in ACTS]
+)
 def test_environments(name: str) -> None:
     make_env, act = ENVS[name.partition(".")[0]], ACTS[name]
     failed, env = {}, make_env()

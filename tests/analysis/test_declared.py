@@ -181,9 +181,9 @@ def id_of(value):
 
 
 def is_fast(build, disguise, analysis):
-    """True for each liar by one door, alone and as a part of a part, and for two by all doors."""
+    """True for each liar by one door, for one as a part of a part, and for two by all doors."""
     if analysis == "certify":
-        return disguise in ("alone", "twice") or build in TWO
+        return disguise == "alone" or build in TWO or (disguise, build) == ("twice", DrawsItsCell)
     return (build in TWO and disguise == "alone") or (analysis == "tournament" and build is BeatenAlone)
 
 

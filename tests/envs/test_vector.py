@@ -417,7 +417,7 @@ class TestPlayAsAndOpponents:
 
 
 class TestBothSides:
-    @pytest.mark.parametrize("step", [15, slow(1)])
+    @pytest.mark.parametrize("step", [31, slow(1)])
     def test_every_step_is_the_aec_env(self, store: str, step: int) -> None:
         """Position × action: what the next player sees, and what both got."""
         positions = open_positions()[::step]

@@ -19,7 +19,7 @@ LARGE = [
 
 
 def positions(game):
-    return random_positions(game, 15) if game.n_cells > 9 else list(positions_of(game).values())
+    return random_positions(game, 6) if game.n_cells > 9 else list(positions_of(game).values())
 
 
 @pytest.mark.parametrize("game", [TICTACTOE, slow(MISERE), LOPSIDED, *LARGE], ids=repr)
