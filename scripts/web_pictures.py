@@ -51,7 +51,7 @@ SHOTS = {
     "web-train": Shot("/train", (1120, 1080), press="#go", until="#proved:not([hidden])"),
     "web-why": Shot("/inside?view=move&x=person&o=newell-simon&moves=4.0.2", (1120, 560)),
     "web-mcts-dark": Shot(
-        "/inside?view=mcts&moves=0.4.8&mcts.done=200&mcts.simulations=200&mcts.early_stop=true",
+        "/inside?view=mcts&moves=0.4.1&mcts.done=200&mcts.simulations=200&mcts.early_stop=true",
         (1120, 1180),
         "dark",
     ),
