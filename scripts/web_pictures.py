@@ -55,7 +55,7 @@ SHOTS = {
         (1120, 1180),
         "dark",
     ),
-    "web-ladder": Shot("/compare?row=weights&column=win-block&at=3", (1120, 860)),
+    "web-ladder": Shot("/compare?row=weights&column=win-block", (1120, 860)),
     "web-certificate": Shot("/compare/agent?agent=win-block", (1120, 1180)),
     "web-phone": Shot("/play?x=person&o=minimax&moves=4.1&see=1", (390, 844)),
     "web-phone-dark": Shot("/play?x=person&o=random&game=square-v0&moves=0.2.1.6.4.9.5", (390, 844), "dark"),

@@ -19,7 +19,7 @@ def reloaded(client, address):
     [("/play?x=minimax&o=person&moves=4&see=1", '<i class="loss">'),
      ("/play?game=mnk-v0:m=4,n=3,k=3&o=person&moves=5.1&see=1", 'class="course"'),
      ("/compare/agent?agent=weights&game=tictactoe-v0", "beatable"),
-     ("/compare/agent?agent=weights&seat=O&at=2", "Move 2 of"),
+     ("/compare/agent?agent=weights", "4. O?"),
      ("/inside?game=mnk-v0:m=4,n=3,k=3", 'id="value"'),
      pytest.param("/compare", 'class="heat"', marks=pytest.mark.slow)],
 )  # fmt: skip
@@ -54,8 +54,8 @@ def test_a_malformed_address_is_told_once_on_a_whole_page(client):
 
 @pytest.mark.parametrize(
     "path",
-    ["/compare/agent?agent=weights&seat=O&at=2", "/compare/people?", "/compare/softmax?", "/compare/runs?",
-     pytest.param("/compare?row=random&column=minimax&at=1", marks=pytest.mark.slow)],
+    ["/compare/agent?agent=weights", "/compare/people?", "/compare/softmax?", "/compare/runs?",
+     pytest.param("/compare?row=random&column=minimax", marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_whole_pages_lead_to_whole_pages(path, client):
     whole, plain = (client.get(path + more).text for more in ("&whole=1", ""))
