@@ -36,7 +36,7 @@ PAGES = {  # and how many milliseconds each is shown
     "/play?x=person&o=minimax&moves=4.0.1.7&see=1": 2000,
     "/play?x=person&o=minimax&moves=4.0.1.7.8.5": 1200,
     "/inside?view=tree&moves=0.3.1.4.6.7&x.temperature=0.2": 2000,
-    "/compare?row=weights&column=win-block&at=3": 2400,
+    "/compare?row=weights&column=win-block": 2400,
 }
 
 

@@ -51,11 +51,11 @@ SHOTS = {
     "web-train": Shot("/train", (1120, 1080), press="#go", until="#proved:not([hidden])"),
     "web-why": Shot("/inside?view=move&x=person&o=newell-simon&moves=4.0.2", (1120, 560)),
     "web-mcts-dark": Shot(
-        "/inside?view=mcts&moves=0.4.8&mcts.done=200&mcts.simulations=200&mcts.early_stop=true",
+        "/inside?view=mcts&moves=0.4.1&mcts.done=200&mcts.simulations=200&mcts.early_stop=true",
         (1120, 1180),
         "dark",
     ),
-    "web-ladder": Shot("/compare?row=weights&column=win-block&at=3", (1120, 860)),
+    "web-ladder": Shot("/compare?row=weights&column=win-block", (1120, 860)),
     "web-certificate": Shot("/compare/agent?agent=win-block", (1120, 1180)),
     "web-phone": Shot("/play?x=person&o=minimax&moves=4.1&see=1", (390, 844)),
     "web-phone-dark": Shot("/play?x=person&o=random&game=square-v0&moves=0.2.1.6.4.9.5", (390, 844), "dark"),

@@ -4,18 +4,18 @@ import math
 import re
 from html import unescape
 from itertools import pairwise
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from starlette.testclient import TestClient
 
 from tests.support.marks import slow
 from tests.support.naive import NaiveGame, lines
-from tests.web.reading import complaint, fields_of, links_of, text_of
+from tests.web.reading import complaint, text_of
 from ttt_env import GameRecord, certify, get_game, make_agent, match
 from ttt_env.analysis.dossier import dossier
 from ttt_env.app.web.compare.curves import SLIDERS, Axis, Line, axis, chart, ends
 from ttt_env.app.web.server import create_app
-from ttt_env.render.words import cells_text
 
 TICTACTOE = get_game("tictactoe-v0")
 AGENTS = ["random", "weights", "newell-simon", "softmax:temperature=0.2", "epsilon:minimax,epsilon=0.3"]
@@ -40,6 +40,18 @@ def shares(text):
 
 def percents(result):
     return tuple(round(100 * float(share), 2) + 0.0 for share in result)
+
+
+def boards_of(text):
+    """What is told of each board of a game, and the fields of the address to which it leads."""
+    found = re.findall(r'<li><a href="(.*?)".*?>(.*?)</a></li>', text, re.S)
+    return [(text_of(told), dict(parse_qsl(urlsplit(unescape(url)).query))) for url, told in found]
+
+
+def strips(page):
+    """`boards_of` each refuting game, by the agent's seat."""
+    pattern = r'A game that beats it as (X|O)</h2>\s*<ol class="strip".*?>(.*?)</ol>'
+    return {seat: boards_of(text) for seat, text in re.findall(pattern, page.text, re.S)}
 
 
 def test_a_match_is_what_plain_fractions_say(client, naive):
@@ -80,7 +92,7 @@ def test_a_game_of_the_match_is_played_by_the_two_and_leads_to_the_page_to_play_
     seen = set()
     for number in range(5):
         page = client.get("/compare", params={**agents, "seat": seat, "number": number})
-        fields = fields_of(links_of(page)["play"])
+        told, fields = boards_of(page.text.partition('class="strip"')[2])[-1]
         seats = tuple(agents.values()) if seat == "X" else tuple(agents.values())[::-1]
         assert (fields["x"], fields["o"], fields["pause"]) == (*seats, "1")
         record = GameRecord(TICTACTOE, tuple(map(int, fields["moves"].split("."))))
@@ -88,8 +100,8 @@ def test_a_game_of_the_match_is_played_by_the_two_and_leads_to_the_page_to_play_
         for place, (position, cell) in enumerate(zip(record.positions(), record.cells, strict=False)):
             assert players[place % 2].policy(position)[cell] > 0
         assert record.is_over
-        told = {None: "A draw"}.get(record.winner, f"{record.winner} wins")
-        assert told in text_of(page.text) and client.get(links_of(page)["play"]).status_code == 200
+        assert {None: "draw"}.get(record.winner, f"{record.winner} wins") in told
+        assert client.get("/play", params=fields).status_code == 200
         seen.add(record.cells)
         assert client.get(str(page.url)).text == page.text
     assert len(seen) > 1
@@ -149,7 +161,7 @@ def test_of_the_best_moves_alone_nobody_loses(client):
 
 
 def test_a_certificate_is_what_plain_enumeration_says(client, naive):
-    page = client.get("/compare/agent?part=1&agent=random&seat=O")
+    page = client.get("/compare/agent?part=1&agent=random")
     text = page.text
     assert "beatable" in text
     for seat, other in (("X", "O"), ("O", "X")):
@@ -158,10 +170,10 @@ def test_a_certificate_is_what_plain_enumeration_says(client, naive):
         assert float(shown) == pytest.approx(float(value), abs=5e-4)
     blunders = sum(len(naive.blunders(seat, naive.uniform)) for seat in "XO")
     assert re.search(r'id="blunders">([\d,]+)<', text)[1].replace(",", "") == str(blunders)
-    play = fields_of(links_of(page)["play"])
-    cells = play["moves"].split(".")
-    assert len(cells) == naive.shortest_refutation("O", naive.uniform)
-    assert (play["x"], play["o"]) == ("person", "random") and "X wins" in text
+    for seat, players in (("X", ("random", "person")), ("O", ("person", "random"))):
+        _, review = strips(page)[seat][-1]
+        assert len(review["moves"].split(".")) == naive.shortest_refutation(seat, naive.uniform)
+        assert (review["x"], review["o"]) == players
 
 
 @pytest.mark.parametrize("agent", ["weights", "block", "minimax", "newell-simon", "epsilon:minimax"])
@@ -169,28 +181,27 @@ def test_the_verdict_and_its_game_are_those_of_certify(agent, client):
     found = certify(agent)
     page = client.get("/compare/agent", params={"part": 1, "agent": agent})
     assert ("certified unbeatable" in page.text) == found.unbeatable
-    assert ('id="play"' in page.text) == (not found.unbeatable)
-    for seat, record in found.refutations.items():
-        if record is not None:
-            page = client.get("/compare/agent", params={"part": 1, "agent": agent, "seat": seat})
-            moves = fields_of(links_of(page)["play"])["moves"]
-            assert moves == ".".join(map(str, record.cells))
-            assert record.value(seat) < 0 and "A mistake" not in page.text  # the last move is the opponent's
+    refutations = {seat: record for seat, record in found.refutations.items() if record is not None}
+    assert strips(page).keys() == refutations.keys()
+    for seat, record in refutations.items():
+        _, review = strips(page)[seat][-1]
+        assert review["moves"] == ".".join(map(str, record.cells)) and record.value(seat) < 0
 
 
-def test_where_the_agent_goes_wrong_is_told_with_what_keeps_the_value(client, naive):
-    told = [
-        text_of(client.get(f"/compare/agent?part=1&agent=weights&seat=O&at={at}").text) for at in range(8)
-    ]
+def test_each_board_is_told_marks_a_mistake_and_leads_to_the_review(client, naive):
     record = certify("weights").refutations["O"]
     boards = [str(position).replace("/", "") for position in record.positions()]
-    for at in range(1, 8):
-        is_blunder = record.cells[at - 1] not in naive.best_cells(boards[at - 1])
-        assert ("A mistake" in told[at]) == is_blunder
-        if is_blunder:
-            best = cells_text(naive.best_cells(boards[at - 1]), record.game)
-            assert f" with {best}." in told[at]
-    assert "before 7 moves" in told[0]
+    strip = strips(client.get("/compare/agent?part=1&agent=weights"))["O"]
+    assert len(strip) == len(record.cells)
+    for number, (told, review) in enumerate(strip, 1):
+        cell = record.cells[number - 1]
+        is_blunder = cell not in naive.best_cells(boards[number - 1])
+        end = " · X wins" if number == len(strip) else ""
+        assert told.startswith(f"{number}. {'OX'[number % 2]}{'?' * is_blunder}{end}")
+        assert f"cell {cell}" in told and ("a mistake" in told) == is_blunder
+        assert int(review.get("at", len(strip))) == number and ("review" in review) == (number < len(strip))
+    reviewed = client.get("/play?" + urlencode(strip[2][1])).text
+    assert "Move 3 of 7" in text_of(reviewed)
 
 
 def test_the_certificate_can_be_saved(client):
@@ -236,7 +247,7 @@ def test_who_has_no_fixed_policy_is_told_why_it_has_no_certificate(client):
     ("path", "query"),
     [("", "game=qubic-v0"), ("", "game=mnk-v0:m=9999999"), ("", "row=person&column=random"),
      ("", "row=%3Cscript%3E&column=block"), ("", "row=mcts:simulations=1001,seed=0&column=random"),
-     ("", "row=random&column=block&number=10000"), ("", "row=random&column=block&at=10"),
+     ("", "row=random&column=block&number=10000"),
      ("/agent", "was=lookup&agent=lookup&agent.path=/etc/passwd"), ("/softmax", "x="), ("/runs", "run=../x")],
 )  # fmt: skip
 def test_what_is_out_of_bounds_is_answered_with_a_clear_message(path, query, client):

@@ -41,23 +41,14 @@ def test_a_cell_of_the_heat_map_opens_its_match(page):
     assert page.all("#as-O b") == [percent(share) for share in found.as_o]
     assert page.text(".heat a[aria-current]") == f"{found.score:+.2f}".replace("0.", ".")
     page.click("#as-O").wait(lambda: page.address.get("seat") == "O")
-    page.click("#back").wait(lambda: "at" in page.address)
-    moves = len(page.all(".replay li"))
-    assert len(page.all(".tile.x, .tile.o")) == moves - 1 == int(page.address["at"])
-    page.click("#play").wait(lambda: urlsplit(page.browser.current_url).path == "/play")
+    assert len(page.all(".strip a")) >= 5
+    page.click(".strip li:nth-child(3) a")
+    page.wait(lambda: urlsplit(page.browser.current_url).path == "/play")
     assert (page.address["x"], page.address["o"]) == ("win-block", "weights")
-    assert page.text("nav [aria-current]") == "Play" and len(page.all(".tile.x, .tile.o")) == moves - 1
+    assert page.text("nav [aria-current]") == "Play" and len(page.all(".tile.x, .tile.o")) == 3
     page.browser.back()
     page.wait(lambda: page.text("#match h2"))
     page.click(".close").wait(lambda: not page.text("#match h2"))
-
-
-def test_the_stroke_at_the_end_of_a_replay_lies_over_its_board(page):
-    page.open("/compare/agent?agent=win-block&seat=X").wait(lambda: page.all(".strokes path"))
-    board, *tiles = (page.rect(each) for each in (".board", "#cell-0", "#cell-8"))
-    below = board["y"] + board["height"] - tiles[1]["y"] - tiles[1]["height"]
-    assert 0 <= below < tiles[0]["height"] / 4
-    page.click("#back").wait(lambda: not page.all(".strokes"))
 
 
 def test_the_sliders_change_the_figures_to_the_exact_ones(page):
@@ -78,18 +69,17 @@ def test_the_sliders_change_the_figures_to_the_exact_ones(page):
     assert float(page.address["x"]) == 0.3
 
 
-def test_the_refuting_game_is_replayed_to_its_end(page):
+def test_the_boards_of_a_refuting_game_show_its_positions(page):
     record = certify("weights").refutations["O"]
-    page.open("/compare/agent?agent=weights&at=0")
-    assert page.text("#verdict") == "beatable" and page.all(".tile.x, .tile.o") == []
-    for number, cell in enumerate(record.cells, 1):
-        page.click("#forward").wait(lambda number=number: page.text(".now").startswith(f"Move {number} of"))
-        assert page.focused == "forward" and page.count(".tile.x, .tile.o") == number
-        assert str(cell) in page.all(".tile.last, .tile.completed", "value")
-    board = page.rect(".board")
-    assert board["height"] == pytest.approx(board["width"], abs=1)  # the stroke lies on it
-    assert "X wins" in page.text(".now") and not page.count("#forward[href]")
-    page.click("#first").wait(lambda: page.all(".tile.x, .tile.o") == [])
+    page.open("/compare/agent?agent=weights")
+    assert page.text("#verdict") == "beatable"
+    drawn = page.run("""const strip = [...document.querySelectorAll('.strip')].at(-1);
+        return [...strip.querySelectorAll('.mini')].map((board) => ['x', 'o', 'last', 'completed']
+            .map((mark) => board.querySelectorAll('.' + mark).length))""")
+    for number, (n_x, n_o, n_last, n_completed) in enumerate(drawn, 1):
+        assert (n_x, n_o, n_last) == ((number + 1) // 2, number // 2, 1)
+        assert (n_completed >= 3) == (number == len(record.cells))
+    assert page.rect(".strip .mini")["width"] == pytest.approx(page.rect(".strip .mini")["height"], abs=1)
 
 
 def test_another_agent_is_certified_by_the_form(page):

@@ -72,7 +72,7 @@ FIELDS = {
         "seat": SEAT,
         "number": NUMBER,
     },
-    "/compare/agent": CERTIFICATE | {"seat": SEAT, "at": AT, "was": PLAYER},
+    "/compare/agent": CERTIFICATE | {"was": PLAYER},
     "/compare/certificate.json": CERTIFICATE,
     "/compare/certificate.svg": CERTIFICATE,
     "/compare/softmax": {"x": NUMBER, "o": NUMBER},

@@ -25,7 +25,7 @@ def reloaded(client, address):
     [("/play?x=minimax&o=person&moves=4&see=1", '<i class="loss">'),
      (f"/play?game={SMALL}&o=person&moves=5.1&see=1", 'class="course"'),
      ("/compare/agent?agent=weights&game=tictactoe-v0", "beatable"),
-     ("/compare/agent?agent=weights&seat=O&at=2", "Move 2 of"),
+     ("/compare/agent?agent=weights", "4. O?"),
      (f"/inside?game={SMALL}", 'id="value"'),
      slow("/compare", 'class="heat"')],
 )  # fmt: skip
@@ -59,8 +59,8 @@ def test_a_malformed_address_is_told_once_on_a_whole_page(client):
 
 @pytest.mark.parametrize(
     "path",
-    ["/compare/agent?agent=weights&seat=O&at=2", "/compare/people?", "/compare/softmax?", "/compare/runs?",
-     slow("/compare?row=random&column=minimax&at=1")],
+    ["/compare/agent?agent=weights", "/compare/people?", "/compare/softmax?", "/compare/runs?",
+     slow("/compare?row=random&column=minimax")],
 )  # fmt: skip
 def test_whole_pages_lead_to_whole_pages(path, client):
     whole, plain = (client.get(path + more).text for more in ("&whole=1", ""))

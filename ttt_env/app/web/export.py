@@ -21,16 +21,17 @@ from ttt_env.agent import Agent
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.app.web.board import board_of, facts_of_game, strokes_of
 from ttt_env.app.web.compare.agents import ENTRANTS, Proved, ladder, prove
-from ttt_env.app.web.compare.pages import Replay
+from ttt_env.app.web.compare.pages import Strip
 from ttt_env.app.web.games import rule_of
 from ttt_env.app.web.inside.look import EXAMPLE, SETTINGS, VIEWS, InsideLook
 from ttt_env.app.web.inside.trees import grid_of, tree_layout
-from ttt_env.app.web.insight import Evaluators, Insight, judged_moves, weakness
+from ttt_env.app.web.insight import Evaluators, Insight, weakness
 from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
 from ttt_env.app.web.services import Services
 from ttt_env.app.web.table import PlayTable, Visit, moves_text
 from ttt_env.errors import ParameterError
-from ttt_env.rules import Game, Seat, get_game, split_spec
+from ttt_env.render.svg import boards_of
+from ttt_env.rules import Game, get_game, split_spec
 from ttt_env.storage import as_file_name, opened, reason, write_atomically
 
 GAME = get_game("tictactoe-v0")
@@ -68,7 +69,6 @@ _MODULES = (
     "life",
     "export_board",
     "export_play",
-    "export_replay",
     "export_tree",
     "train",
     "export",
@@ -94,7 +94,7 @@ def address(path: str, **fields: object) -> str:
     page = agent_page(str(fields["row"] if path == "/compare" else fields["agent"]))
     if path.startswith("/compare/certificate."):
         return page.removesuffix("html") + path.rpartition(".")[2]
-    return f"{page}#{fields['seat']}" if "seat" in fields else page
+    return page
 
 
 def play_url(x: str, o: str, cells: tuple[int, ...] = ()) -> str:
@@ -112,15 +112,11 @@ class _Opened(Visit):
         return play_url(table.x, table.o, table.cells).removeprefix("index.html")
 
 
-class _Refutation(Replay):
-    """A refuting game whose links stay on its page, where a script follows them."""
+class _Refutation(Strip):
+    """A refuting game whose boards lead to the page for playing among the files."""
 
     def url(self, at: int) -> str:
-        return f"#{self.fields['seat']}-{at}"
-
-    @property
-    def play_url(self) -> str:
-        return play_url(self.table.x, self.table.o, self.table.cells[: self.table.at])
+        return f"{play_url(self.table.x, self.table.o, self.table.cells)}&at={at}"
 
 
 class _Site:
@@ -218,20 +214,12 @@ class _Site:
         )
 
     def _agent(self, agent: str, proved: Proved) -> str:
-        replays = {seat: _steps(agent, seat, record.cells) for seat, record in proved.refutations.items()}
-        games = {
-            seat: {"cells": steps[-1].table.cells, "told": list(map(_told, steps))}
-            for seat, steps in replays.items()
-        }
-        last = [steps[-1] for steps in replays.values()]
-        return self._page(
-            "compare_agent.html",
-            agent=agent,
-            shown={},
-            proved=proved,
-            replay=last[0] if last else None,
-            games=games,
-        )
+        strips = {}
+        for seat, record in proved.refutations.items():
+            players = (agent, PERSON) if seat == "X" else (PERSON, agent)
+            table = PlayTable(GAME, *players, record.cells)
+            strips[seat] = _Refutation(table, tuple(boards_of(record)))
+        return self._page("compare_agent.html", agent=agent, proved=proved, strips=strips, grid=grid_of(GAME))
 
     def _facts(self) -> str:
         """The game and the agents, as a script: browsers let no page read data from files."""
@@ -258,20 +246,6 @@ def _check_file_names(agents: Iterable[str]) -> None:
             raise ParameterError(
                 f"{agent!r} and {other!r} would both be {agent_page(agent)}: rename one model"
             )
-
-
-def _steps(agent: str, seat: Seat, cells: tuple[int, ...]) -> list[Replay]:
-    """A game that beats the agent on this seat, after each number of moves."""
-    x, o = (agent, PERSON) if seat == "X" else (PERSON, agent)
-    table = PlayTable(GAME, x, o, cells, len(cells))
-    verdicts = tuple(judged_moves(table))
-    return [_Refutation(table.at_move(at), verdicts, "", {"seat": seat}) for at in range(len(cells) + 1)]
-
-
-def _told(step: Replay) -> dict[str, object]:
-    """The texts of the page for one position of a game; the script shows them."""
-    is_mistake = step.table.at > 0 and step.verdicts[step.table.at - 1].is_mistake
-    return {"status": step.status, "mistake": step.mistake, "isMistake": is_mistake, "play": step.play_url}
 
 
 def script() -> str:

@@ -10,7 +10,6 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from ttt_env.app.tally import Expectation
-from ttt_env.app.web.board import DrawnBoard, board_of
 from ttt_env.app.web.compare import curves
 from ttt_env.app.web.compare.agents import (
     GAMES,
@@ -30,14 +29,15 @@ from ttt_env.app.web.compare.agents import (
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import Control, spec_of_values
 from ttt_env.app.web.games import parse_game
-from ttt_env.app.web.insight import judged_moves, sweep_of
+from ttt_env.app.web.inside.trees import grid_of
+from ttt_env.app.web.insight import sweep_of
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.services import Services, address, fields_of
-from ttt_env.app.web.table import PlayTable, Visit, short_name
+from ttt_env.app.web.table import PlayTable, Visit
 from ttt_env.app.web.visitors import is_foreign, is_whole
 from ttt_env.errors import ParameterError, TttEnvError
-from ttt_env.proofs.known import MoveVerdict
-from ttt_env.rules import SEATS, TABLE_CELLS, Game, GameRecord, Seat, as_seat, is_tabulated
+from ttt_env.render.svg import CaptionedBoard, boards_of
+from ttt_env.rules import TABLE_CELLS, Game, Seat, as_seat, is_tabulated
 
 _MAX_GAME_NUMBER = 9_999
 GAME, AGENT = "tictactoe-v0", "win-block"  # one that can be beaten has more to show
@@ -85,49 +85,15 @@ class AddressReader:
 
 
 @dataclass(frozen=True)
-class Replay:
-    """A game after `table.at` of its moves, on the page `path` with these fields."""
+class Strip:
+    """A game board by board. Each board leads to the game's review on the page for playing."""
 
     table: PlayTable
-    verdicts: tuple[MoveVerdict, ...]
-    path: str
-    fields: dict[str, object]
+    boards: tuple[CaptionedBoard, ...]
 
     def url(self, at: int) -> str:
         """The address that shows the game after so many moves."""
-        return address(self.path, **self.fields, at=at)
-
-    @property
-    def play_url(self) -> str:
-        """The address where the game can be played on from here."""
-        return Visit(self.table, is_paused=True).url()
-
-    @property
-    def board(self) -> DrawnBoard:
-        """The board after these moves."""
-        return board_of(self.table.position, self.table.last)
-
-    @property
-    def status(self) -> str:
-        """The last move and its worth, in a line."""
-        at, n_moves = self.table.at, len(self.table.cells)
-        if not at:
-            return f"The empty board, before {n_moves} moves"
-        seat = SEATS[(at - 1) % 2]
-        mover = self.table.player(seat)
-        name = "its opponent" if mover == PERSON else short_name(mover)
-        sentence = f"Move {at} of {n_moves}: {seat} ({name}) on {self.table.cells[at - 1]}"
-        return sentence + (f". {self._end}" if self.table.position.is_over else "")
-
-    @property
-    def mistake(self) -> str:
-        """The mistake of the last move in a sentence: what it gave away; empty if nothing."""
-        return self.verdicts[self.table.at - 1].sentence if self.table.at else ""
-
-    @property
-    def _end(self) -> str:
-        winner = self.table.position.winner
-        return f"{winner} wins" if winner else "A draw"
+        return Visit(self.table, is_paused=True).reviewed(at).url()
 
 
 TABS = {
@@ -186,16 +152,10 @@ class ComparePages:
         learns = any(map(roster.learns, agents))
         return await (queues.move if learns else queues.study)(lane, make, roster, game, *agents, *more)
 
-    async def _replay(
-        self, whole: PlayTable, path: str, shown: dict[str, object], reader: AddressReader
-    ) -> Replay:
-        """The game after as many moves as the field `at` says, by default all."""
-        n_moves = len(whole.cells)
-        at = reader.number("at", n_moves, n_moves)
-        lane = await self._services.lane_of_study(whole.game)
-        verdicts = await self._services.queues.study(lane, judged_moves, whole)
-        stays_whole = {"whole": 1} if reader.fields.get("whole") == "1" else {}
-        return Replay(whole.at_move(at), tuple(verdicts), path, shown | stays_whole)
+    async def _strip(self, game: Game, x: str, o: str, cells: tuple[int, ...]) -> Strip:
+        table = PlayTable(game, x, o, cells, len(cells))
+        lane = await self._services.lane_of_study(game)
+        return Strip(table, tuple(await self._services.queues.study(lane, boards_of, table.record)))
 
     async def match(self, request: Request) -> Response:
         """The ladder, and the match of the row and the column that the address names."""
@@ -204,15 +164,14 @@ class ComparePages:
         row, column = reader.agent("row"), reader.agent("column")
         number = reader.number("number", _MAX_GAME_NUMBER)
         shown = {"row": row, "column": column, "seat": seat, "number": number}
-        played = replay = None
+        played = strip = None
         is_asked = {"row", "column"} <= reader.fields.keys() and not reader.complaints
         if is_asked and not is_foreign(request):
             try:
                 played = await self._study(met, game, (row, column))
                 x, o = (row, column) if seat == "X" else (column, row)
                 cells = (await self._study(drawn_game, game, (x, o), number)).cells
-                table = PlayTable(game, x, o, cells, len(cells))
-                replay = await self._replay(table, "/compare", {"game": game.name, **shown}, reader)
+                strip = await self._strip(game, x, o, cells)
             except (TttEnvError, ImportError) as error:
                 reader.complaints.append(str(error))
         whole = await self._laddered(game, reader) if is_whole(request) else {}
@@ -223,7 +182,8 @@ class ComparePages:
             game=game,
             **shown,
             match=played,
-            replay=replay,
+            grid=grid_of(game),
+            strip=strip,
             asks=is_asked and not played and not reader.complaints,
             **whole,
         )
@@ -248,15 +208,10 @@ class ComparePages:
         elif is_whole(request):
             proof = await self._proof(self._reader(request))
         game, agent = reader.game(), reader.agent()
-        shown: dict[str, object] = {}
-        if "seat" in fields:
-            shown["seat"] = reader.seat()
-        if "at" in fields:
-            shown["at"] = reader.number("at", game.n_cells)
         context = {"complaints": reader.complaints, "game": game, "agent": agent, **proof}
         offers = await self._services.queues.move("quick", self._services.roster.offers, game)
         refused = {offer.name: offer.refusal for offer in offers if offer.refusal}
-        return self._page(request, "compare_agent.html", shown=shown, refused=refused, **context)
+        return self._page(request, "compare_agent.html", refused=refused, **context)
 
     def _agent_of_form(self, fields: Mapping[str, str], was: str) -> str:
         """The agent of a form, with the parameters of the controls that were shown for the one that it was.
@@ -273,33 +228,23 @@ class ComparePages:
         return roster.parse(spec_of_values(who, values))
 
     async def _proof(self, reader: AddressReader) -> dict[str, Any]:
-        game, agent = reader.game(), reader.agent()
-        seat, complaints = reader.seat(), reader.complaints
-        replay = certificate = None
+        game, agent, complaints = reader.game(), reader.agent(), reader.complaints
+        certificate, strips = None, dict[Seat, Strip]()
         try:
             certificate = await self._study(prove, game, (agent,))
-            if certificate.refutations:
-                replay = await self._refutation(certificate.refutations, game, agent, seat, reader)
+            for seat, record in certificate.refutations.items():
+                players = (agent, PERSON) if seat == "X" else (PERSON, agent)
+                strips[seat] = await self._strip(game, *players, record.cells)
         except (TttEnvError, ImportError) as error:
             complaints = [str(error)]
         return {
             "proved": certificate,
-            "replay": replay,
+            "strips": strips,
             "complaints": complaints,
             "game": game,
             "agent": agent,
-            "seat": seat,
+            "grid": grid_of(game),
         }
-
-    async def _refutation(
-        self, records: Mapping[Seat, GameRecord], game: Game, agent: str, seat: Seat, reader: AddressReader
-    ) -> Replay:
-        """The refuting game on this seat, or on the other if there is none."""
-        seat = seat if seat in records else next(iter(records))
-        x, o = (agent, PERSON) if seat == "X" else (PERSON, agent)
-        cells = records[seat].cells
-        shown: dict[str, object] = {"game": game.name, "agent": agent, "seat": seat}
-        return await self._replay(PlayTable(game, x, o, cells, len(cells)), "/compare/agent", shown, reader)
 
     async def save_json(self, request: Request) -> Response:
         """The certificate as a file."""

@@ -110,10 +110,10 @@ class SmallBoard:
     ratio: float
     tiles: tuple[Box, ...]
 
-    def marks(self, branch: Branch) -> Iterator[tuple[str, Box]]:
-        """The marks on the board of a branch and their tiles: the last move, completed sets, the stones."""
-        position = branch.position
-        yield from (("last", self.tiles[cell]) for cell in branch.cells[-1:])
+    def marks(self, position: Position, last: int | None) -> Iterator[tuple[str, Box]]:
+        """The marks on the board of a position and their tiles: the last move, completed sets, the stones."""
+        if last is not None:
+            yield "last", self.tiles[last]
         for mark, mask in (
             ("completed", completed_mask(position)),
             ("x", position.x_mask),

@@ -1,14 +1,11 @@
 // Where the pages of `ttt web --export` start: each has the part that it is about.
 
 import { startPlay } from "./export_play.js";
-import { startReplay } from "./export_replay.js";
 import { startTree } from "./export_tree.js";
 import { startTraining } from "./train.js";
 import { startKeys } from "./keys.js";
 
 const facts = globalThis.ttt;
-const games = document.querySelector("[data-games]");
-if (games?.querySelector(".replay")) startReplay(games, facts);
 if (document.getElementById("opponent")) startPlay(facts);
 if (document.querySelector(".tree")) startTree(facts);
 if (document.getElementById("train")) startTraining();
