@@ -30,13 +30,12 @@ STYLE = (
     "white-space:pre-wrap"
 )
 PAGES = {  # and how many milliseconds each is shown
-    "/play?x=person&o=minimax": 1200,
-    "/play?x=person&o=minimax&moves=4.0": 1200,
-    "/play?x=person&o=minimax&moves=4.0&see=1": 2200,
-    "/play?x=person&o=minimax&moves=4.0.1.7&see=1": 2000,
-    "/play?x=person&o=minimax&moves=4.0.1.7.8.5": 1200,
-    "/inside?view=tree&moves=0.3.1.4.6.7&x.temperature=0.2": 2000,
-    "/compare?row=weights&column=win-block": 2400,
+    Shot("/play?x=person&o=minimax", SIZE): 1200,
+    Shot("/play?x=person&o=minimax&moves=4.0.1.7&see=1", SIZE): 2200,
+    Shot("/play?x=person&o=minimax&moves=0.4.1.2.5.6", SIZE): 2200,
+    Shot("/train", SIZE, press="#go", until="#proved:not([hidden])"): 2600,
+    Shot("/inside?view=tree&moves=0.3.1.4.6.7&x.temperature=0.2", SIZE): 2000,
+    Shot("/compare?row=weights&column=win-block", SIZE): 2400,
 }
 
 
@@ -70,11 +69,11 @@ def printed() -> list[str]:
 def terminal(browser: webdriver.Chrome, lines: list[str]) -> Iterator[tuple[Image.Image, int]]:
     """Pictures of a terminal in which the command is typed and the lines come, each with its duration."""
     for n_letters in range(0, len(COMMAND), 9):
-        yield picture(browser, screen(COMMAND[:n_letters], [])), 150
+        yield picture(browser, Shot(screen(COMMAND[:n_letters], []), SIZE)), 150
     for n_lines, line in enumerate(lines):
         if line.strip():
             shown = 2500 if line is lines[-1] else 600 if "exploitability" in line else 200
-            yield picture(browser, screen(COMMAND, lines[: n_lines + 1])), shown
+            yield picture(browser, Shot(screen(COMMAND, lines[: n_lines + 1]), SIZE)), shown
 
 
 def screen(command: str, lines: list[str]) -> str:
@@ -90,13 +89,13 @@ def screen(command: str, lines: list[str]) -> str:
 
 def pages(browser: webdriver.Chrome, url: str, most: int) -> Iterator[tuple[Image.Image, int]]:
     """Pictures of the page, and how long each is shown."""
-    for address, duration in [*PAGES.items()][:most]:
-        yield picture(browser, url + address), duration
+    for shot, duration in [*PAGES.items()][:most]:
+        yield picture(browser, shot, url), duration
 
 
-def picture(browser: webdriver.Chrome, address: str) -> Image.Image:
-    """A picture of the page at this address, as the browser shows it."""
-    return Image.open(io.BytesIO(taken(browser, "", Shot(address, SIZE)))).convert("RGB").resize(SHOWN)
+def picture(browser: webdriver.Chrome, shot: Shot, url: str = "") -> Image.Image:
+    """A picture of a page, as the browser shows it."""
+    return Image.open(io.BytesIO(taken(browser, url, shot))).convert("RGB").resize(SHOWN)
 
 
 def animated(frames: list[tuple[Image.Image, int]]) -> bytes:

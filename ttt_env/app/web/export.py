@@ -12,7 +12,6 @@ from importlib.resources import files as resources
 from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,6 @@ from ttt_env.agent import Agent
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.app.web.board import board_of, facts_of_game, strokes_of
 from ttt_env.app.web.compare.agents import ENTRANTS, Proved, ladder, prove
-from ttt_env.app.web.compare.pages import Strip
 from ttt_env.app.web.games import rule_of
 from ttt_env.app.web.inside.look import EXAMPLE, SETTINGS, VIEWS, InsideLook
 from ttt_env.app.web.inside.trees import grid_of, tree_layout
@@ -97,26 +95,11 @@ def address(path: str, **fields: object) -> str:
     return page
 
 
-def play_url(x: str, o: str, cells: tuple[int, ...] = ()) -> str:
-    """The address at which a game continues after these moves."""
-    return (
-        f"index.html#{urlencode({'x': x, 'o': o, 'moves': moves_text(cells)}, safe=':,=', quote_via=quote)}"
-    )
-
-
 class _Opened(Visit):
-    """A visit whose links stay on its page, where a script follows them."""
+    """A visit whose address is that of the exported page for playing, where a script reads it."""
 
     def url(self, path: str = "", **changes: Any) -> str:
-        table = replace(self, **changes).table
-        return play_url(table.x, table.o, table.cells).removeprefix("index.html")
-
-
-class _Refutation(Strip):
-    """A refuting game whose boards lead to the page for playing among the files."""
-
-    def url(self, at: int) -> str:
-        return f"{play_url(self.table.x, self.table.o, self.table.cells)}&at={at}"
+        return f"index.html#{replace(self, **changes).table.query()}"
 
 
 class _Site:
@@ -134,7 +117,6 @@ class _Site:
             "scripts": (FACTS, SCRIPT),
             "train_url": "train.html",
             "address": address,
-            "play_url": play_url,
             "game": GAME,
             "board": board_of(GAME.start, None),
             "all_strokes": strokes_of(GAME, GAME.winning_masks)[0],
@@ -218,8 +200,15 @@ class _Site:
         for seat, record in proved.refutations.items():
             players = (agent, PERSON) if seat == "X" else (PERSON, agent)
             table = PlayTable(GAME, *players, record.cells)
-            strips[seat] = _Refutation(table, tuple(boards_of(record)))
-        return self._page("compare_agent.html", agent=agent, proved=proved, strips=strips, grid=grid_of(GAME))
+            strips[seat] = _Opened(table), boards_of(record)
+        return self._page(
+            "compare_agent.html",
+            agent=agent,
+            proved=proved,
+            strips=strips,
+            grid=grid_of(GAME),
+            against=_Opened(PlayTable(GAME, PERSON, agent)).url(),
+        )
 
     def _facts(self) -> str:
         """The game and the agents, as a script: browsers let no page read data from files."""

@@ -1,10 +1,9 @@
 """The web server: the pages put together, and what every answer carries."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
@@ -27,14 +26,6 @@ from ttt_env.app.web.train import TrainPages
 from ttt_env.app.web.visitors import REFUSED, answer_while_there, is_foreign, is_opened
 from ttt_env.storage.game_log import GameLog
 
-
-class Pages(Protocol):
-    """Pages that belong together, such as those for playing."""
-
-    def routes(self) -> list[Route]:
-        """The addresses of these pages and what answers them."""
-
-
 _NAMES = ["127.0.0.1", "localhost", "[::1]"]
 _HEADERS = {
     "content-security-policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -43,7 +34,7 @@ _HEADERS = {
     "referrer-policy": "same-origin",  # else browsers keep the origin of a form to themselves
 }
 _COMPRESSION = 4  # a page in a millisecond, and a tenth longer than the best
-_PAGES: list[tuple[str, str, Callable[[Services], Pages]]] = [
+_PAGES: list[tuple[str, str, type[PlayPages | TrainPages | InsidePages | ComparePages]]] = [
     ("/play", "Play", PlayPages),
     ("/train", "Train", TrainPages),
     ("/inside", "Look inside", InsidePages),

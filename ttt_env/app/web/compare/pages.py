@@ -1,7 +1,6 @@
 """The page on which agents are compared: the ladder, certificates, temperatures, training runs."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -44,6 +43,8 @@ GAME, AGENT = "tictactoe-v0", "win-block"  # one that can be beaten has more to 
 
 Value = TypeVar("Value")
 Answer = TypeVar("Answer")
+Strip = tuple[Visit, list[CaptionedBoard]]
+"""A game board by board: the visit that reviews it on the page for playing, and the boards."""
 
 
 class AddressReader:
@@ -82,18 +83,6 @@ class AddressReader:
         """One of these texts, the first by default; `kind` is what errors call it."""
         control = Control(kind, kind, choices=tuple(allowed))
         return self.read(name, control.checked, control.choices[0])
-
-
-@dataclass(frozen=True)
-class Strip:
-    """A game board by board. Each board leads to the game's review on the page for playing."""
-
-    table: PlayTable
-    boards: tuple[CaptionedBoard, ...]
-
-    def url(self, at: int) -> str:
-        """The address that shows the game after so many moves."""
-        return Visit(self.table, is_paused=True).reviewed(at).url()
 
 
 TABS = {
@@ -155,7 +144,8 @@ class ComparePages:
     async def _strip(self, game: Game, x: str, o: str, cells: tuple[int, ...]) -> Strip:
         table = PlayTable(game, x, o, cells, len(cells))
         lane = await self._services.lane_of_study(game)
-        return Strip(table, tuple(await self._services.queues.study(lane, boards_of, table.record)))
+        boards = await self._services.queues.study(lane, boards_of, table.record)
+        return Visit(table, is_paused=True), boards
 
     async def match(self, request: Request) -> Response:
         """The ladder, and the match of the row and the column that the address names."""

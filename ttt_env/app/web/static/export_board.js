@@ -36,19 +36,6 @@ export function setLink(link, address) {
   mark(link, "aria-disabled", address === undefined && "true");
 }
 
-/** Links to the position after each move, as the items of a list; `lookOf` adds classes to that of a ply. */
-export function listMoves(list, cells, now, addressAt, lookOf) {
-  list.replaceChildren(...cells.map((cell, ply) => {
-    const item = document.createElement("li"), link = document.createElement("a");
-    item.className = `${seatOf(ply).toLowerCase()} ${lookOf(ply)}`;
-    link.href = addressAt(ply + 1);
-    link.textContent = cell;
-    mark(link, "aria-current", ply + 1 === now && "step");
-    item.append(link);
-    return item;
-  }));
-}
-
 /** The cells that the text names, such as `4.0.8`, as far as they are legal moves. */
 export function legalStart(text, game) {
   const cells = [];

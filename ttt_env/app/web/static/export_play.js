@@ -1,7 +1,7 @@
 // The exported page for playing. Its state is in the address, behind #, by the same names as on the page of the server.
 
 import { answered, bestValues, drawnCell, movesToEnd, policyOf } from "./policies.js";
-import { byId, draw, legalStart, listMoves, mark, nameOf, seatOf, setLink, stateOf } from "./export_board.js";
+import { byId, draw, legalStart, mark, nameOf, seatOf, setLink, stateOf } from "./export_board.js";
 import { keepScore, stoneOf } from "./life.js";
 import { TIE, enumerate, numberAfter } from "./solver.js";
 import { signed } from "./words.js";
@@ -188,8 +188,15 @@ export function startPlay(ttt) {
     told.firstElementChild.hidden = name === "You" && winner !== null; // then it is the headline
     setLink(byId("mistake"), told.hidden ? undefined : addressOf({ ...table, at: decisive - 1, sees: true }));
     byId("share").dataset.copy = byId("mistake").hash;
-    listMoves(list, cells, at, (number) => addressOf({ ...table, at: number }),
-      (ply) => `${ply >= at ? "back" : ""} ${slips.includes(ply + 1) ? "blunder" : ""}`);
+    list.replaceChildren(...cells.map((cell, ply) => {
+      const item = document.createElement("li"), link = document.createElement("a");
+      item.className = `${seatOf(ply).toLowerCase()}${ply >= at ? " back" : ""}${slips.includes(ply + 1) ? " blunder" : ""}`;
+      link.href = addressOf({ ...table, at: ply + 1 });
+      link.textContent = cell;
+      mark(link, "aria-current", ply + 1 === at && "step");
+      item.append(link);
+      return item;
+    }));
     list.parentElement.hidden = !cells.length;
     return told.firstElementChild.hidden ? fault : "";
   }
