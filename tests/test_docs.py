@@ -205,7 +205,11 @@ def has(owner: Any, name: str) -> bool:
 def resolves(dotted: str) -> bool:
     """True if there is a thing of this full name."""
     owner, _, name = dotted.rpartition(".")
-    return pydoc.locate(dotted) is not None or has(pydoc.locate(owner), name)
+    try:
+        return pydoc.locate(dotted) is not None or has(pydoc.locate(owner), name)
+    except pydoc.ErrorDuringImport:  # a module whose extra is not installed here
+        sources = [(ROOT / each.replace(".", "/")).with_suffix(".py") for each in (dotted, owner)]
+        return sources[0].is_file() or f" {name}(" in sources[1].read_text("utf-8")
 
 
 def only_known(words: list[str], known: set[str]) -> bool:
