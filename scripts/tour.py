@@ -21,7 +21,7 @@ from web_pictures import Shot, chromium, served, taken
 
 SIZE = (1120, 840)  # of the window
 SHOWN = (840, 630)  # of the animation
-N_COLOURS = 64
+N_COLOURS = 160
 MAX_BYTES = 1_000_000
 COMMAND = "ttt train maskable-ppo --out ppo.zip"
 LAST_LINE = "CERTIFIED UNBEATABLE"
