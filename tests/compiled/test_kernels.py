@@ -283,11 +283,6 @@ CLOCKS = {
         ["search"],
         "ttt_env.prove('tictactoe-v0', seconds=1e-9)",
     ),
-    "threat-proof": (
-        "ttt_env.proofs.proof", "time.monotonic", "proofs.threat_search_kernel",
-        ["search", "node_of", "key_of"],
-        "module._prepare_threats(); module._THREAT_ROUNDS = (1, 10),; ttt_env.prove('mnk-v0:m=4,n=4,k=3')",
-    ),
     "q-learning": (
         "ttt_env.training.loop", "perf_counter", "agents.learned.q_learning_kernel",
         ["play_games"],

@@ -23,7 +23,6 @@ from ttt_env import Game, Proof, get_game, prove
 from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import ProofError, ResultFileError
 from ttt_env.proofs import extraction
-from ttt_env.proofs import proof as proof_module
 from ttt_env.rules.game import random_position
 
 CHECKER = ROOT / "scripts" / "check_proof.py"
@@ -400,14 +399,9 @@ def test_too_many_positions_are_an_error(monkeypatch, tmp_path):
     assert not (tmp_path / "p.npz").exists()
 
 
-def test_what_a_search_has_wrong_is_searched_again():
-    """The threats of a search say that it knows a winning cell, and are wrong: two positions with one key."""
-    found = prove("mnk-v0:m=6,n=5,k=4")
-    guide = proof_module._Guide(found._prover, "X", True)
-    wrong = found.position.play(0).play(1)
-    assert guide.cell(found.position) in wrong.game.start.legal_cells
+def test_a_value_that_no_move_keeps_is_an_error():
     with pytest.raises(ProofError, match="no move"):
-        proof_module._Guide(prove("tictactoe-v0")._prover, "X", True).cell(get_game("tictactoe-v0").start)
+        prove("tictactoe-v0")._prover.keeping_cells(get_game("tictactoe-v0").start, 1)
 
 
 def test_damaged_files_are_not_loaded(refused, tmp_path):
@@ -600,35 +594,20 @@ def test_a_killed_search_goes_on(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("game", "nodes", "rounds"),
-    [
-        ("mnk-v0:m=5,n=3,k=3,misere=true", 5_000, None),
-        ("mnk-v0:m=6,n=6,k=4", 20_000, ((2000, 200_000),)),
-    ],
-    ids=["alpha-beta", "threats"],
+    ("game", "nodes"), [("mnk-v0:m=5,n=3,k=3,misere=true", 5_000), ("mnk-v0:m=5,n=5,k=4", 3_000)]
 )
-def test_interrupted_searches_end_with_the_same_value(game, nodes, rounds, tmp_path, monkeypatch):
-    if rounds is not None:
-        monkeypatch.setattr(proof_module, "_THREAT_ROUNDS", rounds)
+def test_interrupted_searches_end_with_the_same_value(game, nodes, tmp_path):
     path, n_calls = tmp_path / "search.npz", 0
     while (found := prove(game, nodes=nodes, checkpoint=path)).value is None:
         n_calls += 1
         assert n_calls < 100
     whole = prove(game)
     assert found.value == whole.value
-    assert n_calls > 0 or rounds is not None
+    assert n_calls > 0
     found.save(tmp_path / "p.npz")
     check(tmp_path / "p.npz")
     again = prove(game, checkpoint=path)
     assert again.value == whole.value and again.nodes - found.nodes < whole.nodes // 2
-
-
-def test_rounds_of_threats_that_are_over_are_not_repeated(tmp_path, monkeypatch):
-    monkeypatch.setattr(proof_module, "_THREAT_ROUNDS", ((10, 1), (20, 1)))
-    path = tmp_path / "search.npz"
-    assert prove("tictactoe-v0", checkpoint=path).value == 0
-    with np.load(path) as archive:
-        assert archive["x_rounds"] == 2
 
 
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):

@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 
 from ttt_env.compiled.bits import NONE, ONE, at, cell_of, count, lowest
 from ttt_env.compiled.compiler import compiled, inner
-from ttt_env.rules.boards import Masks
-from ttt_env.rules.game import Game
+from ttt_env.rules import Boards, Game, Masks, symmetries
 from ttt_env.rules.sizes import SIGNED_CODE_CELLS
-from ttt_env.rules.symmetry import Permutation, symmetries
+from ttt_env.rules.symmetry import Permutation
 
 NO, YES, OPEN = 0, 1, 2
 COMPLETE = 1 << 40  # the weight of a set without empty cells; each empty cell halves it
@@ -91,6 +90,15 @@ def merge(positions: Masks, permutations: NDArray[np.uint8]) -> tuple[Masks, NDA
         own, other, number = canonical(positions[row, 0], positions[row, 1], permutations)
         images[row, 0], images[row, 1], numbers[row] = own, other, number
     return images, numbers
+
+
+def images_of(boards: Boards, permutations: NDArray[np.uint8]) -> tuple[Boards, NDArray[np.int64]]:
+    """The least image of each board, and the cells that its cells go to there, `[B, cells]`.
+
+    A hundred times as fast as `canonical_boards` for a few boards, and for any group of `permutations`.
+    """
+    images, numbers = merge(np.stack([boards.mine, boards.theirs], axis=1), permutations)
+    return Boards(boards.game, *images.T.copy()), permutations[numbers].astype(np.int64)
 
 
 # --- Codes of positions, for transposition tables ---------------------------------------------------------

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.rules.boards import Masks, as_masks
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import MASK_CELLS
+from ttt_env.rules import MASK_CELLS, Game, Masks
+from ttt_env.rules.boards import as_masks
 
 
 class WinningSets(NamedTuple):

@@ -28,9 +28,7 @@ from ttt_env.compiled.bits import (
 )
 from ttt_env.compiled.compiler import inner
 from ttt_env.compiled.sets import WinningSets, no_masks
-from ttt_env.rules.boards import Masks
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import n_words
+from ttt_env.rules import Game, Masks, n_words
 
 MOST_THREATS = 34  # of a sequence: a threat and its reply take two of 64 cells; no longer on larger boards
 _FAILED_BITS = 18  # of the number of failed positions that are kept
@@ -50,7 +48,8 @@ class Threats(NamedTuple):
 
     `pairs` are the two empty cells of each set that lacks only these. `gain` and `reply` are the cells of the
     two players, `block` is where the attacker has to play, if anywhere. `winning` are the attacker's and the
-    defender's cells of a sequence that wins.
+    defender's cells of a sequence that wins. It has at most `longest[0]` threats, which may be changed where
+    nothing is remembered.
     """
 
     attacker: Masks
@@ -63,6 +62,7 @@ class Threats(NamedTuple):
     reply: Masks
     winning: Masks
     failed: Masks
+    longest: NDArray[np.int64]
     n_nodes: NDArray[np.int64]
 
 
@@ -81,6 +81,7 @@ def new_threats(game: Game, remembers: bool = True) -> Threats:
         reply=masks[4],
         winning=no_masks(2, words),
         failed=np.zeros(1 << _FAILED_BITS if remembers else 0, np.uint64),
+        longest=np.full(1, MOST_THREATS),
         n_nodes=np.zeros(1, np.int64),
     )
 
@@ -117,7 +118,7 @@ def wins_by_threats(
             _keep_sequence(t, level, completes)
             return True
         if (
-            level + 1 < MOST_THREATS
+            level + 1 < t.longest[0]
             and _push(t, level, attacker_after, sets)
             and not _has_failed(t, level + 1)
         ):

@@ -11,8 +11,8 @@ from ttt_env.rules.game import Position, Seat
 from ttt_env.storage.policy_file import Arrays, Form, array_names, read_arrays, save_arrays
 
 _KIND = "checkpoint of a proof"
-_FORMAT = "ttt_env checkpoint of a proof 2"
-_MOST = 1 << 28  # positions or edges
+_FORMAT = "ttt_env checkpoint of a proof 3"
+_MOST = 1 << 28  # positions
 _HEAD = {
     "format": Form(np.str_, (), len(_FORMAT)),
     "start": Form(np.uint64, (2,)),
@@ -20,18 +20,8 @@ _HEAD = {
     "seconds": Form(np.float64),
 }
 _QUESTION = {  # of a seat: does it win?
-    "asked_nodes": Form(np.int64),
-    "rounds": Form(np.int64),
     "table_bits": Form(np.int64),
     "table": Form(np.uint64, (None, 2), _MOST),
-}
-_THREATS = {  # of a seat, if threats were tried: what `ThreatProver.known` gives
-    "stones": Form(np.uint64, (None, 2), _MOST),
-    "moves": Form(np.uint64, (None,), _MOST),
-    "n_children": Form(np.int32, (None,), _MOST),
-    "edges": Form(np.int32, (None,), _MOST),
-    "keys": Form(np.uint64, (None,), _MOST),
-    "answers": Form(np.uint64, (None, 2), _MOST),
 }
 
 
@@ -55,7 +45,7 @@ def read(path: Path, start: Position) -> tuple[int, float, dict[Seat, Arrays]]:
     Raises `ResultFileError` for a file that is no checkpoint, or one of another game or another position.
     """
     try:
-        forms = _HEAD | forms_in(array_names(path), _QUESTION | _THREATS)
+        forms = _HEAD | forms_in(array_names(path), _QUESTION)
         arrays = read_arrays(path, start.game, _KIND, forms)
     except PolicyFileError as error:
         raise ResultFileError(str(error)) from error
@@ -66,6 +56,6 @@ def read(path: Path, start: Position) -> tuple[int, float, dict[Seat, Arrays]]:
         raise ResultFileError(f"{path} is the checkpoint of another position than {start!r}")
     known = separated(arrays)
     for seat, parts in known.items():
-        if parts.keys() not in (_QUESTION.keys(), _QUESTION.keys() | _THREATS.keys()):
+        if parts.keys() != _QUESTION.keys():
             raise ResultFileError(f"{path} is no {_KIND}: a part about {seat} is missing")
     return int(arrays["nodes"]), float(arrays["seconds"]), known

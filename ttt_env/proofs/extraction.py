@@ -8,7 +8,7 @@ searches again.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +21,13 @@ from ttt_env.stopping import check_wanted
 
 _BATCH = 1024  # positions whose replies are looked at in one call
 _BUDGET = 1000  # threats or pairs that are tried for one sequence
+_OPEN = 6  # sequences that take as much room as a position
 
 Part = dict[str, NDArray[Any]]
 
 
-class Guide(Protocol):
-    """The source of the strategy's moves."""
-
-    def known_cells(self, positions: Masks) -> NDArray[np.int16]:
-        """The cells `[P]` that keep the result in these positions `[P, 2]`; −1 where that takes a search."""
-
-    def cell(self, position: Position) -> int:
-        """A cell that keeps the result. Raises `ProofError` if there is none."""
-
+Guide = Callable[[Position, int], list[int]]
+"""Cells that keep the value, 1 or 0, of a position. Raises `ProofError` if there is none."""
 
 CountReport = Callable[[int], None]  # called with the number of positions that are done
 
@@ -101,7 +95,7 @@ class Extraction:
 
         self._kernel, self._cover = kernel, kernel.new_cover(_BATCH)
         self._sets = winning_sets(start.game)
-        self._finder = kernel.Finder(new_threats(start.game), new_pairs(start.game), _BUDGET)
+        self._finder = kernel.Finder(new_threats(start.game, remembers=False), new_pairs(start.game), _BUDGET)
         self._permutations = kernel.permutations_of(start.game)
         self._start, self._seat, self._wins, self._guide, self._report = start, seat, wins, guide, report
         self._n_positions = 0
@@ -131,21 +125,33 @@ class Extraction:
             raise ProofError(
                 f"the strategy of {self._seat} has more than {MOST_POSITIONS:,} positions: too many to save"
             )
-        moves = self._guide.known_cells(layer)
-        for row in np.flatnonzero(moves < 0).tolist():
-            check_wanted()
-            mine, theirs = layer[row].tolist()
-            moves[row] = self._guide.cell(Position(self._start.game, mine, theirs))
+        moves = self._chosen(layer)
         parts, after = [], []
         for first in range(0, len(layer), _BATCH):
             check_wanted()
             batch = slice(first, first + _BATCH)
-            part, open_positions = self._covered(layer[batch], moves[batch].astype(np.uint8))
+            part, open_positions = self._covered(layer[batch], moves[batch])
             parts.append(part)
             after.append(open_positions)
             if self._report is not None:
                 self._report(self._n_positions - len(layer) + min(first + _BATCH, len(layer)))
         return _joined(parts), _distinct(np.concatenate(after))
+
+    def _chosen(self, layer: Masks) -> NDArray[np.uint8]:
+        """The moves in these positions: of those that keep the result, one that adds least to the table."""
+        moves, table = np.empty(len(layer), np.uint8), set[tuple[int, int]]()
+        for row, (mine, theirs) in enumerate(layer.tolist()):
+            check_wanted()
+            cells = self._guide(Position(self._start.game, mine, theirs), int(self._wins))
+            self._covered(np.repeat(layer[row : row + 1], len(cells), axis=0), np.array(cells, np.uint8))
+            ends = np.cumsum(self._cover.n_open[: len(cells)])
+            after = np.split(self._cover.open[: ends[-1]], ends[:-1])
+            added = [set(map(tuple, part.tolist())) - table for part in after]
+            sizes = [_OPEN * len(new) for new in added] + self._cover.n_sequences[: len(cells)]
+            best = int(sizes.argmin())
+            moves[row] = cells[best]
+            table |= added[best]
+        return moves
 
     def _covered(
         self, positions: Masks, moves: NDArray[np.uint8], budget: int = _BUDGET

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ttt_env.analysis.saved import Saved
 from ttt_env.compiled.sets import winning_sets
@@ -25,7 +24,6 @@ from ttt_env.proofs import checkpoint as checkpoint_file
 from ttt_env.proofs import file as proof_file
 from ttt_env.proofs.extraction import Extraction, check_strategy
 from ttt_env.proofs.strategy import Regions, Strategy, drawing_regions
-from ttt_env.proofs.threat_search import ThreatProver, ThreatQuestion
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.catalogue import checked_rules, get_game
@@ -42,10 +40,10 @@ _TWO_CELLS = Game("two cells", (2,), [(0, 1)])  # on which searches are prepared
 _MOST = 1e300  # finite nodes or seconds: much larger ints do not fit a float
 _FIRST_SLICE = 5_000  # nodes
 _FIRST_TRIAL = 1_000  # nodes
+_ALTERNATIVES = 8  # moves that a strategy is chosen from
+_FEW_NODES = 20  # to learn whether one of them keeps the value
 _CHECKPOINT_SECONDS = 60.0
 _CHECKPOINT_SHARE = 20  # a checkpoint is written no more often than this multiple of the time it takes
-# Nodes after which a win by threats is searched for, and positions expanded for the threats of each position.
-_THREAT_ROUNDS = ((10_000_000, 100_000), (12_000_000, 400_000), (14_000_000, 1_600_000))
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ class Proof(Saved):
         if self.value is None or position.is_over:
             return ()
         return tuple(
-            Extraction(position, seat, wins, _Guide(self._searched, seat, wins), report).strategy()
+            Extraction(position, seat, wins, self._searched.keeping_cells, report).strategy()
             for seat, wins in proof_file.claims(position, self.bounds)
         )
 
@@ -255,8 +253,8 @@ def prove(
     holds by pairs and groups of cells (`drawing_regions`), the first needs no search. The second needs
     no search on the empty board of a game that is not misère: an additional stone never hurts there, so
     the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). The search is by proof
-    numbers; where it does not end soon, a win by threats is searched for as well, which is how Qubic is won.
-    `progress` is called about ten times a second. The search may be interrupted at any time.
+    numbers, and in every position for a sequence of threats that wins. `progress` is called about ten times a
+    second. The search may be interrupted at any time.
 
     With `checkpoint`, the path of a file, what is known is written there every minute and at the end. Another
     call goes on from such a file, with a budget of its own, and its proof counts the nodes and seconds of all
@@ -316,13 +314,7 @@ class _Prover:
         self.game, self.report = game, report
         _prepare()
         self.questions = {seat: _Question(game, seat) for seat in SEATS}
-        self.threats: dict[Seat, ThreatProver] = {}
-        # The earlier runs that a checkpoint comes from: their effort, in all and by question, and which
-        # rounds of the search for threats are over.
-        self._earlier_nodes, self._earlier_seconds = 0, 0.0
-        self._asked_nodes: dict[Seat, int] = {}
-        self._rounds_over = dict.fromkeys(SEATS, 0)
-        self._asked_at: dict[Seat, int] = {}
+        self._earlier_nodes, self._earlier_seconds = 0, 0.0  # of the runs that a checkpoint comes from
         self._checkpoint: tuple[Path, Position] | None = None
 
     @property
@@ -336,40 +328,23 @@ class _Prover:
             self._earlier_nodes, self._earlier_seconds, known = checkpoint_file.read(path, position)
             try:
                 for seat, parts in known.items():
-                    self._recall(seat, parts)
+                    self.questions[seat].recall(int(parts["table_bits"]), parts["table"])
             except ValueError as error:
                 raise ResultFileError(f"{path} is no checkpoint of a proof: {error}") from error
         self._checkpoint = path, position
 
-    def _recall(self, seat: Seat, parts: Arrays) -> None:
-        self._asked_nodes[seat] = int(parts.pop("asked_nodes"))
-        self._rounds_over[seat] = int(parts.pop("rounds"))
-        self.questions[seat].recall(int(parts.pop("table_bits")), parts.pop("table"))
-        if parts:
-            _prepare_threats()
-            self.threats[seat] = ThreatProver(self.game, seat, self._search)
-            self.threats[seat].recall(parts)
-
     def end(self) -> None:
-        """Write what is known a last time, if there is a file for it, and keep no more than that."""
+        """Write what is known a last time, if there is a file for it."""
         if self._checkpoint is not None:
             self._write_checkpoint(*self._checkpoint)
             self._checkpoint = None
-        for threats in self.threats.values():
-            threats.forget_failures()
 
     def _write_checkpoint(self, path: Path, position: Position) -> None:
         begin = time.monotonic()
         known: dict[Seat, Arrays] = {}
-        for seat, asked_at in self._asked_at.items():
-            table_bits, table = self.questions[seat].known()
-            known[seat] = {
-                "asked_nodes": np.array(self.nodes - asked_at, np.int64),
-                "rounds": np.array(self._rounds_over[seat], np.int64),
-                "table_bits": np.array(table_bits, np.int64),
-                "table": table,
-                **(self.threats[seat].known() if seat in self.threats else {}),
-            }
+        for seat, question in self.questions.items():
+            table_bits, table = question.known()
+            known[seat] = {"table_bits": np.array(table_bits, np.int64), "table": table}
         checkpoint_file.write(path, position, *self.effort, known)
         end = time.monotonic()
         self._next_checkpoint = end + max(_CHECKPOINT_SECONDS, _CHECKPOINT_SHARE * (end - begin))
@@ -392,36 +367,17 @@ class _Prover:
             regions = drawing_regions(position)
             if regions is not None:
                 self.regions = regions
-            elif self.wins(mover, position):
+            elif self._ask(mover, position, inf):
                 return 1, 1
             upper = 0
             if lower < 0:
-                lower = upper = -1 if self.wins(other, position) else 0
+                lower = upper = -1 if self._ask(other, position, inf) else 0
         except _OutOfBudgetError:
             pass
         return lower, upper
 
-    def wins(self, seat: Seat, position: Position) -> bool:
-        """True if this seat wins. Raises `_OutOfBudgetError` if the budget ends before that is known."""
-        begun = self._asked_at[seat] = self.nodes - self._asked_nodes.get(seat, 0)
-        rounds = [] if self.game.misere else [*_THREAT_ROUNDS[self._rounds_over[seat] :]]
-        while True:
-            max_nodes = rounds[0][0] - (self.nodes - begun) if rounds else inf
-            answer = self._ask(seat, position, max_nodes)
-            if answer is not None:
-                return answer
-            if seat not in self.threats:
-                begin = time.monotonic()
-                _prepare_threats()
-                seconds = time.monotonic() - begin
-                self.begun, self.deadline = self.begun + seconds, self.deadline + seconds
-                self.threats[seat] = ThreatProver(self.game, seat, self._search)
-            if self.threats[seat].wins(position, rounds.pop(0)[1]):
-                return True
-            self._rounds_over[seat] += 1
-
     def _ask(self, seat: Seat, position: Position, max_nodes: float) -> bool | None:
-        """True if the seat wins, None after `max_nodes` nodes."""
+        """True if the seat wins, None after `max_nodes` nodes. Raises `_OutOfBudgetError`."""
         question, end = self.questions[seat], self.nodes + max_nodes
         question.begin(position)
         while self.nodes < end:
@@ -430,7 +386,7 @@ class _Prover:
                 return answer
         return None
 
-    def _search(self, question: "_Question | ThreatQuestion", max_nodes: float) -> bool | None:
+    def _search(self, question: "_Question", max_nodes: float) -> bool | None:
         """The answer after a slice of the search, about a tenth of a second; None if there is none yet."""
         check_wanted()
         begin, max_nodes = time.monotonic(), min(max_nodes, self.max_nodes - self.nodes)
@@ -465,10 +421,6 @@ class _Prover:
         cells = self.questions[seat].ordered_cells(position)
         if value == -1:
             return cells[0]
-        if value == 1 and mover in self.threats:
-            winning_cell = self.threats[mover].winning_cell(position)
-            if winning_cell is not None:
-                return winning_cell
         max_nodes = _FIRST_TRIAL
         while cells:
             for cell in cells.copy():
@@ -479,6 +431,14 @@ class _Prover:
                     cells.remove(cell)
             max_nodes *= 4
         raise ProofError(f"the search was wrong: no move in {position!r} keeps the value {value}")
+
+    def keeping_cells(self, position: Position, value: int) -> list[int]:
+        """Cells that keep the value, 1 or 0: of those looked at first all that are known to, or one."""
+        mover, other = position.to_move, SEATS[1 - position.ply % 2]
+        seat, should_win = (mover, True) if value == 1 else (other, False)
+        cells = self.questions[seat].ordered_cells(position)[:_ALTERNATIVES]
+        found = [c for c in cells if self._wins_within(seat, position.play(c), _FEW_NODES) is should_win]
+        return found or [self.keeping_cell(position, value)]
 
     def _wins_within(self, seat: Seat, position: Position, max_nodes: int) -> bool | None:
         if position.is_over:
@@ -526,24 +486,6 @@ class _Question:
         return sorted(position.legal_cells, key=lambda cell: (cell not in first, -weights[cell]))
 
 
-class _Guide:
-    """The moves of a seat that wins, or does not lose, as the search knows them."""
-
-    def __init__(self, prover: _Prover, seat: Seat, wins: bool) -> None:
-        self._prover, self._wins = prover, wins
-        self._threats = prover.threats.get(seat) if wins else None
-
-    def known_cells(self, positions: Masks) -> NDArray[np.int16]:
-        if self._threats is None:
-            return np.full(len(positions), -1, np.int16)
-        return self._threats.winning_cells(positions)
-
-    def cell(self, position: Position) -> int:
-        if self._threats is not None and self._threats.winning_cell(position) is None:
-            self._threats.wins(position, _THREAT_ROUNDS[0][1])
-        return self._prover.keeping_cell(position, int(self._wins))
-
-
 def _is_dead(position: Position) -> bool:
     """True if neither player can complete a set any more."""
     return all(mask & position.mine and mask & position.theirs for mask in position.game.winning_masks)
@@ -557,14 +499,3 @@ def _prepare() -> None:
     question = _Question(_TWO_CELLS, "X")
     question.begin(_TWO_CELLS.start)
     ready("the proof search", lambda: question.search(1), lambda: drawing_regions(_TWO_CELLS.start))
-
-
-@cache
-def _prepare_threats() -> None:
-    """Compile or load the search for wins by threats, which few searches come to."""
-    from ttt_env.compiled.compiler import ready
-
-    ready(
-        "the search for threats",
-        lambda: ThreatProver(_TWO_CELLS, "X", lambda part, n: part.search(n)[0]).prepare(_TWO_CELLS.start),
-    )

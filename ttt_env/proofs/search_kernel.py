@@ -50,22 +50,19 @@ from ttt_env.compiled.threats import Threats, hindering, new_threats, wins_by_th
 from ttt_env.proofs.pairing_kernel import Pairs, holds_by_groups, new_pairs
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
-from ttt_env.rules.symmetry import symmetries
+from ttt_env.rules.symmetry import automorphisms
 
 NEVER = (1 << 28) - 1  # the number of what is impossible
 _ENTER, _CHOOSE, _OVER = 0, 1, 2
 _WON, _NOT_WON = 0, 1
-_STEPS = (
-    2,
-    16,
-)  # between the first numbers of the attacker's and of the defender's moves
+_STEPS = (20, 10)  # between the first numbers of the attacker's and of the defender's moves
 _BUCKET = 4  # entries of the table in one line of the processor's cache
 _LONG = 8  # the effort of what is worth a checkpoint: 64 nodes or more
 _FIRST_BITS, _MAX_BITS = 14, 26  # of the number of buckets
 _MEMORY_SHARE = 32  # a table takes no more than this fraction of the memory
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two products are the same (Knuth, 1973)
 _64, _28, _56, _NUMBER = (np.uint64(n) for n in (64, 28, 56, NEVER))
-_THREAT_NODES = 100  # threats tried for one sequence
+_THREAT_NODES = 1000  # threats tried for one sequence
 _PAIRED_REPLIES = 10  # of the defender, after which pairs are looked for
 _PAIRS = 50  # tried after one reply
 
@@ -392,11 +389,11 @@ def new_search(game: Game) -> ProofSearch:
         limits=np.full((depths, 2), NEVER, np.int64),
         entered=np.zeros(depths, np.int64),
         weights=np.zeros((depths, n_cells), np.int64),
-        codes=np.zeros((depths, len(symmetries(game))), np.uint64),
-        of_stones=stone_codes(game),
+        codes=np.zeros((depths, len(automorphisms(game))), np.uint64),
+        of_stones=stone_codes(game, automorphisms(game)),
         state=state,
         table=np.zeros((_BUCKET << _FIRST_BITS, 2), np.uint64),
-        threats=new_threats(game, remembers=False),
+        threats=new_threats(game),
         pairs=new_pairs(game),
     )
 

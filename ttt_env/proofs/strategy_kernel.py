@@ -20,7 +20,7 @@ from ttt_env.compiled.bits import NONE, ONE, cell_of, completing, completing_thr
 from ttt_env.compiled.canonical import COMPLETE, canonical, heaviest, weigh
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.sets import WinningSets
-from ttt_env.compiled.threats import GAINS, Threats, wins_by_threats
+from ttt_env.compiled.threats import GAINS, MOST_THREATS, Threats, wins_by_threats
 from ttt_env.proofs.pairing_kernel import Pairs, holds_by_groups
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
@@ -29,6 +29,7 @@ from ttt_env.rules.symmetry import automorphisms
 MOST_SEQUENCES = 64  # of a position: each one answers a reply
 MOST_CELLS = 64  # of a sequence
 NO_CELL = 64  # after the end of a sequence
+_LENGTHS = (2, 3, 4, 5, 6, 8, 12, MOST_THREATS)  # of sequences of threats
 NO_MOVE = 255  # in a position in which the other is to move
 
 # The indices of `Cover.totals`.
@@ -40,13 +41,14 @@ class Cover(NamedTuple):
 
     `n_sequences` `[B]` are the numbers of sequences of cells of each position, and `sequences` these cells,
     then `NO_CELL`: each is a sequence of threats, or the pairs that break every set. `open` are those
-    positions, as `canonical` gives them, that have to be in the table. `totals` says how many sequences and
-    open positions there are.
+    positions, as `canonical` gives them, that have to be in the table; `n_open` `[B]` of them come after each
+    position. `totals` says how many sequences and open positions there are.
     """
 
     n_sequences: NDArray[np.uint8]
     sequences: NDArray[np.uint8]
     open: Masks
+    n_open: NDArray[np.int64]
     totals: NDArray[np.int64]
 
 
@@ -65,6 +67,7 @@ def new_cover(size: int) -> Cover:
         np.zeros(size, np.uint8),
         np.zeros((n_sequences, MOST_CELLS), np.uint8),
         np.zeros((n_sequences, 2), np.uint64),
+        np.zeros(size, np.int64),
         np.zeros(2, np.int64),
     )
 
@@ -145,7 +148,7 @@ def _answer_by_threats(
         replies, reply = NONE, replies
     while True:
         block = NONE if reply == NONE else completing_through(other | reply, own, sets, cell_of(reply))
-        if not is_several(block) and wins_by_threats(own, other | reply, block, sets, t, finder.budget):
+        if not is_several(block) and _wins_soon(own, other | reply, block, sets, finder):
             n_gains = size(t.winning[GAINS])
             answered = _answered(own, other, replies | unanswered, t.gain, n_gains, sets)
             replies, unanswered = replies & ~answered, unanswered & ~answered
@@ -157,6 +160,16 @@ def _answer_by_threats(
             return unanswered
         reply = lowest(replies)
         replies ^= reply
+
+
+@inner
+def _wins_soon(own: np.uint64, other: np.uint64, block: np.uint64, sets: WinningSets, finder: Finder) -> bool:
+    """True if a sequence of threats wins. A short one is looked for first: fewer replies hinder it."""
+    for longest in _LENGTHS:
+        finder.threats.longest[0] = longest
+        if wins_by_threats(own, other, block, sets, finder.threats, finder.budget):
+            return True
+    return False
 
 
 @inner
@@ -245,8 +258,10 @@ def follow_replies(
                 replies = _answer_by_threats(own, other, replies, sets, finder, number, cover)
             elif _holds_by_pairs(own, other, sets, finder, number, cover):
                 replies = NONE
+        n_open = cover.totals[N_OPEN]
         if not _leave_open(own, other, replies, wins, sets, permutations, cover):
             return number
+        cover.n_open[number] = cover.totals[N_OPEN] - n_open
     return len(positions)
 
 
