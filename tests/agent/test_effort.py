@@ -9,7 +9,12 @@ from ttt_env.agent import Agent, agent_names, effort_of, making
 from ttt_env.analysis.layers import _all_reachable
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, TttEnvError
 
-NEEDS = {"best-response": ":random", "epsilon": ":minimax", "mixture": ":minimax+random"}
+NEEDS = {
+    "best-response": ":random",
+    "epsilon": ":minimax",
+    "mixture": ":minimax+random",
+    "symmetric": ":minimax",
+}
 FROM_FILES = ("sb3", "onnx", "process", "strategy")
 SPECS = [name + NEEDS.get(name, "") for name in agent_names() if name not in FROM_FILES]
 SPECS += ["minimax:depth=2", "minimax:seconds=0.02", "epsilon:(minimax:depth=2)",

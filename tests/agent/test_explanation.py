@@ -33,7 +33,7 @@ SPECS = [
     "minimax:depth=2", "brute-force", "softmax:temperature=0.3", "softmax:temperature=0", "imitation",
     "best-response:win-block", "punish", "punish:win-block", "epsilon:minimax", "mixture:minimax+weights",
     "adaptive", "lookup", "ppo", "dqn", "mcts:simulations=50,seed=1", "q-learning", "value-network",
-    "alphazero:simulations=50", "epsilon:mcts:simulations=50,epsilon=0.2",
+    "alphazero:simulations=50", "epsilon:mcts:simulations=50,epsilon=0.2", "symmetric:ppo",
 ]  # fmt: skip
 
 

@@ -70,6 +70,7 @@ SPECS = {
         ("mixture:random+random", EVERYWHERE),
         ("mixture:minimax+(epsilon:block,epsilon=0.5),weights=0.7+0.3", ENUMERABLE),
     ],
+    "symmetric": [("symmetric:random", FEW_CELLS), ("symmetric:softmax", ENUMERABLE)],
     "mcts": [
         ("mcts:simulations=20,seed=0", EVERYWHERE),
         ("mcts:simulations=20,playout=win-block,draw=0,c=1,solve=false,seed=1", EVERYWHERE),
@@ -316,7 +317,12 @@ def test_a_game_that_cannot_be_played_is_refused_by_name(make, spec, name):
 def test_parameters_that_do_not_exist_are_refused(agent, make):
     if agent in ("sb3", "onnx"):
         pytest.importorskip({"sb3": "stable_baselines3", "onnx": "onnxruntime"}[agent])
-    inner = {"best-response": "random,", "epsilon": "random,", "mixture": "random,"}.get(agent, "")
+    inner = {
+        "best-response": "random,",
+        "epsilon": "random,",
+        "mixture": "random,",
+        "symmetric": "random,",
+    }.get(agent, "")
     # Where the first parameter is a path, a file may be called so.
     takes_path = next(iter(parameters_of(agent_class(agent), skip=1)), "") == "path"
     told = "there is no|cannot be read" if takes_path else "unknown parameter"

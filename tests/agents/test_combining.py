@@ -8,9 +8,10 @@ import pytest
 import ttt_env
 from tests import reference
 from tests.support.positions import open_boards
-from ttt_env.agents.combining import BestResponse, Epsilon, Mixture, Punish
+from ttt_env.agents.combining import BestResponse, Epsilon, Mixture, Punish, Symmetric
 from ttt_env.agents.heuristics.rules import Random
-from ttt_env.errors import ParameterError, UnknownAgentError
+from ttt_env.errors import GameTooLargeError, ParameterError, UnknownAgentError
+from ttt_env.rules.symmetry import canonical, symmetries, transform
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 
@@ -190,3 +191,38 @@ class TestPunish:
         agent = wrap(TICTACTOE, first_free)
         again = pickle.loads(pickle.dumps(agent))
         np.testing.assert_array_equal(again.policies(open_boards()), agent.policies(open_boards()))
+
+
+class TestSymmetric:
+    @pytest.mark.parametrize("agent", ["ppo", "random", "minimax"])
+    def test_it_plays_what_the_agent_plays_in_the_least_image(self, agent):
+        plays = ttt_env.make_agent(agent, TICTACTOE)
+        symmetric = Symmetric(TICTACTOE, agent)
+        for position in open_boards():
+            image = canonical(position)
+            policy = symmetric.policy(position)
+            motions = [motion for motion in symmetries(TICTACTOE) if transform(position, motion) == image]
+            assert any(np.array_equal(policy, plays.policy(image)[list(motion)]) for motion in motions)
+
+    def test_it_answers_symmetric_positions_in_the_same_way(self):
+        assert ttt_env.certify("ppo").inconsistent
+        assert not ttt_env.certify("symmetric:ppo").inconsistent
+
+    def test_a_function_is_asked_in_the_least_image(self):
+        asked = []
+
+        def corner(position):
+            asked.append(position)
+            return position.legal_cells[0]
+
+        game, player = TICTACTOE, Symmetric(TICTACTOE, corner)
+        assert not player.is_fixed
+        for cell in (0, 2, 6, 8):
+            position = game.start.play(cell)
+            after = position.play(player.choose(position, np.random.default_rng(0)))
+            assert canonical(after) == canonical(asked[0].play(asked[0].legal_cells[0]))
+        assert len(set(asked)) == 1
+
+    def test_boards_of_more_than_64_cells_are_refused(self):
+        with pytest.raises(GameTooLargeError, match="up to 64"):
+            ttt_env.make_agent("symmetric:random", "mnk-v0:m=9,n=9,k=5")

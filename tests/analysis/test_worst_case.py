@@ -1,11 +1,12 @@
 """The worst end of all games that can come up with an agent."""
 
+import numpy as np
 import pytest
 
 import ttt_env
 from tests import reference
 from ttt_env.analysis.worst_case import worst_case
-from ttt_env.errors import GameTooLargeError, ParameterError
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError
 
 GAMES = ("tictactoe-v0", "tictactoe-v0:misere=true")
 RESULT = {"X": 1, None: 0, "O": -1}
@@ -46,6 +47,45 @@ def test_a_first_player_wins_where_the_game_is_won():
 def test_a_network_that_searches_wins_a_game_of_30_cells_against_every_reply():
     found = worst_case("alphazero", "X", "mnk-v0:m=6,n=5,k=4")
     assert found.value == 1 and found.positions > 10_000
+
+
+@pytest.mark.parametrize("seat", "XO")
+@pytest.mark.parametrize("game", [*GAMES, "mnk-v0:m=4,n=3,k=3"])
+@pytest.mark.parametrize("name", ["win-block", "minimax", "newell-simon"])
+def test_a_symmetric_agent_is_asked_in_one_position_of_each_class(name, game, seat):
+    agent = ttt_env.make_agent(f"symmetric:{name}", game)
+    merged, whole = worst_case(agent, seat), worst_case(Plain(agent), seat)
+    assert merged.value == whole.value
+    assert len(merged.record.cells) == len(whole.record.cells)
+    assert merged.positions < whole.positions or whole.value == -1
+    end_of(merged.record, agent, seat)
+
+
+class Plain(ttt_env.Agent):
+    """Plays like another agent, and says nothing about symmetry."""
+
+    is_fixed = True
+
+    def __init__(self, agent):
+        super().__init__(agent.game)
+        self.agent = agent
+
+    def policies(self, boards):
+        return self.agent.policies(boards)
+
+
+class TheFirstCell(ttt_env.Agent):
+    """Plays the first free cell, and says that it is symmetric."""
+
+    is_fixed = is_symmetric = True
+
+    def policy(self, position):
+        return np.eye(self.game.n_cells)[position.legal_cells[0]]
+
+
+def test_an_agent_that_is_not_as_symmetric_as_it_says_is_refused():
+    with pytest.raises(PolicyError, match="is_symmetric, but plays differently in"):
+        worst_case(TheFirstCell(ttt_env.get_game("tictactoe-v0")), "X")
 
 
 def test_as_many_positions_as_it_may_ask_in_are_enough():

@@ -54,6 +54,10 @@ class Agent:
     may_forfeit: ClassVar[bool] = False
     """True if a policy may be 0 on all cells: the agent then has no move there, and loses."""
 
+    is_symmetric: ClassVar[bool] = False
+    """True if its moves in positions that an automorphism of the game maps to each other lead to positions
+    that one maps to each other, so that `worst_case` need ask it in only one of them."""
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         ancestors = [vars(ancestor).keys() for ancestor in cls.__mro__]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ttt_env.agent import (
     EFFORTS,
@@ -25,7 +26,8 @@ from ttt_env.agents.planning.planners import Planner
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.analysis.solution import solve
 from ttt_env.errors import ParameterError, shown
-from ttt_env.rules import Boards, Game, Position, as_number, check_enumerable, split_items
+from ttt_env.rules import Boards, Game, Position, as_number, check_enumerable, check_size, split_items
+from ttt_env.rules.symmetry import automorphisms
 
 
 class BestResponse(Planner):
@@ -212,3 +214,69 @@ class Epsilon(Mixture):
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
         return effort_of(parameters["agent"], game)
+
+
+class Symmetric(Agent):
+    """Another agent, made to play all symmetric positions in the same way.
+
+    In each position it plays what the agent plays in the least image of the position under the automorphisms
+    of the game, turned back to this board. So what an agent has learned of one orientation holds for all, and
+    `worst_case` asks it in one position of each class, on Qubic one of 192. It plays the games of up to 64
+    cells that the agent plays.
+
+    Raises `GameTooLargeError` for a game of more cells.
+    """
+
+    takes_agent = True
+    is_symmetric = True
+
+    def __init__(self, game: Game, agent: AgentLike) -> None:
+        check_size(game)
+        super().__init__(game)
+        self.agent = make_agent(agent, game)
+        self._permutations = np.array(automorphisms(game), np.uint8)
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        check_size(game)
+        return effort_of(parameters["agent"], game)
+
+    @property
+    def is_fixed(self) -> bool:  # noqa: D102
+        return self.agent.is_fixed
+
+    @property
+    def uses_history(self) -> bool:  # noqa: D102
+        return self.agent.uses_history
+
+    @property
+    def seconds_per_move(self) -> float:  # noqa: D102
+        return self.agent.seconds_per_move
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        images, cells = self._images(boards)
+        _, first, which = np.unique(
+            np.stack([images.mine, images.theirs]), axis=1, return_index=True, return_inverse=True
+        )
+        return np.take_along_axis(self.agent.policies(images[first])[which.reshape(-1)], cells, axis=1)
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:
+        """A cell drawn from `policy`; without a fixed policy, the agent's choice in the least image."""
+        if self.is_fixed:
+            return super().choose(position, rng)
+        image, cells = self._images(Boards.of([position]))
+        return int(np.flatnonzero(cells[0] == self.agent.choose(image[0], rng))[0])
+
+    def check_asked(self) -> None:  # noqa: D102
+        self.agent.check_asked()
+
+    def _images(self, boards: Boards) -> tuple[Boards, NDArray[np.int64]]:
+        from ttt_env.compiled.canonical import images_of  # imports numba: where it is wanted
+
+        return images_of(boards, self._permutations)
+
+    def _explained(self, position: Position) -> Explanation:
+        image, _ = self._images(Boards.of([position]))
+        part = PartExplanation(f"{name_of(self.agent)}, in the least image", self.agent.explain(image[0]))
+        reason = f"It plays what {name_of(self.agent)} plays in a symmetric position, turned back: {{cells}}."
+        return self._why(position, reason, parts=(part,))

@@ -8,11 +8,24 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, AgentLike, checked_policies, game_of, make_agent
 from ttt_env.analysis.declared import check_answers, check_judged_as_played
-from ttt_env.errors import GameTooLargeError, ParameterError
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError
 from ttt_env.render.words import RESULTS
-from ttt_env.rules import SEATS, Boards, Game, GameRecord, Seat, as_integer, check_size, one_of
+from ttt_env.rules import (
+    SEATS,
+    Boards,
+    Game,
+    GameRecord,
+    Masks,
+    Position,
+    Seat,
+    as_integer,
+    check_size,
+    one_of,
+)
+from ttt_env.rules.symmetry import automorphisms, transform
 
 _AT_ONCE = 1024  # positions that an agent is asked about together
+_COMPARED = 32  # positions of a ply in which the symmetry of an agent is looked at
 
 
 @dataclass(frozen=True)
@@ -54,9 +67,12 @@ def worst_case(
     agent is asked in at most `most` positions: where it forces a win, these are few. A stochastic policy
     may make any move that it gives a probability above 0. The search ends with the first game that is lost.
 
+    An agent that `is_symmetric`, such as `symmetric:alphazero`, is asked in one of all symmetric positions,
+    and `positions` counts these. That it plays the others in the same way is compared in some of them.
+
     Raises `GameTooLargeError` for a game of more than 64 cells, or where the agent would be asked in more
     positions; `ParameterError` for an agent that declares no fixed policy, `PolicyError` for a policy that is
-    no distribution.
+    no distribution, or not symmetric though the agent is said to be.
     """
     one_of("seat", seat, SEATS)
     as_integer("most", most, "worst_case", 1)
@@ -66,6 +82,7 @@ def worst_case(
     check_judged_as_played(player)
     if not player.is_fixed:
         raise ParameterError(f"{player!r} declares no fixed policy: its games can be played, but not proved")
+    permutations = np.array(automorphisms(played_game) if player.is_symmetric else [], np.uint8)
     layers = [_Layer(Boards.start(played_game), np.zeros(1, np.intp), np.zeros(1, np.intp))]
     worst, found, asked = 2, (0, 0, 0), 0
     while len(boards := layers[-1].boards) and worst > -1:
@@ -78,13 +95,14 @@ def worst_case(
             )
         if is_asked:
             check_answers(player, boards)
+            _check_symmetric(player, boards, permutations)
         rows, cells = np.nonzero(_policies(player, boards) > 0 if is_asked else boards.legal)
         after = boards[rows].play(cells)
         results = np.where(after.is_won, -1 if played_game.misere else 1, 0) * (1 if is_asked else -1)
         at = int(np.where(after.is_over, results, worst).argmin())
         if after.is_over[at] and results[at] < worst:
             worst, found = int(results[at]), (len(layers) - 1, int(rows[at]), int(cells[at]))
-        layers.append(_distinct(after, rows, cells))
+        layers.append(_distinct(after, rows, cells, permutations))
     return WorstCase(played_game, seat, worst, _record(played_game, layers, *found), asked)
 
 
@@ -93,13 +111,42 @@ def _policies(agent: Agent, boards: Boards) -> NDArray[np.float64]:
     return np.concatenate([checked_policies(agent, boards[at : at + _AT_ONCE]) for at in starts])
 
 
-def _distinct(after: Boards, rows: NDArray[np.intp], cells: NDArray[np.intp]) -> _Layer:
-    """The positions in which the game goes on, each once."""
+def _distinct(
+    after: Boards, rows: NDArray[np.intp], cells: NDArray[np.intp], permutations: NDArray[np.uint8]
+) -> _Layer:
+    """The positions in which the game goes on, each once, and one of those that a permutation maps to it."""
     is_open = np.flatnonzero(~after.is_over)
-    masks = np.stack([after.mine[is_open], after.theirs[is_open]], axis=1)
-    _, first = np.unique(masks, axis=0, return_index=True)
+    _, first = np.unique(_images(after[is_open], permutations), axis=0, return_index=True)
     kept = is_open[first]
     return _Layer(after[kept], rows[kept], cells[kept])
+
+
+def _images(boards: Boards, permutations: NDArray[np.uint8]) -> Masks:
+    """The least image of each board, `[B, 2]`; without permutations the board itself."""
+    masks = np.stack([boards.mine, boards.theirs], axis=1)
+    if not len(permutations):
+        return masks
+    from ttt_env.compiled.canonical import merge  # imports numba: where it is wanted
+
+    return merge(masks, permutations)[0]
+
+
+def _check_symmetric(agent: Agent, boards: Boards, permutations: NDArray[np.uint8]) -> None:
+    """Raise `PolicyError` if the moves in one of some positions and in an image lead to different classes."""
+    some = boards[: _COMPARED if len(permutations) else 0]
+    for number, position in enumerate(some):
+        image = transform(position, tuple(permutations[-1 - number % len(permutations)].tolist()))
+        here, there = (_classes_after(agent, one, permutations) for one in (position, image))
+        if here != there:
+            raise PolicyError(f"{agent!r} is_symmetric, but plays differently in {position} and in {image}")
+
+
+def _classes_after(agent: Agent, position: Position, permutations: NDArray[np.uint8]) -> set[tuple[int, int]]:
+    """The least images of the positions that the agent's moves lead to."""
+    boards = Boards.of([position])
+    cells = np.flatnonzero(_policies(agent, boards)[0] > 0)
+    after = boards[np.zeros(len(cells), np.intp)].play(cells)
+    return set(map(tuple, _images(after, permutations).tolist()))
 
 
 def _record(game: Game, layers: list[_Layer], number: int, row: int, cell: int) -> GameRecord:
