@@ -21,7 +21,7 @@ USE_OURS = """
 import ttt_env, ttt_env.agents
 assert ttt_env.__file__.startswith(sys.prefix), ttt_env.__file__
 needs = {"best-response": ":minimax", "epsilon": ":random,epsilon=0.5", "mixture": ":random+minimax"}
-needs["process"] = ":sh"
+needs |= {"process": ":sh", "symmetric": ":random"}
 needs |= {"uci": ":sh", "piskvork": ":sh"}
 of_files = {"imitation", "onnx", "sb3", "strategy"}
 for name in sorted(set(ttt_env.agent_names()) - of_files):

@@ -154,6 +154,22 @@ def test_games_up_to_symmetry():
     assert games_up_to_symmetry(TICTACTOE.start) == reference.GAMES_UP_TO_SYMMETRY
 
 
+@pytest.mark.parametrize(
+    ("game", "number"),
+    # Silver, The group of automorphisms of the game of 3-dimensional ticktacktoe, 1967: 192 of Qubic.
+    [("qubic-v0", 192), ("tictactoe-v0", 8), ("mnk-v0:m=4,n=4,k=4", 32), ("mnk-v0:m=5,n=4,k=4", 4)],
+)
+def test_automorphisms_are_a_group_that_keeps_the_winning_sets(game, number):
+    game = get_game(game)
+    found, sets = set(automorphisms(game)), {frozenset(cells) for cells in game.winning_sets}
+    assert len(found) == len(automorphisms(game)) == number
+    assert found >= set(symmetries(game))
+    for one in found:
+        assert {frozenset(one[cell] for cell in cells) for cells in sets} == sets
+        other = automorphisms(game)[-1]
+        assert tuple(one[cell] for cell in other) in found
+
+
 def test_a_long_line_has_its_two_symmetries_and_keeps_nobody_waiting():
     """There are 10! · 2¹⁰ ways to exchange its layers, which a file of a proof could ask for."""
     line = Game("line", (20,), [(0, 1)])

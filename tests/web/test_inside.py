@@ -21,11 +21,11 @@ from ttt_env.app.web.inside.trees import (
     TreeSolver,
     drawn,
     searched,
-    told_value,
     tree_layout,
 )
 from ttt_env.app.web.server import create_app
 from ttt_env.app.web.table import PlayTable
+from ttt_env.render.words import told_value
 from ttt_env.rules.game import cells_of
 from ttt_env.rules.symmetry import canonical
 
@@ -126,7 +126,7 @@ class TestTree:
         trees += [searched(get_game("qubic-v0").start, 80, 0, 1.4, 0.5, "random").tree]
         for tree in trees:
             spots = tree_layout(tree).spots
-            assert [spot.branch for spot in spots] == list(branches(tree))
+            assert [spot.node for spot in spots] == list(branches(tree))
             for along in ("first", "middle"):
                 for ply in range(max(spot.depth for spot in spots) + 1):
                     places = sorted(getattr(spot, along) for spot in spots if spot.depth == ply)

@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ttt_env.render.table import Column, Table
-from ttt_env.render.words import percent, signed
+from ttt_env.render.words import percent, told_value
 from ttt_env.rules import Position
 
 Unit = Literal["chance", "value", "count", "number"]
 """The format of a number: a share in percent, a value from −1 to 1 with its sign, a count, or as it is."""
 
-_DIGITS = 4
 _MAX_NAMED = 4  # cells in a sentence
 
 
@@ -35,7 +34,7 @@ class CellNumbers:
         if self.unit == "chance":
             return percent(number)
         if self.unit == "value":
-            return signed(number, 0 if number in (-1, 0, 1) else _DIGITS)
+            return told_value(number)
         return f"{number:,.0f}" if self.unit == "count" else f"{number:,.6g}".replace("-", "−")
 
 

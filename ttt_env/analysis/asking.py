@@ -99,10 +99,10 @@ class AnswerFile:
         line = Fields(data)
         if line.has("withdrawn"):
             for number in range(len(line.items("withdrawn"))):
-                withdrawn = line.part("withdrawn").read(number, partial(Position.parse, game=self.game))
+                withdrawn = line.part("withdrawn").position(number, self.game)
                 self._answers.pop((withdrawn.mine, withdrawn.theirs), None)
             return
-        position = line.read("position", partial(Position.parse, game=self.game))
+        position = line.position("position", self.game)
         if position.is_over or self.get(position) is not None:
             why = "the game is over there" if position.is_over else "it has been answered before"
             raise line.error("position", f"{position}, and {why}")
@@ -168,7 +168,8 @@ def _asked(
             index, result = _next(results)
             n_running -= 1
             if isinstance(result, BaseException):
-                error = _first(error, result)
+                # The first error, unless another one takes back what was answered.
+                error = result if error is None or isinstance(result, UntrustedAnswersError) else error
                 continue
             # A question is handed out when another is answered, so that an error leaves none in the queue.
             for following in islice(waiting, 1 if error is None else 0):
@@ -180,11 +181,6 @@ def _asked(
             questions.put(None)
     if error is not None:
         raise error
-
-
-def _first(error: BaseException | None, other: BaseException) -> BaseException:
-    """The first error, unless the other one takes back what was answered."""
-    return other if error is None or isinstance(other, UntrustedAnswersError) else error
 
 
 def _next(results: _Results) -> tuple[int, Answer | BaseException]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ttt_env.agent import FORFEITS, TIMED_OUT, Agent, AgentLike, Floats, Forfeit, checked_policies
 from ttt_env.analysis.certificate_check import check_certificate
@@ -32,7 +31,8 @@ from ttt_env.analysis.solution import Solution, distances, solve
 from ttt_env.analysis.verdict import told, verdict_of
 from ttt_env.errors import PolicyError
 from ttt_env.render.svg import Picture, Section, boards_of, draw_sheet
-from ttt_env.rules import SEATS, Boards, Game, GameRecord, Position, Seat, cells_of, is_tabulated, motions
+from ttt_env.rules import SEATS, Boards, Game, GameRecord, Position, Seat, cells_of, is_tabulated
+from ttt_env.rules.symmetry import canonical_answers
 from ttt_env.storage import Fields, game_from_dict, game_to_dict
 
 _UNITS = 1e6  # of a probability of 1; probabilities are compared after rounding to these
@@ -57,7 +57,9 @@ def consistency(boards: Boards, policies: Floats) -> Consistency:
     """
     if not len(boards):
         return Consistency(0, ())
-    classes, answers = _canonical(boards, policies)
+    canonical, answers = canonical_answers(boards, (policies * _UNITS).round().astype(np.int32))
+    codes = canonical.mine << np.uint64(boards.game.n_cells) | canonical.theirs  # of at most 18 cells
+    classes = np.unique(codes, return_inverse=True)[1]
     order = np.argsort(classes, kind="stable")  # keeps the positions of a class in order
     begins = np.flatnonzero(np.diff(classes[order], prepend=-1))
     sizes = np.diff(begins, append=len(order))
@@ -66,33 +68,6 @@ def consistency(boards: Boards, policies: Floats) -> Consistency:
     _, shown = np.unique(first[differs], return_index=True)
     pairs = zip(first[differs[shown]].tolist(), order[differs[shown]].tolist(), strict=True)
     return Consistency(int((sizes > 1).sum()), tuple((boards[one], boards[other]) for one, other in pairs))
-
-
-def _canonical(boards: Boards, policies: Floats) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The least symmetric image of each board as a number, `[B]`, and the least image of its policy there."""
-    moved = motions(boards.game)
-    owners = boards.cells(boards.mine) + 2 * boards.cells(boards.theirs).astype(np.int64)
-    codes = owners @ 3**moved.T  # of all images, `[B, symmetries]`
-    least = codes.min(axis=1)
-    is_least = codes == least[:, None]
-    probabilities = (policies * _UNITS).round().astype(np.int32)
-    came_from = np.argsort(moved, axis=1)
-    answers = np.take_along_axis(probabilities, came_from[is_least.argmax(axis=1)], axis=1)
-    own_symmetries = np.flatnonzero(is_least.sum(axis=1) > 1)  # of boards that are images of themselves
-    for number, cells in enumerate(came_from):
-        at = own_symmetries[is_least[own_symmetries, number]]
-        image = probabilities[at[:, None], cells]
-        is_less = _is_less(image, answers[at])
-        answers[at[is_less]] = image[is_less]
-    return least, answers
-
-
-def _is_less(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
-    """True where a row of `one` comes before that of `other` in lexicographic order."""
-    differs = one != other
-    at = differs.argmax(axis=1)[:, None]
-    is_less: NDArray[np.bool_] = np.take_along_axis(one, at, 1)[:, 0] < np.take_along_axis(other, at, 1)[:, 0]
-    return is_less
 
 
 MAX_LISTED = 100_000  # positions in a file; all are counted
@@ -243,12 +218,12 @@ class Certificate(Saved):
         game = entries.read("game", game_from_dict)
         seats: Sequence[Seat] = SEATS
         worst_case, positions = entries.part("worst_case"), entries.part("positions")
-        records, record_of = entries.part("refutations"), partial(GameRecord.parse, game=game)
+        records, outcomes = entries.part("refutations"), [each for each in FORFEITS if each != TIMED_OUT]
         certificate = cls(
             game,
             entries.part("game").integer("value", -1, 1),
             {seat: worst_case.integer(seat, -1, 1) for seat in seats},
-            {seat: records.optional(records.read, seat, record_of) for seat in seats},
+            {seat: records.optional(records.record, seat, game) for seat in seats},
             _read_listed(entries.part("blunders"), game),
             _read_listed(entries.part("missed_wins"), game),
             entries.part("blunders").integer("count"),
@@ -256,10 +231,18 @@ class Certificate(Saved):
             {seat: positions.integer(seat) for seat in seats},
             entries.choice("source", COMPUTED),
             entries.integer("asked"),
-            tuple(_read_forfeit(each, game) for each in entries.parts("forfeits")),
+            tuple(
+                Forfeit(each.position("position", game), each.choice("outcome", outcomes), each.text("said"))
+                for each in entries.parts("forfeits")
+            ),
             entries.optional(entries.integer, "imperfect"),
             entries.optional(entries.integer, "symmetry_classes"),
-            None if entries.is_null("inconsistent") else _read_pairs(entries, game),
+            None
+            if entries.is_null("inconsistent")
+            else tuple(
+                (one, other)
+                for one, other in (pair.positions(game) for pair in entries.parts("inconsistent"))
+            ),
         )
         check_certificate(certificate, MAX_LISTED)
         for key, due in {"unbeatable": certificate.unbeatable, **certificate._derived}.items():
@@ -278,27 +261,9 @@ def listed(boards: Boards, count: int | None = None) -> dict[str, Any]:
     }
 
 
-def _read_forfeit(entries: Fields, game: Game) -> Forfeit:
-    position = entries.read("position", partial(Position.parse, game=game))
-    return Forfeit(
-        position,
-        entries.choice("outcome", [each for each in FORFEITS if each != TIMED_OUT]),
-        entries.text("said"),
-    )
-
-
-def _read_pairs(entries: Fields, game: Game) -> tuple[tuple[Position, Position], ...]:
-    pairs = (_read_positions(pair, game) for pair in entries.parts("inconsistent"))
-    return tuple((one, other) for one, other in pairs)
-
-
 def _read_listed(entries: Fields, game: Game) -> Boards:
-    positions = _read_positions(entries.part("positions"), game)
+    positions = entries.part("positions").positions(game)
     return Boards.joined(game, [Boards.of(positions)] if positions else [])
-
-
-def _read_positions(texts: Fields, game: Game) -> list[Position]:
-    return [texts.read(at, partial(Position.parse, game=game)) for at in range(len(texts))]
 
 
 @one_or_several
@@ -349,38 +314,34 @@ def certify(
     if is_tabulated(judged.game) and not (isinstance(judged, RecordedAgent) or is_own(judged)):
         judged = RecordedAgent(judged)  # its answers are asked for several times
     with asking(judged):
-        return _certificate_of(judged)
-
-
-def _certificate_of(judged: Agent) -> Certificate:
-    solution = solve(judged.game)
-    source = source_of(judged)
-    is_close = source == "recorded" or is_tabulated(judged.game)
-    heard = _Heard(judged, is_close)
-    seats = {seat: _SeatAnalysis(judged, seat, solution, heard) for seat in SEATS}
-    positions = {seat: analysis.n_positions for seat, analysis in seats.items()}
-    scores = distances(judged.game).scores if is_close else None
-    mistakes = [analysis.mistakes(scores) for analysis in seats.values()]
-    alike = heard.consistency() if is_close else None
-    blunders = Boards.joined(judged.game, [boards for boards, _ in mistakes])
-    missed_wins = blunders[solution.values.of(blunders) == 1]
-    return Certificate(
-        judged.game,
-        solution.value,
-        {seat: analysis.worst_case() for seat, analysis in seats.items()},
-        {seat: analysis.refutation() for seat, analysis in seats.items()},
-        blunders,
-        missed_wins,
-        len(blunders),
-        len(missed_wins),
-        positions,
-        source,
-        sum(positions.values()) if source == "recorded" else 0,
-        tuple(forfeit for analysis in seats.values() for forfeit in analysis.forfeits),
-        sum(n_imperfect for _, n_imperfect in mistakes) if is_close else None,
-        None if alike is None else alike.n_classes,
-        None if alike is None else alike.inconsistent,
-    )
+        solution = solve(judged.game)
+        source = source_of(judged)
+        is_close = source == "recorded" or is_tabulated(judged.game)
+        heard = _Heard(judged, is_close)
+        seats = {seat: _SeatAnalysis(judged, seat, solution, heard) for seat in SEATS}
+        positions = {seat: analysis.n_positions for seat, analysis in seats.items()}
+        scores = distances(judged.game).scores if is_close else None
+        mistakes = [analysis.mistakes(scores) for analysis in seats.values()]
+        alike = heard.consistency() if is_close else None
+        blunders = Boards.joined(judged.game, [boards for boards, _ in mistakes])
+        missed_wins = blunders[solution.values.of(blunders) == 1]
+        return Certificate(
+            judged.game,
+            solution.value,
+            {seat: analysis.worst_case() for seat, analysis in seats.items()},
+            {seat: analysis.refutation() for seat, analysis in seats.items()},
+            blunders,
+            missed_wins,
+            len(blunders),
+            len(missed_wins),
+            positions,
+            source,
+            sum(positions.values()) if source == "recorded" else 0,
+            tuple(forfeit for analysis in seats.values() for forfeit in analysis.forfeits),
+            sum(n_imperfect for _, n_imperfect in mistakes) if is_close else None,
+            None if alike is None else alike.n_classes,
+            None if alike is None else alike.inconsistent,
+        )
 
 
 class _Heard:
@@ -429,16 +390,15 @@ class _SeatAnalysis:
         self.forfeits = [
             forfeit
             for forfeit in listed
-            if forfeit.position.to_move == seat and self._comes_up(forfeit.position)
+            if forfeit.position.to_move == seat
+            and forfeit.position.ply < len(self.layers)
+            and _holds(self.layers[forfeit.position.ply], forfeit.position)
         ]
 
     @property
     def n_positions(self) -> int:
         """The number of positions that can be reached with the agent to move."""
         return sum(len(layer.open) for layer in self.own_layers)
-
-    def _comes_up(self, position: Position) -> bool:
-        return position.ply < len(self.layers) and _holds(self.layers[position.ply], position)
 
     def _ends(self) -> list[tuple[int, Layer, Slots]]:
         """The ends of games, by ply: (result for the agent, layer, slots)."""

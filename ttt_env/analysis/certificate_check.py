@@ -69,7 +69,8 @@ def _check_listed(part: str, boards: Boards, count: int, most: int) -> None:
 
 def _check_worst_case(c: "Certificate", seat: Seat) -> None:
     """The worst result, and the game that shows it, replayed."""
-    worst, record, value = c.worst_case[seat], c.refutations[seat], _value_for(c, seat)
+    worst, record = c.worst_case[seat], c.refutations[seat]
+    value = c.game_value if seat == "X" else -c.game_value
     part = f"refutations.{seat}"
     _refuse_if(worst > value, f"worst_case.{seat}", f"{worst}, and nobody is sure of more than {value}")
     _refuse_if((record is None) != (worst == value), part, f"it does not go with a worst result of {worst}")
@@ -85,10 +86,6 @@ def _check_worst_case(c: "Certificate", seat: Seat) -> None:
     own = [position for position in record.positions() if position.to_move == seat and not position.is_over]
     is_explained = len(c.blunders) < c.n_blunders or not set(own).isdisjoint(c.blunders)
     _refuse_if(not is_explained, part, f"{record}, in which no listed blunder comes up")
-
-
-def _value_for(c: "Certificate", seat: Seat) -> int:
-    return c.game_value if seat == "X" else -c.game_value
 
 
 def _check_positions(c: "Certificate", seat: Seat) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ttt_env.agent import ROUNDING, Agent, checked_policies, checked_policy, chosen_cell
 from ttt_env.errors import PolicyError
@@ -97,14 +96,10 @@ def check_answers(agent: Agent, boards: Boards, used: Agent | None = None) -> No
             has_several = _is_foreign(part, "policies") or (
                 part.plays_by == "choose" and _is_foreign(part, "choose")
             )
-            some = boards[_spread(len(boards), ALL_COMPARED if has_several else SOME_COMPARED)]
+            most = min(len(boards), ALL_COMPARED if has_several else SOME_COMPARED)
+            some = boards[np.unique(np.linspace(0, len(boards) - 1, most).astype(np.int64))]  # evenly spread
             for start in range(0, len(some), _BATCH):
                 _compare(part, some[start : start + _BATCH], used if used and part is agent else part)
-
-
-def _spread(n_positions: int, most: int) -> NDArray[np.int64]:
-    """The numbers of at most `most` positions, evenly spread."""
-    return np.unique(np.linspace(0, n_positions - 1, min(n_positions, most)).astype(np.int64))
 
 
 def _compare(agent: Agent, boards: Boards, used: Agent) -> None:

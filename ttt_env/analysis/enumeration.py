@@ -69,6 +69,18 @@ class WorkerShare:
             max(self.peak_bytes, other.peak_bytes),
         )
 
+    @classmethod
+    def read(cls, entries: Fields) -> Self:
+        """The share of a file."""
+        return cls(
+            entries.text("worker"),
+            entries.integer("chunks", 1),
+            entries.integer("placements", 1),
+            entries.number("seconds", 0, MOST),
+            entries.number("cpu_seconds", 0, MOST),
+            entries.integer("peak_bytes"),
+        )
+
 
 @dataclass(frozen=True)
 class CountedPly:
@@ -162,7 +174,7 @@ def _read_ply(entries: Fields, game: Game) -> CountedPly:
     placements = prod(_sizes(game, number))
     names = ("won", "drawn", "lost", "ended", "full")
     won, drawn, lost, ended, full = (entries.integer(name, 0, placements) for name in names)
-    workers = tuple(map(_read_share, entries.parts("workers")))
+    workers = tuple(map(WorkerShare.read, entries.parts("workers")))
     ply = CountedPly(number, placements, won, drawn, lost, ended, full, workers)
     entries.agrees("placements", placements)
     entries.agrees("positions", ply.positions)
@@ -171,17 +183,6 @@ def _read_ply(entries: Fields, game: Game) -> CountedPly:
     if sum(share.placements for share in ply.workers) != placements:
         raise entries.error("workers", f"they have not done the {placements:,} placements of this ply")
     return ply
-
-
-def _read_share(entries: Fields) -> WorkerShare:
-    return WorkerShare(
-        entries.text("worker"),
-        entries.integer("chunks", 1),
-        entries.integer("placements", 1),
-        entries.number("seconds", 0, MOST),
-        entries.number("cpu_seconds", 0, MOST),
-        entries.integer("peak_bytes"),
-    )
 
 
 def _by_worker(shares: Iterable[WorkerShare]) -> tuple[WorkerShare, ...]:
@@ -235,28 +236,16 @@ def enumerate_positions(
     if len(plies) < len(tasks):
         files.write_counts(plies)  # so that another game's chunks are never taken for this one's
         with pool:
-            _complete(plies, files, tasks, pool, progress)
+            for ply in reversed(range(len(tasks))):
+                if ply not in plies:
+                    missing = [task for task in tasks[ply] if not files.chunk(*task).exists()]
+                    before = sum(len(tasks[done]) for done in plies) + len(tasks[ply]) - len(missing)
+                    told = progress and partial(_tell, progress, before, sum(map(len, tasks)))
+                    pool.run(partial(_compute, files), missing, named=_name_of, progress=told)
+                    plies[ply] = files.join(ply, tasks[ply])
+                    files.write_counts(plies)
+                files.remove_chunks(ply)
     return Enumeration(game, tuple(plies[ply] for ply in range(game.n_cells + 1)))
-
-
-def _complete(
-    plies: dict[int, CountedPly],
-    files: "_Files",
-    tasks: list[list[Rows]],
-    pool: Workers,
-    progress: Progress | None,
-) -> None:
-    """Compute the plies that are missing, from the last one on; `tasks` are the chunks of each ply."""
-    n_tasks = sum(map(len, tasks))
-    for ply in reversed(range(len(tasks))):
-        if ply not in plies:
-            missing = [task for task in tasks[ply] if not files.chunk(*task).exists()]
-            before = sum(len(tasks[done]) for done in plies) + len(tasks[ply]) - len(missing)
-            told = progress and partial(_tell, progress, before, n_tasks)
-            pool.run(partial(_compute, files), missing, named=_name_of, progress=told)
-            plies[ply] = files.join(ply, tasks[ply])
-            files.write_counts(plies)
-        files.remove_chunks(ply)
 
 
 def load_layers(folder: str | Path, game: Game) -> list[Bytes]:

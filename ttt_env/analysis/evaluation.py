@@ -15,6 +15,7 @@ from ttt_env.agent import (
     FORFEITS,
     Agent,
     AgentLike,
+    Floats,
     Forfeit,
     Outcome,
     checked_policies,
@@ -23,7 +24,7 @@ from ttt_env.agent import (
     quoted,
 )
 from ttt_env.analysis.induction import Outcomes, TwoPass, Values, backward_induction, best, follow, highest
-from ttt_env.analysis.layers import BatchPolicy, Floats, Layer, Responder, reachable
+from ttt_env.analysis.layers import BatchPolicy, Layer, Responder, reachable
 from ttt_env.analysis.many import one_or_several
 from ttt_env.analysis.play import play_cells
 from ttt_env.analysis.recorded import (
@@ -76,6 +77,14 @@ class Result(NamedTuple):
     def __str__(self) -> str:
         return f"wins {percent(self.win)}, draws {percent(self.draw)}, loses {percent(self.loss)}"
 
+    @classmethod
+    def read(cls, entries: Fields) -> Self:
+        """The result of a file. Raises `ResultFileError` for shares that do not sum to 1."""
+        result = cls(*(entries.number(end, 0, 1) for end in cls._fields))
+        if abs(sum(result) - 1) > CLOSE:
+            raise entries.error("loss", f"{result.loss}, where the three shares are to sum to 1")
+        return result
+
 
 class Forfeited(NamedTuple):
     """The number of games that an agent has lost by naming no free cell, for one reason.
@@ -91,6 +100,15 @@ class Forfeited(NamedTuple):
     def __str__(self) -> str:
         games, said = f"{self.games:,} game{'s' * (self.games > 1)}", quoted(self.said, self.outcome)
         return f"{games} by naming no free cell: {self.outcome} (first in {self.position}: {said})"
+
+    @classmethod
+    def read(cls, entries: Fields) -> Self:
+        """The forfeits of a file."""
+        position = entries.text("position")
+        if not _POSITION.fullmatch(position):
+            raise entries.error("position", f"{shown(position)}, which shows no board")
+        outcome = entries.choice("outcome", FORFEITS)
+        return cls(outcome, entries.integer("games", 1), position, entries.text("said"))
 
 
 Forfeits: TypeAlias = tuple[tuple[Forfeited, ...], tuple[Forfeited, ...]]
@@ -150,9 +168,14 @@ class Match(Saved):
         return replace(self, as_x=as_x, as_o=as_o, interval=interval, forfeits=self.forfeits[::-1])
 
     def __str__(self) -> str:
+        origin = "computed" + (" from the answers given" if self.source == "recorded" else "")
+        if self.interval is not None:
+            low, high = (signed(end, 2) for end in self.interval)
+            reach = f"with 95 % confidence the score is in [{low}, {high}]"
+            origin = f"sampled in {self.games} games ({reach})"
         return "\n".join(
             [
-                f"The first agent against the second, {self._origin()}:",
+                f"The first agent against the second, {origin}:",
                 f"  as X, moving first   {self.as_x}",
                 f"  as O, moving second  {self.as_o}",
                 f"Score {signed(self.score, 4)}: what the first agent wins less what it loses, "
@@ -164,12 +187,6 @@ class Match(Saved):
                 ),
             ]
         )
-
-    def _origin(self) -> str:
-        if self.interval is None:
-            return "computed" + (" from the answers given" if self.source == "recorded" else "")
-        low, high = (signed(end, 2) for end in self.interval)
-        return f"sampled in {self.games} games (with 95 % confidence the score is in [{low}, {high}])"
 
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {
@@ -187,39 +204,27 @@ class Match(Saved):
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> "Match":
         entries = Fields(data)
-        as_x, as_o = _read_result(entries.part("as_x")), _read_result(entries.part("as_o"))
+        as_x, as_o = Result.read(entries.part("as_x")), Result.read(entries.part("as_o"))
         if entries.flag("exact"):
             played = Match(as_x, as_o, exact=True, source=entries.choice("source", COMPUTED))
             entries.agrees("games", None)
             entries.agrees("interval", None)
         else:
-            played = _read_sampled(entries, as_x, as_o)
+            source: Source = entries.choice("source", ["sampled"])  # the interval follows from the games
+            games = entries.integer("games", 2)
+            shares = np.array([as_x, as_o]) * (games // 2)
+            counts = np.rint(shares).astype(np.int64)
+            if games % 2 or np.abs(shares - counts).max() > CLOSE * games:
+                raise entries.error("games", f"{games}, which cannot end in these shares")
+            played = match_of(counts)
+            ends = entries.part("interval")
+            if len(ends) != 2:
+                raise entries.error("interval", "two ends are needed")
+            for key, end in enumerate(played.interval or ()):
+                ends.is_near(key, end, CLOSE)
+            played = Match(as_x, as_o, False, games, played.interval, source)
         entries.is_near("score", played.score, CLOSE)
         return replace(played, forfeits=_read_forfeits(entries, played))
-
-
-def _read_result(entries: Fields) -> Result:
-    result = Result(*(entries.number(end, 0, 1) for end in Result._fields))
-    if abs(sum(result) - 1) > CLOSE:
-        raise entries.error("loss", f"{result.loss}, where the three shares are to sum to 1")
-    return result
-
-
-def _read_sampled(entries: Fields, as_x: Result, as_o: Result) -> Match:
-    """The match that these games are; its interval follows from them."""
-    source: Source = entries.choice("source", ["sampled"])
-    games = entries.integer("games", 2)
-    shares = np.array([as_x, as_o]) * (games // 2)
-    counts = np.rint(shares).astype(np.int64)
-    if games % 2 or np.abs(shares - counts).max() > CLOSE * games:
-        raise entries.error("games", f"{games}, which cannot end in these shares")
-    played = match_of(counts)
-    ends = entries.part("interval")
-    if len(ends) != 2:
-        raise entries.error("interval", "two ends are needed")
-    for key, end in enumerate(played.interval or ()):
-        ends.is_near(key, end, CLOSE)
-    return Match(as_x, as_o, False, games, played.interval, source)
 
 
 def _read_forfeits(entries: Fields, played: Match) -> Forfeits:
@@ -229,7 +234,7 @@ def _read_forfeits(entries: Fields, played: Match) -> Forfeits:
     lists = entries.part("forfeits")
     read = []
     for key, lost in enumerate((played.as_x.loss + played.as_o.loss, played.as_x.win + played.as_o.win)):
-        losses = tuple(map(_read_forfeited, lists.parts(key)))
+        losses = tuple(map(Forfeited.read, lists.parts(key)))
         n_lost = round(lost * (played.games or 0) / 2)
         if sum(each.games for each in losses) > n_lost or len({each.outcome for each in losses}) < len(
             losses
@@ -237,14 +242,6 @@ def _read_forfeits(entries: Fields, played: Match) -> Forfeits:
             raise lists.error(key, f"a reason comes twice, or there are more than the {n_lost:,} games lost")
         read.append(losses)
     return read[0], read[1]
-
-
-def _read_forfeited(entries: Fields) -> Forfeited:
-    position = entries.text("position")
-    if not _POSITION.fullmatch(position):
-        raise entries.error("position", f"{shown(position)}, which shows no board")
-    outcome = entries.choice("outcome", FORFEITS)
-    return Forfeited(outcome, entries.integer("games", 1), position, entries.text("said"))
 
 
 @dataclass(frozen=True)
@@ -350,7 +347,14 @@ def match(
     if one_of("exact", exact, (None, True, False)) is None:
         exact = one.is_fixed and two.is_fixed and is_enumerable(game)
     if not exact:
-        return _sampled(one, two, games, as_generator(rng))
+        rng = as_generator(rng)
+        if not isinstance(games, int) or games < 2:
+            raise ParameterError(f"games={games!r}: an integer of at least 2, one game on each seat")
+        half = games // 2
+        with asking(one, two):
+            endings: list[Ending] = [("X", *_played(one, two, rng)) for _ in range(half)]
+            endings += [("O", *_played(two, one, rng)) for _ in range(half)]
+        return match_of_games(endings)
     if first is second and not isinstance(first, str):
         two = one
     one, two = answering_both(one, two, game, progress, workers)
@@ -418,16 +422,6 @@ class _LeastSeen:
         policies = checked_policies(self.agent, boards)
         self.least = min(self.least, float(policies[policies > 0].min(initial=1.0)))
         return policies
-
-
-def _sampled(one: Agent, two: Agent, games: int, rng: np.random.Generator) -> Match:
-    if not isinstance(games, int) or games < 2:
-        raise ParameterError(f"games={games!r}: an integer of at least 2, one game on each seat")
-    half = games // 2
-    with asking(one, two):
-        endings: list[Ending] = [("X", *_played(one, two, rng)) for _ in range(half)]
-        endings += [("O", *_played(two, one, rng)) for _ in range(half)]
-    return match_of_games(endings)
 
 
 def summed(losses: tuple[Forfeited, ...]) -> tuple[Forfeited, ...]:
@@ -503,23 +497,19 @@ def exploitability(
     """
     judged = answering(agent, game, progress, workers, answers)
     with asking(judged):
-        return _exploitability(judged)
-
-
-def _exploitability(judged: Agent) -> Exploitability:
-    policy, source = _LeastSeen(judged), source_of(judged)
-    against_x = _outcomes(judged, None, highest, policy).start
-    against_o = _outcomes(None, judged, highest, policy).start
-    most_moves = (judged.game.n_cells + 1) // 2
-    if policy.least**most_moves >= _TELLING:
-        return Exploitability(
-            _rounded(against_x[1] - against_x[0]), _rounded(against_o[0] - against_o[1]), source
-        )
-    solution = solve(judged.game)
-    above_x = _outcomes(judged, None, highest, policy, solution.values).start[1]
-    above_o = _outcomes(None, judged, highest, policy, solution.values).start[0]
-    as_x, as_o = above_x - solution.value, above_o + solution.value
-    return Exploitability(_rounded(as_x) or as_x, _rounded(as_o) or as_o, source, above_x + above_o)
+        policy, source = _LeastSeen(judged), source_of(judged)
+        against_x = _outcomes(judged, None, highest, policy).start
+        against_o = _outcomes(None, judged, highest, policy).start
+        most_moves = (judged.game.n_cells + 1) // 2
+        if policy.least**most_moves >= _TELLING:
+            return Exploitability(
+                _rounded(against_x[1] - against_x[0]), _rounded(against_o[0] - against_o[1]), source
+            )
+        solution = solve(judged.game)
+        above_x = _outcomes(judged, None, highest, policy, solution.values).start[1]
+        above_o = _outcomes(None, judged, highest, policy, solution.values).start[0]
+        as_x, as_o = above_x - solution.value, above_o + solution.value
+        return Exploitability(_rounded(as_x) or as_x, _rounded(as_o) or as_o, source, above_x + above_o)
 
 
 def best_response(

@@ -47,16 +47,12 @@ class Grid:
         below = np.bitwise_count(self.occupied & (stone - np.uint64(1)))
         self.next_row = rows.astype(np.int64) * n_next
         self.below = below.astype(np.int64) * self.n_patterns
-        self.next_pattern = self._insertions().ravel()
-
-    def _insertions(self) -> NDArray[np.int64]:
-        """The successors' patterns, `[ply + 1, patterns]`: my stones and the new one become theirs."""
-        mine = self.patterns ^ np.uint64((1 << self.ply) - 1)
+        mine = self.patterns ^ np.uint64((1 << self.ply) - 1)  # these stones and the new one become theirs
         place = np.arange(self.ply + 1, dtype=np.uint64)[:, None]
         low = (np.uint64(1) << place) - np.uint64(1)
         inserted = (mine & low) | (mine & ~low) << np.uint64(1) | np.uint64(1) << place
         ranks: Slots = _rank_table(self.ply + 1, self.ply // 2 + 1)[inserted].astype(np.int64)
-        return ranks
+        self.next_pattern = ranks.ravel()
 
     def successors(self, slots: Slots) -> Slots:
         """The slots in the next ply's grid after each free cell is played, `[F, S]`."""

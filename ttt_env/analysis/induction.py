@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_env.agent import Floats
 from ttt_env.analysis.grid import grid
-from ttt_env.analysis.layers import BatchPolicy, Bools, Floats, Layer, Moves, Responder
+from ttt_env.analysis.layers import BatchPolicy, Bools, Layer, Moves, Responder
 from ttt_env.errors import ParameterError
 from ttt_env.rules import Boards, Game
 

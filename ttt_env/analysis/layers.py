@@ -8,12 +8,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_env.agent import Floats
 from ttt_env.analysis.grid import Grid, Slots, grid
 from ttt_env.rules import Boards, Game, check_enumerable
 from ttt_env.rules.boards import owns_set
 from ttt_env.stopping import check_wanted
 
-Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 BatchPolicy = Callable[[Boards], Floats]
 

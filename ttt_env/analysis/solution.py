@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, CellNumbers, Explanation, Unit, of_legal_cells
+from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, Unit, of_legal_cells
 from ttt_env.analysis.enumeration import load_layers
 from ttt_env.analysis.induction import Values, backward_induction, best
-from ttt_env.analysis.layers import Bools, Floats, Moves, Responder, reachable
+from ttt_env.analysis.layers import Bools, Moves, Responder, reachable
 from ttt_env.analysis.tablebase import load_values, save_values
 from ttt_env.errors import PolicyFileError, ResultFileError
 from ttt_env.rules import Boards, Game, Position, check_game, get_game

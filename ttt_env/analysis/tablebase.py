@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_env.agent import Floats
 from ttt_env.analysis.grid import Slots, grid
 from ttt_env.analysis.induction import Values
-from ttt_env.analysis.layers import Floats
 from ttt_env.errors import GameTooLargeError, PolicyFileError
 from ttt_env.rules import Boards, Game, Masks, canonical_boards, is_enumerable, symmetries
 from ttt_env.rules.symmetry import transform_boards

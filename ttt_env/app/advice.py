@@ -37,8 +37,7 @@ def advise(position: Position) -> Advice:
     cells = search.best_cells()
     if search.value is not None:
         return Advice(cells, search.value, True)
-    visits, wins = search.visits[cells], search.wins[cells]
-    return Advice(cells, float(2 * wins.sum() / visits.sum() - 1), False)
+    return Advice(cells, search.expected, False)
 
 
 def hint(position: Position) -> str:

@@ -129,7 +129,9 @@ def _certify_several(order: Order) -> int:
 
 
 def _certify_asked(order: Order, player: _Outside, name: str) -> int:
-    path = order.answers or _answers_of(player, name)
+    digest = sha256(player.identity.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    usual = f"{as_file_name(name)[:_NAME]}-{as_file_name(player.game.name)}-{digest}.answers.jsonl"
+    path = order.answers or _MODELS / usual
     n_kept = len(AnswerFile(path, player.game, player.identity))
     kept = f"{n_kept:,} answers are kept in {path}" if n_kept else f"Every answer is kept in {path}"
     typer.echo(f"{kept}: the same command goes on from there.", err=True)
@@ -151,12 +153,6 @@ def _asked_player(order: Order) -> tuple[ChatAgent | CommandAgent, str]:
     if "startup" in order.settings:
         raise ParameterError("--startup belongs to a --command")
     return ChatAgent(order.game, order.url, order.model, **order.settings), order.model
-
-
-def _answers_of(player: _Outside, name: str) -> Path:
-    """A file for the answers of this player, with these settings, in this game."""
-    digest = sha256(player.identity.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return _MODELS / f"{as_file_name(name)[:_NAME]}-{as_file_name(player.game.name)}-{digest}.answers.jsonl"
 
 
 class _Pace:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ttt_env.agent import AgentLike, agent_class, agent_names, learner_names
 from ttt_env.rules import game_names, parameters_of
+from ttt_env.rules.specs import spec_text
 
 _TYPES = {AgentLike: "agent"}  # the union is too long to be shown
 
@@ -70,15 +71,8 @@ def agent_text(name: str) -> str:
     facts = agent_facts(name)
     lines = [f"{name} ({facts['class']})", ""]
     for parameter in facts["parameters"]:
-        default = "required" if parameter["required"] else f"default {_default(parameter['default'])}"
+        default = "required" if parameter["required"] else f"default {spec_text(parameter['default'])}"
         lines.append(f"  {parameter['name']}: {parameter['type']}, {default}")
     if not facts["parameters"]:
         lines.append("  It has no parameters.")
     return "\n".join([*lines, "", facts["documentation"]]).rstrip()
-
-
-def _default(value: object) -> str:
-    """The default as a spec string writes it."""
-    if value is None or isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

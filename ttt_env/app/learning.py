@@ -3,12 +3,12 @@
 import json
 import shlex
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from math import inf, isfinite
 from pathlib import Path
 from types import FrameType
+from typing import TypeVar
 from zipfile import ZipFile
 
 import numpy as np
@@ -25,6 +25,8 @@ from ttt_env.storage import as_file_name
 from ttt_env.storage.models import spec_of
 from ttt_env.training.evaluation import Evaluation
 from ttt_env.training.loop import TrainingOptions, checkpoint_of
+
+Value = TypeVar("Value")
 
 
 def default_file(algo: str, game: Game) -> Path:
@@ -111,20 +113,19 @@ def _command(options: TrainingOptions, game_text: str) -> str:
     return shlex.join(["ttt", "train", options.algo, *parts])
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM, which ends a training as Ctrl-C does."""
+def until_signal(work: Callable[[], Value]) -> tuple[Value | None, int]:
+    """The result of the work and 0; if SIGTERM or Ctrl-C ended it, None and the number of the signal."""
+    signals: list[int] = []
 
+    def end(number: int, frame: FrameType | None) -> None:
+        signals.append(number)
+        raise KeyboardInterrupt
 
-def _terminate(number: int, frame: FrameType | None) -> None:
-    raise Terminated
-
-
-@contextmanager
-def terminable() -> Iterator[None]:
-    """Let SIGTERM raise `Terminated` in this block."""
-    before = signal.signal(signal.SIGTERM, _terminate)
+    before = signal.signal(signal.SIGTERM, end)
     try:
-        yield
+        return work(), 0
+    except KeyboardInterrupt:
+        return None, signals[0] if signals else signal.SIGINT
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -133,7 +134,7 @@ def _with_bar(options: TrainingOptions, console: Console) -> tuple[int, bool]:
     """Train. Returns the number of the signal that ended it, 0 for none, and whether there is a model."""
     columns = (BarColumn(bar_width=8), TimeElapsedColumn(), TextColumn("{task.description}"))
     exploitabilities: list[float] = []  # one for each evaluation
-    stopped, (steps, seconds) = 0, options.budget
+    steps, seconds = options.budget
     counts_steps = isfinite(steps)
     total = steps if counts_steps else seconds
     with Bar(*columns, console=console) as bar:
@@ -149,13 +150,7 @@ def _with_bar(options: TrainingOptions, console: Console) -> tuple[int, bool]:
                 )
             exploitabilities.append(exploitability)
 
-        try:
-            with terminable():
-                options.run(report)
-        except Terminated:
-            stopped = signal.SIGTERM
-        except KeyboardInterrupt:
-            stopped = signal.SIGINT
+        _, stopped = until_signal(lambda: options.run(report))
     return stopped, bool(exploitabilities) or options.resume
 
 

@@ -1,7 +1,6 @@
 """Sweeps from the command line: many trainings, and what the best of them is worth."""
 
 import re
-import signal
 import sys
 import tomllib
 from collections.abc import Callable, Sequence
@@ -15,7 +14,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from ttt_env.agent.learner import learner_class
-from ttt_env.app.learning import Terminated, next_steps, terminable
+from ttt_env.app.learning import next_steps, until_signal
 from ttt_env.app.scorecard import scorecard
 from ttt_env.errors import ParameterError, shown
 from ttt_env.rules.game import Game
@@ -111,12 +110,7 @@ def _with_bar(order: Callable[..., Sweep], console: Console) -> tuple[Sweep | No
             bar.print(_line(result), highlight=False, markup=False, soft_wrap=True)
 
     try:
-        with terminable():
-            return order(report=report), 0
-    except Terminated:
-        return None, signal.SIGTERM
-    except KeyboardInterrupt:
-        return None, signal.SIGINT
+        return until_signal(partial(order, report=report))
     finally:
         if bar.live.is_started:
             bar.stop()

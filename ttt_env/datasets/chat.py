@@ -11,11 +11,11 @@ from ttt_env.agent import Agent, chosen_cell, make_agent
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.solution import distances
 from ttt_env.datasets.players import EXPERT, Level, Player, drawn, numbers_of, players_of
-from ttt_env.rules import SEATS, Boards, Game, Position, Seat, as_integer, canonical_boards, get_game, one_of
+from ttt_env.rules import SEATS, Boards, Game, Seat, as_integer, canonical_boards, get_game, one_of
 from ttt_env.rules.symmetry import same_boards
 from ttt_env.storage import write_atomically
 from ttt_env.text.answers import AnswerFormat
-from ttt_env.text.env import TextEnv, number_at
+from ttt_env.text.env import TextEnv, cell_at
 from ttt_env.text.wording import BoardStyle, prompt_text
 
 Ties = Literal["all", "draw"]
@@ -81,20 +81,14 @@ def position_chats(
         }
         for boards in (map(_of_classes, batches) if one_per_class else batches)
         for position, perfect in zip(boards, distances(game).perfect(boards), strict=True)
-        for cell in _kept(np.flatnonzero(perfect).tolist(), position, ties, seed)
+        for cells in [np.flatnonzero(perfect).tolist()]
+        for cell in (cells if ties == "all" else [cell_at(cells, seed, position.mine, position.theirs)])
     )
 
 
 def _of_classes(boards: Boards) -> Boards:
     """The positions among these that represent their symmetry class."""
     return boards[same_boards(canonical_boards(boards)[0], boards)]
-
-
-def _kept(cells: list[int], position: Position, ties: Ties, seed: int) -> list[int]:
-    """The perfect cells of a position that get a conversation each."""
-    if ties == "all":
-        return cells
-    return [cells[int(number_at(seed, position.mine, position.theirs) * len(cells))]]
 
 
 def _exchange(text: str, reply: str) -> tuple[Message, Message]:

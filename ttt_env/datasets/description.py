@@ -100,32 +100,26 @@ def card(title: str, game: Game, files: Sequence[DataFile], made_by: str) -> str
         f"- config_name: {file.name}\n  data_files: {file.path}{_DEFAULT * (file is tables[0])}"
         for file in tables
     ]
+    paths: dict[tuple[Column, ...], list[str]] = {}  # of the files that have the same columns
+    for file in files:
+        paths.setdefault(file.columns, []).append(f"`{file.path}`")
     parts = [
         "\n".join(["---", "license: mit", *(["configs:", *configs] if configs else []), "---"]),
         f"# {title}",
         rules_text(game),
         _EXACT,
         "## Files",
-        "\n".join(f"- `{file.path}`{_size(file)}: {file.description}" for file in files),
-        *_tables(files),
+        "\n".join(
+            f"- `{file.path}`{f', {file.n_rows:,} rows' if file.columns else ''}: {file.description}"
+            for file in files
+        ),
+        *[f"### {', '.join(names)}\n\n{_table(columns)}" for columns, names in paths.items() if columns],
         "## How it was made",
         _MADE,
         f"```\n{made_by}\n```",
         _DESCRIBED,
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _size(file: DataFile) -> str:
-    return f", {file.n_rows:,} rows" if file.columns else ""
-
-
-def _tables(files: Sequence[DataFile]) -> list[str]:
-    """The columns of the files, a Markdown table for all files that have the same ones."""
-    paths: dict[tuple[Column, ...], list[str]] = {}
-    for file in files:
-        paths.setdefault(file.columns, []).append(f"`{file.path}`")
-    return [f"### {', '.join(names)}\n\n{_table(columns)}" for columns, names in paths.items() if columns]
 
 
 def _table(columns: Sequence[Column]) -> str:
@@ -153,7 +147,16 @@ def croissant(
         cite_as=f"The ttt_env maintainers: {name}, version {VERSION}",
         date_published=None if published is None else datetime.combine(published, datetime.min.time()),
         distribution=[_file_object(folder, file) for file in files],
-        record_sets=[_record_set(file) for file in files if file.columns],
+        record_sets=[
+            mlc.RecordSet(
+                id=file.name,
+                name=file.name,
+                description=file.description,
+                fields=[_field(file, column) for column in file.columns],
+            )
+            for file in files
+            if file.columns
+        ],
     )
     described: dict[str, Any] = metadata.to_json()
     return described
@@ -172,11 +175,6 @@ def _file_object(folder: Path, file: DataFile) -> mlc.FileObject:
         encoding_formats=[file.media_type],
         sha256=sha256,
     )
-
-
-def _record_set(file: DataFile) -> mlc.RecordSet:
-    fields = [_field(file, column) for column in file.columns]
-    return mlc.RecordSet(id=file.name, name=file.name, description=file.description, fields=fields)
 
 
 def _field(file: DataFile, column: Column) -> mlc.Field:

@@ -29,7 +29,7 @@ from ttt_env.rules import (
 from ttt_env.rules.symmetry import same_boards
 from ttt_env.storage import write_atomically
 from ttt_env.text.answers import AnswerFormat
-from ttt_env.text.env import number_at
+from ttt_env.text.env import cell_at
 from ttt_env.text.wording import BoardStyle, prompt_text
 from ttt_env.workers import Progress
 
@@ -171,18 +171,13 @@ class PositionTable:
             columns["prompt"] = [
                 None if each.is_over else prompt_text(each, self.board, self.answer) for each in boards
             ]
-            columns["answer"] = self._answers(boards, perfect.to_pylist())
+            form = AnswerFormat(self.answer)
+            rows = zip(perfect.to_pylist(), boards.mine.tolist(), boards.theirs.tolist(), strict=True)
+            columns["answer"] = [
+                form.text_of(cell_at(cells, self.seed, *stones)) if cells else None for cells, *stones in rows
+            ]
         names = self.schema.names
         return pa.record_batch([pa.array(columns[name]) for name in names], names).cast(self.schema)
-
-    def _answers(self, boards: Boards, perfect_cells: list[list[int]]) -> list[str | None]:
-        form = AnswerFormat(self.answer)
-        stones = zip(boards.mine.tolist(), boards.theirs.tolist(), strict=True)
-        draws = (number_at(self.seed, mine, theirs) for mine, theirs in stones)
-        return [
-            form.text_of(cells[int(draw * len(cells))]) if cells else None
-            for draw, cells in zip(draws, perfect_cells, strict=True)
-        ]
 
     def write(self, path: str | Path, progress: Progress | None = None) -> None:
         """Write the rows as a Parquet file.

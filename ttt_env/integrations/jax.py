@@ -16,8 +16,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ttt_env.agent import AgentLike, make_agent
-from ttt_env.agent.policies import checked_policies
+from ttt_env.agent import AgentLike, checked_policies, make_agent
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.board import PlayAs
 from ttt_env.errors import GameTooLargeError, ParameterError, extra_for

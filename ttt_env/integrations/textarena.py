@@ -20,7 +20,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ttt_env.agent import AgentLike, Outcome, chosen_cell, make_agent
+from ttt_env.agent import AgentLike, chosen_cell, make_agent
 from ttt_env.errors import EpisodeOrderError, extra_for
 from ttt_env.proofs.known import PROOF_NODES
 from ttt_env.rules import CATALOGUE, Game, Seat, as_generator, as_integer, get_game, one_of
@@ -90,9 +90,20 @@ class GameEnv(ta.Env):
         said = ta.ObservationType.PLAYER_ACTION
         self.state.add_observation(from_id=player, to_id=player, message=action, observation_type=said)
         if cell is None:
-            self._refuse(player, outcome)
+            self.state.set_invalid_move(f"{fault_text(outcome, self.answer.template)}.")
+            if self.state.done:
+                self._record(player, None)
         else:
-            self._play(player, cell)
+            self._record(player, cell)
+            self.position = self.position.play(cell)
+            told = f"{_SEATS[player]} has played {cell}."
+            described = ta.ObservationType.GAME_ACTION_DESCRIPTION
+            self.state.add_observation(message=told, observation_type=described)
+            winner = self.position.winner
+            if winner is not None:
+                self.state.set_winner(_SEATS.index(winner), f"{winner} has won.")
+            elif self.position.is_over:
+                self.state.set_draw("It is a draw.")
         is_over, info = self.state.step()
         if not is_over:
             self._tell_turn()
@@ -111,23 +122,6 @@ class GameEnv(ta.Env):
         )  # wrappers put "[GAME]" before
         player = self.state.current_player_id
         self.state.add_observation(to_id=player, message=text, observation_type=ta.ObservationType.GAME_BOARD)
-
-    def _refuse(self, player: int, outcome: Outcome) -> None:
-        self.state.set_invalid_move(f"{fault_text(outcome, self.answer.template)}.")
-        if self.state.done:
-            self._record(player, None)
-
-    def _play(self, player: int, cell: int) -> None:
-        self._record(player, cell)
-        self.position = self.position.play(cell)
-        told = f"{_SEATS[player]} has played {cell}."
-        described = ta.ObservationType.GAME_ACTION_DESCRIPTION
-        self.state.add_observation(message=told, observation_type=described)
-        winner = self.position.winner
-        if winner is not None:
-            self.state.set_winner(_SEATS.index(winner), f"{winner} has won.")
-        elif self.position.is_over:
-            self.state.set_draw("It is a draw.")
 
     def _record(self, player: int, cell: int | None) -> None:
         regret = MoveRecord.of(self.position, cell, self.nodes).regret

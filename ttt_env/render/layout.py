@@ -211,14 +211,23 @@ def _in_rows(shape: tuple[int, ...], cell: int | None) -> Layout:
     layers, rows, columns = layers_of(shape)
     abreast = n_abreast(layers, columns, 1, MAX_ROW)
     cell = cell or _handy_cell(_span(abreast, columns), _span(-(-layers // abreast), rows))
-    boards = [_board(layer // abreast, layer % abreast, rows, columns, cell) for layer in range(layers)]
-    margin, inset = round(MARGIN * cell), max(1, round(TILE_INSET * cell))
+    margin, gap, inset = round(MARGIN * cell), round(LAYER_GAP * cell), max(1, round(TILE_INSET * cell))
+    width, height = columns * cell, rows * cell
+    boards = [
+        Box(margin + column * (width + gap), margin + row * (height + gap), width, height)
+        for row, column in (divmod(layer, abreast) for layer in range(layers))
+    ]
     return Layout(
-        _even(boards[abreast - 1].x + columns * cell + margin),
-        _even(boards[-1].y + rows * cell + margin),
+        _even(boards[abreast - 1].x + width + margin),
+        _even(boards[-1].y + height + margin),
         cell,
         tuple(_grown(board, inset) for board in boards),
-        tuple(_grown(square, -inset) for board in boards for square in _squares(board, cell)),
+        tuple(
+            _grown(Box(x, y, cell, cell), -inset)
+            for board in boards
+            for y in range(board.y, board.y + board.height, cell)
+            for x in range(board.x, board.x + board.width, cell)
+        ),
     )
 
 
@@ -229,21 +238,6 @@ def _span(n_boards: int, length: int) -> float:
 
 def _handy_cell(*spans: float) -> int:
     return max(MIN_CELL, min(MAX_CELL, int(MAX_PICTURE / max(spans))))
-
-
-def _board(row: int, column: int, rows: int, columns: int, cell: int) -> Box:
-    """The cells of the layer that stands in this row and column of layers."""
-    margin, gap = round(MARGIN * cell), round(LAYER_GAP * cell)
-    width, height = columns * cell, rows * cell
-    return Box(margin + column * (width + gap), margin + row * (height + gap), width, height)
-
-
-def _squares(board: Box, cell: int) -> list[Box]:
-    return [
-        Box(x, y, cell, cell)
-        for y in range(board.y, board.y + board.height, cell)
-        for x in range(board.x, board.x + board.width, cell)
-    ]
 
 
 def _grown(box: Box, by: int) -> Box:

@@ -159,7 +159,12 @@ class Window:
         Raises `ImportError` if there is a display and pygame is not installed.
         """
         if self._state == "new":
-            self._open(position)
+            layout = layout_of(position.game)
+            if _opens_display((layout.width, layout.height)):
+                self._state = "open"
+            else:
+                self._state = "printing"
+                print("No display was found, so the boards are printed.")
         if self._state == "open":
             import pygame
 
@@ -186,14 +191,6 @@ class Window:
 
             pygame.display.quit()
         self._state = "closed"
-
-    def _open(self, position: Position) -> None:
-        layout = layout_of(position.game)
-        if _opens_display((layout.width, layout.height)):
-            self._state = "open"
-        else:
-            self._state = "printing"
-            print("No display was found, so the boards are printed.")
 
 
 def _opens_display(size: tuple[int, int]) -> bool:

@@ -146,18 +146,14 @@ def draw_diagram(record: GameRecord) -> str:
     tiles = [tile(box, look, layout) for box, look in zip(layout.tiles, looks, strict=True)]
     mistakes = record.mistakes()
     for number, cell in enumerate(record.cells, 1):
-        ground, ink = _colours(looks[cell], number in mistakes)
+        seat = looks[cell].mark
+        assert seat is not None
+        ground, ink = MISTAKE if number in mistakes else TINT[seat], INK
+        if looks[cell].accent == "completed":
+            ground, ink = STONE[seat], TILE
         text = f"{number}{'?' * (number in mistakes)}"
         tiles[cell] = labelled(layout.tiles[cell], layout, text, _LETTERS, ground, ink)
     return document(str(record), layout, legible_width(layout), tiles)
-
-
-def _colours(look: Look, is_mistake: bool) -> tuple[str, str]:
-    """The colours of the tile of a stone and of the number on it."""
-    assert look.mark is not None
-    if look.accent == "completed":
-        return STONE[look.mark], TILE
-    return MISTAKE if is_mistake else TINT[look.mark], INK
 
 
 _SCALE = 2  # pixels of a PNG for each unit of the SVG, as sharp screens have them

@@ -25,7 +25,10 @@ def draw_text(position: Position, last: int | None = None, numbers: bool = False
     """
     game = position.game
     width = 2 + (len(str(game.n_cells - 1)) if numbers else 1)
-    glyphs = [_glyph(position, cell, last, numbers, width) for cell in range(game.n_cells)]
+    marks = [mark_at(position, cell) or (str(cell) if numbers else "") for cell in range(game.n_cells)]
+    if last is not None and marks[last] in SEATS:
+        marks[last] = f"[{marks[last]}]"
+    glyphs = [f"{mark:^{width}}" for mark in marks]
     if game.coordinates is not None:
         glyphs = [glyph if "[" in glyph else f"({glyph[1:-1]})" for glyph in glyphs]
         placed = lines_of(game.coordinates, width)
@@ -77,13 +80,6 @@ def draw_game(record: GameRecord) -> str:
     return _side_by_side(blocks) if blocks else draw_text(record.game.start)
 
 
-def _glyph(position: Position, cell: int, last: int | None, numbers: bool, width: int) -> str:
-    glyph = mark_at(position, cell) or (str(cell) if numbers else "")
-    if glyph in SEATS and cell == last:
-        glyph = f"[{glyph}]"
-    return f"{glyph:^{width}}"
-
-
 def _board(lines: list[list[str]]) -> list[str]:
     top, middle, bottom = (
         left + joint.join("─" * len(glyph) for glyph in lines[0]) + right
@@ -98,9 +94,8 @@ def _board(lines: list[list[str]]) -> list[str]:
 def _side_by_side(blocks: list[list[str]]) -> str:
     width = max(len(line) for block in blocks for line in block)
     abreast = n_abreast(len(blocks), width, _GAP, _TERMINAL)
-    return "\n\n".join(_row(blocks[i : i + abreast], width) for i in range(0, len(blocks), abreast))
-
-
-def _row(blocks: list[list[str]], width: int) -> str:
-    lines = ((" " * _GAP).join(line.center(width) for line in parts) for parts in zip(*blocks, strict=True))
-    return "\n".join(line.rstrip() for line in lines)
+    rows = (zip(*blocks[i : i + abreast], strict=True) for i in range(0, len(blocks), abreast))
+    return "\n\n".join(
+        "\n".join((" " * _GAP).join(line.center(width) for line in parts).rstrip() for parts in row)
+        for row in rows
+    )

@@ -8,6 +8,7 @@ from ttt_env.rules import Game, as_cell
 
 _MINUS = str.maketrans("-", "−")
 _ROUNDING = 1e-6
+_DIGITS = 4  # of a value
 RESULTS = {1: "wins", 0: "draws", -1: "loses"}
 """The verb for a player who ends with this value."""
 OUTCOMES = {1: "win", 0: "draw", -1: "loss"}
@@ -47,6 +48,15 @@ def signed(number: float, digits: int) -> str:
     """
     text = f"{number:+.{digits}f}"
     return text[1:] if float(text) == 0 else text.translate(_MINUS)
+
+
+def told_value(value: float) -> str:
+    """A value from −1 to 1: four decimals, but none where it is certain.
+
+    >>> told_value(0.98127), told_value(1.0), told_value(-0.0)
+    ('+0.9813', '+1', '0')
+    """
+    return signed(value, 0 if value in (-1, 0, 1) else _DIGITS)
 
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -166,7 +166,13 @@ def get_game(game: Game | str, **parameters: Any) -> Game:
     if others:
         raise ParameterError(f"{spec.name} needs a value of {others[0].strip()}: {others[0].strip()}=…")
     parameters = convert(spec.name, build, texts) | parameters
-    return _build(spec.name, tuple(sorted(_checked(spec.name, allowed, parameters).items())))
+    checked = []
+    for key, value in sorted(parameters.items()):
+        kind = type(allowed[key].default)
+        if type(value) is not kind and not (kind is int and integer_of(value) is not None):
+            raise ParameterError(not_of_type(key, value, spec.name, [kind]))
+        checked.append((key, kind(value)))
+    return _build(spec.name, tuple(checked))
 
 
 def checked_rules(game: Game) -> Game:
@@ -185,14 +191,6 @@ def checked_rules(game: Game) -> Game:
     if named != game:
         raise GameError(f"the name {shown(game.name)} or its rules are not those of {named.name}")
     return named
-
-
-def _checked(name: str, allowed: dict[str, Parameter], parameters: dict[str, Any]) -> dict[str, Any]:
-    for key, value in parameters.items():
-        kind = type(allowed[key].default)
-        if type(value) is not kind and not (kind is int and integer_of(value) is not None):
-            raise ParameterError(not_of_type(key, value, name, [kind]))
-    return {key: type(allowed[key].default)(value) for key, value in parameters.items()}
 
 
 @lru_cache(maxsize=256)

@@ -475,11 +475,9 @@ def _runs_along(shape: tuple[int, ...], direction: tuple[int, ...], k: int) -> I
         last = [c + d * (k - 1) for c, d in zip(corner, direction, strict=True)]
         if all(0 <= c < size for c, size in zip(last, shape, strict=True)):
             run = [[c + d * i for c, d in zip(corner, direction, strict=True)] for i in range(k)]
-            yield tuple(_cell(coordinates, shape) for coordinates in run)
-
-
-def _cell(coordinates: list[int], shape: tuple[int, ...]) -> int:
-    return sum(c * prod(shape[axis + 1 :]) for axis, c in enumerate(coordinates))
+            yield tuple(
+                sum(c * prod(shape[axis + 1 :]) for axis, c in enumerate(coordinates)) for coordinates in run
+            )
 
 
 def checked_shape(shape: Iterable[int]) -> tuple[int, ...]:

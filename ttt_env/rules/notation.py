@@ -1,7 +1,6 @@
 """Positions and game records as text, and back."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -46,13 +45,6 @@ def _joined(game: Game, rows: list[str]) -> str:
     return "|".join("/".join(rows[i : i + per_layer]) for i in range(0, len(rows), per_layer))
 
 
-def _checked_cells(cells: Iterable[int], game: Game) -> tuple[int, ...]:
-    moves = items_of(cells, game.n_cells)
-    if moves is None:
-        raise NotationError(f"the moves of a game are a list of cells, not {shown(cells)}")
-    return tuple(as_cell(move, game) for move in moves)
-
-
 @dataclass(frozen=True)
 class GameRecord:
     """A game that was played, from the empty board: the cells in the order of the moves.
@@ -70,7 +62,10 @@ class GameRecord:
     def __post_init__(self) -> None:
         game = get_game(self.game)
         object.__setattr__(self, "game", game)
-        object.__setattr__(self, "cells", _checked_cells(self.cells, game))
+        moves = items_of(self.cells, game.n_cells)
+        if moves is None:
+            raise NotationError(f"the moves of a game are a list of cells, not {shown(self.cells)}")
+        object.__setattr__(self, "cells", tuple(as_cell(move, game) for move in moves))
         self.positions()
 
     @classmethod

@@ -197,6 +197,17 @@ def _convert_one(owner: str, key: str, text: str, hint: Any) -> Any:
     raise ParameterError(not_of_type(key, text, owner, [kind for kind in kinds if kind is not NoneType]))
 
 
+def spec_text(value: object) -> str:
+    """The value of a parameter as a spec string writes it.
+
+    >>> spec_text(None), spec_text(True), spec_text(0.1 + 0.2)
+    ('none', 'true', '0.3')
+    """
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 def _kinds(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) or (hint,)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import permutations, product
 from math import factorial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ _MOST_EXCHANGES = 5_000  # of layers, that are tried: axes of up to 11 cells
 Permutation = tuple[int, ...]
 Rows = NDArray[np.uint8]
 Keys = NDArray[np.bytes_]
+Number = TypeVar("Number", bound=np.generic)
 
 
 @lru_cache(maxsize=64)
@@ -129,20 +130,35 @@ def _transform_masks(boards: Boards, masks: Masks, permutation: Permutation) -> 
 
 def canonical_boards(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
     """`canonical` for a batch, and for each board the index of the symmetry that leads there."""
-    images = (transform_boards(boards, permutation) for permutation in symmetries(boards.game))
-    parts, indices = _least((*_by_weight(image.mine), *_by_weight(image.theirs)) for image in images)
-    half = len(parts) // 2
-    return Boards(boards.game, _of_parts(parts[:half]), _of_parts(parts[half:])), indices
+    parts, indices = _least(
+        _parts(transform_boards(boards, permutation)) for permutation in symmetries(boards.game)
+    )
+    return _of_parts(boards.game, parts), indices
 
 
-def _by_weight(masks: Masks) -> list[Masks]:
-    """The words of masks, `[B]` each, the highest first, as numbers are compared."""
-    return [masks] if masks.ndim == 1 else list(masks.T[::-1])
+def canonical_answers(boards: Boards, answers: NDArray[Any]) -> tuple[Boards, NDArray[Any]]:
+    """`canonical` for a batch, and the answers `[B, cells]` moved there by a symmetry.
+
+    Of several symmetries that lead there, it is the one with the least answer, in lexicographic order.
+    """
+    images = (
+        (*_parts(transform_boards(boards, permutation)), *transform_rows(answers, permutation).T)
+        for permutation in symmetries(boards.game)
+    )
+    parts, _ = _least(images)
+    n_cells = boards.game.n_cells
+    return _of_parts(boards.game, parts[:-n_cells]), np.stack(parts[-n_cells:], axis=1)
 
 
-def _of_parts(parts: list[Masks]) -> Masks:
-    """The masks whose words these are."""
-    return parts[0] if len(parts) == 1 else np.stack(parts[::-1], axis=1)
+def _parts(boards: Boards) -> tuple[Masks, ...]:
+    """The words of the masks, `[B]` each, the highest first, as numbers are compared."""
+    masks = boards.mine, boards.theirs
+    return tuple(word for each in masks for word in ([each] if each.ndim == 1 else each.T[::-1]))
+
+
+def _of_parts(game: Game, parts: list[Masks]) -> Boards:
+    halves = parts[: len(parts) // 2], parts[len(parts) // 2 :]
+    return Boards(game, *(half[0] if len(half) == 1 else np.stack(half[::-1], axis=1) for half in halves))
 
 
 def same_boards(one: Boards, other: Boards) -> NDArray[np.bool_]:
@@ -150,7 +166,7 @@ def same_boards(one: Boards, other: Boards) -> NDArray[np.bool_]:
     return ~have_bits(one.game, one.mine ^ other.mine | one.theirs ^ other.theirs)
 
 
-def transform_rows(rows: Rows, permutation: Permutation | NDArray[np.intp]) -> Rows:
+def transform_rows(rows: NDArray[Number], permutation: Permutation | NDArray[np.intp]) -> NDArray[Number]:
     """Boards of any size, one column per cell, `[B, cells]`, with every column moved by the permutation."""
     return np.take(rows, np.argsort(permutation), axis=1)
 

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import isfinite
 from numbers import Real
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ttt_env.errors import ParameterError, ResultFileError, TttEnvError, shown
-from ttt_env.rules import as_integer, one_of
+from ttt_env.rules import Game, GameRecord, Position, as_integer, one_of
 from ttt_env.rules.checks import BOOLEANS
 from ttt_env.rules.sizes import TEXT_LETTERS
 
@@ -157,6 +158,18 @@ class Fields:
         if not isinstance(value, Mapping):
             raise self.error(key, f"{shown(value)}, where an object is needed")
         return value
+
+    def position(self, key: str | int, game: Game) -> Position:
+        """A position of the game, written as text."""
+        return self.read(key, partial(Position.parse, game=game))
+
+    def positions(self, game: Game) -> list[Position]:
+        """All entries of a list, positions of the game."""
+        return [self.position(at, game) for at in range(len(self))]
+
+    def record(self, key: str | int, game: Game) -> GameRecord:
+        """A record of the game, written as text."""
+        return self.read(key, partial(GameRecord.parse, game=game))
 
     def part(self, key: str | int) -> "Fields":
         """An object or a list within this one."""

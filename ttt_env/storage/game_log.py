@@ -93,24 +93,21 @@ class GameLog:
                 self.path, timeout=_PATIENCE, isolation_level="IMMEDIATE", check_same_thread=False
             )
             try:
-                self._prepare()
+                identity = self._connection.execute(_IDENTITY).fetchone()
+                if identity != _EMPTY and identity[:2] != (_APPLICATION_ID, _VERSION):
+                    raise GameLogError(f"{self.path} is no game log of this version, but another SQLite file")
+                if identity != _EMPTY and self._connection.execute(_CONTENT).fetchall() != _TABLES:
+                    # A view may compute its rows without end, and a trigger change what is written.
+                    raise GameLogError(f"{self.path} is no game log: it holds other tables than games")
+                self._connection.execute("PRAGMA journal_mode = WAL")  # what was committed survives a kill
+                self._connection.execute("PRAGMA synchronous = FULL")  # and a power cut
+                if identity == _EMPTY:
+                    with self._connection:
+                        for statement in _SCHEMA:
+                            self._connection.execute(statement)
             except BaseException:
                 self._connection.close()
                 raise
-
-    def _prepare(self) -> None:
-        identity = self._connection.execute(_IDENTITY).fetchone()
-        if identity != _EMPTY and identity[:2] != (_APPLICATION_ID, _VERSION):
-            raise GameLogError(f"{self.path} is no game log of this version, but another SQLite file")
-        if identity != _EMPTY and self._connection.execute(_CONTENT).fetchall() != _TABLES:
-            # A view may compute its rows without end, and a trigger change what is written.
-            raise GameLogError(f"{self.path} is no game log: it holds other tables than games")
-        self._connection.execute("PRAGMA journal_mode = WAL")  # what was committed survives a kill
-        self._connection.execute("PRAGMA synchronous = FULL")  # and a power cut
-        if identity == _EMPTY:
-            with self._connection:
-                for statement in _SCHEMA:
-                    self._connection.execute(statement)
 
     @contextmanager
     def _naming_the_file(self) -> Iterator[None]:

@@ -6,16 +6,15 @@ from ttt_env.rules import Game, get_game, split_spec
 from ttt_env.storage.game_file import load_game
 from ttt_env.storage.policy_file import array_names
 
-_AGENTS_WITH_FILES = (
-    "sb3", "lookup", "ppo", "dqn", "q-learning", "value-network", "alphazero", "onnx", "strategy",
-)  # fmt: skip
-_AGENT_OF = {  # by an array of the file
+_OF_SUFFIX = {".zip": "sb3", ".onnx": "onnx"}
+_OF_ARRAY = {  # of an .npz file
     "codes": "lookup",
     "positions": "q-learning",
     "view": "value-network",
     "policy_filter": "alphazero",
     "bounds": "strategy",
 }
+_AGENTS_WITH_FILES = {"ppo", "dqn", *_OF_SUFFIX.values(), *_OF_ARRAY.values()}
 
 
 def game_of(text: str, folder: Path = Path()) -> Game:
@@ -33,12 +32,12 @@ def spec_of(text: str) -> str:
     ('sb3:models/mine.zip', 'minimax:depth=4')
     """
     suffix = Path(text).suffix
-    if suffix not in (".zip", ".npz", ".onnx") or ":" in text:
+    if suffix not in (".npz", *_OF_SUFFIX) or ":" in text:
         return text
-    agent = {".zip": "sb3", ".onnx": "onnx"}.get(suffix)
+    agent = _OF_SUFFIX.get(suffix)
     if agent is None:  # if none plays from the file, the error of "lookup" says what is wrong
         arrays = array_names(text)
-        agent = next((agent for array, agent in _AGENT_OF.items() if array in arrays), "lookup")
+        agent = next((agent for array, agent in _OF_ARRAY.items() if array in arrays), "lookup")
     return f"{agent}:{text}"
 
 

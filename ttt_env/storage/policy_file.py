@@ -196,7 +196,10 @@ class _Archive:
         with _blaming(self.path, self.kind), self._zipped.open(info) as file:
             begin = file.read(_BEGIN)
             begin += file.read(int.from_bytes(begin[-2:], "little"))
-            dtype, shape = _parsed(begin)
+            if not (match := _HEADER.fullmatch(begin)):
+                raise ValueError("an array does not begin with the header that NumPy writes")
+            dtype = np.dtype(match[1].decode())
+            shape = tuple(int(length) for length in match[2].split(b",") if length.strip())
         if dtype.hasobject:
             raise self.error("it holds pickled objects, which are never loaded")
         header = _Header(dtype, shape)
@@ -237,15 +240,6 @@ def _blaming(path: str | Path, kind: str) -> Iterator[None]:
         raise PolicyFileError(f"{path} needs more memory than there is") from error
     except Exception as error:
         raise PolicyFileError(f"{path} is no {kind}: damaged, {reason(error)}") from error
-
-
-def _parsed(begin: bytes) -> tuple[np.dtype[Any], tuple[int, ...]]:
-    """The type and the shape in a header. Raises `ValueError` for what NumPy does not write."""
-    if not (match := _HEADER.fullmatch(begin)):
-        raise ValueError("an array does not begin with the header that NumPy writes")
-    return np.dtype(match[1].decode()), tuple(
-        int(length) for length in match[2].split(b",") if length.strip()
-    )
 
 
 def _size(header: _Header) -> int:

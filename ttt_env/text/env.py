@@ -65,9 +65,9 @@ class _OneDraw:
         return (bits >> 11) * _2_TO_MINUS_53
 
 
-def number_at(seed: int, mine: int, theirs: int) -> float:
-    """The random number from [0, 1) that belongs to a position under a seed."""
-    return _OneDraw(seed, mine, theirs).random()
+def cell_at(cells: Sequence[int], seed: int, mine: int, theirs: int) -> int:
+    """The one of these cells that is drawn by the seed and the position alone."""
+    return cells[int(_OneDraw(seed, mine, theirs).random() * len(cells))]
 
 
 IllegalReply = Literal["lose", "raise", "retry"]

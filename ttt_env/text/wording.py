@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from ttt_env.agent import Forfeit, Outcome
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.solution import Solution, solve
-from ttt_env.render.layout import layers_of
+from ttt_env.render.layout import layers_of, mark_at
 from ttt_env.render.words import cell_name
 from ttt_env.rules import Game, Position, Seat, cells_of, one_of
 
@@ -114,11 +114,7 @@ def _grid(position: Position) -> str:
     game = position.game
     layers, rows, columns = layers_of(game.shape)
     width = len(str(game.n_cells - 1))
-    x, o = position.x_mask, position.o_mask
-    marks = [
-        f" {'X' if x >> cell & 1 else 'O' if o >> cell & 1 else cell!s:>{width}} "
-        for cell in range(game.n_cells)
-    ]
+    marks = [f" {mark_at(position, cell) or cell!s:>{width}} " for cell in range(game.n_cells)]
     rule = "\n" + "+".join(["-" * (width + 2)] * columns) + "\n"
     lines = ["|".join(marks[at : at + columns]).rstrip() for at in range(0, game.n_cells, columns)]
     boards = [rule.join(lines[at : at + rows]) for at in range(0, len(lines), rows)]

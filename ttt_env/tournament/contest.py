@@ -237,7 +237,6 @@ class Contest:
             try:
                 if not lack:
                     # Made now: one that lies in the folder is not believed.
-                    # Made now: one that lies in the folder is not believed.
                     certificate = self.players.certificate(name)
                     self.players.tabulate(name)
                     certificate.save(self.certificate_file(name))

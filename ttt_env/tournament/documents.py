@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from importlib.resources import files as resources
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ttt_env.agent import quoted
 from ttt_env.analysis.evaluation import Forfeited
@@ -19,6 +19,9 @@ from ttt_env.storage import write_atomically
 from ttt_env.tournament.contest import Contest, Verdict
 from ttt_env.tournament.meetings import Meeting, Played
 from ttt_env.tournament.standings import Standing, match_points, share
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 NOT_MET = "·"
 NOT_JUDGED = "not judged"
@@ -282,17 +285,22 @@ def write_results(results: Documents) -> None:
         write_atomically(results.contest.folder / name, text.encode("utf-8", "replace"))
 
 
-def page(results: Documents) -> str:
-    """The page as HTML."""
+def templates_in(package: str, folder: str) -> "Environment":
+    """The templates in a folder of a package, whose variables must all be there, and are escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(
-        loader=PackageLoader("ttt_env.tournament", "static"),
+    return Environment(
+        loader=PackageLoader(package, folder),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def page(results: Documents) -> str:
+    """The page as HTML."""
+    environment = templates_in("ttt_env.tournament", "static")
     environment.globals |= {"quoted": quoted, "LEGEND": LEGEND, "share": share}
     static = resources("ttt_env.tournament") / "static"
     return environment.get_template(_TEMPLATE).render(

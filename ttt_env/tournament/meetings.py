@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from functools import partial
 from itertools import chain
 from traceback import walk_tb
 from typing import Any, NamedTuple
@@ -117,7 +116,7 @@ class Played(NamedTuple):
     @classmethod
     def read(cls, data: Fields, game: Game) -> "Played":
         """The game whose `to_dict` gave this. Raises `ResultFileError` for one that cannot end so."""
-        record = data.read("record", partial(GameRecord.parse, game=game))
+        record = data.record("record", game)
         said = data.text("said")
         if data.is_null("forfeit") is not record.is_over:
             raise data.error("record", f"{record}, which ends on the board or in a forfeit, and not in both")

@@ -46,7 +46,16 @@ class Players:
         """A fingerprint of the program or the model of each entry that has one."""
         for entry in plan.entries:
             try:
-                self._enter(entry)
+                agent = self._made(entry)
+                if entry.is_fixed or entry.certify:
+                    check_enumerable(self._plan.game)
+                if isinstance(agent, AskedAgent):
+                    self.fingerprints[entry.name] = agent.identity
+                    continue
+                self._others[entry.name] = agent
+                if entry.kind != "command" and (file := file_of(str(entry.source))) is not None:
+                    with suppress(OSError):
+                        self.fingerprints[entry.name] = sha256(file.read_bytes()).hexdigest()[:_DIGITS]
             except (TttEnvError, ImportError, OSError) as error:
                 raise TournamentFileError(f"entry {entry.name!r} cannot play: {error}") from error
 
@@ -55,18 +64,6 @@ class Players:
         self._end_all_but()
         for agent in self._kept.values():
             _end(agent.agent if isinstance(agent, RecordedAgent) else agent)
-
-    def _enter(self, entry: Entry) -> None:
-        agent = self._made(entry)
-        if entry.is_fixed or entry.certify:
-            check_enumerable(self._plan.game)
-        if isinstance(agent, AskedAgent):
-            self.fingerprints[entry.name] = agent.identity
-        elif entry.kind != "command" and (file := file_of(str(entry.source))) is not None:
-            with suppress(OSError):
-                self.fingerprints[entry.name] = sha256(file.read_bytes()).hexdigest()[:_DIGITS]
-        if not isinstance(agent, AskedAgent):
-            self._others[entry.name] = agent
 
     def _made(self, entry: Entry) -> Agent:
         if entry.kind != "command":

@@ -6,13 +6,12 @@ from math import nan, sqrt
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ttt_env.agent import Floats
 from ttt_env.analysis.evaluation import Match
 from ttt_env.errors import extra_for
 from ttt_env.tournament.meetings import Meeting, pooled, seen_by
 
-Floats = NDArray[np.float64]
 ELO = 400 / np.log(10)  # points per unit of the logistic curve: 400 more are ten to one
 _ALPHA, _POPULATION = 100, 50  # the strength of selection, and who it selects among
 _EVEN = 1e-14  # a gain below it is rounding

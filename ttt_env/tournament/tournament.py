@@ -19,7 +19,7 @@ from ttt_env.errors import ParameterError, PlayerError, shown
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import Column, Table
 from ttt_env.render.words import gain, signed
-from ttt_env.rules import Game, Position, as_callback, as_generator, as_integer, as_positive, is_tabulated
+from ttt_env.rules import Game, as_callback, as_generator, as_integer, as_positive, is_tabulated
 from ttt_env.storage import Fields, game_from_dict, game_to_dict
 from ttt_env.tournament.meetings import (
     AgentsByName,
@@ -244,8 +244,7 @@ class Tournament(Saved):
             meetings[meeting] = match = each.whole(Match.from_dict)
             each.is_near("points", share(match), CLOSE)
             for lost in (*match.forfeits[0], *match.forfeits[1]):
-                where = Fields({"forfeits": lost.position})
-                where.read("forfeits", partial(Position.parse, game=game))
+                Fields({"forfeits": lost.position}).position("forfeits", game)
         parts = entries.parts("byes")
         byes = {each.integer("round", 1, rounds): each.choice("name", names) for each in parts}
         if parts and (system != "swiss" or len(names) % 2 == 0 or len(set(byes.values())) < len(parts)):

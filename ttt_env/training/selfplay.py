@@ -22,7 +22,7 @@ from ttt_env.agent import NO_LIMIT, Agent, Budget, Learner, Log
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import ParameterError, extra_for
-from ttt_env.rules import Game, is_enumerable, is_tabulated, one_of
+from ttt_env.rules import is_enumerable, is_tabulated, one_of
 from ttt_env.storage import write_atomically
 from ttt_env.training.evaluation import Evaluation, Report, Until, costly
 from ttt_env.training.loop import Training, TrainingCheckpoint, TrainingProgress, read_checkpoint
@@ -71,7 +71,11 @@ class ModelLearner(Learner):
             raise ParameterError("SelfPlay needs observations as they are: VecNormalize(…, norm_obs=False)")
         super().__init__(envs.get_attr("game")[0], seed)
         self.model, self.pool, self.starts = model, pool, starts
-        self.every = _pause(self.game) if every is None else every
+        if every is None:
+            every = _EVERY_SAMPLED
+            if is_enumerable(self.game):
+                every = max(_EVERY, sum(map(len, reachable(self.game))) // _POSITIONS_PER_STEP)
+        self.every = every
         self._frozen: tuple[int, Agent] | None = None
         self._judged_at: int | None = None
         pool.bind(self.game)
@@ -174,13 +178,6 @@ class ModelLearner(Learner):
         torch.set_rng_state(of_torch)
         np.random.set_state(of_numpy)
         random.setstate(of_python)
-
-
-def _pause(game: Game) -> int:
-    """The number of steps between two evaluations."""
-    if not is_enumerable(game):
-        return _EVERY_SAMPLED
-    return max(_EVERY, sum(map(len, reachable(game))) // _POSITIONS_PER_STEP)
 
 
 class _IsDue(Exception):

@@ -29,9 +29,7 @@ from ttt_env.compiled.threats import (
     new_threats,
     wins_by_threats,
 )
-from ttt_env.rules.boards import Masks
-from ttt_env.rules.game import Game
-from ttt_env.rules.symmetry import motions
+from ttt_env.rules import Game, Masks, motions
 
 _THREAT_NODES = 100  # threats that are tried for one sequence
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd: Knuth's multiplicative hashing

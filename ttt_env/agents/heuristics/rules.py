@@ -8,8 +8,7 @@ import numpy as np
 
 from ttt_env.agent import Agent, Explanation, Floats, named_cells
 from ttt_env.agents.heuristics.threats import OpenSets, Sight, open_sets
-from ttt_env.errors import ParameterError, unknown
-from ttt_env.rules import Boards, Game, Masks, Position, cells_of
+from ttt_env.rules import Boards, Game, Masks, Position, cells_of, one_of
 from ttt_env.rules.boards import as_ints, as_masks, bit_counts, each, have_bits, packed, stones_at, words_of
 
 Rule = Callable[[Sight], Masks]
@@ -68,22 +67,21 @@ def block_fork(sight: Sight) -> Masks:
     several = np.flatnonzero(bit_counts(sight.game, forks) > 1)
     for start in range(0, len(several), _CHUNK):
         at = several[start : start + _CHUNK]
-        forks[at] = _against_forks(sight.boards[at], forks[at])
+        boards = sight.boards[at]
+        game, n_cells = boards.game, boards.game.n_cells
+        shape = -1, *words_of(game)
+        mine = (boards.mine[:, None] | stones_at(game, np.arange(n_cells))).reshape(shape)
+        theirs = boards.theirs.repeat(n_cells, axis=0)
+        forced, left = OpenSets(game, mine, theirs).completing(), OpenSets(game, theirs, mine).forking()
+        forces = have_bits(game, forced)
+        leaves_none = forces & ~have_bits(game, left)
+        forces_elsewhere = forces & ~have_bits(game, forced & left)
+        free = ~boards.occupied_masks
+        proposals = [
+            packed(game, moves.reshape(-1, n_cells)) & free for moves in (leaves_none, forces_elsewhere)
+        ]
+        forks[at] = _first_of(game, *proposals, forks[at])
     return forks
-
-
-def _against_forks(boards: Boards, forks: Masks) -> Masks:
-    game, n_cells = boards.game, boards.game.n_cells
-    shape = -1, *words_of(game)
-    mine = (boards.mine[:, None] | stones_at(game, np.arange(n_cells))).reshape(shape)
-    theirs = boards.theirs.repeat(n_cells, axis=0)
-    forced, left = OpenSets(game, mine, theirs).completing(), OpenSets(game, theirs, mine).forking()
-    forces = have_bits(game, forced)
-    leaves_none = forces & ~have_bits(game, left)
-    forces_elsewhere = forces & ~have_bits(game, forced & left)
-    free = ~boards.occupied_masks
-    proposals = [packed(game, moves.reshape(-1, n_cells)) & free for moves in (leaves_none, forces_elsewhere)]
-    return _first_of(game, *proposals, forks)
 
 
 def _first_of(game: Game, *proposals: Masks) -> Masks:
@@ -163,7 +161,8 @@ class Rules(Agent):
 
     def __init__(self, game: Game, rules: str = "centre+block") -> None:
         super().__init__(game)
-        self.rules = {name.strip(): _rule(name) for name in rules.split("+")}
+        names = [one_of("rule", name.strip(), list(RULES)) for name in rules.split("+")]
+        self.rules = {name: RULES[name] for name in names}
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         candidates = boards.legal.copy()
@@ -219,12 +218,6 @@ def _told(name: str, cells: list[int], position: Position) -> tuple[str, tuple[t
         through = set(cells_of(as_ints(Sight(Boards.of([position])).theirs.forking())[0]))
         sets = [s for s in open_sets(position.game, *others, missing=2) if through & set(s)]
     return f"The rule {name} fires: {sentence}", tuple(sets)
-
-
-def _rule(name: str) -> Rule:
-    if name.strip() not in RULES:
-        raise ParameterError(unknown("rule", name, RULES))
-    return RULES[name.strip()]
 
 
 class Block(Rules):

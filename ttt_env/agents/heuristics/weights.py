@@ -50,7 +50,14 @@ class Weights(Agent):
         blocking = OpenSets(self.game, boards.theirs, boards.mine).completing()
         urgent = np.where(each(self.game, have_bits(self.game, winning)), winning, blocking)
         is_urgent = have_bits(self.game, urgent)[:, None]
-        candidates = np.where(is_urgent, boards.cells(urgent), _heaviest(boards))
+        mine, theirs = cell_weights(boards)
+        max_mine, max_theirs = mine.max(axis=1, keepdims=True), theirs.max(axis=1, keepdims=True)
+        leading = np.where(max_theirs > max_mine, theirs, mine)
+        # Weights are whole numbers: adding a fraction below 1 orders equal ones by the other player's weight.
+        ranked = leading + (mine + theirs - leading) / (max_mine + max_theirs + 1.0)
+        ranked[~boards.legal] = -1.0
+        heaviest: NDArray[np.bool_] = (ranked == ranked.max(axis=1, keepdims=True)) & boards.legal
+        candidates = np.where(is_urgent, boards.cells(urgent), heaviest)
         policies: Floats = candidates / np.maximum(candidates.sum(axis=1, keepdims=True), 1)
         return policies
 
@@ -94,15 +101,3 @@ def _last_of(sets: list[tuple[int, ...]], position: Position) -> str:
     """The cells that complete these sets."""
     free = {cell for cells in sets for cell in cells} & set(position.legal_cells)
     return named_cells(sorted(free)).capitalize()
-
-
-def _heaviest(boards: Boards) -> NDArray[np.bool_]:
-    """The cells between which the weights alone leave the choice, `[B, cells]`."""
-    mine, theirs = cell_weights(boards)
-    max_mine, max_theirs = mine.max(axis=1, keepdims=True), theirs.max(axis=1, keepdims=True)
-    leading = np.where(max_theirs > max_mine, theirs, mine)
-    # Weights are whole numbers: adding a fraction below 1 orders equal ones by the other player's weight.
-    ranked = leading + (mine + theirs - leading) / (max_mine + max_theirs + 1.0)
-    ranked[~boards.legal] = -1.0
-    heaviest: NDArray[np.bool_] = (ranked == ranked.max(axis=1, keepdims=True)) & boards.legal
-    return heaviest

@@ -25,15 +25,14 @@ _TIE = 1e-6  # totals closer than this share of the largest one are equal: they 
 def _prepare() -> None:
     """Compile the sweeps, or load them from disk, before the clock of a training starts."""
     from ttt_env.agents.learned import cfr_kernel as kernel
-    from ttt_env.agents.learned.q_learning_kernel import Graph
+    from ttt_env.agents.learned.q_learning_kernel import NO_MOVES
     from ttt_env.compiled.compiler import ready
 
-    no_moves = Graph(np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(1, np.int8))
-    state = _no_regrets(no_moves)
+    state = _no_regrets(NO_MOVES)
     ready(
         "cfr",
-        lambda: kernel.seats(no_moves, state.seat),
-        lambda: kernel.sweep(no_moves, state, kernel.BOTH, 1.0, False),
+        lambda: kernel.seats(NO_MOVES, state.seat),
+        lambda: kernel.sweep(NO_MOVES, state, kernel.BOTH, 1.0, False),
     )
 
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ class Imitation(Agent):
 
     def refresh(self) -> None:
         """Read the log again, so that the games played since then count too."""
-        self._habits = _learned(self.game, _logged(self.path, self.game))
+        self._habits = _Habits.of(self.game, _logged(self.path, self.game))
 
     @property
     def is_fixed(self) -> bool:  # noqa: D102
@@ -116,6 +116,33 @@ class _Habits(NamedTuple):
     counts: NDArray[np.int64]
     games: NDArray[np.int64]
 
+    @classmethod
+    def of(cls, game: Game, games: Sequence[LoggedGame]) -> Self:
+        """The habits of the people and the players without a name in these games."""
+        stones, cells = [np.zeros((0, game.n_cells), np.uint8)], [np.zeros(0, np.intp)]
+        is_unnamed = [np.zeros(0, np.intp)]
+        for record, x, o, *_ in games:
+            by_people = [player in (PERSON, None) for player in (x, o)]
+            moves = np.array(record.cells, np.intp)
+            plies = np.flatnonzero(np.resize(by_people, len(moves)))
+            when = np.full(game.n_cells, game.n_cells)
+            when[moves] = np.arange(len(moves))
+            ago = plies[:, None] - when
+            stones.append(np.where(ago > 0, 2 + ago % 2, 1).astype(np.uint8))
+            cells.append(moves[plies])
+            is_unnamed.append(np.array([x is None, o is None], np.intp)[plies % 2])
+        keys, moved_by = canonical_rows(game, np.concatenate(stones))
+        canonical, which = np.unique(keys, return_inverse=True)
+        counts = np.zeros((2, len(canonical), game.n_cells), np.int64)
+        image = motions(game)[moved_by, np.concatenate(cells)]
+        np.add.at(counts, (np.concatenate(is_unnamed), which, image), 1)
+        together = np.stack(
+            [_counted_together(game, canonical, rows) if rows.any() else rows for rows in counts]
+        )
+        totals = together.sum(axis=0)
+        # A game comes to a position once at most, so that each move counted there is of another game.
+        return cls(game, canonical, totals == totals.max(axis=1, keepdims=True), together, counts.sum(axis=2))
+
     def counted(self, stones: Stones) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """`counts` by cell, `[2, cells]`, and `games`, `[2]`, in one position; None in an unknown one."""
         keys, moved_by = canonical_rows(self.game, stones)
@@ -146,30 +173,6 @@ def _logged(path: Path, game: Game) -> list[LoggedGame]:
         raise GameLogError(f"game log {path}: {error}") from error
     with GameLog(path) as log:
         return log.games(game)
-
-
-def _learned(game: Game, games: Sequence[LoggedGame]) -> _Habits:
-    stones, cells = [np.zeros((0, game.n_cells), np.uint8)], [np.zeros(0, np.intp)]
-    is_unnamed = [np.zeros(0, np.intp)]
-    for record, x, o, *_ in games:
-        by_people = [player in (PERSON, None) for player in (x, o)]
-        moves = np.array(record.cells, np.intp)
-        plies = np.flatnonzero(np.resize(by_people, len(moves)))
-        when = np.full(game.n_cells, game.n_cells)
-        when[moves] = np.arange(len(moves))
-        ago = plies[:, None] - when
-        stones.append(np.where(ago > 0, 2 + ago % 2, 1).astype(np.uint8))
-        cells.append(moves[plies])
-        is_unnamed.append(np.array([x is None, o is None], np.intp)[plies % 2])
-    keys, moved_by = canonical_rows(game, np.concatenate(stones))
-    canonical, which = np.unique(keys, return_inverse=True)
-    counts = np.zeros((2, len(canonical), game.n_cells), np.int64)
-    image = motions(game)[moved_by, np.concatenate(cells)]
-    np.add.at(counts, (np.concatenate(is_unnamed), which, image), 1)
-    together = np.stack([_counted_together(game, canonical, rows) if rows.any() else rows for rows in counts])
-    totals = together.sum(axis=0)
-    # A game comes to a position once at most, so that each move counted there is of another game.
-    return _Habits(game, canonical, totals == totals.max(axis=1, keepdims=True), together, counts.sum(axis=2))
 
 
 def _counted_together(game: Game, keys: Keys, counts: NDArray[np.int64]) -> NDArray[np.int64]:

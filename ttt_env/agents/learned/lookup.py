@@ -1,6 +1,6 @@
 """A policy as a table: of the solved game or of any agent, in memory and on disk."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -200,18 +200,13 @@ def _tabulated(agent: Agent, positions: Sequence[Boards] | None) -> Table:
     return distinct, np.concatenate([policies for _, policies in rows])[at], merged
 
 
-def _all_open(game: Game) -> Iterator[Boards]:
-    """All unfinished positions of a game, in batches."""
-    for layer in reachable(game):
-        yield from (moves.boards for moves in layer.moves())
-
-
 def _rows(
     agent: Agent, positions: Sequence[Boards] | None, merged: bool
 ) -> list[tuple[Codes, NDArray[np.float32]]] | None:
     """Codes and policies of these positions or all; None if they are to be `merged` and cannot be."""
     rows = []
-    for boards in _all_open(agent.game) if positions is None else positions:
+    everywhere = (moves.boards for layer in reachable(agent.game) for moves in layer.moves())
+    for boards in everywhere if positions is None else positions:
         policies = checked_policies(agent, boards)
         if merged:
             kept, back = _merge(boards)

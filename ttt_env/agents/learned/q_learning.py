@@ -45,7 +45,15 @@ class QLearning(Agent):
     def __init__(self, game: Game, path: str | None = None) -> None:
         super().__init__(game)
         file = pretrained_file("q-learning", game) if path is None else Path(path)
-        self._positions, self._values = _load(file, game)
+        check_coded(game)
+        rows = (None,), n_placements(game.n_cells)
+        forms = {"positions": Form(np.uint64, *rows), "values": Form(np.float64, *rows)}
+        loaded = read_arrays(file, game, "Q-table", forms)
+        positions, values = self._positions, self._values = loaded["positions"], loaded["values"]
+        if not 0 < len(positions) == len(values) or not (positions[1:] > positions[:-1]).all():
+            raise PolicyFileError(f"{file} is no Q-table: its positions do not ascend, one for each value")
+        if not np.isfinite(values).all():
+            raise PolicyFileError(f"{file} is no Q-table: a value of it is no number")
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
@@ -88,19 +96,6 @@ class QLearning(Agent):
     def arrays(self) -> Arrays:
         """The arrays that a file of the table holds, by name."""
         return {"positions": self._positions, "values": self._values}
-
-
-def _load(path: Path, game: Game) -> tuple[Codes, Floats]:
-    check_coded(game)
-    max_rows = n_placements(game.n_cells)
-    forms = {"positions": Form(np.uint64, (None,), max_rows), "values": Form(np.float64, (None,), max_rows)}
-    loaded = read_arrays(path, game, "Q-table", forms)
-    positions, values = loaded["positions"], loaded["values"]
-    if not 0 < len(positions) == len(values) or not (positions[1:] > positions[:-1]).all():
-        raise PolicyFileError(f"{path} is no Q-table: its positions do not ascend, one for each value")
-    if not np.isfinite(values).all():
-        raise PolicyFileError(f"{path} is no Q-table: a value of it is no number")
-    return positions, values
 
 
 class TableLearner(Learner):
@@ -160,14 +155,11 @@ def _share(name: str, value: object) -> float:
 @cache
 def _prepare() -> None:
     """Compile the training, or load it from disk, before its clock starts."""
-    from ttt_env.agents.learned.q_learning_kernel import (  # imports numba: only where something is learned
-        Graph,
-        play_games,
-    )
+    from ttt_env.agents.learned import q_learning_kernel as kernel
     from ttt_env.compiled.compiler import ready
 
-    no_moves = Graph(np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(1, np.int8))
-    ready("q-learning", lambda: play_games(no_moves, np.zeros(1), np.zeros(1, np.uint64), 1.0, 1.0, 0))
+    no_numbers = np.zeros(1), np.zeros(1, np.uint64)
+    ready("q-learning", lambda: kernel.play_games(kernel.NO_MOVES, *no_numbers, 1.0, 1.0, 0))
 
 
 @lru_cache(maxsize=1)

@@ -21,6 +21,10 @@ class Graph(NamedTuple):
     reward: NDArray[np.int8]
 
 
+NO_MOVES = Graph(np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(1, np.int8))
+"""The graph of a game that is over before it begins, to compile with."""
+
+
 @compiled
 def play_games(
     graph: Graph, q: NDArray[np.float64], random: Random, alpha: float, epsilon: float, games: int

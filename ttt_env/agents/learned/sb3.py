@@ -45,7 +45,24 @@ class SB3(Agent):
     def __init__(self, game: Game, path: str, deterministic: bool = True) -> None:
         super().__init__(game)
         check_size(game)
-        self._set_policy(_load(path, game), deterministic)
+        data, weights = _content(path)
+        needed = ("policy_class", "observation_space", "action_space")
+        missing = [name for name in needed if name not in data] + ["its weights"] * (weights is None)
+        if missing:
+            raise PolicyFileError(f"{path} is no model of Stable-Baselines3: it lacks {', '.join(missing)}")
+        observations, actions = data["observation_space"], data["action_space"]
+        with _blaming(path):
+            facts = _Facts.of(data.get("game"), observations, actions)
+        facts.check(path, game)  # before a network is made for these spaces, of whatever size
+        with _blaming(path):
+            policy: BasePolicy = data["policy_class"](
+                observations, actions, lambda _: 0.0, **data.get("policy_kwargs", {})
+            )
+            policy.load_state_dict(weights)
+            is_finite = all(bool(numbers.isfinite().all()) for numbers in policy.state_dict().values())
+        if not is_finite:
+            raise PolicyFileError(f"{path} is no model that plays: a weight of it is no finite number")
+        self._set_policy(policy, deterministic)
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
@@ -195,28 +212,6 @@ def _planes(space: Any) -> Any:
 
 def _rules(game: Game) -> tuple[object, ...]:
     return game.shape, game.winning_sets, game.misere
-
-
-def _load(path: str, game: Game) -> "BasePolicy":
-    """The policy network of a model file, whatever its algorithm. Raises as `SB3` does."""
-    data, weights = _content(path)
-    needed = ("policy_class", "observation_space", "action_space")
-    missing = [name for name in needed if name not in data] + ["its weights"] * (weights is None)
-    if missing:
-        raise PolicyFileError(f"{path} is no model of Stable-Baselines3: it lacks {', '.join(missing)}")
-    observations, actions = data["observation_space"], data["action_space"]
-    with _blaming(path):
-        facts = _Facts.of(data.get("game"), observations, actions)
-    facts.check(path, game)  # before a network is made for these spaces, of whatever size
-    with _blaming(path):
-        policy: BasePolicy = data["policy_class"](
-            observations, actions, lambda _: 0.0, **data.get("policy_kwargs", {})
-        )
-        policy.load_state_dict(weights)
-        is_finite = all(bool(numbers.isfinite().all()) for numbers in policy.state_dict().values())
-    if not is_finite:
-        raise PolicyFileError(f"{path} is no model that plays: a weight of it is no finite number")
-    return policy
 
 
 def _content(path: str) -> tuple[dict[str, Any], Any]:

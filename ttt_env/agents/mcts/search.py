@@ -66,20 +66,16 @@ class Node:
         `path` begins with the cell of this node if the node is on it.
         """
         is_marked = path[:1] == (self.cell,)
-        outcome = () if self.value is None else (_outcome(position, self.value),)
+        caption = [f"{self.wins:g}/{self.visits}"]
+        if self.value is not None:  # proved, for the player who has just moved
+            winner = SEATS[(position.ply + (self.value == 1)) % 2]
+            caption.append(f"{winner} wins" if self.value else "draw")
         children = tuple(
             child.picture(position.child(child.cell), path[1:] if is_marked else ())
             for child in self.children
             if child.cell is not None
         )
-        return TreeNode(position, self.cell, (f"{self.wins:g}/{self.visits}", *outcome), children, is_marked)
-
-
-def _outcome(position: Position, value: int) -> str:
-    """A proved value for the player who has just moved, in words: a draw, or who wins."""
-    if value == 0:
-        return "draw"
-    return f"{SEATS[(position.ply + (value == 1)) % 2]} wins"
+        return TreeNode(position, self.cell, tuple(caption), children, is_marked)
 
 
 def read_node(tree: Tree, slot: int, max_depth: int, min_visits: int) -> Node:
@@ -321,6 +317,12 @@ class Search:
         for cell, slot in self._slots.items():
             numbers[cell] = self._tree.nodes[slot][field]
         return numbers
+
+    @property
+    def expected(self) -> float:
+        """The expected score for the player to move, in [−1, 1], by the best moves."""
+        cells = self.best_cells()
+        return float(2 * self.wins[cells].sum() / self.visits[cells].sum() - 1)
 
     @property
     def iterations(self) -> int:

@@ -31,9 +31,7 @@ from ttt_env.compiled.playouts import playout
 from ttt_env.compiled.random_numbers import draw_below, next_bits
 from ttt_env.compiled.sets import WinningSets, no_masks
 from ttt_env.compiled.threats import DRAW, LOSS, UNKNOWN, WIN, Threats, look_for_threats, wins_by_threats
-from ttt_env.rules.boards import Masks
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import n_words
+from ttt_env.rules import Game, Masks, n_words
 
 _THREAT_NODES = 100  # threats that are tried for one sequence
 _MIN_PATH = 64  # slots that a tree has left before it grows

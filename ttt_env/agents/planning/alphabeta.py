@@ -136,24 +136,20 @@ class _Searcher:
         best = -self._kernel.WIN
         for child in after.values():
             if best < self._kernel.WIN and not self._is_at_least(child, depth - 1, -best):
-                best = self._value_above(child, depth - 1, best)
+                low, high = best + 1, self._kernel.WIN  # of the value of the move: bisection
+                while low < high:
+                    middle = (low + high + 1) // 2
+                    if self._is_at_least(child, depth - 1, 1 - middle):
+                        high = middle - 1
+                    else:
+                        low = middle
+                best = low
         ties = (cell for cell, child in after.items() if not self._is_at_least(child, depth - 1, 1 - best))
         found = tuple(sorted(ties))
         line = self._principal_variation(position.play(found[0]), depth - 1, -best)
         nodes = int(self._search.state[self._kernel.NODES]) - self._first_node
         scale = 1.0 if abs(best) == self._kernel.WIN else min(0.99, abs(best) / 5)
         return Lookahead(found, float(np.sign(best)) * scale, (found[0], *line), depth, nodes)
-
-    def _value_above(self, child: Position, depth: int, least: int) -> int:
-        """The value of the move to `child`, which is known to be above `least`, by bisection."""
-        low, high = least + 1, self._kernel.WIN
-        while low < high:
-            middle = (low + high + 1) // 2
-            if self._is_at_least(child, depth, 1 - middle):
-                high = middle - 1
-            else:
-                low = middle
-        return low
 
     def _principal_variation(self, position: Position, depth: int, value: int) -> tuple[int, ...]:
         """Best play from a position of this value at this depth; of equal moves the first."""
@@ -176,7 +172,8 @@ class _Searcher:
         if abs(threshold) >= kernel.WIN and threshold != kernel.WIN:
             return threshold < 0
         if position.is_over:
-            return self._value_of_end(position) >= threshold
+            end = kernel.WIN if self.game.misere else -kernel.WIN  # for who would move next
+            return bool((end if position.is_won else 0) >= threshold)
         kernel.set_root(self._search, position, depth, threshold)
         while True:
             check_wanted()
@@ -185,9 +182,3 @@ class _Searcher:
                 return bool(answer == kernel.YES)
             if time.monotonic() > self._deadline or (self._deadline < inf and is_due()):
                 raise _OutOfTimeError
-
-    def _value_of_end(self, position: Position) -> int:
-        if not position.is_won:
-            return 0
-        win: int = self._kernel.WIN
-        return win if self.game.misere else -win

@@ -16,9 +16,7 @@ from ttt_env.compiled.bits import NONE, at, cell_of, completing, count, is_sever
 from ttt_env.compiled.canonical import NO, OPEN, YES, codes_of, heaviest, least, stone_codes, weigh
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.sets import WinningSets, kernel_masks, no_masks
-from ttt_env.rules.boards import Masks
-from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import n_words
+from ttt_env.rules import Game, Masks, Position, n_words
 
 WIN, _MAX_THREATS = 6, 5
 _RETURN, _ENTER = 0, 1
@@ -116,7 +114,11 @@ def _judge(s: DepthSearch, ply: int, depth: int, sets: WinningSets) -> int:
     if free == NONE:
         return _answer(0 >= threshold)
     if depth == 0:
-        return _answer(_utility(mine, theirs, sets) >= threshold)
+        # `ttt_env.agents.planning.planners.utility` in fifths
+        threats = _n_threats(mine, theirs, sets) - _n_threats(theirs, mine, sets)
+        if sets.misere:
+            threats = -threats
+        return _answer(max(-_MAX_THREATS, min(_MAX_THREATS, threats)) >= threshold)
     completes = completing(mine, theirs, sets.masks)
     if sets.misere:
         candidates = free & ~completes
@@ -151,15 +153,6 @@ def _not_losing(
     if depth < 2 or block == NONE:
         return free
     return NONE if is_several(block) else block
-
-
-@inner
-def _utility(mine: np.uint64, theirs: np.uint64, sets: WinningSets) -> int:
-    """`ttt_env.agents.planning.planners.utility` in fifths."""
-    threats = _n_threats(mine, theirs, sets) - _n_threats(theirs, mine, sets)
-    if sets.misere:
-        threats = -threats
-    return max(-_MAX_THREATS, min(_MAX_THREATS, threats))
 
 
 @inner

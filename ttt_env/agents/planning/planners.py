@@ -165,7 +165,10 @@ class Minimax(Planner):
             raise ParameterError(f"seconds={seconds!r} of minimax: numbers above 0 are allowed")
         if (depth or seconds) and prefer != "any":
             raise ParameterError(f"minimax takes prefer={prefer!r} or depth and seconds, not both")
-        self._values = None if depth or seconds else _exact(game, prefer)
+        self._values: Values | None = None
+        if not depth and not seconds:
+            _check_exact(game)
+            self._values = distances(game).scores if prefer == "fast" else solve(game).values
         self._prefer, self._depth = prefer, depth
         super().__init__(game, _plan(game, self._values, depth, seconds), prefer, depth, seconds)
 
@@ -211,11 +214,6 @@ def _plan(game: Game, values: Values | None, depth: int | None, seconds: float |
     if values is None:
         return lookahead(game, depth, seconds)
     return ValueAgent(game, (values, best), (values, best))
-
-
-def _exact(game: Game, prefer: str) -> Values:
-    _check_exact(game)
-    return distances(game).scores if prefer == "fast" else solve(game).values
 
 
 def _check_exact(game: Game) -> None:

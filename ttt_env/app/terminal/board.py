@@ -38,7 +38,11 @@ def board(position: Position, last: int | None = None, numbers: bool = True, wid
         size = blocks[0][-1].cell_len
         titles = [Text(f"layer {layer}".center(size), "bold") for layer in range(1, layers + 1)]
         blocks = [[title, *block] for title, block in zip(titles, blocks, strict=True)]
-    return _side_by_side(blocks, width)
+    abreast = n_abreast(len(blocks), blocks[0][-1].cell_len, _GAP, width)
+    beside = (zip(*blocks[i : i + abreast], strict=True) for i in range(0, len(blocks), abreast))
+    return Text("\n\n").join(
+        Text("\n").join(Text(" " * _GAP).join(parts) for parts in lines_beside) for lines_beside in beside
+    )
 
 
 def _scattered(cells: list[Text], coordinates: Coordinates) -> Text:
@@ -81,11 +85,3 @@ def _dense_block(lines: list[list[Text]], wide: int) -> list[Text]:
     names = "".join(column_name(column).center(wide) for column in range(len(lines[0])))
     rows = [Text.assemble((f"{row:>{margin}} ", _QUIET), *cells) for row, cells in enumerate(lines, 1)]
     return [Text(f"{'':{margin + 1}}{names}", _QUIET), *rows]
-
-
-def _side_by_side(blocks: list[list[Text]], width: int) -> Text:
-    abreast = n_abreast(len(blocks), blocks[0][-1].cell_len, _GAP, width)
-    rows = [blocks[i : i + abreast] for i in range(0, len(blocks), abreast)]
-    return Text("\n\n").join(
-        Text("\n").join(Text(" " * _GAP).join(parts) for parts in zip(*row, strict=True)) for row in rows
-    )

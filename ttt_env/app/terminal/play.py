@@ -173,19 +173,15 @@ class Terminal:
         self.session, self.console, self.ask, self.log = session, console, ask, log
         self._people = [player for player in session.score.players if player.agent is None]
         self._left = games if self._people else games or 1
-        self._commands = {
-            "hint": self._hint,
-            "undo": self._undo,
-            "resign": self._resign,
-            "new": self._new,
-            "help": self._help,
-            "quit": self._leave,
-        }
 
     def run(self) -> None:
         """Play until somebody leaves, by a command, Ctrl-C or Ctrl-D, and print the score."""
         try:
-            self._greet()
+            self._say(Text(self.session.game.name, "bold"))
+            if self._people:
+                self._help()
+            if self.log is not None:
+                self._say(f"Finished games are recorded in {self.log.path}.")
             self._play_one()
             while self._wants_another():
                 self.session.next_game()
@@ -197,13 +193,6 @@ class Terminal:
     def _say(self, *parts: str | Text) -> None:
         self.console.print(*parts, highlight=False, markup=False, soft_wrap=True)
 
-    def _greet(self) -> None:
-        self._say(Text(self.session.game.name, "bold"))
-        if self._people:
-            self._help()
-        if self.log is not None:
-            self._say(f"Finished games are recorded in {self.log.path}.")
-
     def _play_one(self) -> None:
         self._introduce()
         while not self.session.is_over:
@@ -212,16 +201,22 @@ class Terminal:
                 self._ask_for_move()
             else:
                 self._wait_for_agent()
-        self._end()
+        self._show(numbers=False)
+        self._say("")
+        self._say(self._result())
+        of_file = "" if self.session.game.name.partition(":")[0] in game_names() else " --game FILE"
+        self._say(Text(f"ttt replay {self.session.record}{of_file}", "dim"))
+        self._record()
+        self._say(f"Score: {self.session.score}.")
 
     def _introduce(self) -> None:
         self._say("")
-        self._say(*(self._seated(seat) for seat in SEATS))
-
-    def _seated(self, seat: Seat) -> Text:
-        player = self.session.player(seat)
-        is_you = self._people == [player]
-        return Text.assemble("You are " if is_you else f"{player.name} is ", _stone(seat), ".")
+        parts: list[Text] = []
+        for seat in SEATS:
+            player = self.session.player(seat)
+            who = "You are" if self._people == [player] else f"{player.name} is"
+            parts += [Text.assemble(f"{who} ", _stone(seat), ".")]
+        self._say(*parts)
 
     def _show(self, numbers: bool = True) -> None:
         last = self.session.cells[-1] if self.session.cells else None
@@ -250,58 +245,45 @@ class Terminal:
         seat = self.session.position.to_move
         while True:
             answer = self.ask(f"{seat}> ").strip().lower()
-            command = self._commands.get(_SHORT.get(answer, answer))
-            if not answer or (command() if command else self._move(answer)):
-                return  # the caller shows the board, also after an empty answer
+            if self._obey(_SHORT.get(answer, answer)):
+                return
 
-    # A command returns whether the board is to be shown.
-
-    def _move(self, answer: str) -> bool:
-        try:
-            self.session.play(parse_cell(answer, self.session.game))
-        except IllegalMoveError as error:
-            self._say(f"{error}.")
-            return False
+    def _obey(self, answer: str) -> bool:
+        """Do what an answer says; True if the board is to be shown then, as after an empty answer."""
+        match answer:
+            case "":
+                pass
+            case "hint":
+                with self.console.status("looking for the best move …"):
+                    sentence = hint(self.session.position)
+                self._say(sentence)
+                return False
+            case "undo":
+                if not self.session.undo():
+                    self._say("There is no move of yours to take back.")
+                    return False
+            case "resign":
+                self.session.resign()
+            case "new":
+                self.session.restart()
+                self._introduce()
+            case "help":
+                self._help()
+                return False
+            case "quit":
+                raise Leave
+            case _:
+                try:
+                    self.session.play(parse_cell(answer, self.session.game))
+                except IllegalMoveError as error:
+                    self._say(f"{error}.")
+                    return False
         return True
 
-    def _hint(self) -> bool:
-        with self.console.status("looking for the best move …"):
-            sentence = hint(self.session.position)
-        self._say(sentence)
-        return False
-
-    def _undo(self) -> bool:
-        taken_back = self.session.undo()
-        if not taken_back:
-            self._say("There is no move of yours to take back.")
-        return taken_back > 0
-
-    def _resign(self) -> bool:
-        self.session.resign()
-        return True
-
-    def _new(self) -> bool:
-        self.session.restart()
-        self._introduce()
-        return True
-
-    def _help(self) -> bool:
+    def _help(self) -> None:
         game = self.session.game
         how = "number or by name" if game.coordinates is None else "number"
         self._say(_HELP.format(how=how, example=cells_text([game.n_cells // 2], game)))
-        return False
-
-    def _leave(self) -> bool:
-        raise Leave
-
-    def _end(self) -> None:
-        self._show(numbers=False)
-        self._say("")
-        self._say(self._result())
-        of_file = "" if self.session.game.name.partition(":")[0] in game_names() else " --game FILE"
-        self._say(Text(f"ttt replay {self.session.record}{of_file}", "dim"))
-        self._record()
-        self._say(f"Score: {self.session.score}.")
 
     def _result(self) -> Text:
         """The result of the game, in words."""

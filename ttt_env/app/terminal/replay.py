@@ -37,7 +37,15 @@ def replay_all(records: list[GameRecord], console: Console, ask: Ask | None) -> 
             console.print(Text(str(record), "bold"), soft_wrap=True)
             ply = 0
             while ply <= len(record.cells):
-                _show(record, ply, console)
+                lines = [Text(), *_move_lines(record, ply)]
+                last = record.cells[ply - 1] if ply else None
+                lines += [board(record.positions()[ply], last, numbers=False, width=console.width)]
+                if ply == len(record.cells):
+                    ending = "A draw." if record.winner is None else f"{record.winner} wins."
+                    if not record.is_over:
+                        ending = f"Unfinished: {record.positions()[-1].to_move} is to move."
+                    lines.append(Text(ending, "bold"))
+                console.print(Text("\n").join(lines), soft_wrap=True)
                 ply = max(0, ply + (1 if ask is None else _asked_step(ask)))
     except (EOFError, KeyboardInterrupt):
         console.print()
@@ -51,18 +59,6 @@ def _asked_step(ask: Ask) -> int:
             raise EOFError
         if answer in {"", "n", "b"}:
             return -1 if answer == "b" else 1
-
-
-def _show(record: GameRecord, ply: int, console: Console) -> None:
-    lines = [Text(), *_move_lines(record, ply)]
-    last = record.cells[ply - 1] if ply else None
-    lines += [board(record.positions()[ply], last, numbers=False, width=console.width)]
-    if ply == len(record.cells):
-        ending = "A draw." if record.winner is None else f"{record.winner} wins."
-        if not record.is_over:
-            ending = f"Unfinished: {record.positions()[-1].to_move} is to move."
-        lines.append(Text(ending, "bold"))
-    console.print(Text("\n").join(lines), soft_wrap=True)
 
 
 def _move_lines(record: GameRecord, ply: int) -> list[Text]:

@@ -7,13 +7,13 @@ or an address says, so no text from outside becomes a path. An agent that requir
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from inspect import Parameter
 from types import MappingProxyType
 
 from ttt_env.agent import agent_class, agent_names
 from ttt_env.agents.heuristics.rules import RULES
 from ttt_env.errors import ParameterError, UnknownAgentError, unknown
 from ttt_env.rules import parameters_of, split_items, split_spec
+from ttt_env.rules.specs import spec_text
 
 _RARE = ("c", "draw", "playout", "seed", "solve", "prefer", "early_stop", "tolerance")  # shown behind `More`
 
@@ -137,17 +137,10 @@ def controls_of(name: str) -> Mapping[str, Control]:
         if build.takes_agent and not controls:
             controls[_OTHER] = Control(_OTHER, "of the agent", choices=_plain_names(), needed=_BASELINE)
         elif parameter.name in BOUNDS:
-            controls[parameter.name] = replace(BOUNDS[parameter.name], default=_default(parameter))
+            value = parameter.default
+            default = "" if value in (None, parameter.empty) else spec_text(value)
+            controls[parameter.name] = replace(BOUNDS[parameter.name], default=default)
     return MappingProxyType(controls)
-
-
-def _default(parameter: Parameter) -> str:
-    value = parameter.default
-    if value is None or value is parameter.empty:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def offered_names() -> list[str]:

@@ -183,13 +183,17 @@ class InsightSolver:
         if is_searched:
             search = Search(position, seed=0)
             search.run(simulations=simulations)
-            expected = _expected(search)
-            found = _value(search) if value is None else value
+            visits, wins = search.visits, search.wins
+            expected = {
+                cell: (float(2 * wins[cell] / visits[cell] - 1), int(visits[cell]))
+                for cell in visits.nonzero()[0].tolist()
+            }
+            found = search.expected if value is None else value
         ends = _ends(position) if values and is_tabulated(table.game) else {}
         moves = _marked(
-            MoveInsight(cell, chances.get(cell), known, against.get(cell), estimate, visits, ends.get(cell))
+            MoveInsight(cell, chances.get(cell), known, against.get(cell), estimate, n_visits, ends.get(cell))
             for cell, known in values.items()
-            for estimate, visits in [expected.get(cell, (None, 0))]
+            for estimate, n_visits in [expected.get(cell, (None, 0))]
         )
         return Insight(
             _agent(adviser),
@@ -224,8 +228,10 @@ class InsightSolver:
         cells = table.position.legal_cells
         children = Boards.of([table.position.play(cell) for cell in cells])
         # The player to move there is the opponent.
-        shares = zip(losses.of(children), wins.of(children), strict=True)
-        return {cell: _result(*map(float, share)) for cell, share in zip(cells, shares, strict=True)}
+        return {
+            cell: Result(*(round(float(share), _DIGITS) + 0.0 for share in (win, 1.0 - win - loss, loss)))
+            for cell, win, loss in zip(cells, losses.of(children), wins.of(children), strict=True)
+        }
 
     def _swept(self, table: PlayTable) -> tuple[Values, Values]:
         """The chances that the mover wins, and that the other does, for all positions."""
@@ -251,19 +257,6 @@ def _ends(position: Position) -> dict[int, int]:
     return {cell: int(after) + 1 for cell, after in zip(cells, plies, strict=True)}
 
 
-def _expected(search: Search) -> dict[int, tuple[float, int]]:
-    """The expected score and the visits of each move that a search has tried."""
-    visits, wins = search.visits, search.wins
-    made = [int(cell) for cell in visits.nonzero()[0]]
-    return {cell: (float(2 * wins[cell] / visits[cell] - 1), int(visits[cell])) for cell in made}
-
-
-def _value(search: Search) -> float:
-    """The score that a search expects for the player to move, by its most visited moves."""
-    cells = search.best_cells()
-    return float(2 * search.wins[cells].sum() / search.visits[cells].sum() - 1)
-
-
 def _marked(unmarked: Iterable[MoveInsight]) -> tuple[MoveInsight, ...]:
     """The moves, those marked that are best as far as is known."""
     moves = tuple(unmarked)
@@ -280,10 +273,6 @@ def _agent(name: str) -> str | None:
     return None if name == PERSON else name
 
 
-def _result(win: float, loss: float) -> Result:
-    return Result(*(round(share, _DIGITS) + 0.0 for share in (win, 1.0 - win - loss, loss)))
-
-
 def judged_moves(table: PlayTable) -> list[MoveVerdict]:
     """The verdict on each move on the board."""
     return [
@@ -293,19 +282,15 @@ def judged_moves(table: PlayTable) -> list[MoveVerdict]:
 
 def course(table: PlayTable) -> list[float]:
     """The value for X of each position of the game on the board: exact, or what a short search expects."""
-    return [
-        worth if position.to_move == "X" else 0 - worth
-        for position, worth in ((each, _standing(each)) for each in table.record.positions())
-    ]
-
-
-def _standing(position: Position) -> float:
-    value = known_value(position)
-    if value is not None:
-        return value
-    search = Search(position, seed=0)
-    search.run(simulations=SEARCHES[0])
-    return _value(search)
+    values = list[float]()
+    for position in table.record.positions():
+        worth: float | None = known_value(position)
+        if worth is None:
+            search = Search(position, seed=0)
+            search.run(simulations=SEARCHES[0])
+            worth = search.expected
+        values.append(worth if position.to_move == "X" else 0 - worth)
+    return values
 
 
 def decisive_move(verdicts: list[MoveVerdict], values: list[float]) -> int | None:

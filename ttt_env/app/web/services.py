@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
@@ -35,6 +35,7 @@ from ttt_env.proofs.known import known_value
 from ttt_env.render.words import OUTCOMES, RESULTS, gain, percent, signed
 from ttt_env.rules import Game, get_game
 from ttt_env.storage.game_log import GameLog
+from ttt_env.tournament.documents import templates_in
 
 _PACKAGE, _FOLDER = "ttt_env.app.web", "static"
 _KEPT = "public, max-age=31536000, immutable"
@@ -176,13 +177,7 @@ def fields_of(request: Request, lists: tuple[str, ...] = ()) -> dict[str, str]:
 @cache
 def templates() -> Environment:
     """The templates of all pages."""
-    environment = Environment(
-        loader=PackageLoader(_PACKAGE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates_in(_PACKAGE, "templates")
     environment.filters |= {"percent": percent, "signed": signed, "gain": gain}
     environment.filters |= {"fact": fact_text, "title": title_of}
     environment.globals |= {

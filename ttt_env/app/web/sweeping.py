@@ -204,7 +204,12 @@ def serve() -> None:
     """Answer the questions that come by standard input until it ends: what the process of the sweeps does."""
     with os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)  # whatever is printed must not end up between the answers
-        _limit()
+        if sys.platform != "win32":  # limit the memory, and let the server go first
+            import resource
+
+            os.nice(_NICE)
+            with suppress(ValueError, OSError):
+                resource.setrlimit(resource.RLIMIT_DATA, (MAX_SWEEP_MB * 1_000_000,) * 2)
         source = sys.stdin.buffer
         server = _Server(Evaluators.of(*pickle.load(source)), output)
         with suppress(EOFError, pickle.UnpicklingError):
@@ -267,16 +272,6 @@ def _content(answer: Any, error: Exception | None) -> bytes:
     except Exception as failure:
         return pickle.dumps((None, RuntimeError(repr(error or failure))))
     return content
-
-
-def _limit() -> None:
-    """Limit the memory of this process, and let the server go first, where the system can do that."""
-    if sys.platform != "win32":
-        import resource
-
-        os.nice(_NICE)
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_DATA, (MAX_SWEEP_MB * 1_000_000,) * 2)
 
 
 def resident(pid: int | None = None) -> float:

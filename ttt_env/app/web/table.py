@@ -313,7 +313,10 @@ class Visit:
     def status(self) -> str:
         """The state of the game in a line."""
         if self.is_review:
-            return self._looked_at()
+            at, n_moves = self.table.at, len(self.table.cells)
+            if not at:
+                return f"Before the first of {n_moves} moves"
+            return f"Move {at} of {n_moves}: {SEATS[(at - 1) % 2]} on {self.table.last}"
         if self.is_over:
             return self._end()
         seat = self.table.position.to_move
@@ -374,12 +377,6 @@ class Visit:
         """The name of the agent against whom a person plays; empty where there is none."""
         player = PERSON if self.rival is None else self.table.player(self.rival)
         return "" if player == PERSON else self.name_of(player)
-
-    def _looked_at(self) -> str:
-        at, n_moves = self.table.at, len(self.table.cells)
-        if not at:
-            return f"Before the first of {n_moves} moves"
-        return f"Move {at} of {n_moves}: {SEATS[(at - 1) % 2]} on {self.table.last}"
 
     def _end(self) -> str:
         winner = self.winner

@@ -126,17 +126,6 @@ class PiskvorkEngine(Engine):
         self._position: Position | None = None
         self._board: list[str] | None = None  # lines since BOARD
         self._limits = dict(_DEFAULTS)
-        self._commands: dict[str, Callable[[str], None]] = {
-            "START": self._start,
-            "RECTSTART": self._start_rectangle,
-            "RESTART": self._restart,
-            "BEGIN": self._begin,
-            "TURN": self._turn,
-            "TAKEBACK": self._take_back,
-            "BOARD": self._begin_board,
-            "INFO": self._inform,
-            "ABOUT": self._introduce,
-        }
 
     def _obey(self, line: str) -> bool:
         if line.upper() == "END":
@@ -147,24 +136,42 @@ class PiskvorkEngine(Engine):
             self._read_on(self._board, line)
             return True
         word, _, rest = line.partition(" ")
-        if word.upper() in self._commands:
-            self._commands[word.upper()](rest)
-        elif word:
-            self._say(f"UNKNOWN command {one_line(word)}")
+        if word:
+            self._command(word, rest)
         return True
+
+    def _command(self, word: str, rest: str) -> None:
+        match word.upper():
+            case "START":
+                number = _integer("START", rest)
+                self._set_up(number, number)
+            case "RECTSTART":
+                self._set_up(*read_pair(rest))
+            case "RESTART":
+                self._position = self._playing().game.start
+                self._say("OK")
+            case "BEGIN":
+                self._begin()
+            case "TURN":
+                self._turn(rest)
+            case "TAKEBACK":
+                self._take_back(rest)
+            case "BOARD":
+                self._playing()
+                self._board = []
+            case "INFO":
+                self._inform(rest)
+            case "ABOUT":
+                name, ours = self._name.replace('"', "'"), version("ttt-env")
+                self._say(f'name="ttt_env {name}", version="{ours}", author="the ttt_env maintainers"')
+            case _:
+                self._say(f"UNKNOWN command {one_line(word)}")
 
     def _playing(self) -> Position:
         """The position. Raises `NotationError` before START."""
         if self._position is None:
             raise NotationError("there is no board yet: START comes first")
         return self._position
-
-    def _start(self, size: str) -> None:
-        number = _integer("START", size)
-        self._set_up(number, number)
-
-    def _start_rectangle(self, sizes: str) -> None:
-        self._set_up(*read_pair(sizes))
 
     def _set_up(self, columns: int, rows: int) -> None:
         """Begin with this board.
@@ -183,11 +190,7 @@ class PiskvorkEngine(Engine):
             self._position = game.start
         self._say("OK")
 
-    def _restart(self, _: str) -> None:
-        self._position = self._playing().game.start
-        self._say("OK")
-
-    def _begin(self, _: str) -> None:
+    def _begin(self) -> None:
         if self._playing().ply:
             raise IllegalMoveError("BEGIN is for an empty board: RESTART comes first")
         self._think(self._playing())
@@ -208,10 +211,6 @@ class PiskvorkEngine(Engine):
             raise IllegalMoveError(f"{shown(cell.strip())} is no stone of the side that has just moved")
         self._position = Position(position.game, position.theirs ^ bit, position.mine).checked()
         self._say("OK")
-
-    def _begin_board(self, _: str) -> None:
-        self._playing()
-        self._board = []
 
     def _read_on(self, lines: list[str], line: str) -> None:
         """Take in one more line of a board; think at its end."""
@@ -252,10 +251,6 @@ class PiskvorkEngine(Engine):
                 )
         except NotationError as error:
             self._say(f"MESSAGE {one_line(str(error))}")
-
-    def _introduce(self, _: str) -> None:
-        name = self._name.replace('"', "'")
-        self._say(f'name="ttt_env {name}", version="{version("ttt-env")}", author="the ttt_env maintainers"')
 
 
 def _integer(name: str, text: str) -> int:

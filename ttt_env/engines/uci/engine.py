@@ -199,7 +199,11 @@ class UciEngine(Engine):
         word, *rest = line.split() or [""]
         match word:
             case "uci":
-                self._introduce()
+                self._say(f"id name ttt_env {version('ttt-env')} {self._name}")
+                self._say("id author the ttt_env maintainers")
+                variant = variant_name(self._game)
+                self._say(f"option name UCI_Variant type combo default {variant} var {variant}")
+                self._say("uciok")
             case "isready":
                 self._say("readyok")
             case "position":
@@ -218,13 +222,6 @@ class UciEngine(Engine):
                 raise NotationError(f"unknown command {shown(word)}")
         return True
 
-    def _introduce(self) -> None:
-        self._say(f"id name ttt_env {version('ttt-env')} {self._name}")
-        self._say("id author the ttt_env maintainers")
-        variant = variant_name(self._game)
-        self._say(f"option name UCI_Variant type combo default {variant} var {variant}")
-        self._say("uciok")
-
     def _set_option(self, words: Sequence[str]) -> None:
         """Raises `NotationError` for another option than the one there is, and for another game than this."""
         line, variant = " ".join(words), variant_name(self._game)
@@ -238,7 +235,13 @@ class UciEngine(Engine):
         if self._position.is_over:
             self._say("bestmove (none)")
             return
-        limits = _limits(words, self._complain)
+        limits = {}
+        for name, text in pairwise([*words, ""]):
+            if name in _NUMBERS:
+                try:
+                    limits[name] = min(max(int(text), 0), _MOST)
+                except ValueError:
+                    self._complain(f"go {name} {shown(text)}: an integer is needed")
         is_endless = "infinite" in words or "ponder" in words
         seconds = None if is_endless else thinking_seconds(limits, self._position)
         self._mind.begin(self._position, seconds, self._tell, waits=is_endless)
@@ -252,18 +255,6 @@ class UciEngine(Engine):
 
     def _at_end(self, thinker: Thinker) -> None:
         thinker.move_now()  # nobody is left to say `stop`
-
-
-def _limits(words: Sequence[str], complain: Callable[[str], object]) -> dict[str, int]:
-    """The numbers of a `go`; those that cannot be read are passed over, with a complaint."""
-    limits = {}
-    for name, text in pairwise([*words, ""]):
-        if name in _NUMBERS:
-            try:
-                limits[name] = min(max(int(text), 0), _MOST)
-            except ValueError:
-                complain(f"go {name} {shown(text)}: an integer is needed")
-    return limits
 
 
 def thinking_seconds(limits: dict[str, int], position: Position) -> float:

@@ -224,9 +224,19 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         `ParameterError` or `ImpossiblePositionError` for bad options; nothing has changed then.
         """
         options = dict(as_options(options, "reset"))
-        is_reset = self._checked_options(options)
+        check_names("reset options", options, _OPTIONS)
+        if "play_as" in options:
+            one_of("play_as", options["play_as"], get_args(PlayAs) if self._replies else ("random",))
+        is_reset = _as_reset_mask(options.get("reset_mask"), self.num_envs, self._backend)
+        if self._games is None and not is_reset.all():
+            raise EpisodeOrderError("a reset_mask before the first reset()")
+        if "position" in options:
+            options["position"] = _as_positions(options["position"], self.num_envs, self._checked_start)
         with self._unchanged_by_errors():
-            games = self._games or self._blank()
+            games = self._games
+            if games is None:
+                empty = self._store.of(Boards.start(self.game, self.num_envs))
+                games = Games(empty, *(self._of_all(0, kind) for kind in ("int8", "int64", "int64")))
             if seed is not None:
                 self._seed(seed)
                 games = games._replace(episodes=self._backend.xp.where(is_reset, 0, games.episodes))
@@ -237,18 +247,6 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             self._games = openings.begin(games, is_reset, self._replies, draws, self.np_random)
         self._over, self.forfeits = ~self._store.is_open(self._games.state), {}
         return self._seen(self._games)
-
-    def _checked_options(self, options: dict[str, Any]) -> Array:
-        """The sub-envs to reset, `bool[B]`. Replaces `options["position"]` by a list for all sub-envs."""
-        check_names("reset options", options, _OPTIONS)
-        if "play_as" in options:
-            one_of("play_as", options["play_as"], get_args(PlayAs) if self._replies else ("random",))
-        is_reset = _as_reset_mask(options.get("reset_mask"), self.num_envs, self._backend)
-        if self._games is None and not is_reset.all():
-            raise EpisodeOrderError("a reset_mask before the first reset()")
-        if "position" in options:
-            options["position"] = _as_positions(options["position"], self.num_envs, self._checked_start)
-        return is_reset
 
     def step(
         self, actions: ArrayLike
@@ -326,10 +324,6 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         """An array `[B]` of this value."""
         xp = self._backend.xp
         return xp.full(self.num_envs, value, dtype=getattr(xp, kind), device=self._backend.device)
-
-    def _blank(self) -> Games:
-        state = self._store.of(Boards.start(self.game, self.num_envs))
-        return Games(state, *(self._of_all(0, kind) for kind in ("int8", "int64", "int64")))
 
     def _seen(self, games: Games) -> tuple[Any, dict[str, Any]]:
         """Observation and info; the caller may write to every array."""

@@ -113,14 +113,7 @@ class TableStore:
         self._full = Boards.joined(game, (layer.boards(layer.drawn) for layer in layers))
         self.n_open = len(self.open_boards)
         ended = self._won, self._full
-        self._tabulate(
-            Boards.joined(game, [self.open_boards, *ended, *ended, self.open_boards, self.open_boards])
-        )
-
-    def __reduce__(self) -> tuple[Callable[[Game, Backend], "TableStore"], tuple[Game, Backend]]:
-        return table_store, (self.game, self.backend)
-
-    def _tabulate(self, boards: Boards) -> None:
+        boards = Boards.joined(game, [self.open_boards, *ended, *ended, self.open_boards, self.open_boards])
         sizes = [self.n_open, len(self._won), len(self._full)]
         sizes += [*sizes[1:], self.n_open, self.n_open]
         self._first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
@@ -139,6 +132,9 @@ class TableStore:
         self.code_of, self._planes, self._masks, self.after, self._is_legal = map(
             self.backend.put, (codes, planes, masks, after, is_legal)
         )
+
+    def __reduce__(self) -> tuple[Callable[[Game, Backend], "TableStore"], tuple[Game, Backend]]:
+        return table_store, (self.game, self.backend)
 
     def _after_open(self) -> NDArray[np.int64]:
         """The number of the board after each cell is chosen on each open board, `[n_open, cells]`."""

@@ -56,26 +56,7 @@ def export_onnx(agent: Agent, path: str | Path) -> None:
     Raises `ParameterError` for an agent of another kind, or for a network of yours that would take only a
     fixed number of positions; `PolicyFileError` if the file cannot be written.
     """
-    network, temperature = _network_of(agent)
-    content = _as_onnx(network, agent.game, temperature)
-    with file_errors(path, "written", PolicyFileError):
-        write_atomically(path, content)
-
-
-def _network_of(agent: Agent) -> tuple["ScoresOfCells", float]:
-    """The network of an agent, and the temperature at which the agent plays by its scores."""
-    if isinstance(agent, AlphaZero):
-        return _OfAlphaZero(agent.network), 0.0
-    if isinstance(agent, ValueNetwork):
-        return _OfValueNetwork(agent.network), 0.0
-    if isinstance(agent, SB3):
-        return _OfSB3(agent), agent.temperature
-    raise ParameterError(
-        f"{name_of(agent)} has no network to export: sb3, alphazero and value-network have one"
-    )
-
-
-def _as_onnx(network: "ScoresOfCells", game: Game, temperature: float) -> bytes:
+    (network, temperature), game = _network_of(agent), agent.game
     example = torch.zeros(2, *game.shape, 2)
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch warns of its own calls of what it has deprecated
@@ -107,7 +88,21 @@ def _as_onnx(network: "ScoresOfCells", game: Game, temperature: float) -> bytes:
     onnx.helper.set_model_props(model, {GAME: game.name, TEMPERATURE: f"{temperature:g}"})
     onnx.checker.check_model(model)
     content: bytes = model.SerializeToString()
-    return content
+    with file_errors(path, "written", PolicyFileError):
+        write_atomically(path, content)
+
+
+def _network_of(agent: Agent) -> tuple["ScoresOfCells", float]:
+    """The network of an agent, and the temperature at which the agent plays by its scores."""
+    if isinstance(agent, AlphaZero):
+        return _OfAlphaZero(agent.network), 0.0
+    if isinstance(agent, ValueNetwork):
+        return _OfValueNetwork(agent.network), 0.0
+    if isinstance(agent, SB3):
+        return _OfSB3(agent), agent.temperature
+    raise ParameterError(
+        f"{name_of(agent)} has no network to export: sb3, alphazero and value-network have one"
+    )
 
 
 class ScoresOfCells(nn.Module):

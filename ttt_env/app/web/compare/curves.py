@@ -65,7 +65,10 @@ class Axis:
     @property
     def ticks(self) -> list[Tick]:
         """Round numbers between the ends."""
-        step = _step(self.high - self.low)
+        extent = self.high - self.low
+        # The least of 1, 2, 5, 10, … that divides the extent by few enough ticks.
+        power: float = 10 ** floor(log10(extent / _MAX_TICKS))
+        step = next(power * of for of in (1, 2, 5, 10) if extent / (power * of) <= _MAX_TICKS)
         numbers = range(ceil(self.low / step - 1e-9), floor(self.high / step + 1e-9) + 1)
         return [Tick(self.place(n * step), _shown(n * step, step)) for n in numbers]
 
@@ -112,12 +115,6 @@ def _value(points: Points, x: float) -> str:
     if not points[0][0] <= x <= points[-1][0]:
         return "–"
     return text_of(next(value for at, value in reversed(points) if at <= x))
-
-
-def _step(extent: float) -> float:
-    """The least of 1, 2, 5, 10, … that divides the extent by few enough ticks."""
-    power: float = 10 ** floor(log10(extent / _MAX_TICKS))
-    return next(power * of for of in (1, 2, 5, 10) if extent / (power * of) <= _MAX_TICKS)
 
 
 def _shown(number: float, step: float) -> str:

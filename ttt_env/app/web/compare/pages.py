@@ -164,7 +164,10 @@ class ComparePages:
                 strip = await self._strip(game, x, o, cells)
             except (TttEnvError, ImportError) as error:
                 reader.complaints.append(str(error))
-        whole = await self._laddered(game, reader) if is_whole(request) else {}
+        whole: dict[str, Any] = {}
+        if is_whole(request):
+            table = await self._services.queues.study("sweep", ladder, self._services.roster, game)
+            whole = {"ladder": table, "current": (reader.fields.get("row"), reader.fields.get("column"))}
         return self._page(
             request,
             "compare.html",
@@ -177,10 +180,6 @@ class ComparePages:
             asks=is_asked and not played and not reader.complaints,
             **whole,
         )
-
-    async def _laddered(self, game: Game, reader: AddressReader) -> dict[str, Any]:
-        table = await self._services.queues.study("sweep", ladder, self._services.roster, game)
-        return {"ladder": table, "current": (reader.fields.get("row"), reader.fields.get("column"))}
 
     async def certificate(self, request: Request) -> Response:
         """The page of an agent's certificate, with the controls that choose another agent."""

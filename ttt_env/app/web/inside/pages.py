@@ -116,6 +116,11 @@ class InsidePages:
 
     def _around(self, look: InsideLook) -> dict[str, Any]:
         """The variables that all templates of the page use."""
+
+        def to(branch: Branch) -> str:
+            cells = (*look.table.cells[: look.table.at], *branch.cells)
+            return look.url(table=replace(look.table, cells=cells, at=len(cells)))
+
         return {
             "look": look,
             "board": board_of(look.table.position, look.table.last),
@@ -123,7 +128,7 @@ class InsidePages:
             "paces": PACES,
             "settings": SETTINGS,
             "grid": grid_of(look.table.game),
-            "to": lambda branch: look.url(table=_followed(look.table, branch)),
+            "to": to,
             "example": EXAMPLE.url(),
             "is_live": look["view"] == "tree" and is_instant(look.table.game),
         }
@@ -202,9 +207,3 @@ def _moved(table: PlayTable, kind: str) -> PlayTable:
     game = parse_game(kind)
     x, o = (moved_over(player, table.game, game) for player in (table.x, table.o))
     return PlayTable(game, x, o)
-
-
-def _followed(table: PlayTable, branch: Branch) -> PlayTable:
-    """The table after the moves that lead to a branch."""
-    cells = (*table.cells[: table.at], *branch.cells)
-    return replace(table, cells=cells, at=len(cells))

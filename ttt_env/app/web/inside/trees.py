@@ -16,7 +16,8 @@ from ttt_env.analysis.induction import Values, backward_induction, softmax
 from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.app.web.computing import Keeper
 from ttt_env.render.layout import Box, completed_mask, layout_of
-from ttt_env.render.words import percent, signed
+from ttt_env.render.tree import Spot, n_leaves, spots_of
+from ttt_env.render.words import percent, told_value
 from ttt_env.rules import SEATS, Boards, Game, Position, Seat, canonical, cells_of
 
 _CELL = 20  # of a small board; all of its lengths are in these units
@@ -56,27 +57,10 @@ def end_of(position: Position) -> str:
 
 
 @dataclass(frozen=True)
-class Spot:
-    """The place of a branch: its depth, and among the leaves that of its first one and of its middle."""
-
-    branch: Branch
-    depth: int
-    first: float
-    middle: float
-    parent: "Spot | None"
-
-    def edge(self, along: str) -> str:
-        """The curve from the parent, as the path of an SVG; `along` is "first" or "middle"."""
-        assert self.parent is not None
-        a, b, d = getattr(self.parent, along), getattr(self, along), self.parent.depth
-        return f"M{a:g} {d}C{a:g} {d + 0.6:g} {b:g} {d + 0.4:g} {b:g} {d + 1}"
-
-
-@dataclass(frozen=True)
 class TreeLayout:
     """The spots of a tree, its number of leaves and of plies, and whether its boards have to be small."""
 
-    spots: tuple[Spot, ...]
+    spots: tuple[Spot[Branch], ...]
     leaves: int
     plies: int
     is_dense: bool
@@ -84,22 +68,9 @@ class TreeLayout:
 
 def tree_layout(root: Branch) -> TreeLayout:
     """The places of all branches. Parents are centred above their children if all leaves fit side by side."""
-    leaves = _n_leaves(root)
-    spots = tuple(_spots(root, None, 0, leaves <= _MAX_ABREAST_DENSE))
+    leaves = n_leaves(root)
+    spots = tuple(spots_of(root, leaves <= _MAX_ABREAST_DENSE))
     return TreeLayout(spots, leaves, max(spot.depth for spot in spots) + 1, leaves > _MAX_ABREAST)
-
-
-def _spots(branch: Branch, parent: Spot | None, first: int, is_amid: bool) -> Iterator[Spot]:
-    middle = first + (_n_leaves(branch) - 1) / 2 if is_amid else first
-    spot = Spot(branch, parent.depth + 1 if parent else 0, first, middle, parent)
-    yield spot
-    for child in branch.children:
-        yield from _spots(child, spot, first, is_amid)
-        first += _n_leaves(child)
-
-
-def _n_leaves(branch: Branch) -> int:
-    return sum(map(_n_leaves, branch.children)) or 1
 
 
 @dataclass(frozen=True)
@@ -132,7 +103,6 @@ def grid_of(game: Game) -> SmallBoard:
 
 
 MAX_BOARDS = 80
-_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -147,15 +117,6 @@ class Move:
     def told(self) -> str:
         """The value as the page writes it."""
         return told_value(self.value)
-
-
-def told_value(value: float) -> str:
-    """A value for X: four decimals, but none where it is certain.
-
-    >>> told_value(0.98127), told_value(1.0), told_value(-0.0)
-    ('+0.9813', '+1', '0')
-    """
-    return signed(value, 0 if value in (-1, 0, 1) else _DIGITS)
 
 
 @dataclass(frozen=True)
@@ -342,7 +303,16 @@ def searched(
     root, path = search.tree(), tuple(search.path)
     visits = _visits(root, ())
     lit = {path[:depth] for depth in range(len(path) + 1)}
-    choices = [_choice(cell, child, root.visits, c) for cell, child in _moves(root)]
+    choices = [
+        Choice(
+            cell,
+            child.wins,
+            child.visits,
+            child.wins / child.visits,
+            c * sqrt(log(root.visits) / child.visits),
+        )
+        for cell, child in _moves(root)
+    ]
     return Searched(
         done,
         end,
@@ -430,8 +400,3 @@ def _simulation(search: Search, root: Node, path: Cells) -> Simulation:
 def _moves(node: Node) -> Iterator[tuple[int, Node]]:
     """The children with their cells, in the order in which they were tried."""
     return ((child.cell, child) for child in node.children if child.cell is not None)
-
-
-def _choice(cell: int, child: Node, n_root: int, c: float) -> Choice:
-    bonus = c * sqrt(log(n_root) / child.visits)
-    return Choice(cell, child.wins, child.visits, child.wins / child.visits, bonus)
