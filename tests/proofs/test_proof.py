@@ -233,6 +233,15 @@ def test_an_interruption_leaves_nothing_broken():
     assert prove(TICTACTOE).value == 0
 
 
+def test_the_speed_of_the_machine_does_not_change_the_search(monkeypatch):
+    game = ttt_env.get_game("mnk-v0:m=7,n=4,k=4")  # whose table grows
+    found = prove(game)
+    monkeypatch.setattr("ttt_env.proofs.proof._SLICE_SECONDS", 1e-4)
+    again = prove(game)
+    assert (again.nodes, again.principal_variation) == (found.nodes, found.principal_variation)
+    assert found.nodes > 1 << 15
+
+
 def test_the_table_grows_without_loss(monkeypatch):
     from ttt_env.proofs import search_kernel as proof_kernel
 

@@ -41,7 +41,7 @@ _MOST = 1e300  # finite nodes or seconds: much larger ints do not fit a float
 _FIRST_SLICE = 5_000  # nodes
 _FIRST_TRIAL = 1_000  # nodes
 _ALTERNATIVES = 8  # moves that a strategy is chosen from
-_FEW_NODES = 20  # to learn whether one of them keeps the value
+_FEW_NODES = 200  # to learn whether one of them keeps the value
 _CHECKPOINT_SECONDS = 60.0
 _CHECKPOINT_SHARE = 20  # a checkpoint is written no more often than this multiple of the time it takes
 
@@ -254,7 +254,8 @@ def prove(
     no search on the empty board of a game that is not misère: an additional stone never hurts there, so
     the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). The search is by proof
     numbers, and in every position for a sequence of threats that wins. `progress` is called about ten times a
-    second. The search may be interrupted at any time.
+    second. The search may be interrupted at any time. Without a limit in seconds it searches the same nodes
+    each time, on every machine with the memory for its table.
 
     With `checkpoint`, the path of a file, what is known is written there every minute and at the end. Another
     call goes on from such a file, with a budget of its own, and its proof counts the nodes and seconds of all
@@ -392,7 +393,7 @@ class _Prover:
         begin, max_nodes = time.monotonic(), min(max_nodes, self.max_nodes - self.nodes)
         if max_nodes < 1 or begin >= self.deadline:
             raise _OutOfBudgetError
-        answer, n_nodes = question.search(int(min(max_nodes, self._slice)))
+        answer, n_nodes = question.search(min(max_nodes, self._slice))
         self.nodes += n_nodes
         end = time.monotonic()
         if n_nodes == self._slice:
@@ -462,12 +463,13 @@ class _Question:
         stones = (position.mine, position.theirs) if attacks else (position.theirs, position.mine)
         self._kernel.set_root(self._search, *stones, attacks)
 
-    def search(self, n_nodes: int) -> tuple[bool | None, int]:
-        """The answer, or None if `n_nodes` nodes were too few; and the number of nodes used."""
+    def search(self, n_nodes: float) -> tuple[bool | None, int]:
+        """The answer, None if `n_nodes` or those that the table is for were too few; and the nodes used."""
         state, kernel = self._search.state, self._kernel
         before = int(state[kernel.NODES])
         self._search = kernel.grown(self._search)
-        answer = kernel.search(self._search, self._sets, n_nodes)
+        n_nodes = min(n_nodes, kernel.n_nodes_left(self._search))  # so that no slice's end changes the search
+        answer = kernel.search(self._search, self._sets, int(n_nodes))
         return None if answer == kernel.OPEN else answer == kernel.YES, int(state[kernel.NODES]) - before
 
     def known(self) -> tuple[int, Masks]:

@@ -27,6 +27,7 @@ again. Positions that were met before, or symmetric ones, keep their numbers in 
 
 import os
 from functools import lru_cache
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -398,12 +399,17 @@ def new_search(game: Game) -> ProofSearch:
     )
 
 
-def grown(s: ProofSearch) -> ProofSearch:
-    """The same search with a larger table, if it has filled this one and there is memory for another."""
+def n_nodes_left(s: ProofSearch) -> float:
+    """The nodes that may be searched until the table should be larger; without end if there is no memory."""
     bits = int(s.state[TABLE_BITS])
-    if s.state[NODES] < 2 << bits or bits >= _max_table_bits():
+    return inf if bits >= _max_table_bits() else (2 << bits) - int(s.state[NODES])
+
+
+def grown(s: ProofSearch) -> ProofSearch:
+    """The same search, with a larger table if no nodes are left for this one."""
+    if n_nodes_left(s) > 0:
         return s
-    return with_answers(s, bits + 2, s.table[s.table[:, 1] != NONE])
+    return with_answers(s, int(s.state[TABLE_BITS]) + 2, s.table[s.table[:, 1] != NONE])
 
 
 def answers_of(s: ProofSearch) -> Masks:
