@@ -105,6 +105,23 @@ def test_document(path: Path, endpoint: Endpoint, folder: Path, monkeypatch: pyt
     assert len(questions) == len(set(questions))
 
 
+def shown_commands() -> list[Any]:
+    """The commands that a page shows with what they print."""
+    return [
+        pytest.param(block.text, id=block.id)
+        for path in PAGES
+        for block in blocks_of(path)
+        if block.kind == "text" and block.text.startswith("$ ") and block.text.count("\n") > 1
+    ]
+
+
+@pytest.mark.parametrize("text", shown_commands())
+def test_a_command_prints_what_a_page_shows(text: str, folder: Path) -> None:
+    command, shown = text.removeprefix("$ ").split("\n", 1)
+    done = subprocess.run(command, shell=True, cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE)
+    assert done.stdout == shown
+
+
 def long_blocks() -> list[Any]:
     """Each of them once: some stand in two documents."""
     found = {block.text: block for path in documents() for block in blocks_of(path) if takes_long(block)}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from tests.support.running import Run, script, ttt
 
 ROOT = Path(__file__).parents[2]
-_BLOCK = re.compile(r"^```(\w*|\{.*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(\w*|\{[^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class Block(NamedTuple):
