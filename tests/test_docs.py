@@ -108,7 +108,7 @@ def test_document(path: Path, endpoint: Endpoint, folder: Path, monkeypatch: pyt
 def shown_commands() -> list[Any]:
     """The commands that a page shows with what they print."""
     return [
-        pytest.param(block.text, id=block.id)
+        pytest.param(block.text, id=block.id, marks=[pytest.mark.slow] * ("qubic" in block.text))
         for path in PAGES
         for block in blocks_of(path)
         if block.kind == "text" and block.text.startswith("$ ") and block.text.count("\n") > 1

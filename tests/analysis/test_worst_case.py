@@ -5,6 +5,7 @@ import pytest
 
 import ttt_env
 from tests import reference
+from tests.support.marks import slow
 from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError
 
@@ -50,8 +51,11 @@ def test_a_network_that_searches_wins_a_game_of_30_cells_against_every_reply():
 
 
 @pytest.mark.parametrize("seat", "XO")
-@pytest.mark.parametrize("game", [*GAMES, "mnk-v0:m=4,n=3,k=3"])
-@pytest.mark.parametrize("name", ["win-block", "minimax", "newell-simon"])
+@pytest.mark.parametrize(
+    ("name", "game"),
+    [("win-block", game) for game in GAMES]
+    + [slow("minimax", game) for game in (*GAMES, "mnk-v0:m=4,n=3,k=3")],
+)
 def test_a_symmetric_agent_is_asked_in_one_position_of_each_class(name, game, seat):
     agent = ttt_env.make_agent(f"symmetric:{name}", game)
     merged, whole = worst_case(agent, seat), worst_case(Plain(agent), seat)

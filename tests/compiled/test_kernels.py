@@ -134,6 +134,7 @@ def test_the_last_folders_are_kept_and_older_ones_removed(monkeypatch, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"new sources", names[3], *names[-most + 2 :]}
 
 
+@pytest.mark.slow
 def test_a_folder_of_the_users_choice(copy, tmp_path):
     chosen = str(tmp_path / "chosen")
     script = f"{CALL}\nimport numba\nprint(numba.config.CACHE_DIR)"  # numba's own setting stays as it is

@@ -85,6 +85,7 @@ TAKE_LONG = {
     "benchmark_web.py",
     "build_pretrained.py",
     "grpo.py",
+    "grpo_generalisation.py",
     "league.py",
     "mcts_strength.py",
     "population.py",

@@ -41,7 +41,7 @@ _MOST = 1e300  # finite nodes or seconds: much larger ints do not fit a float
 _FIRST_SLICE = 5_000  # nodes
 _FIRST_TRIAL = 1_000  # nodes
 _ALTERNATIVES = 8  # moves that a strategy is chosen from
-_FEW_NODES = 200  # to learn whether one of them keeps the value
+_FEW_NODES = 100  # to learn whether one of them keeps the value
 _CHECKPOINT_SECONDS = 60.0
 _CHECKPOINT_SHARE = 20  # a checkpoint is written no more often than this multiple of the time it takes
 
