@@ -242,6 +242,14 @@ class TestSelfPlay:
         model.learn(128, callback, reset_num_timesteps=False)
         assert [evaluation.steps for evaluation in found] == [192, 256]
 
+    def test_past_selves_are_not_needed(self):
+        envs = make_vec_env("tictactoe-v0", n_envs=2, seed=0)
+        model, found = sb3.A2C("MlpPolicy", envs, n_steps=8, device="cpu", seed=0), []
+        pool = OpponentPool("minimax", past=0, responses=1)
+        model.learn(64, SelfPlay(pool, every=32, until="budget", report=found.append))
+        assert [evaluation.steps for evaluation in found] == [0, 32, 64]
+        assert [type(agent).__name__ for agent in pool.agents] == ["Minimax", "Frozen"]
+
     def test_stops_at_a_certificate(self):
         """On a board that X wins with any move, everyone is unbeatable."""
         envs = make_vec_env(ANY_MOVE_WINS, n_envs=2, play_as="X", seed=0, opponent="random")

@@ -117,9 +117,9 @@ class ModelLearner(Learner):
             self.starts.set_errors(evaluation.errors, costly(agent, evaluation.errors))
 
     def meet(self) -> None:
-        """Hand the pool to the environments, drawn by how the last agent in it does against the others."""
+        """Hand the pool to the environments, drawn by how the learner does against them."""
         envs: Any = self.model.get_env()
-        envs.env_method("set_opponent", self.pool.agents, self.pool.weights(self.pool.past[-1]))
+        envs.env_method("set_opponent", self.pool.agents, self.pool.weights(self.agent()))
 
     @contextmanager
     def log(self, folder: Path | None, is_resumed: bool = False) -> Iterator[Log]:  # noqa: D102
