@@ -47,6 +47,10 @@ SMALL: dict[str, tuple[list[str], str]] = {
         ["--agent", f"strategy:{PROOF}", "--games", "2", "--moves", "2", "--proof", PROOF],
         "4 of 4 moves kept the win",
     ),
+    "opening_trap.py": (
+        ["--ways", "ppo", "--seeds", "1", "--steps", "5000", "--lines", "a.jsonl"],
+        "ppo, seed 0: ",
+    ),
     "pictures.py": (["--out", "."], "game.gif"),
     "early_stop.py": (["--positions", "2", "--budgets", "64"], "| qubic-v0 "),
     "proofs.py": (

@@ -4,6 +4,7 @@ import json
 
 import benchmark_selfplay
 import build_pretrained
+import opening_trap
 import proofs
 import pytest
 import train_unbeatable
@@ -48,6 +49,18 @@ def test_those_of_self_play():
     lines = read_lines(SCRIPTS / "figures" / "selfplay-speed.jsonl")
     text = benchmark_selfplay.PAGE.read_text(encoding="utf-8")
     assert with_table(text, f"{benchmark_selfplay.table(lines)}\n", "selfplay") == text
+
+
+def test_that_of_the_openings():
+    lines = read_lines(opening_trap.LINES)
+    text = opening_trap.PAGE.read_text(encoding="utf-8")
+    assert with_table(text, opening_trap.table(lines), "opening-trap") == text
+    for line in lines:  # what the page says of all seeds
+        last = line["looks"][-1]
+        if line["way"] == "ppo":
+            assert last["exploitability"] == 0.5 and last["chances"]["edge"] > 0.99
+        else:
+            assert last["exploitability"] == 0 and last["worth"]["centre"] >= 0
 
 
 def test_that_of_the_values():
