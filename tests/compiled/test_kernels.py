@@ -271,7 +271,7 @@ CLOCKS = {
     ),
     "mcts": (
         "ttt_env.agents.mcts.search", "perf_counter", "agents.mcts.search_kernel",
-        ["run", "plant"],
+        ["run", "sow"],
         "ttt_env.make_agent('mcts:seconds=1e-9').policy(ttt_env.get_game('tictactoe-v0').start)",
     ),
     "minimax": (
@@ -314,6 +314,8 @@ if "{clock}" == "time.monotonic":
     module.time = type("Time", (), dict(monotonic=staticmethod(clock)))
 else:
     module.{clock} = clock
+if hasattr(module, "Training"):
+    module.Training.__init__.__kwdefaults__["clock"] = clock
 assert not any(function.signatures for function in functions)
 {use}
 assert all(numbers[0]) and numbers[0] == numbers[-1], numbers
