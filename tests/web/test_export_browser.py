@@ -404,7 +404,7 @@ def test_a_model_plays_under_its_own_name_whatever_letters_are_in_it(browser, tm
     write_folder(tmp_path / "site", exported(roster, ()))
     [name] = roster.models
     visitor = Reader(browser, (tmp_path / "site").as_uri() + "/")
-    visitor.open(agent_page(name)).click("#play")
+    visitor.open(agent_page(name)).click(".note > a[href^='index.html#']")
     visitor.wait(lambda: visitor.text("#strength").startswith(f"{name} gives away"))
     assert visitor.text("#strength") == f"{name} {strength(roster, name, GAME)}."
     assert visitor.run("return document.getElementById('opponent').value") == name
