@@ -12,7 +12,6 @@ writes the table of docs/experiments/opening-trap.md and `opening-trap.svg` from
 
 import argparse
 import time
-from functools import partial
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -109,11 +108,6 @@ def trained(way: str, seed: int, steps: int) -> dict[str, Any]:
     return {"way": way, "seed": seed, "certified": is_certified, "seconds": seconds, "looks": looks}
 
 
-def add(line: dict[str, Any], lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The lines and this one."""
-    return [*lines, line]
-
-
 def table(lines: list[dict[str, Any]]) -> str:
     """A row for each way of training."""
     rows = []
@@ -164,7 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS))
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=1_500_000)
+    parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--lines", type=Path, default=LINES, help="a file of JSON lines with the trainings")
     parser.add_argument("--out", type=Path, default=FIGURES, help="folder for the picture")
     parser.add_argument("--write", action="store_true", help="only write the table and the picture")
@@ -175,7 +169,7 @@ def main() -> None:
         for way in arguments.ways:
             if (way, seed) not in done:
                 line = trained(way, seed, arguments.steps)
-                change_lines(arguments.lines, partial(add, line))
+                change_lines(arguments.lines, lambda lines, line=line: [*lines, line])
                 end = line["looks"][-1]
                 print(f"{way}, seed {seed}: {end['steps']:,} steps, opens by {end['chances']}", flush=True)
     if arguments.write:
