@@ -417,8 +417,7 @@ class _Prover:
 
     def keeping_cell(self, position: Position, value: int) -> int:
         """A cell that keeps the value; in a lost position the one that the search looks at first."""
-        mover, other = position.to_move, SEATS[1 - position.ply % 2]
-        seat, should_win = (mover, True) if value == 1 else (other, False)
+        seat, should_win = _claim(position, value)
         cells = self.questions[seat].ordered_cells(position)
         if value == -1:
             return cells[0]
@@ -435,8 +434,7 @@ class _Prover:
 
     def keeping_cells(self, position: Position, value: int) -> list[int]:
         """Cells that keep the value, 1 or 0: of those looked at first all that are known to, or one."""
-        mover, other = position.to_move, SEATS[1 - position.ply % 2]
-        seat, should_win = (mover, True) if value == 1 else (other, False)
+        seat, should_win = _claim(position, value)
         cells = self.questions[seat].ordered_cells(position)[:_ALTERNATIVES]
         found = [c for c in cells if self._wins_within(seat, position.play(c), _FEW_NODES) is should_win]
         return found or [self.keeping_cell(position, value)]
@@ -486,6 +484,13 @@ class _Question:
         urgent, weights = self._kernel.first_look(self._search, self._sets)
         first = set(cells_of(urgent))
         return sorted(position.legal_cells, key=lambda cell: (cell not in first, -weights[cell]))
+
+
+def _claim(position: Position, value: int) -> tuple[Seat, bool]:
+    """The seat that a question is asked about, and the answer after a move that keeps this value."""
+    if value == 1:
+        return position.to_move, True
+    return SEATS[1 - position.ply % 2], False
 
 
 def _is_dead(position: Position) -> bool:
