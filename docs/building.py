@@ -168,6 +168,13 @@ def mend(app: Any, page: str, template: str, context: dict[str, Any], doctree: A
     context["body"] = re.sub(r'<img [^>]*src="([^"]*/)?_images/([^"/]+)"[^>]*>', named, body)
 
 
+def offer_notebook(_: Any, page: str, source: list[str]) -> None:
+    """Offer a page that teaches and is a notebook for download, below its title."""
+    if page.startswith(("learn/", "understand/")) and "\nkernelspec:" in source[0]:
+        offer = f"{{nb-download}}`Download this page as a notebook <{page.partition('/')[2]}.ipynb>`."
+        source[0] = re.sub(r"^# .*$", rf"\g<0>\n\n{offer}", source[0], count=1, flags=re.MULTILINE)
+
+
 # What means something on the site alone: the line that offers a notebook, roles of names, links to pages.
 OF_THE_SITE = {
     r"^\{nb-download\}.*\n\n?": "",
@@ -198,5 +205,6 @@ def setup(app: Any) -> None:
     app.connect("autodoc-process-signature", name_types)
     app.connect("autodoc-process-bases", plain_bases)
     app.connect("html-page-context", mend)
+    app.connect("source-read", offer_notebook)
     app.connect("builder-inited", write_copies)
     app.connect("builder-inited", write_commands)

@@ -167,7 +167,7 @@ def table(folder: Path) -> str:
         everywhere = facts["blunders_everywhere"]
         counts = [facts["blunders"]["count"], "not counted" if everywhere is None else everywhere["count"]]
         exploitability = f"{facts['exploitability']['mean']:.4g}"
-        rows.append((*_name(facts, folder), exploitability, *map(str, counts)))
+        rows.append((_file(facts), f"`{facts['game']['name']}`", exploitability, *map(str, counts)))
     ends: list[str] = []
     for path in sorted(folder.glob("*.scorecard.json")):
         facts = json.loads(path.read_text(encoding="utf-8"))
@@ -175,24 +175,22 @@ def table(folder: Path) -> str:
             seats = [_seat(found[seat], found["games"] // 2) for seat in ("as_x", "as_o")]
             low, high = found["interval"]
             score = f"{found['score']:+.3f} ({low:+.2f} to {high:+.2f})"
-            sampled.append((*_name(facts, folder), f"`{opponent}`", *seats, score))
+            sampled.append((_file(facts), f"`{opponent}`", *seats, score))
         if proved := facts["worst_case"]:
             worst = (
                 f"as {proved['seat']} it {RESULTS[proved['value']]} at worst, in any game that it can reach"
             )
             asked = f"it was asked in {proved['positions']:,} positions"
-            ends.append(f"Proved of `{facts['agent']['file']}`: {worst}; {asked}.\n")
-    named = ("file", "game", "kB")
+            ends.append(f"Proved of {_file(facts)}: {worst}; {asked}.\n")
     tables = (
-        Table.of((*named, "exploitability", "blunders", "everywhere"), rows, "ll"),
-        Table.of((*named, "against", "as X", "as O", "score"), sampled, "ll"),
+        Table.of(("file", "game", "exploitability", "blunders", "everywhere"), rows, "ll"),
+        Table.of(("file", "against", "as X", "as O", "score"), sampled, "ll"),
     )
     return "\n".join([*(f"{table.to_markdown(is_markup=True)}\n" for table in tables), *ends])
 
 
-def _name(facts: Mapping[str, Any], folder: Path) -> tuple[str, str, str]:
-    file = facts["agent"]["file"]
-    return f"`{file}`", f"`{facts['game']['name']}`", f"{(folder / file).stat().st_size / 1000:.0f}"
+def _file(facts: Mapping[str, Any]) -> str:
+    return f"`{facts['agent']['file']}`"
 
 
 def _seat(result: Mapping[str, float], games: int) -> str:

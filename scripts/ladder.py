@@ -37,9 +37,7 @@ AGENTS = (
 OPPONENTS = ("random", "minimax")
 HEAD = (
     "agent",
-    *(f"v {opponent} as {seat}" for opponent in OPPONENTS for seat in "XO"),
-    *(f"exploitable as {seat}" for seat in "XO"),
-    *(f"beaten as {seat} by" for seat in "XO"),
+    *(f"{figure} as {seat}" for figure in ("v random", "lost v minimax", "exploitable") for seat in "XO"),
 )
 _MOVES = 1000
 
@@ -52,19 +50,13 @@ def percent(share: float) -> str:
     return {"0.0": "<0.1", "100.0": ">99.9"}.get(text, text)
 
 
-def results(played: Tournament, name: str, opponent: str) -> list[str]:
-    """Win / draw / loss of the agent on each seat."""
+def results(played: Tournament, name: str, opponent: str) -> tuple[ttt_env.Result, ttt_env.Result]:
+    """How the agent ends against the opponent, on each seat."""
     if name == opponent:
         match = ttt_env.match(name, name, played.game)
     else:
         match = played.matches[name, opponent]
-    return [" / ".join(map(percent, seat)) for seat in (match.as_x, match.as_o)]
-
-
-def refutations(name: str, game: ttt_env.Game) -> list[str]:
-    """A shortest game that beats the agent on each seat."""
-    records = ttt_env.certify(name, game).refutations.values()
-    return [f"`{' '.join(map(str, record.cells))}`" if record else "nobody" for record in records]
+    return match.as_x, match.as_o
 
 
 def microseconds(name: str, game: ttt_env.Game) -> float:
@@ -85,10 +77,11 @@ def rows(played: Tournament, agents: list[str], with_times: bool) -> list[list[s
     table = []
     for name in (name for name in played.ranking if name in agents):
         worst = played.exploitability[name]
-        against = [text for opponent in OPPONENTS for text in results(played, name, opponent)]
-        losses = [f"{value:.3f}" for value in (worst.as_x, worst.as_o)] if worst else ["?", "?"]
+        against = [" / ".join(map(percent, seat)) for seat in results(played, name, "random")]
+        lost = [percent(seat.loss) for seat in results(played, name, "minimax")]
+        exploitable = [f"{value:.3f}" for value in (worst.as_x, worst.as_o)] if worst else ["?", "?"]
         took = [f"{microseconds(name, played.game):.0f}"] if with_times else []
-        table.append([name, *against, *losses, *refutations(name, played.game), *took])
+        table.append([name, *against, *lost, *exploitable, *took])
     return table
 
 

@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from marked import write_table
 
 import ttt_env
@@ -30,10 +29,10 @@ LINES, VALUES = FOLDER / "figures" / "proofs.jsonl", FOLDER.parent / "docs" / "v
 FILES = VALUES.parent / "proofs"
 CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.Game.runs((3, 3, 3), 3))
 
-SOLVED = "van den Herik, Uiterwijk and van Rijswijck 2002"
+SOLVED = "van den Herik et al. 2002"
 HALES, GOLOMB = "Hales and Jewett 1963", "Golomb and Hales 2002"
 CHARATSIDIS, HSU, JENRICH = "Charatsidis 2017", "Hsu and others 2020", "Jenrich 2011"
-NOBODY, UNKNOWN = "not that we know of", "no source at hand"
+NOBODY = "none found"
 M_N_K = {
     (3, 3, 3): "long known",
     (4, 3, 3): SOLVED,
@@ -47,18 +46,18 @@ M_N_K = {
     (9, 4, 4): CHARATSIDIS,
     (5, 5, 4): SOLVED,
     (6, 5, 4): SOLVED,
-    (7, 5, 4): UNKNOWN,
-    (8, 5, 4): UNKNOWN,
-    (6, 6, 4): UNKNOWN,
-    (7, 6, 4): UNKNOWN,
+    (7, 5, 4): NOBODY,
+    (8, 5, 4): NOBODY,
+    (6, 6, 4): NOBODY,
+    (7, 6, 4): NOBODY,
     (5, 5, 5): HALES,
-    (6, 5, 5): UNKNOWN,
+    (6, 5, 5): NOBODY,
     (6, 6, 5): SOLVED,
-    (7, 6, 5): UNKNOWN,
+    (7, 6, 5): NOBODY,
     (7, 7, 5): HSU,
-    (8, 6, 5): UNKNOWN,
-    (8, 7, 5): UNKNOWN,
-    (6, 6, 6): UNKNOWN,
+    (8, 6, 5): NOBODY,
+    (8, 7, 5): NOBODY,
+    (6, 6, 6): NOBODY,
 }
 GAMES = {
     **{f"mnk-v0:m={m},n={n},k={k}": source for (m, n, k), source in M_N_K.items()},
@@ -70,12 +69,12 @@ GAMES = {
     "square-v0:n=3,tilted=false": JENRICH,
     "square-v0:tilted=false": JENRICH,
     "square-v0:n=5,tilted=false": JENRICH,
-    "square-v0:n=6,tilted=false": UNKNOWN,
+    "square-v0:n=6,tilted=false": NOBODY,
 }
 """The games, and who has published their values."""
 
-VERDICTS = {1: "first player wins", 0: "draw", -1: "second player wins"}
-HEAD = ("game", "value", "by", "positions searched", "seconds", "file", "published")
+VERDICTS = {1: "X wins", 0: "draw", -1: "O wins"}
+HEAD = ("game", "value", "positions searched", "CPU seconds", "proof", "published")
 
 
 def game_of(name: str) -> ttt_env.Game:
@@ -123,14 +122,9 @@ def row(line: dict[str, Any]) -> str:
 
 
 def file_of(name: str) -> str:
-    """A link to the file of the proof, with its positions and its size; empty if there is no file."""
+    """A link to the file of the proof, with its size; empty if there is no file."""
     path = FILES / f"{as_file_name(name)}.npz"
-    if not path.exists():
-        return ""
-    with np.load(path) as arrays:
-        n = sum(len(arrays[name]) for name in arrays.files if name.endswith("_positions"))
-    word = "position" if n == 1 else "positions"
-    return f"[{n:,} {word}, {path.stat().st_size / 1000:,.0f} kB](proofs/{path.name})"
+    return f"[{path.stat().st_size / 1000:,.0f} kB](proofs/{path.name})" if path.exists() else ""
 
 
 def table(lines: Iterable[dict[str, Any]]) -> str:
@@ -140,11 +134,11 @@ def table(lines: Iterable[dict[str, Any]]) -> str:
     for name, source in GAMES.items():
         if name in by_name:
             line = by_name[name]
-            seconds = f"{line['seconds']:,.2f}" if line["seconds"] >= 0.01 else "< 0.01"
-            figures = (" and ".join(line["by"]), f"{line['nodes']:,}", seconds)
+            seconds = f"{line['seconds']:,.2f}" if line["seconds"] >= 0.01 else "<0.01"
+            figures = (f"{line['nodes']:,}", seconds)
             game = "3×3×3" if name == "cube" else f"`{name}`"
             rows.append((game, verdict(line), *figures, file_of(name), source))
-    return Table.of(HEAD, rows, "lllrrll").to_markdown(is_markup=True) + "\n"
+    return Table.of(HEAD, rows, "llrrll").to_markdown(is_markup=True) + "\n"
 
 
 def read(path: Path) -> dict[str, dict[str, Any]]:

@@ -30,8 +30,8 @@ from ttt_env.storage.line_file import change_lines, read_lines
 from ttt_env.training.evaluation import Evaluation
 
 HEAD = ("game", "algorithm", "seed", "seconds", "cpu", "steps", "exploitability", "as X", "as O", "blunders")
-SUMMARY_HEAD = ("game", "algorithm", "goal", "seeds", "CPU seconds", "seconds", "steps", "blunders left")
-FIGURES = ("cpu", "seconds", "steps", "blunders")
+SUMMARY_HEAD = ("game", "algorithm", "goal", "seeds", "CPU seconds", "steps", "blunders left")
+FIGURES = ("cpu", "steps", "blunders")
 PAGE = Path(__file__).parents[1] / "docs" / "experiments" / "unbeatable.md"
 TRAINING = ("game", "algorithm", "seed", "until", "steps", "seconds")  # which one it is
 

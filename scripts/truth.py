@@ -51,7 +51,7 @@ def page() -> str:
     ]
     for system in dict.fromkeys(one.system for one in CLAIMS):
         rows = [one.row(findings[one.name]) for one in CLAIMS if one.system == system]
-        table = Table.of(("claim", "who", "our figure", "verdict", "script"), rows, "lllll")
+        table = Table.of(("claim", "who", "our figure", "verdict", "name"), rows, "lllll")
         parts.append(f"## {system}\n\n{table.to_markdown(is_markup=True)}\n")
     return "\n".join(parts)
 

@@ -349,6 +349,19 @@ def test_the_reference_has_every_public_name(name: str) -> None:
     )  # an agent, under its own module
 
 
+def has_example(value: Any) -> bool:
+    """True if the docstring of a thing, or of one of its members, shows it at work."""
+    members = vars(value).values() if inspect.isclass(value) else ()
+    return any(">>> " in (inspect.getdoc(each) or "") for each in (value, *members))
+
+
+def test_every_public_name_has_an_example_that_runs() -> None:
+    runs = re.compile(r"^```(?:\{code-cell\}[^\n]*|python|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    shown = "\n".join(text for path in PAGES for text in runs.findall(path.read_text("utf-8")))
+    public = [name for name in ttt_env.__all__ if not has_example(getattr(ttt_env, name))]
+    assert [name for name in public if not re.search(rf"\b{name}\b", shown)] == []
+
+
 def test_the_reference_has_the_environments() -> None:
     names = {f"{each.__module__}.{each.__qualname__}" for each in (ENVIRONMENT, TWO_PLAYERS, VECTOR)}
     assert names <= described_in("api/*.md")
@@ -414,7 +427,7 @@ def test_the_page_of_a_game_states_facts(page: Path) -> None:
     module = stated["PettingZoo module"].partition("import ")[2].partition("`")[0]
     assert game.name == name and getattr(ttt_env, module).env().game.shape == game.shape
     assert stated["Actions"] == f"`{env.action_space}`"
-    assert stated["Observation, one player"] == f"`{env.observation_space}`"
+    assert stated["Observation"] == f"`{env.observation_space}`"
     assert stated["Winning sets"] == str(len(game.winning_sets))
     assert stated["Symmetries"] == str(len(symmetries(game)))
     value = 1 if name == "qubic-v0" else ttt_env.prove(game).value

@@ -23,7 +23,6 @@ class Claim(NamedTuple):
     text: str
     who: str
     check: Callable[[], Finding]
-    script: str
     is_slow: bool
 
     @property
@@ -33,20 +32,19 @@ class Claim(NamedTuple):
 
     def row(self, finding: Finding) -> tuple[str, ...]:
         """Its row in the table."""
-        return self.text, self.who, finding.figure, finding.verdict, f"`{self.script}`"
+        return self.text, self.who, finding.figure, finding.verdict, f"`{self.name}`"
 
 
 CLAIMS: list[Claim] = []
 
 
 def claim(
-    system: str, who: str, text: str, *, script: str | None = None, is_slow: bool = False
+    system: str, who: str, text: str, *, is_slow: bool = False
 ) -> Callable[[Callable[[], Finding]], Callable[[], Finding]]:
     """Add the claim that a function checks to `CLAIMS`."""
 
     def add(check: Callable[[], Finding]) -> Callable[[], Finding]:
-        name = check.__name__.replace("_", "-")
-        CLAIMS.append(Claim(system, text, who, check, script or f"truth.py {name}", is_slow))
+        CLAIMS.append(Claim(system, text, who, check, is_slow))
         return check
 
     return add

@@ -163,7 +163,7 @@ def trainings() -> dict[str, Training]:
 
 def daniels(text: str) -> Callable[[Callable[[], Finding]], Callable[[], Finding]]:
     """A claim of Daniels."""
-    return claim(VALUE_NETWORK, DANIELS, text, script="value_network_figures.py")
+    return claim(VALUE_NETWORK, DANIELS, text)
 
 
 def scores_less(name: str, usual_name: str) -> Finding:

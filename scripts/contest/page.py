@@ -29,7 +29,6 @@ COLUMNS = (
     "at 0",
     "exploitability",
     "good",
-    "perfect",
     "quartiles",
 )
 COLOURS = ("tab20", "tab20b")
@@ -102,10 +101,9 @@ def _row(runs: Runs) -> tuple[str, ...]:
         median,
         runs.teacher,
         _shown(runs.until_zero("steps")[1], lambda number: f"{number:,.0f}"),
-        f"{runs.n_at_zero} of {len(runs.records)}",
+        f"{runs.n_at_zero}/{len(runs.records)}",
         _spread(runs.quartiles("exploitability"), lambda number: f"{number:.2g}"),
         percent(float(runs.quartiles("good")[1])),
-        percent(float(runs.quartiles("perfect")[1])),
         low if low == high else f"{low} to {high}",
     )
 

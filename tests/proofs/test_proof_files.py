@@ -165,7 +165,7 @@ def test_those_of_the_documentation_are_checked_and_as_it_says(file):
     own = "a game of its own, called 'cube', shape [3, 3, 3], 49 winning sets"
     rules = own if file.stem == "cube" else f"{proof.position.game.name} (rules of the catalogue)"
     assert said.startswith(f"{rules}, from the empty board: {verdict}; ")
-    shown = {1: "first player wins", 0: "draw"}[proof.value]
+    shown = {1: "X wins", 0: "draw"}[proof.value]
     rows = [line for line in PAGE.read_text("utf-8").splitlines() if f"(proofs/{file.name})" in line]
     assert file.name == "tictactoe-v0.npz" or f"| {shown} |" in rows[0]
 

@@ -110,8 +110,14 @@ class CountedPly:
 class Enumeration(Saved):
     """The number of positions of a game by value, ply by ply from the empty board.
 
-    The values themselves are in the folder that the enumeration wrote: `Solution.load(folder, game)`. The
-    example of `enumerate_positions` reads both.
+    The values themselves are in the folder that the enumeration wrote: `Solution.load(folder, game)`.
+
+    >>> import tempfile
+    >>> import ttt_env
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     enumeration = ttt_env.enumerate_positions("mnk-v0:m=3,n=2,k=2", folder)
+    >>> [ply.positions for ply in enumeration.plies]
+    [1, 6, 30, 60, 24, 8, 0]
     """
 
     FORMAT = "ttt_env enumeration 1"
