@@ -1,5 +1,6 @@
 """Every document runs from top to bottom, as who reads it would try it."""
 
+import ast
 import builtins
 import inspect
 import json
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -259,6 +261,32 @@ def takes(called: re.Match[str]) -> bool:
     return named <= parameters.keys() or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
 
 
+def has_parameters(agent: str, text: str) -> bool:
+    """True if there is an agent of this name with these parameters."""
+    if agent not in ttt_env.agent_names():
+        return False
+    parameters = inspect.signature(type(ttt_env.make_agent(agent)).__init__).parameters
+    return set(re.findall(r"(?:^|,)(\w+)=", text)) <= parameters.keys()
+
+
+# In Gymnasium, TorchRL and the answers of an endpoint.
+NAMES_OF_OTHERS = "AsyncVectorEnv", "NumpyToTorch", "RecordVideo", "TicTacToeEnv", "reasoning_content"
+
+
+@cache
+def identifiers() -> set[str]:
+    """The names, and the strings that could be names, in the code that the pages are about."""
+    found = set(NAMES_OF_OTHERS)
+    folders = (ROOT / folder for folder in ("ttt_env", "scripts", "tests/support"))
+    for path in (path for folder in folders for path in folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            fields = (
+                getattr(node, field, None) for field in ("id", "attr", "arg", "name", "asname", "value")
+            )
+            found.update(field for field in fields if isinstance(field, str) and field.isidentifier())
+    return found
+
+
 # Code in running text, by its looks: whether it exists. The first that fits decides.
 RIGHT: dict[str, Callable[[re.Match[str]], bool]] = {
     r"ttt (?=[\w-]).*": is_command,
@@ -275,7 +303,11 @@ RIGHT: dict[str, Callable[[re.Match[str]], bool]] = {
         has(each, found[2]) for each in OBJECTS[found[1]]
     ),
     r"[A-Z]\w+Error": lambda found: hasattr(errors, found[0]) or hasattr(builtins, found[0]),
-    r"(tictactoe|square|qubic)-v0(:.*)?": lambda found: bool(get_game(found[0])),
+    r"(tictactoe|square|mnk|qubic)-v0(:.*)?": lambda found: bool(get_game(found[0])),
+    r"([a-z][a-z-]*):([a-z]\w*=.*)": lambda found: has_parameters(found[1], found[2]),
+    r"([a-z][a-z-]*):[\w(].*": lambda found: found[1] in ttt_env.agent_names(),
+    r"(\w+)=.*": lambda found: found[1] in identifiers(),
+    r"(\w*_\w+|[A-Z][a-z]+[A-Z]\w*)": lambda found: found[1] in identifiers(),
 }
 
 
@@ -304,7 +336,8 @@ def test_what_a_page_names_exists(path: Path) -> None:
         *("ttt trian", "ttt train --untill", "make tests-all", "python scripts/leaderbord.py"),
         *("scripts/leaderboard.py --nothing", "--untill", "docs/none.md", 'pip install ".[everything]"'),
         *("certify(nothing=1)", "ttt_env.certifi", "Certificate.forfeit", "Certificates.load"),
-        *("certificate.forfeit", "NotJudgeError", "square-v0:m=3"),
+        *("certificate.forfeit", "NotJudgeError", "square-v0:m=3", "mnk-v0:o=3", "mcts:simulation=9"),
+        *("minmax:depth=5", "best-reponse:AGENT", "error_start=0.5", "legal_cell", "MaskablePpo"),
     ],
 )
 def test_a_name_that_does_not_exist_is_found(span: str) -> None:
