@@ -39,7 +39,7 @@ HEAD = (
     "agent",
     *(
         f"{figure} as {seat}"
-        for figure in ("score v random", "lost v minimax", "exploitable")
+        for figure in ("v random", "lost v minimax", "exploitable")
         for seat in "XO"
     ),
 )
@@ -81,11 +81,11 @@ def rows(played: Tournament, agents: list[str], with_times: bool) -> list[list[s
     table = []
     for name in (name for name in played.ranking if name in agents):
         worst = played.exploitability[name]
-        scores = [f"{seat.value:+.3f}" for seat in results(played, name, "random")]
+        against = [" / ".join(map(percent, seat)) for seat in results(played, name, "random")]
         lost = [percent(seat.loss) for seat in results(played, name, "minimax")]
         exploitable = [f"{value:.3f}" for value in (worst.as_x, worst.as_o)] if worst else ["?", "?"]
         took = [f"{microseconds(name, played.game):.0f}"] if with_times else []
-        table.append([name, *scores, *lost, *exploitable, *took])
+        table.append([name, *against, *lost, *exploitable, *took])
     return table
 
 

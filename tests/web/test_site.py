@@ -91,6 +91,11 @@ def test_no_page_is_wider_than_a_phone(page, visit):
     assert too_wide(visit(page, width=390)) == []
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("reference/api")])
+def test_no_page_of_the_api_is_long(page, visit):
+    assert visit(page, width=1440).run("return document.documentElement.scrollHeight") <= 6000
+
+
 def test_a_click_on_a_heading_sorts_a_table_of_figures(visit):
     visitor = visit("leaderboard")
     script = """const table = document.querySelector('table.sortable');
