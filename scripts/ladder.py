@@ -37,11 +37,7 @@ AGENTS = (
 OPPONENTS = ("random", "minimax")
 HEAD = (
     "agent",
-    *(
-        f"{figure} as {seat}"
-        for figure in ("v random", "lost v minimax", "exploitable")
-        for seat in "XO"
-    ),
+    *(f"{figure} as {seat}" for figure in ("v random", "lost v minimax", "exploitable") for seat in "XO"),
 )
 _MOVES = 1000
 

@@ -55,7 +55,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "early_stop.py": (["--positions", "2", "--budgets", "64"], "| qubic-v0 "),
     "proofs.py": (
         ["--games", "mnk-v0:m=4,n=3,k=3", "--seconds", "30", "--lines", "a.jsonl", "--save", "."],
-        "first player wins",
+        "X wins",
     ),
     "q_learning_curve.py": (["--out", ".", "--seeds", "1", "--on", "tictactoe-v0"], "unbeatable"),
     "showdown.py": (["--out", "."], "nobody"),
