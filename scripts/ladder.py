@@ -37,7 +37,7 @@ AGENTS = (
 OPPONENTS = ("random", "minimax")
 HEAD = (
     "agent",
-    *(f"{figure} as {seat}" for figure in ("v random", "lost v minimax", "exploitable") for seat in "XO"),
+    *(f"{figure} as {seat}" for figure in ("exploitable", "lost v minimax", "v random") for seat in "XO"),
 )
 _MOVES = 1000
 
@@ -81,7 +81,7 @@ def rows(played: Tournament, agents: list[str], with_times: bool) -> list[list[s
         lost = [percent(seat.loss) for seat in results(played, name, "minimax")]
         exploitable = [f"{value:.3f}" for value in (worst.as_x, worst.as_o)] if worst else ["?", "?"]
         took = [f"{microseconds(name, played.game):.0f}"] if with_times else []
-        table.append([name, *against, *lost, *exploitable, *took])
+        table.append([name, *exploitable, *lost, *against, *took])
     return table
 
 

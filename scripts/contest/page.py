@@ -29,6 +29,7 @@ COLUMNS = (
     "at 0",
     "exploitability",
     "good",
+    "quartiles",
 )
 COLOURS = ("tab20", "tab20b")
 CURVES = 6  # in a panel
@@ -94,14 +95,16 @@ def table(records: Sequence[Record]) -> str:
 
 
 def _row(runs: Runs) -> tuple[str, ...]:
+    low, median, high = (_shown(number, _short) for number in runs.until_zero("cpu_seconds"))
     return (
         runs.algorithm,
-        _spread(runs.until_zero("cpu_seconds"), _short),
+        median,
         runs.teacher,
         _shown(runs.until_zero("steps")[1], lambda number: f"{number:,.0f}"),
         f"{runs.n_at_zero}/{len(runs.records)}",
         _spread(runs.quartiles("exploitability"), lambda number: f"{number:.2g}"),
         percent(float(runs.quartiles("good")[1])),
+        low if low == high else f"{low} to {high}",
     )
 
 

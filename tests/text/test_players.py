@@ -593,7 +593,7 @@ class TestCommandLine:
         assert "BEATABLE" in run.stdout and "Recorded: it was asked once in 497 positions" in run.stdout
         assert "Wrong answers, by which it loses: 1.\n  X../.O./...  crashed: " in run.stdout
         assert "Good moves, which give nothing away: 99.8%." in run.stdout
-        assert "Consistency: it plays alike in 136 of 151 classes" in run.stdout
+        assert "Consistency: it plays the same way in 136 of 151 classes" in run.stdout
         assert "best play: tictactoe-v0: 0 4\nThen it names no free cell (crashed): " in run.stdout
         (file,) = (tmp_path / "models").iterdir()
         assert str(file.relative_to(tmp_path)) in run.stderr and "the same command goes on" in run.stderr

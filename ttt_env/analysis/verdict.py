@@ -33,7 +33,7 @@ def told(certificate: "Certificate") -> list[Paragraph]:
         f"Recorded: it was asked once in {certificate.asked:,} positions, and is judged by these answers."
         if certificate.source == "recorded"
         else "Declared: it is judged by the policy that it declares to be fixed.",
-        f"Positions that can come up with it to move: {as_x}, {as_o}.",
+        f"Positions that it can reach with the move: {as_x}, {as_o}.",
         f"In {n_blunders:,} of them it may give value away, in {n_missed:,} a win.",
     ]
     if certificate.perfect_share is not None:
@@ -43,9 +43,10 @@ def told(certificate: "Certificate") -> list[Paragraph]:
             f"{percent(certificate.perfect_share)}.",
         ]
     if certificate.n_classes is not None and certificate.inconsistent is not None:
+        n_consistent = certificate.n_classes - len(certificate.inconsistent)
         lines.append(
-            f"Consistency: it plays alike in {certificate.n_classes - len(certificate.inconsistent):,} of "
-            f"{certificate.n_classes:,} classes of symmetric positions."
+            f"Consistency: it plays the same way in {n_consistent:,} of {certificate.n_classes:,} classes of "
+            "symmetric positions."
         )
     if forfeits := certificate.forfeits:
         lines.append(f"Wrong answers, by which it loses: {len(forfeits):,}.")

@@ -43,7 +43,7 @@ class WorstCase:
     positions: int
 
     def __str__(self) -> str:
-        worst = f"as {self.seat} it {RESULTS[self.value]} at worst, of all games that can come up"
+        worst = f"as {self.seat} it {RESULTS[self.value]} at worst, of all games that it can reach"
         return (
             f"{self.game.name}: {worst}. It was asked in {self.positions:,} positions. "
             f"A shortest game with this end:\n  {self.record}"

@@ -213,11 +213,11 @@ def refutation_text(certificate: Certificate, board: BoardStyle = "grid") -> str
     record, seat = certificate.shortest_refutation, certificate.refuted_as
     if record is None or seat is None:
         text = (
-            f"No game of {certificate.game.name} refutes you. In every game that can come up, as X and as O, "
-            "you get at least what best play of both players gives."
+            f"No game of {certificate.game.name} refutes you. In every game that your answers allow, as X and "
+            "as O, you get at least what best play of both players gives."
         )
         if certificate.n_blunders:
-            count = f"{certificate.n_blunders:,} of the positions that can come up"
+            count = f"{certificate.n_blunders:,} of the positions that you can reach"
             text += f" In {count} you still give a part of your advantage away."
         return text
     solution, forfeit = solve(certificate.game), certificate.forfeit_after(record)

@@ -74,20 +74,20 @@ class Documents:
             for each, (name, why) in self.not_judged.items()
         ]
         if n_computed := sum(each.exact for each in found):
-            lines.append(f"{_meetings(n_computed)} computed, over all games that can come up.")
+            lines.append(f"{_meetings(n_computed)} computed, over all games that the two can play.")
         if n_sampled := len(found) - n_computed:
             lines.append(
                 f"{_meetings(n_sampled)} sampled, in {self.plan.games} games each, half of them on each seat."
             )
         if any(each.source == "recorded" for each in found):
             lines.append(
-                "A program that its entry calls fixed was asked once in each position that can come up, and "
-                "what is computed is about these answers."
+                "A program that its entry calls fixed was asked once in each position that it can reach, and "
+                "the computed results rest on these answers."
             )
         if self.plan.system == "swiss":
             lines.append(
-                "Who takes more than half of the points of a meeting gets 1 point in the table; both get ½ "
-                "if each takes half. A bye is 1 point. Buchholz, then Sonneborn–Berger decide between equals."
+                "Whoever takes more than half of the points of a meeting gets 1 point in the table; both get "
+                "½ if each takes half. A bye is 1 point. Buchholz, then Sonneborn–Berger decide ties."
             )
         else:
             lines.append("Sonneborn–Berger decides between equals.")
