@@ -213,8 +213,8 @@ def refutation_text(certificate: Certificate, board: BoardStyle = "grid") -> str
     record, seat = certificate.shortest_refutation, certificate.refuted_as
     if record is None or seat is None:
         text = (
-            f"No game of {certificate.game.name} refutes you. In every game that your answers allow, as X and "
-            "as O, you get at least what best play of both players gives."
+            f"No game of {certificate.game.name} refutes you. In every game that your answers allow, as X "
+            "and as O, you get at least what best play of both players gives."
         )
         if certificate.n_blunders:
             count = f"{certificate.n_blunders:,} of the positions that you can reach"
