@@ -32,7 +32,7 @@ from tests.support.marks import slow
 from tests.support.scripted_models import MODELS
 from ttt_env import errors, get_game
 from ttt_env.app import cli
-from ttt_env.engines.uci.engine import variants_file
+from ttt_env.engines.uci import variants_file
 from ttt_env.rules import catalogue, symmetries
 from ttt_env.text.protocol import read_answer, read_question
 

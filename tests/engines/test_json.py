@@ -13,7 +13,7 @@ from tests.support.engines import OURS, TTT, dialogue
 from tests.support.running import ttt
 from ttt_env import Position
 from ttt_env.engines.serving import JsonEngine
-from ttt_env.engines.uci.engine import read_move
+from ttt_env.engines.uci import read_move
 from ttt_env.errors import GameTooLargeError
 from ttt_env.text.protocol import Question
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import ttt_env
 from tests.support.engines import LARGE, M433, OURS, TTT, Heard, dialogue, logged, shell
 from ttt_env import Position
-from ttt_env.engines.piskvork.engine import (
+from ttt_env.engines.piskvork import (
+    PiskvorkAgent,
     PiskvorkEngine,
     board_lines,
     format_cell,
@@ -23,7 +24,6 @@ from ttt_env.engines.piskvork.engine import (
     read_cell_name,
     thinking_seconds,
 )
-from ttt_env.engines.piskvork.player import PiskvorkAgent
 from ttt_env.errors import (
     ImpossiblePositionError,
     NotationError,

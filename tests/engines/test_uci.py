@@ -13,7 +13,8 @@ from tests.support.engines import LARGE, M433, OURS, TTT, Heard, dialogue, logge
 from ttt_env import Game, Position
 from ttt_env.analysis.layers import reachable
 from ttt_env.engines.serving import patient_agent
-from ttt_env.engines.uci.engine import (
+from ttt_env.engines.uci import (
+    UciAgent,
     UciEngine,
     format_move,
     position_command,
@@ -23,7 +24,6 @@ from ttt_env.engines.uci.engine import (
     variant_name,
     variants_file,
 )
-from ttt_env.engines.uci.player import UciAgent
 from ttt_env.errors import (
     GameTooLargeError,
     IllegalMoveError,

@@ -47,9 +47,9 @@ def made(
     agent: str, protocol: str, game: str | None, say: Callable[[str], object], seed: int | None = None
 ) -> "Engine":
     """The engine of this protocol. Raises `ParameterError` for another one, and as `make_agent` does."""
-    from ttt_env.engines.piskvork.engine import PiskvorkEngine
+    from ttt_env.engines.piskvork import PiskvorkEngine
     from ttt_env.engines.serving import JsonEngine
-    from ttt_env.engines.uci.engine import UciEngine
+    from ttt_env.engines.uci import UciEngine
 
     played = None if game is None else game_of(game)
     match one_of("protocol", protocol, PROTOCOLS):

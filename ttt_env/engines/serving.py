@@ -74,24 +74,17 @@ def patient_agent(agent: AgentLike, game: Game) -> Agent:
     So `mcts` and `minimax` on a large board use the time that the other side allows, while `mcts:seconds=2`
     and `mcts:simulations=100` do what they say. Raises as `make_agent` does.
     """
-    spec = agent if isinstance(agent, str) else None
+    patient = f"{agent}{',' if ':' in agent else ':'}seconds={_DAY}" if isinstance(agent, str) else agent
     try:
         plain = make_agent(agent, game)
-        if spec is None or not plain.seconds_per_move:
-            return plain
     except GameTooLargeError:
-        if spec is None:
-            raise
         with suppress(ParameterError):
-            return make_agent(_with_seconds(spec), game)
+            return make_agent(patient, game)
         raise
-    with suppress(ParameterError):  # it has a budget, or no time that could be set
-        return make_agent(_with_seconds(spec), game)
+    if plain.seconds_per_move and patient is not agent:
+        with suppress(ParameterError):  # it has a budget, or no time that could be set
+            return make_agent(patient, game)
     return plain
-
-
-def _with_seconds(spec: str) -> str:
-    return f"{spec}{',' if ':' in spec else ':'}seconds={_DAY}"
 
 
 def seconds_of_limit(limit: float) -> float:
@@ -141,33 +134,27 @@ class Thinker:
         """
         self.move_now()
         self._is_due = is_due = Event()
-        self._thread = Thread(target=self._think, args=(position, seconds, tell, is_due, waits), daemon=True)
-        self._thread.start()
 
-    def _think(
-        self,
-        position: Position,
-        seconds: float | None,
-        tell: Callable[[int | str], object],
-        is_due: Event,
-        waits: bool,
-    ) -> None:
-        clock = None if seconds is None else Timer(seconds, is_due.set)
-        if clock is not None:
-            clock.daemon = True
-            clock.start()
-        try:
-            with due_by(is_due):
-                move: int | str = chosen_cell(self.agent, position, self._rng)
-        except TttEnvError as error:
-            move = str(error)
-        except Exception as error:  # an agent of the user: the other side has to learn that no move comes
-            move = f"{type(error).__name__}: {shown(str(error))}"
-        if clock is not None:
-            clock.cancel()
-        if waits:
-            is_due.wait()
-        tell(move)
+        def think() -> None:
+            clock = None if seconds is None else Timer(seconds, is_due.set)
+            if clock is not None:
+                clock.daemon = True
+                clock.start()
+            try:
+                with due_by(is_due):
+                    move: int | str = chosen_cell(self.agent, position, self._rng)
+            except TttEnvError as error:
+                move = str(error)
+            except Exception as error:  # an agent of the user: the other side has to learn that no move comes
+                move = f"{type(error).__name__}: {shown(str(error))}"
+            if clock is not None:
+                clock.cancel()
+            if waits:
+                is_due.wait()
+            tell(move)
+
+        self._thread = Thread(target=think, daemon=True)
+        self._thread.start()
 
     def move_now(self) -> None:
         """End the thinking, and wait until the move is told; nothing happens if nobody thinks."""

@@ -1,27 +1,20 @@
-"""One of our agents as a UCI engine, and the words of UCI: squares, moves, positions, files of variants."""
+"""UCI, as Fairy-Stockfish speaks it for k in a row: its words, our agents as engines, engines as players."""
 
 import re
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from itertools import pairwise
+from pathlib import Path
 from string import ascii_lowercase
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from ttt_env.agent import AgentLike
-from ttt_env.engines.serving import (
-    DEFAULT_SECONDS,
-    Engine,
-    Thinker,
-    moves_to,
-    name_shown,
-    rows_and_columns,
-    run_length,
-    seconds_of_clock,
-    seconds_of_limit,
-)
+from ttt_env.agent import AgentLike, Answer
+from ttt_env.engines import serving
 from ttt_env.errors import NotationError, ParameterError, shown
-from ttt_env.rules import Game, Position
+from ttt_env.rules import Game, Position, as_integer, as_path
+from ttt_env.text.players.program import STARTUP, TIMEOUT, Program, ProgramAgent
 
 PROTOCOL = "UCI"
 _MOVE = re.compile(r"(?:P@)?([a-z])([1-9][0-9]{0,2})", re.IGNORECASE)
@@ -30,7 +23,7 @@ _FEN_ITEM = re.compile(r"[Pp]|[1-9][0-9]{0,2}")
 
 def check_squares(game: Game) -> None:
     """Raise `ParameterError` for a game whose cells are no squares, which have a letter and a number."""
-    _, columns = rows_and_columns(game, PROTOCOL)
+    _, columns = serving.rows_and_columns(game, PROTOCOL)
     if columns > len(ascii_lowercase):
         raise ParameterError(
             f"{PROTOCOL} has boards of up to {len(ascii_lowercase)} columns, and {game.name} has {columns}"
@@ -44,7 +37,7 @@ def format_move(cell: int, game: Game) -> str:
     >>> format_move(0, get_game("tictactoe-v0")), format_move(5, get_game("mnk-v0:m=4,n=3,k=3"))
     ('P@a3', 'P@b2')
     """
-    rows, columns = rows_and_columns(game, PROTOCOL)
+    rows, columns = serving.rows_and_columns(game, PROTOCOL)
     row, column = divmod(cell, columns)
     return f"P@{ascii_lowercase[column]}{rows - row}"
 
@@ -55,7 +48,7 @@ def read_move(text: str, game: Game) -> int:
     Raises `NotationError` for another text.
     """
     match = _MOVE.fullmatch(text)
-    rows, columns = rows_and_columns(game, PROTOCOL)
+    rows, columns = serving.rows_and_columns(game, PROTOCOL)
     if match:
         row, column = rows - int(match[2]), ascii_lowercase.index(match[1].lower())
         if 0 <= row and column < columns:
@@ -66,7 +59,7 @@ def read_move(text: str, game: Game) -> int:
 
 def position_command(position: Position) -> str:
     """The command that sets up a position in which the game goes on."""
-    moves = " ".join(format_move(cell, position.game) for cell in moves_to(position))
+    moves = " ".join(format_move(cell, position.game) for cell in serving.moves_to(position))
     return f"position startpos moves {moves}" if moves else "position startpos"
 
 
@@ -96,7 +89,7 @@ def _read_fen(board: str, more: Sequence[str], game: Game) -> Position:
     What is in square brackets, the pieces in hand, follows from the board, as does everything behind the side
     to move.
     """
-    rows, columns = rows_and_columns(game, PROTOCOL)
+    rows, columns = serving.rows_and_columns(game, PROTOCOL)
     lines = [_read_row(line, columns) for line in board.partition("[")[0].split("/")]
     if len(lines) != rows or None in lines:
         raise NotationError(f"{shown(board)} is no board of {game.name}: {rows} rows of {columns} are needed")
@@ -126,7 +119,7 @@ def variant_name(game: Game) -> str:
     >>> variant_name(get_game("tictactoe-v0")), variant_name(get_game("mnk-v0:m=4,n=3,k=3"))
     ('tictactoe', 'mnk-v0-m-4-n-3-k-3')
     """
-    if game.shape == (3, 3) and run_length(game) == 3:
+    if game.shape == (3, 3) and serving.run_length(game) == 3:
         return "tictactoe"  # as in the file of variants that comes with Fairy-Stockfish
     return re.sub(r"[^a-z0-9]+", "-", game.name.lower())
 
@@ -137,8 +130,8 @@ def variants_file(game: Game) -> str:
     The format is that of its own variants.ini. Raises `ParameterError` for a game that is not won by k in a
     row.
     """
-    rows, columns = rows_and_columns(game, PROTOCOL)
-    k, each = run_length(game), (game.n_cells + 1) // 2
+    rows, columns = serving.rows_and_columns(game, PROTOCOL)
+    k, each = serving.run_length(game), (game.n_cells + 1) // 2
     if k is None:
         raise ParameterError(
             f"the rules of {game.name} cannot be told to an engine, only those of k in a row: "
@@ -168,7 +161,7 @@ _MOST = 10**10  # of a limit: some months
 _MILLISECONDS = 1000.0
 
 
-class UciEngine(Engine):
+class UciEngine(serving.Engine):
     """Plays one game as the agent does, over UCI (Stefan Meyer-Kahlen, April 2006).
 
     Moves are written as in Fairy-Stockfish, `P@b2`, X is white, and the game is the only value of the option
@@ -191,9 +184,9 @@ class UciEngine(Engine):
     ) -> None:
         super().__init__(say)
         check_squares(game)
-        self._mind = self._thinker = Thinker(agent, game, rng)
+        self._mind = self._thinker = serving.Thinker(agent, game, rng)
         self._game, self._position = game, game.start
-        self._name = name_shown(agent)
+        self._name = serving.name_shown(agent)
 
     def _obey(self, line: str) -> bool:
         word, *rest = line.split() or [""]
@@ -253,7 +246,7 @@ class UciEngine(Engine):
         else:
             self._say(f"bestmove {format_move(move, self._game)}")
 
-    def _at_end(self, thinker: Thinker) -> None:
+    def _at_end(self, thinker: serving.Thinker) -> None:
         thinker.move_now()  # nobody is left to say `stop`
 
 
@@ -263,9 +256,156 @@ def thinking_seconds(limits: dict[str, int], position: Position) -> float:
     `movetime` goes before the clock of the side to move; without either it is a second.
     """
     if "movetime" in limits:
-        return seconds_of_limit(limits["movetime"] / _MILLISECONDS)
+        return serving.seconds_of_limit(limits["movetime"] / _MILLISECONDS)
     side = "w" if position.to_move == "X" else "b"
     if f"{side}time" not in limits:
-        return DEFAULT_SECONDS
+        return serving.DEFAULT_SECONDS
     left, increment = (limits.get(f"{side}{name}", 0) / _MILLISECONDS for name in ("time", "inc"))
-    return seconds_of_clock(left, position, increment, limits.get("movestogo"))
+    return serving.seconds_of_clock(left, position, increment, limits.get("movestogo"))
+
+
+_SECONDS = 1.0
+_VARIANT, _FILE = "UCI_Variant", "VariantPath"
+
+
+class UciAgent(ProgramAgent):
+    """Plays as a UCI engine answers, such as Fairy-Stockfish, which plays every game of k in a row.
+
+    The engine thinks for `seconds` a move (the default, 1), to a `depth`, or for a number of `nodes`; it ends
+    its search with the first of those that are given. It gets `timeout` seconds more, and `startup` to start,
+    before it is ended. Between two questions it has to answer `isready`, so that a late move is noticed.
+
+    `variant` is the engine's name for the game. By default it is that of `variant_name`; an engine
+    that does not know it, but reads files of variants, as Fairy-Stockfish does, is told the rules of a game
+    of k in a row by such a file. `variants` is a file of your own. `options` are other settings of the
+    engine, separated by semicolons: `options=Skill Level=3;Hash=1`.
+
+    The position is sent anew for each move, so that the engine may be asked in any of them.
+
+    Raises `ParameterError` for a game of three axes or more than 26 columns, and for parameters out of their
+    ranges. Where the engine does not know the game, `answer` raises `PlayerError`, and `ParameterError` where
+    it could read the rules, but the game is not one of k in a row.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        command: str | Sequence[str],
+        variant: str | None = None,
+        variants: str | None = None,
+        seconds: float | None = None,
+        depth: int | None = None,
+        nodes: int | None = None,
+        options: str | None = None,
+        timeout: float = TIMEOUT,
+        folder: str | Path | None = None,
+        memory: int | None = None,
+        startup: float = STARTUP,
+    ) -> None:
+        super().__init__(game, command, timeout=timeout, folder=folder, memory=memory, startup=startup)
+        settings = {
+            "variant": variant, "variants": variants, "seconds": seconds, "depth": depth, "nodes": nodes,
+            "options": options,
+        }  # fmt: skip
+        self._settings = {name: value for name, value in settings.items() if value is not None}
+        if seconds is None and depth is None and nodes is None:
+            seconds = _SECONDS
+        limits = {
+            "movetime": None if seconds is None else serving.as_milliseconds(seconds, "uci"),
+            "depth": None if depth is None else as_integer("depth", depth, "uci", 1),
+            "nodes": None if nodes is None else as_integer("nodes", nodes, "uci", 1),
+        }
+        self._go = " ".join(["go", *(f"{name} {limit}" for name, limit in limits.items() if limit)])
+        self._seconds = seconds or 0.0
+        if variant is not None and not (variant.isprintable() and variant.strip()):
+            raise ParameterError(f"variant={shown(variant)} of uci: a name on one line is needed")
+        self._variant = variant
+        self._variants = None if variants is None else as_path("variants", variants, "uci").absolute()
+        if self._variants is not None and not self._variants.is_file():  # an engine would say nothing
+            raise ParameterError(f"variants={shown(variants)} of uci: there is no such file")
+        self._options = _checked_options(options)
+
+    FAREWELL = ("quit",)
+
+    @staticmethod
+    def check(game: Game) -> None:  # noqa: D102
+        check_squares(game)
+
+    def _greet(self, program: Program) -> None:
+        choices = _choices(program)
+        for name, value in self._options.items():
+            if name.lower() not in choices:
+                self._refuse(f"has no option {name!r}; it has {', '.join(sorted(choices))}")
+            program.send(f"setoption name {name} value {value}")
+        if self._variants is not None:
+            choices = self._with_variants(program, choices, self._variants)
+        variant = self._variant or variant_name(self.game)
+        if _VARIANT.lower() in choices:
+            if variant not in choices[_VARIANT.lower()] and self._variant is None and self._variants is None:
+                with TemporaryDirectory() as folder:
+                    file = Path(folder) / "variants.ini"
+                    file.write_text(variants_file(self.game), encoding="ascii")
+                    choices = self._with_variants(program, choices, file)
+            if variant not in choices[_VARIANT.lower()]:
+                self._refuse(f"has no variant {variant!r}; it has {', '.join(choices[_VARIANT.lower()])}")
+            program.send(f"setoption name {_VARIANT} value {variant}")
+        elif self._variant is not None:
+            self._refuse(f"has no option {_VARIANT}, and variant={self._variant} needs it")
+        self._wait(program)
+
+    def _with_variants(
+        self, program: Program, choices: dict[str, list[str]], file: Path
+    ) -> dict[str, list[str]]:
+        """The engine's options after it has read a file of variants."""
+        if _FILE.lower() not in choices:
+            self._refuse(
+                f"reads no files of variants; its own are {', '.join(choices.get(_VARIANT.lower(), []))}"
+            )
+        program.send(f"setoption name {_FILE} value {file}")
+        return _choices(program)
+
+    def _is_answer(self, line: str) -> bool:
+        return line.split()[:1] == ["bestmove"]
+
+    def _wait(self, program: Program) -> None:
+        """Wait until the engine has done what it was told. Raises `UntrustedAnswersError` for a late move."""
+        program.send("isready")
+        while (line := program.read().strip()) != "readyok":
+            self._check_lines(line)
+
+    def _ask(self, program: Program, position: Position) -> Answer:
+        self._wait(program)
+        program.send(position_command(position), self._go)
+        while True:
+            line = program.read().strip()
+            if self._is_answer(line):
+                return serving.answered(read_move, " ".join(line.split()[1:2]), position)
+
+
+def _choices(program: Program) -> dict[str, list[str]]:
+    """The answer of the engine to `uci`: the names of its options in small letters, and the values of each.
+
+    Only options of a list have values: an engine that has read a file of variants names them here.
+    """
+    program.send("uci")
+    choices: dict[str, list[str]] = {}
+    while (line := program.read().strip()) != "uciok":
+        words = line.split()
+        if words[:2] == ["option", "name"] and "type" in words:
+            at = words.index("type")
+            values = [
+                word for before, word in zip(words[at:], words[at + 1 :], strict=False) if before == "var"
+            ]
+            choices[" ".join(words[2:at]).lower()] = values
+    return choices
+
+
+def _checked_options(options: str | None) -> dict[str, str]:
+    """The settings by name. Raises `ParameterError` for text of another form than `name=value;name=value`."""
+    settings: dict[str, str] = {}
+    for item in options.split(";") if options else []:
+        name, sign, value = (part.strip() for part in item.partition("="))
+        if not (name and sign and value.isprintable()) or not name.isprintable():
+            raise ParameterError(f"options={shown(options)} of uci: name=value;name=value is needed")
+        settings[name] = value
+    return settings

@@ -1,25 +1,19 @@
-"""One of our agents as an engine of Piskvork and Gomocup, and the words of the protocol: cells, boards."""
+"""Piskvork and Gomocup: the words of their protocol, our agents as engines, and their engines as players."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
+from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ttt_env.agent import AgentLike
-from ttt_env.engines.serving import (
-    Engine,
-    Thinker,
-    moves_to,
-    name_shown,
-    one_line,
-    rows_and_columns,
-    seconds_of_clock,
-    seconds_of_limit,
-)
+from ttt_env.agent import AgentLike, Answer
+from ttt_env.engines import serving
 from ttt_env.errors import IllegalMoveError, NotationError, ParameterError, shown
-from ttt_env.rules import Game, Position, as_generator
+from ttt_env.rules import Game, Position, as_generator, cells_of
 from ttt_env.rules.catalogue import mnk
+from ttt_env.text.players.program import STARTUP, TIMEOUT, Program, ProgramAgent
 
 PROTOCOL = "Piskvork"
 MINE, THEIRS = 1, 2
@@ -44,7 +38,7 @@ def format_cell(cell: int, game: Game) -> str:
     >>> format_cell(7, get_game("mnk-v0:m=4,n=3,k=3"))
     '3,1'
     """
-    row, column = divmod(cell, rows_and_columns(game, PROTOCOL)[1])
+    row, column = divmod(cell, serving.rows_and_columns(game, PROTOCOL)[1])
     return f"{column},{row}"
 
 
@@ -54,7 +48,7 @@ def read_cell_name(text: str, game: Game) -> int:
 
 
 def _cell(column: int, row: int, game: Game) -> int:
-    rows, columns = rows_and_columns(game, PROTOCOL)
+    rows, columns = serving.rows_and_columns(game, PROTOCOL)
     if column >= columns or row >= rows:
         raise NotationError(f"{column},{row} is off the board of {columns} columns and {rows} rows")
     return row * columns + column
@@ -64,7 +58,7 @@ def board_lines(position: Position) -> list[str]:
     """The lines that set up a position for the engine that is to move, from `BOARD` to `DONE`."""
     stones = [
         f"{format_cell(cell, position.game)},{MINE if position.mine >> cell & 1 else THEIRS}"
-        for cell in moves_to(position)
+        for cell in serving.moves_to(position)
     ]
     return ["BOARD", *stones, "DONE"]
 
@@ -96,7 +90,7 @@ _OTHER_GAMES = 1 | 4 | 8  # bits of the rule: exactly five in a row, renju, caro
 _NO_LIMIT = 2**31 - 1
 
 
-class PiskvorkEngine(Engine):
+class PiskvorkEngine(serving.Engine):
     """Plays as the agent does, over the protocol of Gomocup (Martin Petříček and Petr Laštovička).
 
     The game is `game`, whose board START or RECTSTART have to name, or by default five in a row on the board
@@ -120,9 +114,9 @@ class PiskvorkEngine(Engine):
         super().__init__(say)
         self._agent, self._given, self._rng = agent, game, as_generator(rng)
         if game is not None:
-            rows_and_columns(game, PROTOCOL)
-            self._thinker = Thinker(agent, game, self._rng)
-        self._name = name_shown(agent)
+            serving.rows_and_columns(game, PROTOCOL)
+            self._thinker = serving.Thinker(agent, game, self._rng)
+        self._name = serving.name_shown(agent)
         self._position: Position | None = None
         self._board: list[str] | None = None  # lines since BOARD
         self._limits = dict(_DEFAULTS)
@@ -165,7 +159,7 @@ class PiskvorkEngine(Engine):
                 name, ours = self._name.replace('"', "'"), version("ttt-env")
                 self._say(f'name="ttt_env {name}", version="{ours}", author="the ttt_env maintainers"')
             case _:
-                self._say(f"UNKNOWN command {one_line(word)}")
+                self._say(f"UNKNOWN command {serving.one_line(word)}")
 
     def _playing(self) -> Position:
         """The position. Raises `NotationError` before START."""
@@ -180,13 +174,13 @@ class PiskvorkEngine(Engine):
         raises that does not play on it.
         """
         if self._given is not None:
-            of_game = rows_and_columns(self._given, PROTOCOL)
+            of_game = serving.rows_and_columns(self._given, PROTOCOL)
             if of_game != (rows, columns):
                 raise ParameterError(f"{self._given.name} has {of_game[1]} columns and {of_game[0]} rows")
             self._position = self._given.start
         else:
             game = mnk(columns, rows, IN_A_ROW)
-            self._thinker = Thinker(self._agent, game, self._rng)
+            self._thinker = serving.Thinker(self._agent, game, self._rng)
             self._position = game.start
         self._say("OK")
 
@@ -250,7 +244,7 @@ class PiskvorkEngine(Engine):
                     f"MESSAGE rule {value} is not played, but rule 0: more than {IN_A_ROW} in a row win too"
                 )
         except NotationError as error:
-            self._say(f"MESSAGE {one_line(str(error))}")
+            self._say(f"MESSAGE {serving.one_line(str(error))}")
 
 
 def _integer(name: str, text: str) -> int:
@@ -266,8 +260,109 @@ def thinking_seconds(limits: dict[str, int], position: Position) -> float:
 
     A `timeout_turn` of 0 means as fast as possible; no `timeout_match` means no `time_left`.
     """
-    seconds = seconds_of_limit(limits[_TURN] / _MILLISECONDS)
+    seconds = serving.seconds_of_limit(limits[_TURN] / _MILLISECONDS)
     left = limits[_LEFT]
     if 0 < left < _NO_LIMIT:
-        seconds = min(seconds, seconds_of_clock(left / _MILLISECONDS, position))
+        seconds = min(seconds, serving.seconds_of_clock(left / _MILLISECONDS, position))
     return seconds
+
+
+_SECONDS = 1.0
+_PASSED_OVER = ("MESSAGE", "DEBUG", "SUGGEST")
+
+
+class PiskvorkAgent(ProgramAgent):
+    """Plays as an engine answers that speaks the protocol of Piskvork and Gomocup.
+
+    The engine is told the size of the board, and plays five in a row there or whatever it was made for; that
+    this is the game here is for you to see to. It gets `seconds` to think about each move, and `timeout`
+    more, and `startup` to start, before it is ended. In a game it is told each move of its opponent, in other
+    positions the whole board. A cell that it says without being asked is noticed before the next question,
+    in its answer to RESTART, and when it is told to END.
+
+    Raises `ParameterError` for a game of three axes, and for parameters out of their ranges. Where the engine
+    refuses the board, `answer` raises `PlayerError`.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        command: str | Sequence[str],
+        seconds: float = _SECONDS,
+        timeout: float = TIMEOUT,
+        folder: str | Path | None = None,
+        memory: int | None = None,
+        startup: float = STARTUP,
+    ) -> None:
+        super().__init__(game, command, timeout=timeout, folder=folder, memory=memory, startup=startup)
+        self._settings = {"seconds": seconds}
+        self._milliseconds = serving.as_milliseconds(seconds, "piskvork")
+        self._seconds = float(seconds)
+        self._known: WeakKeyDictionary[Program, Position] = WeakKeyDictionary()
+        """The board that each process has, with its own last move."""
+
+    FAREWELL = ("END",)
+
+    @staticmethod
+    def check(game: Game) -> None:  # noqa: D102
+        serving.rows_and_columns(game, PROTOCOL)
+
+    def _greet(self, program: Program) -> None:
+        rows, columns = serving.rows_and_columns(self.game, PROTOCOL)
+        start = f"START {rows}" if rows == columns else f"RECTSTART {columns},{rows}"
+        program.send(start)
+        answer = _said(program)
+        self._check_lines(answer)
+        if not answer.upper().startswith("OK"):
+            self._refuse(f"answers {answer!r} to {start}")
+        self._known[program] = self.game.start
+        program.send(
+            f"INFO timeout_turn {self._milliseconds}",
+            "INFO timeout_match 0",
+            f"INFO time_left {_NO_LIMIT}",
+            "INFO max_memory 0",
+            "INFO game_type 1",
+            "INFO rule 0",
+        )
+
+    def _is_answer(self, line: str) -> bool:
+        return line[:1].isdigit()
+
+    def _ask(self, program: Program, position: Position) -> Answer:
+        last_move = self._last_move(program, position)
+        if last_move is not None:
+            program.send(f"TURN {format_cell(last_move, self.game)}")
+        else:
+            self._clear(program)
+            program.send(*(board_lines(position) if position.ply else ["BEGIN"]))
+        self._known.pop(program, None)  # until it is sure that the engine has the same board
+        answer = serving.answered(read_cell_name, _said(program), position)
+        if answer.cell is not None:
+            self._known[program] = position.child(answer.cell)
+        return answer
+
+    def _last_move(self, program: Program, position: Position) -> int | None:
+        """The one move that leads to the position from the board that the engine has; None if none does."""
+        known = self._known.get(program)
+        if known is None or position.theirs & known.mine != known.mine:
+            return None
+        moves = cells_of(position.occupied_mask & ~known.occupied_mask)
+        is_next = len(moves) == 1 and position.mine == known.theirs
+        return moves[0] if is_next else None
+
+    def _clear(self, program: Program) -> None:
+        """Have the engine clear its board. Raises `PlayerError` if it does not."""
+        if self._known.get(program) == self.game.start:
+            return
+        program.send("RESTART")
+        answer = _said(program)
+        self._check_lines(answer)
+        if not answer.upper().startswith("OK"):
+            self._greet(program)  # RESTART is optional
+
+
+def _said(program: Program) -> str:
+    """The next line that is an answer. Raises `NoLineError` if there is none."""
+    while (line := program.read().strip()).upper().startswith(_PASSED_OVER) or not line:
+        pass
+    return line
