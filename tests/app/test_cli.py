@@ -159,7 +159,7 @@ class TestTrainedFiles:
 
     def test_the_same_again_takes_its_place(self, tmp_path):
         for _ in range(2):
-            run = ttt("train", "value-network", "--steps", "10", "--hidden", "5", cwd=tmp_path)
+            run = ttt("train", "value-network", "--steps", "10", "--set", "hidden=[5]", cwd=tmp_path)
             assert run.returncode == 0, run.stderr
 
     def test_nothing_to_resume(self, tmp_path):
@@ -179,8 +179,9 @@ class TestValueNetworkTraining:
             assert max(re.findall(r"(\d+),000 steps", run.stdout), key=int) == str(games // 1000)
 
     def test_has_its_options(self, tmp_path):
-        looks = ["--view", "xo+turn", "--empty", "0", "--start", "symmetric", "--learning-rate", "0.05"]
-        run = ttt("train", "value-network", "--steps", "700", "--hidden", "7,4", *looks, cwd=tmp_path)
+        given = ["hidden=[7,4]", "view=xo+turn", "empty=0", "start=symmetric", "learning_rate=0.05"]
+        settings = [word for setting in given for word in ("--set", setting)]
+        run = ttt("train", "value-network", "--steps", "700", *settings, cwd=tmp_path)
         assert run.returncode == 0, run.stderr
         assert "two against itself and four against a random player" in run.stdout
         options = {
@@ -447,7 +448,7 @@ MISTAKES = [
     ("train maskabel-ppo", "did you mean maskable-ppo?"),
     ("train q-learning --resume --out nowhere.npz", "nowhere.npz.checkpoint"),
     ("train --resume --out nowhere.zip", "nowhere.zip.checkpoint"),
-    ("train q-learning --view xo", "unknown hyperparameter of q-learning 'view'"),
+    ("train q-learning --set view=xo", "unknown hyperparameter of q-learning 'view'"),
     ("train q-learning --opponent random", "unknown hyperparameter of q-learning 'pool.scripted'"),
     ("train value-network --until optimall", "did you mean optimal?"),
     # These would take hours if they were not refused at once.
@@ -468,8 +469,8 @@ MISTAKES = [
 ]
 LATE_MISTAKES = [  # which are found after the first words
     ("solve qubic-v0 --nodes 9 --proof x.npz", "is not proved"),
-    ("train value-network --hidden 18,x", "hidden='x'"),
-    ("train value-network --view x", "unknown view"),
+    ("train value-network --set hidden=[18,'x']", "hidden='x'"),
+    ("train value-network --set view=x", "unknown view"),
 ]
 
 

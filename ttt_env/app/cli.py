@@ -85,23 +85,15 @@ Seed = Annotated[int, option("N", "the same seed gives the same random numbers",
 ReplySeed = Annotated[int | None, option("N", "the same seed makes agents reply in the same way", min=0)]
 
 
-def _print_version(is_asked: bool) -> None:
-    if is_asked:
-        typer.echo(f"ttt-env {version('ttt-env')}")
-        raise typer.Exit
-
-
 @app.callback(invoke_without_command=True)
 def options(
     context: typer.Context,
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="print this package's version"
-        ),
-    ] = False,
+    is_version_asked: Annotated[bool, typer.Option("--version", help="print this package's version")] = False,
 ) -> None:
     """Tic-tac-toe and every game like it: train agents, play them, know exactly how strong they are."""
+    if is_version_asked:
+        typer.echo(f"ttt-env {version('ttt-env')}")
+        raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(_START)
 
@@ -147,59 +139,45 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="continue the training that writes to --out")
     ] = False,
-    seeds: Annotated[
-        str | None, option("SEEDS", "a sweep: train from each of these seeds, 0-99 or 0,3,7")
-    ] = None,
     settings: Annotated[
         list[str] | None,
         option(
             "NAME=VALUES",
-            "a sweep: try these values, learning_rate=3e-4,1e-3; may be given several times",
+            "a hyperparameter, learning_rate=3e-4; a sweep over several values; may be given several times",
             "--set",
         ),
+    ] = None,
+    seeds: Annotated[
+        str | None, option("SEEDS", "a sweep: train from each of these seeds, 0-99 or 0,3,7")
     ] = None,
     asha: Annotated[
         bool, typer.Option("--asha", help="of a sweep, with --ray: stop trainings that fall behind")
     ] = False,
     workers: Annotated[int | None, option("N", f"of a sweep: {_WORKERS}", min=1)] = None,
     ray: Annotated[str | None, option("[ADDRESS]", f"of a sweep: {_RAY}")] = None,
-    hidden: Annotated[
-        str | None, option("SIZES", "of value-network: units of the hidden layers, 18,9,3")
-    ] = None,
-    start: Annotated[str | None, option("WEIGHTS", "of value-network: uniform01 or symmetric")] = None,
-    view: Annotated[str | None, option("VIEW", "of value-network: mover, xo, or xo+turn")] = None,
-    empty: Annotated[float | None, option("X", "of value-network: input of an empty cell, 0.01")] = None,
-    learning_rate: Annotated[float | None, option("X", "of value-network: the learning rate, 0.025")] = None,
 ) -> None:
     """Train an agent, and prove how strong it is.
 
-    A training that was killed continues with --resume. With --seeds or --set it is a sweep of many trainings,
-    whose results are in the folder --out; the same command resumes it.
+    A training that was killed continues with --resume. With --seeds, or several values behind a --set, it is
+    a sweep of many trainings, whose results are in the folder --out; the same command resumes it.
     """
+    from ttt_env.app.sweeping import search_of, seeds_of, sweep_and_judge
     from ttt_env.training.evaluation import Until
 
-    given: dict[str, object] = {
-        "pool.scripted": opponent and list(map(spec_of, opponent)),
-        "hidden": hidden and [int(size) if size.isdecimal() else size for size in hidden.split(",")],
-        "start": start,
-        "view": view,
-        "empty": empty,
-        "learning_rate": learning_rate,
-    }
-    hyperparameters = {name: value for name, value in given.items() if value is not None}
-    if seeds is not None or settings or asha or workers is not None or ray is not None:
-        from ttt_env.app.sweeping import search_of, seeds_of, sweep_and_judge
-
+    search = search_of(settings or [])
+    if opponent:
+        search.setdefault("pool.scripted", [list(map(spec_of, opponent))])
+    is_sweep = any(len(values) > 1 for values in search.values())
+    if is_sweep or seeds is not None or asha or workers is not None or ray is not None:
         if resume or tensorboard is not None:
             raise ParameterError("a sweep has no --tensorboard, and goes on by itself, without --resume")
-        search = search_of(settings or [])
         code = sweep_and_judge(
             game_of(game),
             algo,
             out,
             Console(),
             seeds=[seed] if seeds is None else seeds_of(seeds),
-            search=search | {name: [value] for name, value in hyperparameters.items() if name not in search},
+            search=search,
             steps=steps,
             seconds=seconds,
             until=one_of("until", until, get_args(Until)),
@@ -217,7 +195,7 @@ def train(
         trained,
         algo,
         seed,
-        hyperparameters,
+        {name: value for name, (value,) in search.items()},
         steps,
         seconds,
         one_of("until", until, get_args(Until)),
