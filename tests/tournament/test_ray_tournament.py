@@ -229,9 +229,9 @@ def test_bench_writes_nothing_but_its_result_if_a_process_ends(cluster) -> None:
         stderr=subprocess.PIPE,
         text=True,
     ) as there:
-        assert faults.eventually(lambda: any("_work_from" in each for each in at_work(cluster).values()))
+        assert faults.eventually(lambda: any("work_of" in each for each in at_work(cluster).values()))
         for process, name in at_work(cluster).items():
-            if "_work_from" in name:
+            if "work_of" in name:
                 os.kill(process, signal.SIGKILL)
         stdout, stderr = there.communicate(timeout=faults.PATIENCE)
     assert there.returncode == 0 and "died or was killed" in stderr

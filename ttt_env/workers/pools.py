@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from time import perf_counter
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 from uuid import uuid4
 
 from ttt_env.errors import ParameterError, TaskTimeoutError, WorkerError, extra_for, shown
@@ -89,14 +89,14 @@ TaskOutcome: TypeAlias = Value | Failure | Late
 
 
 def work_of(
-    function: Callable[[], Callable[..., Any]], tasks: list[Task], limit: float | None
+    load: Callable[[Any], Callable[..., Any]], key: list[Any], tasks: list[Task], limit: float | None
 ) -> tuple[list[TaskOutcome], float]:
     """The outcomes of a batch, up to the first failure, and the seconds that it took; runs in a worker.
 
-    `function` loads what has been sent; that it cannot be loaded here fails the first task.
+    `load` gives the function of the one `key`; that it cannot be loaded here fails the first task.
     """
     try:
-        loaded = function()
+        loaded = load(*key)
     except Exception as error:
         return [Failure.of(error)], 0.0
     start, outcomes = perf_counter(), list[TaskOutcome]()
@@ -132,32 +132,11 @@ def _limited(function: Callable[..., Any], task: Task, limit: float) -> TaskOutc
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-class Pool(Protocol):
-    """Processes that batches of tasks are sent to."""
-
-    size: int  # batches at a time
-    is_lost_at_once: bool  # whether all batches are lost when one process ends
-
-    def send(self, function: bytes) -> Any:
-        """A key of the pickled function, by which each process gets it once."""
-
-    def start(self, key: Any, tasks: list[Task], limit: float | None) -> Any:
-        """A handle of a batch that has been sent."""
-
-    def ended(self, handles: list[Any]) -> Iterable[Any]:
-        """Those of the handles, at least one, whose batch is done or lost; waits for it."""
-
-    def result(self, handle: Any) -> tuple[list[TaskOutcome], float] | None:
-        """The result of `work_of`; None if the batch was lost with its process."""
-
-    def stop(self, handles: list[Any]) -> None:
-        """End the processes that work on these batches."""
-
-
 class LokyPool:
-    """Processes of this machine, which loky starts."""
+    """Processes of this machine, which loky starts; they work on up to `size` batches of tasks at a time."""
 
     is_lost_at_once = True
+    """True if all batches are lost when one process ends."""
 
     def __init__(self, size: int) -> None:
         with extra_for("workers need", "tournament"):
@@ -174,28 +153,34 @@ class LokyPool:
             self._executor.shutdown(kill_workers=True)
         self._folder.cleanup()
 
-    def send(self, function: bytes) -> str:  # noqa: D102
+    def send(self, function: bytes) -> str:
+        """A key of the pickled function, by which each process gets it once."""
         path = Path(self._folder.name, uuid4().hex)
         path.write_bytes(function)
         return str(path)
 
-    def start(self, key: str, tasks: list[Task], limit: float | None) -> Any:  # noqa: D102
+    def start(self, key: str, tasks: list[Task], limit: float | None) -> Any:
+        """A handle of a batch that has been sent."""
+        batch = work_of, _function_of_file, [key], tasks, limit
         with suppress(BrokenProcessPool):
-            return self._running().submit(_work_from_file, key, tasks, limit)
+            return self._running().submit(*batch)
         self.stop([])  # a process has ended since the last look
-        return self._running().submit(_work_from_file, key, tasks, limit)
+        return self._running().submit(*batch)
 
-    def ended(self, handles: list[Any]) -> Iterable[Any]:  # noqa: D102
+    def ended(self, handles: list[Any]) -> Iterable[Any]:
+        """Those of the handles, at least one, whose batch is done or lost; waits for it."""
         return wait(handles, return_when=FIRST_COMPLETED).done
 
-    def result(self, handle: Any) -> tuple[list[TaskOutcome], float] | None:  # noqa: D102
+    def result(self, handle: Any) -> tuple[list[TaskOutcome], float] | None:
+        """The result of `work_of`; None if the batch was lost with its process."""
         try:
             done: tuple[list[TaskOutcome], float] = handle.result()
         except BrokenProcessPool:
             return None
         return done
 
-    def stop(self, handles: list[Any]) -> None:  # noqa: D102
+    def stop(self, handles: list[Any]) -> None:
+        """End the processes that work on these batches."""
         self._executor.shutdown(kill_workers=True)
         self._executor = None
 
@@ -212,13 +197,13 @@ class RayPool:
 
     def __init__(self, ray: Any, size: int | None) -> None:
         self.size = size or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        self._ray, self._work = ray, ray.remote(num_cpus=1, max_retries=1)(_work_from_store)
+        self._ray, self._work = ray, ray.remote(num_cpus=1, max_retries=1)(work_of)
 
     def send(self, function: bytes) -> Any:  # noqa: D102
         return self._ray.put(function)
 
     def start(self, key: Any, tasks: list[Task], limit: float | None) -> Any:  # noqa: D102
-        return self._work.remote([key], tasks, limit)
+        return self._work.remote(_function_of_object, [key], tasks, limit)
 
     def ended(self, handles: list[Any]) -> Iterable[Any]:  # noqa: D102
         self._ray.wait(handles)
@@ -243,14 +228,7 @@ class RayPool:
             self._ray.cancel(handle, force=True)
 
 
-def _work_from_file(path: str, tasks: list[Task], limit: float | None) -> tuple[list[TaskOutcome], float]:
-    return work_of(lambda: _function_of_file(path), tasks, limit)
-
-
-def _work_from_store(
-    keys: list[Any], tasks: list[Task], limit: float | None
-) -> tuple[list[TaskOutcome], float]:
-    return work_of(lambda: _function_of_object(*keys), tasks, limit)
+Pool: TypeAlias = LokyPool | RayPool
 
 
 @lru_cache(maxsize=1)

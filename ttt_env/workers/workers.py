@@ -135,7 +135,7 @@ def _in_turn(
 
 
 def _shared_out(
-    pool: "Pool", function: bytes, tasks: Sequence[Task], named: Callable[..., str], limit: float | None
+    pool: Pool, function: bytes, tasks: Sequence[Task], named: Callable[..., str], limit: float | None
 ) -> Iterator[tuple[int, Any]]:
     """The number and the result of each task, in the order in which the pool is done with them.
 
@@ -161,7 +161,11 @@ def _shared_out(
                 if done is None:
                     lost.update(numbers)
                     waiting.extend(numbers)
-                    _check_patience(lost, numbers, tasks, named)
+                    if given_up := [named(*tasks[number]) for number in numbers if lost[number] == _PATIENCE]:
+                        raise WorkerError(
+                            f"{given_up[0]}: the process that worked on it ended {_PATIENCE} times. It was "
+                            "killed, ran out of memory, crashed, or hung in compiled code"
+                        )
                     continue
                 outcomes, seconds = done
                 for number, outcome in zip(numbers, outcomes, strict=False):
@@ -172,15 +176,3 @@ def _shared_out(
     finally:
         if running:
             pool.stop(list(running))
-
-
-def _check_patience(
-    lost: Counter[int], numbers: list[int], tasks: Sequence[Task], named: Callable[..., str]
-) -> None:
-    """Raise `WorkerError` if one of these tasks was lost too often."""
-    for number in numbers:
-        if lost[number] == _PATIENCE:
-            raise WorkerError(
-                f"{named(*tasks[number])}: the process that worked on it ended {_PATIENCE} times. It was "
-                "killed, ran out of memory, crashed, or hung in compiled code"
-            )
