@@ -15,20 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.errors import extra_for
-from ttt_env.render.layout import (
-    CARD,
-    CROSS_REACH,
-    MIN_CELL,
-    PANEL,
-    RING_RADIUS,
-    STROKE,
-    TILE,
-    Box,
-    Layout,
-    Look,
-    layout_of,
-    looks_of,
-)
+from ttt_env.render import layout as plan
 from ttt_env.render.text import draw_text
 from ttt_env.rules import GameRecord, Position, Seat
 
@@ -44,21 +31,21 @@ def draw_pixels(
     It shows what `draw_svg` does. `cell_size` is the width of a cell in pixels. By default
     tic-tac-toe is about 480 pixels wide, and a large board is kept within 1,000.
     """
-    layout = layout_of(position.game, cell_size)
+    layout = plan.layout_of(position.game, cell_size)
     picture = _empty_board(layout).copy()
-    for box, look in zip(layout.tiles, looks_of(position, last, is_mistake), strict=True):
+    for box, look in zip(layout.tiles, plan.looks_of(position, last, is_mistake), strict=True):
         if look.mark:
             _paste(picture, box, _stone(look, box.width, layout.cell, layout.tile_radius))
     return picture
 
 
 @lru_cache(maxsize=8)
-def _empty_board(layout: Layout) -> Pixels:
-    picture = np.full((layout.height, layout.width, 3), _rgb(CARD), dtype=np.uint8)
+def _empty_board(layout: plan.Layout) -> Pixels:
+    picture = np.full((layout.height, layout.width, 3), _rgb(plan.CARD), dtype=np.uint8)
     for box in layout.panels:
-        _paste(picture, box, _rounded(box.width, box.height, layout.panel_radius, PANEL, CARD))
+        _paste(picture, box, _rounded(box.width, box.height, layout.panel_radius, plan.PANEL, plan.CARD))
     for box in layout.tiles:
-        _paste(picture, box, _rounded(box.width, box.height, layout.tile_radius, TILE, PANEL))
+        _paste(picture, box, _rounded(box.width, box.height, layout.tile_radius, plan.TILE, plan.PANEL))
     return picture
 
 
@@ -72,20 +59,20 @@ def _rounded(width: int, height: int, radius: float, colour: str, ground: str) -
 
 
 @lru_cache(maxsize=64)
-def _stone(look: Look, side: int, cell: int, radius: float) -> Pixels:
+def _stone(look: plan.Look, side: int, cell: int, radius: float) -> Pixels:
     """A tile with a stone on it, `[side, side, 3]`."""
     tile, stone = look.colours
     distance = _stroke_distance(look.mark, *_from_centre(side, side), cell)
-    return _painted(_rounded(side, side, radius, tile, PANEL), distance, stone)
+    return _painted(_rounded(side, side, radius, tile, plan.PANEL), distance, stone)
 
 
 def _stroke_distance(mark: Seat | None, x: Floats, y: Floats, cell: int) -> Floats:
     """The distance of the points x, y to the stroke of a stone around the origin."""
     if mark == "O":
-        return abs(np.hypot(x, y) - RING_RADIUS * cell) - STROKE * cell / 2
+        return abs(np.hypot(x, y) - plan.RING_RADIUS * cell) - plan.STROKE * cell / 2
     # By symmetry all four arms are the one in the quadrant of positive x, y.
-    along = np.minimum((abs(x) + abs(y)) / 2, CROSS_REACH * cell)
-    return np.hypot(abs(x) - along, abs(y) - along) - STROKE * cell / 2
+    along = np.minimum((abs(x) + abs(y)) / 2, plan.CROSS_REACH * cell)
+    return np.hypot(abs(x) - along, abs(y) - along) - plan.STROKE * cell / 2
 
 
 def _from_centre(width: int, height: int) -> tuple[Floats, Floats]:
@@ -101,7 +88,7 @@ def _painted(ground: NDArray[Any], distance: Floats, colour: str) -> Pixels:
     return painted
 
 
-def _paste(picture: Pixels, box: Box, sprite: Pixels) -> None:
+def _paste(picture: Pixels, box: plan.Box, sprite: Pixels) -> None:
     picture[box.y : box.y + box.height, box.x : box.x + box.width] = sprite
 
 
@@ -122,9 +109,9 @@ def draw_gif(record: GameRecord) -> bytes:
         from PIL import Image
     mistakes = record.mistakes()
     moves = zip(count(), record.positions(), (None, *record.cells))
-    layout = layout_of(record.game)
+    layout = plan.layout_of(record.game)
     fitting = layout.cell * _MAX_SIZE // max(layout.width, layout.height)
-    cell_size = max(MIN_CELL, min(layout.cell, fitting))
+    cell_size = max(plan.MIN_CELL, min(layout.cell, fitting))
     frames = (
         Image.fromarray(draw_pixels(position, cell, cell_size, number in mistakes))
         for number, position, cell in moves
@@ -159,7 +146,7 @@ class Window:
         Raises `ImportError` if there is a display and pygame is not installed.
         """
         if self._state == "new":
-            layout = layout_of(position.game)
+            layout = plan.layout_of(position.game)
             if _opens_display((layout.width, layout.height)):
                 self._state = "open"
             else:

@@ -7,26 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ttt_env.errors import ParameterError, extra_for
-from ttt_env.render.layout import (
-    CARD,
-    CROSS_REACH,
-    INK,
-    MISTAKE,
-    PALE_INK,
-    PANEL,
-    RING_RADIUS,
-    STONE,
-    STROKE,
-    TILE,
-    TINT,
-    Box,
-    Layout,
-    Look,
-    layout_of,
-    looks_of,
-    n_abreast,
-    shade,
-)
+from ttt_env.render import layout as plan
 from ttt_env.render.words import percent
 from ttt_env.rules import SEATS, GameRecord, Position
 
@@ -51,9 +32,9 @@ def draw_svg(
 
     Raises `ParameterError` if `policy` is no distribution over the free cells.
     """
-    layout = layout_of(position.game)
+    layout = plan.layout_of(position.game)
     shares = {} if policy is None else _checked(policy, position)
-    looks = looks_of(position, last, is_mistake)
+    looks = plan.looks_of(position, last, is_mistake)
     tiles = [
         _share(box, shares[cell], layout) if cell in shares else tile(box, look, layout)
         for cell, (box, look) in enumerate(zip(layout.tiles, looks, strict=True))
@@ -62,12 +43,12 @@ def draw_svg(
     return document(str(position), layout, size or usual, tiles)
 
 
-def legible_width(layout: Layout) -> int:
+def legible_width(layout: plan.Layout) -> int:
     """The width in pixels of a picture with text in its cells."""
     return int(layout.width * max(0.5, _LEGIBLE_CELL / layout.cell))
 
 
-def document(title: str, layout: Layout, width: int, tiles: Iterable[str]) -> str:
+def document(title: str, layout: plan.Layout, width: int, tiles: Iterable[str]) -> str:
     """The SVG document of a board with these tiles, `width` pixels wide."""
     height = width * layout.height / layout.width
     return "\n".join(
@@ -75,8 +56,8 @@ def document(title: str, layout: Layout, width: int, tiles: Iterable[str]) -> st
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {layout.width} {layout.height}" '
             f'width="{width}" height="{height:g}" role="img">',
             f"<title>{escape(title)}</title>",
-            _rect(layout.card, layout.card_radius, CARD),
-            *(_rect(panel, layout.panel_radius, PANEL) for panel in layout.panels),
+            _rect(layout.card, layout.card_radius, plan.CARD),
+            *(_rect(panel, layout.panel_radius, plan.PANEL) for panel in layout.panels),
             *tiles,
             "</svg>",
         ]
@@ -93,13 +74,13 @@ def _checked(policy: Sequence[float], position: Position) -> dict[int, float]:
     return {cell: shares[cell] for cell in free}
 
 
-def _share(box: Box, share: float, layout: Layout) -> str:
+def _share(box: plan.Box, share: float, layout: plan.Layout) -> str:
     """A free tile, shaded by the probability of a move to it, and that probability."""
-    ink = INK if share else PALE_INK
-    return labelled(box, layout, percent(share), _SHARE_LETTERS, shade(share), ink)
+    ink = plan.INK if share else plan.PALE_INK
+    return labelled(box, layout, percent(share), _SHARE_LETTERS, plan.shade(share), ink)
 
 
-def labelled(box: Box, layout: Layout, text: str, letters: float, ground: str, ink: str) -> str:
+def labelled(box: plan.Box, layout: plan.Layout, text: str, letters: float, ground: str, ink: str) -> str:
     """A tile with text on it, in these colours; `letters` is the text's height in widths of a cell."""
     x, y, height = box.x + box.width / 2, box.y + box.height / 2, letters * layout.cell
     style = 'font-family="sans-serif" font-weight="bold" text-anchor="middle"'
@@ -109,14 +90,14 @@ def labelled(box: Box, layout: Layout, text: str, letters: float, ground: str, i
     )
 
 
-def _rect(box: Box, radius: float, fill: str) -> str:
+def _rect(box: plan.Box, radius: float, fill: str) -> str:
     return (
         f'<rect x="{box.x}" y="{box.y}" width="{box.width}" height="{box.height}" '
         f'rx="{radius:g}" fill="{fill}"/>'
     )
 
 
-def tile(box: Box, look: Look, layout: Layout) -> str:
+def tile(box: plan.Box, look: plan.Look, layout: plan.Layout) -> str:
     """A tile with this look and the stone on it, if any."""
     ground, stone = look.colours
     empty = _rect(box, layout.tile_radius, ground)
@@ -124,12 +105,14 @@ def tile(box: Box, look: Look, layout: Layout) -> str:
         return empty
     x, y = box.x + box.width / 2, box.y + box.height / 2
     if look.mark == "X":
-        reach = CROSS_REACH * layout.cell
+        reach = plan.CROSS_REACH * layout.cell
         left, right, top, bottom = (f"{v:g}" for v in (x - reach, x + reach, y - reach, y + reach))
         shape = f'path d="M{left} {top}L{right} {bottom}M{right} {top}L{left} {bottom}"'
     else:
-        shape = f'circle cx="{x:g}" cy="{y:g}" r="{RING_RADIUS * layout.cell:g}"'
-    style = f'fill="none" stroke="{stone}" stroke-width="{STROKE * layout.cell:g}" stroke-linecap="round"'
+        shape = f'circle cx="{x:g}" cy="{y:g}" r="{plan.RING_RADIUS * layout.cell:g}"'
+    style = (
+        f'fill="none" stroke="{stone}" stroke-width="{plan.STROKE * layout.cell:g}" stroke-linecap="round"'
+    )
     return f"{empty}<{shape} {style}/>"
 
 
@@ -141,16 +124,16 @@ def draw_diagram(record: GameRecord) -> str:
 
     The tiles of completed winning sets stand out; mistakes are yellow, with a `?` after the number.
     """
-    layout = layout_of(record.game)
-    looks = looks_of(record.positions()[-1])
+    layout = plan.layout_of(record.game)
+    looks = plan.looks_of(record.positions()[-1])
     tiles = [tile(box, look, layout) for box, look in zip(layout.tiles, looks, strict=True)]
     mistakes = record.mistakes()
     for number, cell in enumerate(record.cells, 1):
         seat = looks[cell].mark
         assert seat is not None
-        ground, ink = MISTAKE if number in mistakes else TINT[seat], INK
+        ground, ink = plan.MISTAKE if number in mistakes else plan.TINT[seat], plan.INK
         if looks[cell].accent == "completed":
-            ground, ink = STONE[seat], TILE
+            ground, ink = plan.STONE[seat], plan.TILE
         text = f"{number}{'?' * (number in mistakes)}"
         tiles[cell] = labelled(layout.tiles[cell], layout, text, _LETTERS, ground, ink)
     return document(str(record), layout, legible_width(layout), tiles)
@@ -274,7 +257,7 @@ def draw_sheet(title: str, sections: Sequence[Section]) -> str:
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" {style}>',
             f"<title>{escape(title)}</title>",
-            f'<rect {size} rx="12" fill="{CARD}"/>',
+            f'<rect {size} rx="12" fill="{plan.CARD}"/>',
             *parts,
             "</svg>",
         ]
@@ -285,10 +268,10 @@ def _rows(boards: Sequence[CaptionedBoard], top: float) -> Iterator[tuple[str, f
     """Each board as SVG, with the x of its right edge and the y of its bottom edge."""
     if not boards:
         return
-    layout = layout_of(boards[0].position.game)
+    layout = plan.layout_of(boards[0].position.game)
     width = min(_MAX_BOARD_WIDTH, round(_CELL * layout.width / layout.cell))
     height = width * layout.height / layout.width
-    abreast = n_abreast(len(boards), width, _GAP, _MAX_ROW_WIDTH)
+    abreast = plan.n_abreast(len(boards), width, _GAP, _MAX_ROW_WIDTH)
     for place, board in enumerate(boards):
         x = _PADDING + place % abreast * (width + _GAP)
         y = top + place // abreast * (height + _CAPTION + _GAP)
@@ -300,5 +283,5 @@ def _rows(boards: Sequence[CaptionedBoard], top: float) -> Iterator[tuple[str, f
 def _text(x: float, y: float, line: str, weight: str, anchor: str = "start") -> str:
     return (
         f'<text x="{x:g}" y="{y:g}" font-weight="{weight}" text-anchor="{anchor}" '
-        f'fill="{INK}">{escape(line)}</text>'
+        f'fill="{plan.INK}">{escape(line)}</text>'
     )
