@@ -375,7 +375,7 @@ def test_json_and_dot_are_the_tree():
 def test_svg_is_whole_and_shows_every_number():
     search = Search(TICTACTOE.start)
     search.run(30)
-    picture = ET.fromstring(search.to_svg(max_depth=1))
+    picture = ET.fromstring(search.picture(max_depth=1).svg)
     texts = [element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert texts == [f"{n.wins:g}/{n.visits}" for n in (search.tree(0), *search.tree(1).children)]
     svg = "{http://www.w3.org/2000/svg}svg"

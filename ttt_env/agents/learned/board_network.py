@@ -151,15 +151,8 @@ def load_network(path: Path, game: Game) -> BoardNetwork:
         raise PolicyFileError(f"{path} is no value network: it does not say what it sees of a board")
     if not all((np.abs(layer) <= _MAX_NUMBER).all() for layer in layers):
         raise PolicyFileError(f"{path} is no value network: a weight of it is beyond ±{_MAX_NUMBER:g}")
-    if not _is_chain(layers, layer_sizes(game, view, [])[0]):
+    outputs = list(map(len, layers))
+    inputs = [layer_sizes(game, view, [])[0], *outputs[:-1]]
+    if 0 in outputs or outputs[-1] != 1 or [layer.shape[1] - 1 for layer in layers] != inputs:
         raise PolicyFileError(f"{path} is no value network for {game.name}: its layers have another form")
     return BoardNetwork(game, layers, view, empty)
-
-
-def _is_chain(layers: list[Floats], n_inputs: int) -> bool:
-    """True if each layer has as many inputs as the one before has outputs, and the last has one output."""
-    for layer in layers:
-        if not len(layer) or layer.shape[1] != n_inputs + 1:
-            return False
-        n_inputs = len(layer)
-    return n_inputs == 1

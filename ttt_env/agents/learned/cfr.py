@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ttt_env.agent import NO_LIMIT, Budget, Learner
 from ttt_env.agents.learned.lookup import Lookup, free_cells_of
@@ -102,14 +101,16 @@ class RegretLearner(Learner):
 
     def agent(self) -> Lookup:
         """The average strategy of all iterations, purified or not, as a table."""
-        weights = self.regrets.total
+        weights, n_moves = self.regrets.total, np.diff(self.graph.first)
+        is_open = n_moves > 0
+        begins, codes = self.graph.first[:-1][is_open], self.positions[is_open]
+        rows = np.repeat(np.arange(len(codes)), n_moves[is_open])  # of each move
         if self.purified and len(weights):
-            largest = np.maximum.reduceat(weights, self._begins)[self._rows]
+            largest = np.maximum.reduceat(weights, begins)[rows]
             weights = np.where(weights >= largest * (1 - _TIE), 1.0, 0.0)
-        rows, codes = self._rows, self.positions[self._open]
-        sums = np.add.reduceat(weights, self._begins)
+        sums = np.add.reduceat(weights, begins)
         shares = np.where(sums[rows] > 0, weights, 1.0)
-        shares /= np.add.reduceat(shares, self._begins)[rows]
+        shares /= np.add.reduceat(shares, begins)[rows]
         policies = np.zeros((len(codes), self.game.n_cells), np.float32)
         policies[free_cells_of(codes, self.game)] = shares  # moves are in the order of their cells
         order = np.argsort(codes)
@@ -124,18 +125,3 @@ class RegretLearner(Learner):
     def restore(self, state: Any) -> None:  # noqa: D102
         regrets, self.iterations, self.moves = state
         self.regrets = type(self.regrets)(*regrets)
-
-    @property
-    def _open(self) -> NDArray[np.intp]:
-        """The numbers of the positions in which the game goes on."""
-        return np.flatnonzero(np.diff(self.graph.first))
-
-    @property
-    def _begins(self) -> NDArray[np.int64]:
-        """The first move of each of these."""
-        return self.graph.first[self._open]
-
-    @property
-    def _rows(self) -> NDArray[np.intp]:
-        """For each move which of these it is made in, `[moves]`."""
-        return np.repeat(np.arange(len(self._open)), np.diff(self.graph.first)[self._open])

@@ -8,22 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_env import rules
 from ttt_env.agent import ROUNDING, Agent, AgentLike, Effort, Explanation, Floats, checked_policies
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import answering
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.analysis.tablebase import is_tablebase
 from ttt_env.errors import GameTooLargeError, PolicyError, PolicyFileError
-from ttt_env.rules import (
-    Boards,
-    Game,
-    Position,
-    canonical_boards,
-    cells_of,
-    check_enumerable,
-    motions,
-    n_placements,
-)
+from ttt_env.rules import Boards, Game, Position, canonical_boards, cells_of, check_enumerable, motions
 from ttt_env.rules.sizes import CODE_CELLS
 from ttt_env.rules.symmetry import symmetry_name
 from ttt_env.storage import Arrays, Form, read_arrays, save_arrays
@@ -222,7 +214,7 @@ def _rows(
 
 def _load(path: str, game: Game) -> Table:
     check_coded(game)
-    max_rows = n_placements(game.n_cells)
+    max_rows = rules.n_placements(game.n_cells)
     forms = {
         "merged": Form(np.bool_),
         "codes": Form(np.uint64, (None,), max_rows),

@@ -1,6 +1,7 @@
 """Monte Carlo tree search as an agent."""
 
 from collections.abc import Callable
+from functools import partial
 from math import isnan, sqrt
 from secrets import randbits
 from threading import Lock
@@ -79,40 +80,20 @@ class MCTS(Agent):
         super().__init__(game)
         if simulations is None and seconds is None:
             simulations = DEFAULT_SIMULATIONS
-        self._parameters = (
-            simulations,
-            seconds,
-            c,
-            draw,
-            playout,
-            seed,
-            solve,
-            evaluate,
-            threats,
-            early_stop,
-            tolerance,
-        )
+        of_search: dict[str, Any] = {"c": c, "draw": draw, "playout": playout, "solve": solve}
+        of_search |= {"threats": threats, "early_stop": early_stop, "tolerance": tolerance}
+        others = {"simulations": simulations, "seconds": seconds, "seed": seed, "evaluate": evaluate}
+        self._parameters = of_search | others
         self._budget = checked_budget(simulations, seconds)
         self._seed = seed
         if evaluate is not None and playout != "random":
             raise ParameterError(f"playout={playout!r} of mcts: with evaluate= there are no playouts")
         network = None if evaluate is None else _network(evaluate, game)
-        self.search = Search(
-            game.start,
-            c=c,
-            draw=draw,
-            playout=playout,
-            solve=solve,
-            seed=seed or 0,
-            network=network,
-            threats=threats,
-            early_stop=early_stop,
-            tolerance=tolerance,
-        )
+        self.search = Search(game.start, seed=seed or 0, network=network, **of_search)
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[Callable[..., Agent], tuple[object, ...]]:
-        return type(self), (self.game, *self._parameters)
+        return partial(type(self), **self._parameters), (self.game,)
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102

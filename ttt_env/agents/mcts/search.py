@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_env import rules
 from ttt_env.agent import Floats
 from ttt_env.agents.learned.board_network import BoardNetwork
 from ttt_env.agents.mcts import search_kernel as kernel
@@ -23,21 +24,7 @@ from ttt_env.compiled.threats import UNKNOWN, new_threats
 from ttt_env.errors import IllegalMoveError, ParameterError
 from ttt_env.render.svg import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
-from ttt_env.rules import (
-    MASK_CELLS,
-    SEATS,
-    Game,
-    Masks,
-    Position,
-    as_bool,
-    as_cell,
-    as_integer,
-    as_number,
-    as_positive,
-    cells_of,
-    n_words,
-    one_of,
-)
+from ttt_env.rules import MASK_CELLS, SEATS, Game, Masks, Position, cells_of
 from ttt_env.stopping import check_wanted, is_due
 
 
@@ -159,13 +146,13 @@ class Search:
         early_stop: bool = False,
         tolerance: float | None = None,
     ) -> None:
-        as_number("c", c, "mcts", _MAX_C)
-        as_number("draw", draw, "mcts", 1.0)
-        one_of("playout of mcts", playout, PLAYOUTS)
-        as_bool("solve", solve, "mcts")
-        as_bool("threats", threats, "mcts")
-        self._early_stop = as_bool("early_stop", early_stop, "mcts")
-        self._tolerance = None if tolerance is None else as_number("tolerance", tolerance, "mcts", 1.0)
+        rules.as_number("c", c, "mcts", _MAX_C)
+        rules.as_number("draw", draw, "mcts", 1.0)
+        rules.one_of("playout of mcts", playout, PLAYOUTS)
+        rules.as_bool("solve", solve, "mcts")
+        rules.as_bool("threats", threats, "mcts")
+        self._early_stop = rules.as_bool("early_stop", early_stop, "mcts")
+        self._tolerance = None if tolerance is None else rules.as_number("tolerance", tolerance, "mcts", 1.0)
         self._settings = kernel.UctSettings(float(c), float(draw), playout == "win-block", solve)
         looks = threats and solve and not position.game.misere
         self._threats = new_threats(position.game) if looks else None
@@ -183,7 +170,7 @@ class Search:
         if position.is_over:
             raise IllegalMoveError(f"there is no move to search for: the game {position} is over")
         seed = _checked_seed(seed)
-        _prepare(n_words(position.game.n_cells), self._threats is not None)
+        _prepare(rules.n_words(position.game.n_cells), self._threats is not None)
         self._tree.root[:] = _root(position)
         self._sow(seed, anew=True)
         self.position, self._answer = position, None
@@ -271,7 +258,7 @@ class Search:
 
         Raises `IllegalMoveError` if the move is not legal or ends the game. Nothing changes then.
         """
-        after = self.position.play(as_cell(cell, self.position.game))
+        after = self.position.play(rules.as_cell(cell, self.position.game))
         if after.is_over:
             raise IllegalMoveError(f"there is no move to search for: the game {after} is over")
         slot = self._slots.get(int(cell))
@@ -414,10 +401,6 @@ class Search:
         """`tree` for Graphviz: boards, w/n, what is proved, and the last `path`."""
         return tree_dot(self._drawn(max_depth, min_visits))
 
-    def to_svg(self, max_depth: int = 2, min_visits: int = 1) -> str:
-        """`tree` as a self-contained SVG document that shows the same as `to_dot`."""
-        return self.picture(max_depth, min_visits).svg
-
     def picture(self, max_depth: int = 2, min_visits: int = 1) -> Picture:
         """`tree` as a picture for a notebook or a file, which shows the same as `to_dot`."""
         return self._drawn(max_depth, min_visits).picture()
@@ -455,10 +438,10 @@ def checked_budget(simulations: object, seconds: object) -> tuple[int | None, fl
             f"mcts takes simulations= or seconds=, one of them, not {simulations!r} and {seconds!r}"
         )
     if simulations is not None:
-        return as_integer("simulations", simulations, "mcts", 1), None
-    return None, as_positive("seconds", seconds, "mcts")
+        return rules.as_integer("simulations", simulations, "mcts", 1), None
+    return None, rules.as_positive("seconds", seconds, "mcts")
 
 
 def _checked_seed(seed: object) -> int:
     """The seed. Raises `ParameterError` if it is no integer of up to 64 bits."""
-    return as_integer("seed", seed, "mcts", 0, (1 << 64) - 1)
+    return rules.as_integer("seed", seed, "mcts", 0, (1 << 64) - 1)

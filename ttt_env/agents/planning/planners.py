@@ -170,7 +170,11 @@ class Minimax(Planner):
             _check_exact(game)
             self._values = distances(game).scores if prefer == "fast" else solve(game).values
         self._prefer, self._depth = prefer, depth
-        super().__init__(game, _plan(game, self._values, depth, seconds), prefer, depth, seconds)
+        if self._values is None:
+            plan = lookahead(game, depth, seconds)
+        else:
+            plan = ValueAgent(game, (self._values, best), (self._values, best))
+        super().__init__(game, plan, prefer, depth, seconds)
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
@@ -207,13 +211,6 @@ class Minimax(Planner):
             numbers.append(CellNumbers("moves to the end after it", n_moves, "count"))
             reason += {1: " soonest", -1: ": latest after {cells}"}.get(int(value), "")
         return replace(why, reason=f"{reason}.", numbers=tuple(numbers))
-
-
-def _plan(game: Game, values: Values | None, depth: int | None, seconds: float | None) -> Agent:
-    """The agent that plays the best by these values or, without them, by looking ahead."""
-    if values is None:
-        return lookahead(game, depth, seconds)
-    return ValueAgent(game, (values, best), (values, best))
 
 
 def _check_exact(game: Game) -> None:
