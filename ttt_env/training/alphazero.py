@@ -14,21 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_env import rules
 from ttt_env.agent import NO_LIMIT, Agent, Budget, Floats, Learner, make_agent
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork
 from ttt_env.errors import ParameterError, extra_for, unknown
-from ttt_env.rules import (
-    Boards,
-    Game,
-    as_bool,
-    as_integer,
-    as_number,
-    check_size,
-    is_enumerable,
-    is_instant,
-    random_position,
-)
+from ttt_env.rules import Boards, Game, is_enumerable, random_position
 from ttt_env.training.evaluation import Evaluation
 
 if TYPE_CHECKING:
@@ -107,18 +98,19 @@ class AlphaZeroSettings:
         changed = replace(self, **hyperparameters)
         changed.size.checked()
         for name in ("games", "simulations", "moves", "updates", "batch", "replay", "pause"):
-            as_integer(name, getattr(changed, name), KIND, 1, _MANY)
-        as_integer("sampled_moves", changed.sampled_moves, KIND, 0)
+            rules.as_integer(name, getattr(changed, name), KIND, 1, _MANY)
+        rules.as_integer("sampled_moves", changed.sampled_moves, KIND, 0)
         for name, most in (("noise", 1.0), ("l2", 1.0), ("learning_rate", 1.0)):
-            as_number(name, getattr(changed, name), KIND, most)
+            rules.as_number(name, getattr(changed, name), KIND, most)
         shares = [
-            as_number(name, getattr(changed, name), KIND, 1.0) for name in ("random_starts", "blunder_starts")
+            rules.as_number(name, getattr(changed, name), KIND, 1.0)
+            for name in ("random_starts", "blunder_starts")
         ]
         if sum(shares) > 1:
             raise ParameterError(f"random_starts and blunder_starts of {KIND} are more than 1: {shares}")
-        if not as_number("concentration", changed.concentration, KIND) > 0:
+        if not rules.as_number("concentration", changed.concentration, KIND) > 0:
             raise ParameterError(f"concentration={changed.concentration!r} of {KIND}: it must be above 0")
-        as_bool("threats", changed.threats, KIND)
+        rules.as_bool("threats", changed.threats, KIND)
         judged = _integers("judged", changed.judged)
         if not judged:
             raise ParameterError(f"judged=() of {KIND}: numbers of simulations are needed")
@@ -129,12 +121,12 @@ def _integers(name: str, value: object) -> tuple[int, ...]:
     """These numbers, of 1 or more. Raises `ParameterError` if they are none."""
     if not isinstance(value, list | tuple):
         raise ParameterError(f"{name}={value!r} of {KIND}: several numbers are needed, such as (1, 50)")
-    return tuple(as_integer(name, number, KIND, 1) for number in value)
+    return tuple(rules.as_integer(name, number, KIND, 1) for number in value)
 
 
 def settings_for(game: Game) -> AlphaZeroSettings:
     """The settings that a game is trained with if no others are given."""
-    if is_instant(game):
+    if rules.is_instant(game):
         return AlphaZeroSettings()
     of_larger = AlphaZeroSettings(threats=True, sampled_moves=8, replay=100_000, pause=20, judged=(200,))
     if len(game.shape) == 3:  # 27 neighbours a cell make the network slow: it learns more from each game
@@ -295,7 +287,7 @@ class AlphaZeroLearner(Learner):
     uses_torch = True
 
     def __init__(self, game: Game, seed: int = 0, **hyperparameters: Any) -> None:
-        check_size(game)
+        rules.check_size(game)
         super().__init__(game, seed)
         settings = self.settings = settings_for(game).adjusted(hyperparameters)
         _check_torch()

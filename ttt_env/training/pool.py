@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from ttt_env import rules
 from ttt_env.agent import Agent, AgentLike, Floats, checked_policies, make_agent
 from ttt_env.analysis.evaluation import best_response, explored_between, match
 from ttt_env.analysis.grid import grid
@@ -14,16 +15,7 @@ from ttt_env.analysis.induction import Values, backward_induction, best
 from ttt_env.analysis.layers import Bools, Layer, reachable
 from ttt_env.analysis.solution import ValueAgent
 from ttt_env.errors import ParameterError, unknown
-from ttt_env.rules import (
-    Boards,
-    Game,
-    Position,
-    check_enumerable,
-    check_names,
-    get_game,
-    is_tabulated,
-    random_position,
-)
+from ttt_env.rules import Boards, Game, Position, get_game, is_tabulated, random_position
 
 
 class Frozen(Agent):
@@ -41,7 +33,7 @@ class Frozen(Agent):
     def __init__(self, agent: Agent, layers: Iterable[Layer] | None = None) -> None:
         game = agent.game
         super().__init__(game)
-        check_enumerable(game)
+        rules.check_enumerable(game)
         numbers = (grid(game.n_cells, ply).n_slots for ply in range(game.n_cells + 1))
         self._masks = Values(game, [np.zeros(n_slots, np.uint32) for n_slots in numbers])
         for layer in reachable(game) if layers is None else layers:
@@ -147,7 +139,7 @@ class OpponentPool:
                 f"{past} past selves, {responses} responses: numbers ≥ 0 and an opponent at all are needed"
             )
         if isinstance(draw, Mapping):
-            check_names("draw", draw, dict.fromkeys(KINDS))
+            rules.check_names("draw", draw, dict.fromkeys(KINDS))
             if not (any(draw.values()) and all(0 <= weight < math.inf for weight in draw.values())):
                 raise ParameterError(f"draw={dict(draw)}: finite weights ≥ 0, not all 0, are needed")
         elif draw not in ("uniform", "prioritised"):

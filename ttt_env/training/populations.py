@@ -151,9 +151,22 @@ def population(
     >>> [looks[-1].steps for looks in found.looks.values()]
     [256, 256]
     """
-    plan = _checked(get_game(game), algo, seeds, round_steps, as_path("out", out, "a population"))
+    game, folder = get_game(game), as_path("out", out, "a population").resolve()
+    if not is_tabulated(game):
+        raise GameTooLargeError(
+            f"{game.name} has {game.n_cells} cells: the learners of a population are kept as tables, "
+            f"which games of up to {TABLE_CELLS} cells have"
+        )
+    recipe(algo).algorithm_class()
+    numbers = tuple(as_integer("seed", seed, "a population", 0, MAX_SEED) for seed in seeds)
+    if len(numbers) < 2 or len(set(numbers)) < len(numbers):
+        raise ParameterError(
+            f"seeds={shown(seeds)}: a population has two learners or more, of different seeds"
+        )
+    round_steps = as_integer("round_steps", round_steps, "a population", 1)
     as_integer("rounds", rounds, "a population", 1)
     one_of("until", until, ["unbeatable", "budget"])
+    plan = PopulationPlan(game, algo, numbers, round_steps, folder)
     looks: dict[int, list[Look]] = {seed: [] for seed in plan.seeds}
     with Workers(workers, backend, address) as pool:
         plan.check()
@@ -172,23 +185,6 @@ def population(
             if until == "unbeatable" and any(look.unbeatable for look in best.values()):
                 break
     return Population(plan, {seed: tuple(found) for seed, found in looks.items()})
-
-
-def _checked(game: Game, algo: str, seeds: Sequence[int], round_steps: int, folder: Path) -> PopulationPlan:
-    if not is_tabulated(game):
-        raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells: the learners of a population are kept as tables, "
-            f"which games of up to {TABLE_CELLS} cells have"
-        )
-    recipe(algo).algorithm_class()
-    numbers = tuple(as_integer("seed", seed, "a population", 0, MAX_SEED) for seed in seeds)
-    if len(numbers) < 2 or len(set(numbers)) < len(numbers):
-        raise ParameterError(
-            f"seeds={shown(seeds)}: a population has two learners or more, of different seeds"
-        )
-    return PopulationPlan(
-        game, algo, numbers, as_integer("round_steps", round_steps, "a population", 1), folder.resolve()
-    )
 
 
 def _round(plan: PopulationPlan, number: int, seed: int) -> list[Look]:

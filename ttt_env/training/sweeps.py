@@ -18,20 +18,11 @@ from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
+from ttt_env import rules
 from ttt_env.agent import Agent, learner_class
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, shown
 from ttt_env.render.table import Column, Table
-from ttt_env.rules import (
-    MAX_SEED,
-    Game,
-    as_generator,
-    as_integer,
-    as_path,
-    as_positive,
-    get_game,
-    is_enumerable,
-    one_of,
-)
+from ttt_env.rules import MAX_SEED, Game, get_game, is_enumerable
 from ttt_env.rules.sizes import ENUMERABLE_CELLS, TRIALS
 from ttt_env.storage import LineFile, reason
 from ttt_env.training.evaluation import Until
@@ -157,7 +148,7 @@ def sweep(
     trials = _trials(
         get_game(game), algos, seeds, _choices(search or {}, samples, rng), steps, seconds, until
     )
-    one_of("backend", backend, get_args(Backend))
+    rules.one_of("backend", backend, get_args(Backend))
     if asha:
         if backend != "ray":
             raise ParameterError('asha=True is done by Ray Tune: backend="ray" is needed (--ray)')
@@ -166,8 +157,8 @@ def sweep(
                 "asha=True stops trials after parts of their budget: steps= or seconds= is needed"
             )
     if workers is not None:
-        as_integer("workers", workers, "a sweep", 1)
-    folder = as_path("out", out, "a sweep")
+        rules.as_integer("workers", workers, "a sweep", 1)
+    folder = rules.as_path("out", out, "a sweep")
     _check_folder(folder)
     names = {trial.name for trial in trials}
     with ExitStack() as stack:
@@ -231,11 +222,6 @@ def _trials(
             f"{game.name} has {game.n_cells} cells: a sweep compares by exact exploitability, which games of "
             f"up to {ENUMERABLE_CELLS} have"
         )
-    one_of("until", until, get_args(Until))
-    if steps is not None:
-        as_integer("steps", steps, "a sweep", 1)
-    if seconds is not None:
-        as_positive("seconds", seconds, "a sweep")
     names = [algos] if isinstance(algos, str) else list(algos)
     numbers = _checked_seeds(seeds)
     for kind, given in (("algorithm", names), ("seed", numbers)):
@@ -260,7 +246,7 @@ def _checked_seeds(seeds: Iterable[int]) -> list[int]:
         raise ParameterError(f"seeds={shown(seeds)}: integers are needed, as in range(5) or [0, 3, 7]")
     numbers = []
     for seed in seeds:
-        numbers.append(as_integer("seed", seed, "a sweep", 0, MAX_SEED))
+        numbers.append(rules.as_integer("seed", seed, "a sweep", 0, MAX_SEED))
         if len(numbers) > TRIALS:
             raise ParameterError(f"more than {TRIALS:,} seeds: take fewer at a time")
     return numbers
@@ -275,8 +261,8 @@ def _choices(search: Mapping[str, Any], samples: int, rng: np.random.Generator |
             raise ParameterError(
                 f"{name}={shown(values)} of a sweep: a list of values or a distribution of ray.tune is needed"
             )
-    draws = as_integer("samples", samples, "a sweep", 1) if distributions else 1
-    generator = as_generator(rng)
+    draws = rules.as_integer("samples", samples, "a sweep", 1) if distributions else 1
+    generator = rules.as_generator(rng)
     drawn = [
         {name: values.sample(random_state=generator) for name, values in distributions.items()}
         for _ in range(draws)
