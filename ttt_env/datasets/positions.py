@@ -14,18 +14,10 @@ with extra_for("tables of positions need", "data"):
     import pyarrow as pa
     from pyarrow import parquet
 
+from ttt_env import rules
 from ttt_env.analysis.layers import Bools, reachable
 from ttt_env.analysis.solution import distances
-from ttt_env.rules import (
-    SEATS,
-    Boards,
-    Game,
-    as_integer,
-    canonical_boards,
-    check_enumerable,
-    is_tabulated,
-    one_of,
-)
+from ttt_env.rules import SEATS, Boards, Game, canonical_boards, is_tabulated
 from ttt_env.rules.symmetry import same_boards
 from ttt_env.storage import write_atomically
 from ttt_env.text.answers import AnswerFormat
@@ -116,9 +108,9 @@ class PositionTable:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_enumerable(self.game)
-        one_of("board", self.board, get_args(BoardStyle))
-        as_integer("seed", self.seed, "a data set", 0)
+        rules.check_enumerable(self.game)
+        rules.one_of("board", self.board, get_args(BoardStyle))
+        rules.as_integer("seed", self.seed, "a data set", 0)
         AnswerFormat(self.answer)
 
     @property
