@@ -8,7 +8,7 @@ import pytest
 import ttt_env
 from tests.support.running import ttt
 from ttt_env.app.cli import with_address
-from ttt_env.app.sweeping import search_of, seeds_of
+from ttt_env.app.learning import search_of, seeds_of
 from ttt_env.errors import (
     GameTooLargeError,
     ParameterError,

@@ -161,8 +161,9 @@ def train(
     A training that was killed continues with --resume. With --seeds, or several values behind a --set, it is
     a sweep of many trainings, whose results are in the folder --out; the same command resumes it.
     """
-    from ttt_env.app.sweeping import search_of, seeds_of, sweep_and_judge
+    from ttt_env.app.learning import default_file, search_of, seeds_of, sweep_and_judge, train_and_judge
     from ttt_env.training.evaluation import Until
+    from ttt_env.training.loop import TrainingOptions
 
     search = search_of(settings or [])
     if opponent:
@@ -187,9 +188,6 @@ def train(
             address=None if ray == LOCAL_RAY else ray,
         )
         raise typer.Exit(code)
-    from ttt_env.app.learning import default_file, train_and_judge
-    from ttt_env.training.loop import TrainingOptions
-
     trained = game_of(game)
     options = TrainingOptions(
         trained,
@@ -419,7 +417,7 @@ def solve(
     Ctrl-C ends the search, and prints what is proved by then.
     """
     from ttt_env.analysis.solution import solve as solution_of
-    from ttt_env.app.solving import InterruptibleProof, check_can_be_saved, save_proof
+    from ttt_env.app.solving import Search, check_can_be_saved, save_proof
 
     solved = _game_to_solve(game, parameters or [], named)
     start = solved.start if position is None else Position.parse(position, solved)
@@ -429,17 +427,16 @@ def solve(
     if STANDARD_OUTPUT in (proof_file, checkpoint):
         raise ParameterError("--proof and --checkpoint name files, which standard output is not")
     check_outputs(proof_file, checkpoint)
-    search = InterruptibleProof(start)
     with progress_line("solve") as line:
-        proof = search.run(nodes, seconds, checkpoint, line)
+        search = Search.run(start, nodes, seconds, checkpoint, line)
     if as_json:
-        print_json(search.to_dict(proof))
+        print_json(search.to_dict())
     else:
-        typer.echo(search.told(proof), err=save == STANDARD_OUTPUT)
+        typer.echo(search.told(), err=save == STANDARD_OUTPUT)
     if search.is_interrupted:
         raise typer.Exit(INTERRUPTED)
     if proof_file is not None:
-        save_proof(proof, proof_file)
+        save_proof(search.proof, proof_file)
         if not as_json:
             typer.echo(f"The proof is in {proof_file}: play from it as strategy:{proof_file}")
     if save is not None:

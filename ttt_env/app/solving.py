@@ -1,7 +1,7 @@
 """`ttt solve`: a proof with its progress, also of a search that was interrupted, in words and as JSON."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from ttt_env.app.console import ProgressLine, progress_line
 from ttt_env.errors import GameTooLargeError, ProofError
@@ -29,46 +29,42 @@ def save_proof(proof: Proof, path: Path) -> None:
         proof.save(path, lambda n_positions: line.say(f"{n_positions:,} positions"))
 
 
-class InterruptibleProof:
-    """A search for the value of a position, which a budget or Ctrl-C may end before the value is proved."""
+class Search(NamedTuple):
+    """A search for the value of a position: what it has proved, also where Ctrl-C has ended it."""
 
-    def __init__(self, position: Position) -> None:
-        self.position = position
-        self.is_interrupted = False
-        self._last: ProofProgress | None = None
-        can_lose = position.ply > 0 or position.game.misere
-        self._bounds = (-1 if can_lose else 0, 1)
+    proof: Proof
+    is_interrupted: bool = False
 
+    @classmethod
     def run(
-        self, nodes: int | None, seconds: float | None, checkpoint: Path | None, line: ProgressLine
-    ) -> Proof:
-        """The proof, or what was proved before Ctrl-C: `is_interrupted` tells them apart."""
+        cls,
+        position: Position,
+        nodes: int | None,
+        seconds: float | None,
+        checkpoint: Path | None,
+        line: ProgressLine,
+    ) -> Self:
+        """The search of a position, which a budget or Ctrl-C may end before the value is proved."""
+        game, bounds = position.game, (-1 if position.ply or position.game.misere else 0, 1)
+        so_far = Proof(position, bounds, (), 0, 0.0)
 
         def report(progress: ProofProgress) -> None:
-            self._last = progress
-            if progress.seat != self.position.to_move:  # asked only once the mover is known not to win
-                self._bounds = (self._bounds[0], 0)
+            nonlocal so_far
+            # It is asked about the other seat only once the mover is known not to win.
+            most = so_far.bounds[1] if progress.seat == position.to_move else 0
+            so_far = Proof(position, (bounds[0], most), (), progress.nodes, progress.seconds)
             line.say(f"does {progress.seat} win? {progress.nodes:,} nodes")
 
         try:
-            return prove(
-                self.position.game,
-                self.position,
-                nodes=nodes,
-                seconds=seconds,
-                progress=report,
-                checkpoint=checkpoint,
+            return cls(
+                prove(game, position, nodes=nodes, seconds=seconds, progress=report, checkpoint=checkpoint)
             )
         except KeyboardInterrupt:
-            self.is_interrupted = True
-            last = self._last
-            return Proof(
-                self.position, self._bounds, (), last.nodes if last else 0, last.seconds if last else 0.0
-            )
+            return cls(so_far, is_interrupted=True)
 
-    def told(self, proof: Proof) -> str:
-        """The result of the proof, in words."""
-        position, seat = proof.position, proof.position.to_move
+    def told(self) -> str:
+        """The result in words."""
+        proof, position, seat = self.proof, self.proof.position, self.proof.position.to_move
         lines = [f"{position.game.name}, {seat} to move:", draw_text(position), ""]
         if proof.value is None:
             reason = "the search was interrupted" if self.is_interrupted else "the budget was too small"
@@ -84,8 +80,9 @@ class InterruptibleProof:
         lines.append(f"{proof.nodes:,} nodes, {proof.seconds:.2f} s")
         return "\n".join(lines)
 
-    def to_dict(self, proof: Proof) -> dict[str, Any]:
-        """The result of the proof for JSON: `value` and `bounds` are the mover's, 1, 0 or −1."""
+    def to_dict(self) -> dict[str, Any]:
+        """The result for JSON: `value` and `bounds` are the mover's, 1, 0 or −1."""
+        proof = self.proof
         return {
             "game": proof.position.game.name,
             "position": str(proof.position),

@@ -33,15 +33,6 @@ DataKind = Literal["positions", "games", "chat", "minari"]
 KINDS: tuple[DataKind, ...] = get_args(DataKind)
 
 
-def as_kinds(kinds: object) -> tuple[DataKind, ...] | None:
-    """The kinds, each once, or None. Raises `ParameterError` unless they are a list of some of `KINDS`."""
-    if kinds is None:
-        return None
-    if not isinstance(kinds, list | tuple) or not kinds:
-        raise ParameterError(f"kinds={shown(kinds)}: a list of some of {', '.join(KINDS)} is needed")
-    return tuple(dict.fromkeys(one_of("kind", kind, KINDS) for kind in kinds))
-
-
 @dataclass(frozen=True)
 class DatasetOrder:
     """The contents of a data set, with the parameters of `write_dataset`, whose errors it raises."""
@@ -276,9 +267,13 @@ def write_dataset(
     ...     print(sorted(path.suffix for path in Path(folder).rglob("*.*")))
     ['.json', '.json', '.md', '.parquet']
     """
+    if kinds is not None:
+        if not isinstance(kinds, list | tuple) or not kinds:
+            raise ParameterError(f"kinds={shown(kinds)}: a list of some of {', '.join(KINDS)} is needed")
+        kinds = tuple(dict.fromkeys(one_of("kind", kind, KINDS) for kind in kinds))
     order = DatasetOrder(
         get_game(game),
-        as_kinds(kinds),
+        kinds,
         one_per_class,
         finished,
         prompts,

@@ -65,11 +65,6 @@ class Layout:
         return Box(0, 0, self.width, self.height)
 
     @property
-    def card_radius(self) -> float:
-        """The radius of the card's corners."""
-        return CARD_RADIUS * self.cell
-
-    @property
     def tile_radius(self) -> float:
         """The radius of a tile's corners."""
         return self.tiles[0].width / 2 if self.is_round else TILE_RADIUS * self.cell

@@ -114,10 +114,6 @@ class Table:
         ]
 
     def __str__(self) -> str:
-        return self.to_text()
-
-    def to_text(self) -> str:
-        """Title, table and notes as text."""
         return "\n".join([*([self.title] if self.title else []), *self.lines, *self.notes])
 
     def to_markdown(self, is_markup: bool = False) -> str:

@@ -151,13 +151,14 @@ class Documents:
         return "\n\n".join(parts) + "\n"
 
     @property
-    def forfeits(self) -> list[tuple[str, tuple[Forfeited, ...]]]:
+    def forfeits(self) -> list[tuple[str, Forfeited]]:
         """The losses of the entries by naming no free cell, the best entry first."""
-        return [(name, self.tournament.forfeits.get(name, ())) for name in self.order]
+        losses = self.tournament.forfeits
+        return [(name, lost) for name in self.order for lost in losses.get(name, ())]
 
     def lost(self) -> list[str]:
         """The losses of the entries by naming no free cell, with the reasons, a line each."""
-        return [f"{name} lost {each}." for name, losses in self.forfeits for each in losses]
+        return [f"{name} lost {each}." for name, each in self.forfeits]
 
     def to_csv(self) -> str:
         """The table with all digits, one row an entry; empty where there is no number."""
@@ -354,27 +355,14 @@ class _Page:
         played = Played(record, certificate.forfeit_after(record))
         yield _Shown(x, o, record.cells, f"certificate of {name}", _end(x, o, played))
 
-    @cached_property
-    def first_games(self) -> dict[frozenset[str], int]:
-        """The number of the first game between two names, best play among them."""
-        first: dict[frozenset[str], int] = {}
-        for number, game in enumerate(self.games):
-            first.setdefault(frozenset((game.x, game.o)), number)
-        return first
-
     def game_of(self, name: str, other: str = BEST_PLAY) -> int | None:
         """The number of the first game between the two, None if there is none."""
-        return self.first_games.get(frozenset((name, other)))
+        return self._first_games.get(frozenset((name, other)))
 
-    def is_unbeatable(self, name: str) -> bool | None:
-        """True if an entry is certified unbeatable; None if it is not certified."""
-        certificate = self.results.verdict(name).certificate
-        return None if certificate is None else certificate.unbeatable
-
-    def is_recorded(self, name: str) -> bool:
-        """True if an entry's certificate is about the answers that it gave."""
-        certificate = self.results.verdict(name).certificate
-        return certificate is not None and certificate.source == "recorded"
+    @cached_property
+    def _first_games(self) -> dict[frozenset[str], int]:
+        numbered = list(enumerate(self.games))
+        return {frozenset((game.x, game.o)): number for number, game in reversed(numbered)}
 
     def interval(self, row: Standing) -> tuple[float, float, float]:
         """The places of the lower end of a rating's interval, the rating and the upper end, in percent."""
@@ -394,11 +382,6 @@ class _Page:
             (number, bye, [(*pair, texts.get(Meeting(number, *pair), "not finished")) for pair in pairs])
             for number, (pairs, bye) in enumerate(self.results.contest.rounds.drawn, 1)
         ]
-
-    @property
-    def forfeits(self) -> list[tuple[str, Forfeited]]:
-        """The losses of the entries by naming no free cell."""
-        return [(name, lost) for name, losses in self.results.forfeits for lost in losses]
 
     @property
     def board(self) -> str:

@@ -1,8 +1,7 @@
 """Meetings of two players on both seats, computed or played, in any process and in any order."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from copy import copy
 from itertools import chain
 from traceback import walk_tb
@@ -243,11 +242,14 @@ def pairing(
     while True:
         size = min(_BATCH, max_games - games)
         try:
-            with _blaming(agents, first, second):
-                played = match(agents[first], agents[second], agents.game, games=size, rng=rng)
-        except (NotJudgedError, PlayerError) as error:
-            for name in _raisers(agents, error, first, second):
-                return NotJudged(name, str(error))
+            played = match(agents[first], agents[second], agents.game, games=size, rng=rng)
+        except Exception as error:
+            selves = [frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__)]
+            for name in (first, second):
+                if any(agents[name] is each for each in selves):
+                    if isinstance(error, NotJudgedError | PlayerError):
+                        return NotJudged(name, str(error))
+                    error.add_note(f"raised by the agent {name!r}")
             raise
         if played.exact:
             return played
@@ -258,20 +260,3 @@ def pairing(
         together = match_of(counts, forfeits)
         if together.width <= width or games > max_games - 2:
             return together
-
-
-@contextmanager
-def _blaming(agents: AgentsByName, *names: str) -> Iterator[None]:
-    """Add a note to an error that says which of these agents raised it."""
-    try:
-        yield
-    except Exception as error:
-        for name in _raisers(agents, error, *names):
-            error.add_note(f"raised by the agent {name!r}")
-        raise
-
-
-def _raisers(agents: AgentsByName, error: BaseException, *names: str) -> list[str]:
-    """The agents among these that raised an error."""
-    selves = [frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__)]
-    return [name for name in names if any(agents[name] is each for each in selves)]

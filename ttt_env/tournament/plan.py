@@ -7,7 +7,7 @@ from functools import partial
 from math import ceil, log2
 from os.path import isdir, isfile  # False, and no error, for a name that no file can have
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, shown, unknown
 from ttt_env.rules import Game, as_bool, as_integer, as_positive, one_of
@@ -121,6 +121,10 @@ class _Table:
             raise ParameterError(f"{self.owner} needs the key {key}")
         return read(key, self.data[key], self.owner)
 
+    def limits(self) -> dict[str, Any]:
+        """The limits of programs that the table gives, by their keys."""
+        return {key: self.need(key, read) for key, read in _LIMITS.items() if key in self.data}
+
 
 def _plan_of(data: dict[str, Any], path: Path) -> TournamentPlan:
     table = _Table(data, "the tournament", _KEYS)
@@ -146,13 +150,8 @@ def _plan_of(data: dict[str, Any], path: Path) -> TournamentPlan:
 
 
 def _entries(table: _Table, folder: Path) -> tuple[Entry, ...]:
-    given = table.need("entry", _tables)
-    shared = _Shared(
-        table.read("timeout", as_positive) or _SECONDS,
-        table.read("startup", as_positive) or STARTUP,
-        table.read("memory", _mebibytes),
-    )
-    entries = tuple(_entry(each, number, folder, shared) for number, each in enumerate(given, 1))
+    given, limits = table.need("entry", _tables), table.limits()
+    entries = tuple(_entry(each, number, folder, limits) for number, each in enumerate(given, 1))
     named: dict[str, str] = {}
     for entry in entries:
         if (other := named.get(entry.name.casefold())) is not None:
@@ -161,15 +160,8 @@ def _entries(table: _Table, folder: Path) -> tuple[Entry, ...]:
     return entries
 
 
-class _Shared(NamedTuple):
-    """The limits of programs whose entries give none of their own."""
-
-    timeout: float
-    startup: float
-    memory: int | None
-
-
-def _entry(data: object, number: int, folder: Path, shared: _Shared) -> Entry:
+def _entry(data: object, number: int, folder: Path, limits: Mapping[str, Any]) -> Entry:
+    """The entry of a table; a program that has no limits of its own has these."""
     named = data.get("name") if isinstance(data, dict) else None
     table = _Table(data, f"entry {shown(named) if named else number}", _ENTRY_KEYS)
     name = table.need("name", _name)
@@ -192,12 +184,10 @@ def _entry(data: object, number: int, folder: Path, shared: _Shared) -> Entry:
         _source(table, kind, folder),
         table.read("author", _text) or "",
         place if kind == "command" else None,
-        table.read("memory", _mebibytes) or shared.memory,
-        table.read("timeout", as_positive) or shared.timeout,
-        table.read("startup", as_positive) or shared.startup,
-        table.read("fixed", as_bool) or False,
-        table.read("certify", as_bool),
-        None if certificate is None else folder / certificate,
+        is_fixed=table.read("fixed", as_bool) or False,
+        certify=table.read("certify", as_bool),
+        certificate=None if certificate is None else folder / certificate,
+        **limits | table.limits(),
     )
 
 
@@ -266,4 +256,8 @@ def _even(name: str, value: object, owner: str) -> int:
 
 
 _rounds_count = partial(as_integer, least=1, most=_MOST_ROUNDS)
-_mebibytes = partial(as_integer, least=1, most=_MOST_MEMORY)
+_LIMITS: dict[str, Callable[[str, object, str], object]] = {
+    "memory": partial(as_integer, least=1, most=_MOST_MEMORY),
+    "timeout": as_positive,
+    "startup": as_positive,
+}

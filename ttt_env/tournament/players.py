@@ -121,7 +121,8 @@ class Players:
         """The certificate of an entry, made now. Raises as `certify` does."""
         if self.is_fixed(name):
             return certify(self._seated(name))
-        return certify(self._recorded(name, self.alone(name)))
+        self._end_all_but(name)
+        return certify(self._recorded(name, self._seated(name)))
 
     def tabulate(self, name: str) -> None:
         """Ask an entry that the plan calls fixed in all positions that it can meet, and end its program.
@@ -146,11 +147,6 @@ class Players:
         """The agents of two entries, ready to play; the programs of all others are ended."""
         self._end_all_but(one, other)
         return self._seated(one), self._seated(other)
-
-    def alone(self, name: str) -> Agent:
-        """The agent of an entry, ready to be asked; the programs of all others are ended."""
-        self._end_all_but(name)
-        return self._seated(name)
 
     def _seated(self, name: str) -> Agent:
         entry = self._entries[name]

@@ -47,14 +47,9 @@ class Workers:
         self._pool: Pool | None = None
         self._stack = ExitStack()
 
-    @property
-    def are_here(self) -> bool:
-        """True if all tasks run in this process."""
-        return self.backend == "loky" and self.workers in (None, 1)
-
     def check_sendable(self, values: Mapping[str, object]) -> None:
         """Raise `ParameterError` if one of these, by what messages call it, cannot be sent to who works."""
-        if not self.are_here:
+        if self.backend == "ray" or self.workers not in (None, 1):  # else all tasks run in this process
             for name, value in values.items():
                 pickled(name, value)
 

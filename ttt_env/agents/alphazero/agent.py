@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, Unit, of_legal_cells
 from ttt_env.agents.alphazero.network import PolicyValueNetwork, load_network
-from ttt_env.agents.pretrained import effort_of_network, pretrained_file
+from ttt_env.agents.pretrained import effort_of_file, pretrained_file
 from ttt_env.render.words import RESULTS
 from ttt_env.rules import Boards, Game, Position, as_bool, as_integer, as_number, check_size
 
@@ -103,7 +103,7 @@ class AlphaZero(Agent):
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        return effort_of_network("alphazero", game, parameters.get("path"))
+        return effort_of_file("alphazero", game, parameters.get("path"))
 
     @property
     def seconds_per_move(self) -> float:  # noqa: D102

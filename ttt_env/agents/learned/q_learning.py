@@ -18,7 +18,7 @@ from ttt_env.agent import (
     of_legal_cells,
 )
 from ttt_env.agents.learned.lookup import Codes, check_coded, codes, rows_of
-from ttt_env.agents.pretrained import pretrained_file
+from ttt_env.agents.pretrained import effort_of_file, pretrained_file
 from ttt_env.analysis.induction import best
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
 from ttt_env.rules import Boards, Game, Position, as_number, canonical_boards, is_enumerable, n_placements
@@ -57,9 +57,7 @@ class QLearning(Agent):
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        if parameters.get("path") is None:
-            pretrained_file("q-learning", game)
-        return "little"
+        return effort_of_file("q-learning", game, parameters.get("path"))
 
     @classmethod
     def of(cls, game: Game, positions: Codes, values: Floats) -> "QLearning":

@@ -8,7 +8,7 @@ only numbers: `Lookup.of(agent).save(path)`.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 from zipfile import ZipFile
 
 import numpy as np
@@ -52,9 +52,8 @@ class SB3(Agent):
             raise PolicyFileError(f"{path} is no model of Stable-Baselines3: it lacks {', '.join(missing)}")
         observations, actions = data["observation_space"], data["action_space"]
         with _blaming(path):
-            facts = _Facts.of(data.get("game"), observations, actions)
-        facts.check(path, game)  # before a network is made for these spaces, of whatever size
-        with _blaming(path):
+            # Before a network is made for these spaces, of whatever size.
+            _check_fits(path, game, data.get("game"), observations, actions)
             policy: BasePolicy = data["policy_class"](
                 observations, actions, lambda _: 0.0, **data.get("policy_kwargs", {})
             )
@@ -82,35 +81,25 @@ class SB3(Agent):
         Agent.__init__(agent, game)
         check_size(game)
         policy = model.policy
-        facts = _Facts.of(getattr(model, "game", None), policy.observation_space, policy.action_space)
-        facts.check(f"this {type(model).__name__}", game)
+        trained_on, origin = getattr(model, "game", None), f"this {type(model).__name__}"
+        _check_fits(origin, game, trained_on, policy.observation_space, policy.action_space)
         agent._set_policy(policy, deterministic)
         return agent
 
     def copy(self) -> Self:
         """The agent as it is now: it does not change as the model is trained."""
-        old: Any = self._policy
+        old: Any = self.network
         policy = type(old)(**old._get_constructor_parameters())
         policy.load_state_dict(old.state_dict())
         copied = type(self).__new__(type(self))
         Agent.__init__(copied, self.game)
-        copied._policy, copied._deterministic, copied._shape = policy, self._deterministic, self._shape
+        copied._set_policy(policy, self._deterministic)
         return copied
 
     def _set_policy(self, policy: "BasePolicy", deterministic: bool) -> None:
-        space = policy.observation_space
-        self._policy, self._deterministic, self._shape = policy, deterministic, _planes(space).shape
-
-    @property
-    def network(self) -> "BasePolicy":
-        """The model's network."""
-        return self._policy
-
-    @property
-    def input_shape(self) -> tuple[int, ...]:
+        self.network, self._deterministic = policy, deterministic
+        self.input_shape: tuple[int, ...] = _planes(policy.observation_space).shape
         """The shape in which the network sees the planes of a position."""
-        shape: tuple[int, ...] = self._shape
-        return shape
 
     @property
     def temperature(self) -> float:
@@ -125,7 +114,7 @@ class SB3(Agent):
     @property
     def _has_values(self) -> bool:
         """True if the network gives action values, not probabilities."""
-        return hasattr(self._policy, "q_net") or hasattr(self._policy, "quantile_net")
+        return hasattr(self.network, "q_net") or hasattr(self.network, "quantile_net")
 
     def _explained(self, position: Position) -> Explanation:
         boards = Boards.of([position])
@@ -144,8 +133,8 @@ class SB3(Agent):
         """The logarithms of the model's probabilities, or its action values, `[B, cells]`; not masked."""
         import torch
 
-        policy: Any = self._policy
-        planes = boards.planes.reshape(len(boards), *self._shape)
+        policy: Any = self.network
+        planes = boards.planes.reshape(len(boards), *self.input_shape)
         observation: Any = planes
         if isinstance(policy.observation_space, spaces.Dict):
             observation = {"observation": planes, "action_mask": boards.legal.astype(np.int8)}
@@ -175,34 +164,19 @@ def agent_of(model: object, game: Game) -> SB3:
     return SB3.from_model(game, model)
 
 
-class _Facts(NamedTuple):
-    """The shape of a model's observations, how many moves it has, and its game, if the model says which.
+def _check_fits(origin: str, game: Game, trained_on: object, observations: Any, actions: Any) -> None:
+    """Raise `PolicyFileError` unless a model with these two spaces can play the game, and was trained on it.
 
-    `spaces_text` tells the two in words, for messages.
+    `trained_on` is the model's game, or anything if it does not say which.
     """
-
-    shape: tuple[int, ...] | None
-    n_moves: int | None
-    spaces_text: str
-    game_name: str
-    rules: tuple[object, ...] | None
-
-    @classmethod
-    def of(cls, trained_on: object, observations: Any, actions: Any) -> "_Facts":
-        """The facts of a model with these two spaces; `trained_on` is its game, or anything if unknown."""
-        text = f"it sees {observations} and plays {actions}"
-        n_moves = int(actions.n) if isinstance(actions, spaces.Discrete) else None
-        shape = _planes(observations).shape if isinstance(observations, spaces.Space) else None
-        if isinstance(trained_on, Game):
-            return cls(shape, n_moves, text, trained_on.name, _rules(trained_on))
-        return cls(shape, n_moves, text, "", None)
-
-    def check(self, origin: str, game: Game) -> None:
-        """Raise `PolicyFileError` unless the model can play the game, and was trained on it."""
-        if self.rules is not None and self.rules != _rules(game):
-            raise PolicyFileError(f"{origin} is a model for {self.game_name}, not for {game.name}")
-        if self.n_moves != game.n_cells or self.shape not in ((*game.shape, 2), (2 * game.n_cells,)):
-            raise PolicyFileError(f"{origin} is no model for {game.name}: {self.spaces_text}")
+    if isinstance(trained_on, Game) and _rules(trained_on) != _rules(game):
+        raise PolicyFileError(f"{origin} is a model for {trained_on.name}, not for {game.name}")
+    n_moves = int(actions.n) if isinstance(actions, spaces.Discrete) else None
+    shape = _planes(observations).shape if isinstance(observations, spaces.Space) else None
+    if n_moves != game.n_cells or shape not in ((*game.shape, 2), (2 * game.n_cells,)):
+        raise PolicyFileError(
+            f"{origin} is no model for {game.name}: it sees {observations} and plays {actions}"
+        )
 
 
 def _planes(space: Any) -> Any:
@@ -238,5 +212,7 @@ def _blaming(path: str) -> Iterator[None]:
     """Turn every exception into a `PolicyFileError` of the file: the objects in it may raise anything."""
     try:
         yield
+    except PolicyFileError:
+        raise
     except Exception as error:
         raise PolicyFileError(f"{path} is no model of Stable-Baselines3: {reason(error)}") from error

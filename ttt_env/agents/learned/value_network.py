@@ -18,7 +18,7 @@ from ttt_env.agent import (
     of_legal_cells,
 )
 from ttt_env.agents.learned.board_network import BoardNetwork, Start, View, load_network
-from ttt_env.agents.pretrained import effort_of_network, pretrained_file
+from ttt_env.agents.pretrained import effort_of_file, pretrained_file
 from ttt_env.analysis.induction import highest
 from ttt_env.compiled.sets import winning_sets
 from ttt_env.rules import Boards, Game, Position, as_number, check_size, one_of
@@ -58,7 +58,7 @@ class ValueNetwork(Agent):
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        return effort_of_network("value-network", game, parameters.get("path"))
+        return effort_of_file("value-network", game, parameters.get("path"))
 
     @classmethod
     def of(cls, network: BoardNetwork) -> "ValueNetwork":

@@ -38,8 +38,8 @@ def pretrained_file(name: str, game: Game) -> Path:
     )
 
 
-def effort_of_network(name: str, game: Game, path: object) -> Effort:
-    """The cost of loading an agent's network: the one in `path`, or the one that comes with this package.
+def effort_of_file(name: str, game: Game, path: object) -> Effort:
+    """The cost of loading an agent's file: the one in `path`, or the one that comes with this package.
 
     Raises like `pretrained_file` if there is none, and `GameTooLargeError` for more than 64 cells.
     """
@@ -59,9 +59,7 @@ class PretrainedTable(Lookup):
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        if parameters.get("path") is None:
-            pretrained_file(cls.name, game)
-        return "little"
+        return effort_of_file(cls.name, game, parameters.get("path"))
 
 
 class PPO(PretrainedTable):
