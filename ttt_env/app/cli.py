@@ -363,13 +363,10 @@ def export(
 
 
 def _write_table(agent: Agent, out: Path, model: str) -> None:
-    """Write the policy of an agent as a table, and say how large it is."""
     from ttt_env.agents.learned.lookup import Lookup
 
     with progress_line(f"export {model}"):
         table = Lookup.of(agent, agent.game)
-    if out != STANDARD_OUTPUT:
-        out.parent.mkdir(parents=True, exist_ok=True)
     write_file(out, table.save)
     if out == STANDARD_OUTPUT:
         typer.echo(f"{len(table):,} positions", err=True)
@@ -442,8 +439,6 @@ def solve(
     if save is not None:
         with progress_line("solve, every position"):
             solution = solution_of(solved)
-        if save != STANDARD_OUTPUT:
-            save.parent.mkdir(parents=True, exist_ok=True)
         write_file(save, solution.save)
         if save != STANDARD_OUTPUT and not as_json:
             size = save.stat().st_size

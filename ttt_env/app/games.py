@@ -53,7 +53,6 @@ def games(context: typer.Context, as_json: JsonOption = False) -> None:
 
 
 def _table_of(tallies: list[tuple[Tally, Expectation]]) -> Table:
-    """A table of one line for each game, agent and seat."""
     head = ("game", "agent", "person", "won", "drawn", "lost", "random wins", "draws", "loses")
     rows = []
     for tally, expectation in sorted(tallies, key=lambda each: each[0].game):

@@ -272,7 +272,6 @@ def _sweep_with_bar(order: Callable[..., Sweep], console: Console) -> tuple[Swee
 
 
 def _line(result: TrialResult) -> str:
-    """A trial that has ended, in one line."""
     settings = "".join(f" {name}={value}" for name, value in result.hyperparameters.items())
     text = f"{result.algorithm} seed {result.seed}{settings}: "
     if result.ended == "error":

@@ -127,7 +127,6 @@ def write_positions(order: DatasetOrder, folder: Path, progress: Progress) -> It
 
 
 def _which(order: DatasetOrder, condition: str = " in which the game goes on") -> str:
-    """The positions of a file, in words."""
     if order.one_per_class:
         return f"One position{condition} of each symmetry class"
     return f"Every position{condition}"

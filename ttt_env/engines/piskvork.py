@@ -207,7 +207,6 @@ class PiskvorkEngine(serving.Engine):
         self._say("OK")
 
     def _read_on(self, lines: list[str], line: str) -> None:
-        """Take in one more line of a board; think at its end."""
         if line.upper() != "DONE":
             lines.append(line)
             return

@@ -65,7 +65,6 @@ def document(title: str, layout: plan.Layout, width: int, tiles: Iterable[str]) 
 
 
 def _checked(policy: Sequence[float], position: Position) -> dict[int, float]:
-    """The probability of each free cell."""
     shares = [float(share) for share in policy]
     free = position.legal_cells
     fits = [share >= 0 if cell in free else share == 0 for cell, share in enumerate(shares)]

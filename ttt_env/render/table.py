@@ -98,7 +98,6 @@ class Table:
         ]
 
     def _rows(self, written: Callable[[str], str] = str) -> list[list[str]]:
-        """Heading and rows of what readers see."""
         columns = [[column.name, *column.texts] for column in self._shown]
         return [[written(text) for text in row] for row in zip(*columns, strict=True)]
 

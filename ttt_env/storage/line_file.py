@@ -73,7 +73,6 @@ class LineFile:
         return values
 
     def _lines(self) -> list[dict[str, Any]]:
-        """The data of the whole lines."""
         content = self._content()
         *lines, unfinished = content.split(b"\n")
         read, seal = [], ""
@@ -95,7 +94,6 @@ class LineFile:
         return content
 
     def _opened(self, number: int, line: bytes, before: str) -> tuple[dict[str, Any], str]:
-        """The data of a line without its seal, and the seal."""
         match = _SEALED.fullmatch(line)
         if match is None or match[2].decode() != _seal_of(before, text := match[1] + b"}"):
             raise self._error(number, "it is not as it was written, or a line before it is missing")

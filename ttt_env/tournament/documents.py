@@ -412,7 +412,6 @@ def tiles_of(game: Game) -> list[list[str]]:
 
 
 def _end(x: str, o: str, played: Played) -> str:
-    """The end of a game in words."""
     names = {"X": _CALLED.get(x, x), "O": _CALLED.get(o, o)}
     if played.forfeit is not None:
         position, outcome, said = played.forfeit

@@ -162,7 +162,6 @@ def play_to_the_end(x: Agent, o: Agent, rng: np.random.Generator) -> Played:
 
 
 def _forfeit(game: Game, cells: list[int], outcome: Outcome, said: str) -> Forfeit:
-    """The forfeit of who is to move after these cells."""
     return Forfeit(GameRecord(game, tuple(cells)).positions()[-1], outcome, said[:1000])
 
 

@@ -196,7 +196,6 @@ def _run(
     workers: int | None,
     backend: Backend,
 ) -> None:
-    """Run the trials, and hand over each result as soon as it is there."""
     if trials and backend == "ray":
         tune_trials(trials, folder, keep, asha=asha, workers=workers)
         return

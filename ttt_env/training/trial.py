@@ -311,7 +311,6 @@ def _asha(trial: Trial) -> Any:
 
 
 def _keeper(listed: Sequence[Trial], keep: Callable[[Trial, TrialResult], None]) -> Any:
-    """The callback that hands over the results of ended trials."""
     from ray import tune
 
     class Keeper(tune.Callback):  # type: ignore[misc]

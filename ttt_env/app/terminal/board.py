@@ -63,7 +63,6 @@ def _cell(look: Look, wide: int, free: str) -> Text:
 
 
 def _block(lines: list[list[Text]], wide: int) -> list[Text]:
-    """The lines of one layer."""
     margin = len(str(len(lines)))
     names = " ".join(column_name(column).center(wide) for column in range(len(lines[0])))
     top, middle, bottom = (
@@ -80,7 +79,6 @@ def _block(lines: list[list[Text]], wide: int) -> list[Text]:
 
 
 def _dense_block(lines: list[list[Text]], wide: int) -> list[Text]:
-    """The lines of one layer, without the grid."""
     margin = len(str(len(lines)))
     names = "".join(column_name(column).center(wide) for column in range(len(lines[0])))
     rows = [Text.assemble((f"{row:>{margin}} ", _QUIET), *cells) for row, cells in enumerate(lines, 1)]

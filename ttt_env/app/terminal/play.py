@@ -286,7 +286,6 @@ class Terminal:
         self._say(_HELP.format(how=how, example=cells_text([game.n_cells // 2], game)))
 
     def _result(self) -> Text:
-        """The result of the game, in words."""
         winner, resigned = self.session.winner, self.session.resigned
         if winner is None:
             return Text("A draw.", "bold")
