@@ -16,8 +16,7 @@ import numpy as np
 
 import ttt_env
 from ttt_env.agent import AgentLike
-from ttt_env.agents.learned.board_network import BoardNetwork
-from ttt_env.agents.learned.value_network import ValueNetwork
+from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork
 from ttt_env.render.table import Column, Table
 from ttt_env.tournament import Tournament, tournament
 from ttt_env.tournament.standings import nash_mixture

@@ -10,8 +10,7 @@ import ttt_env
 from tests.agents.test_mcts import POSITIONS
 from tests.support.marks import slow
 from tests.support.naive_uct import NaiveSearch
-from ttt_env.agents.learned.board_network import BoardNetwork
-from ttt_env.agents.learned.value_network import ValueNetwork
+from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork
 from ttt_env.agents.mcts.search import Search
 from ttt_env.errors import ParameterError, PolicyFileError
 from ttt_env.rules.boards import Boards

@@ -9,8 +9,13 @@ import ttt_env
 from tests.support.marks import slow
 from tests.support.positions import open_boards
 from ttt_env.agent.learner import Budget
-from ttt_env.agents.learned.board_network import BoardNetwork, layer_sizes
-from ttt_env.agents.learned.value_network import CYCLES, NetworkLearner, ValueNetwork
+from ttt_env.agents.learned.value_network import (
+    CYCLES,
+    BoardNetwork,
+    NetworkLearner,
+    ValueNetwork,
+    layer_sizes,
+)
 from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.rules.boards import Boards
 

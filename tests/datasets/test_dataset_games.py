@@ -10,8 +10,8 @@ import ttt_env
 from tests.support import naive
 from tests.support.marks import slow
 from ttt_env import GameRecord
-from ttt_env.datasets.games import GameTable
 from ttt_env.datasets.players import EXPERT, NOVICES, Level, play_games
+from ttt_env.datasets.tables import GameTable
 
 LEVELS: list[Level] = list(get_args(Level))
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"]

@@ -167,8 +167,8 @@ class TestFiles:
 
     def test_groups_are_cut_where_a_ply_is_large(self, tmp_path, monkeypatch):
         PositionTable(TICTACTOE, prompts=False).write(tmp_path / "whole")
-        monkeypatch.setattr("ttt_env.datasets.positions._BATCH_ROWS", 100)
-        monkeypatch.setattr("ttt_env.datasets.positions._GROUP_ROWS", 300)
+        monkeypatch.setattr("ttt_env.datasets.tables._BATCH_ROWS", 100)
+        monkeypatch.setattr("ttt_env.datasets.tables._GROUP_ROWS", 300)
         PositionTable(TICTACTOE, prompts=False).write(tmp_path / "cut")
         with parquet.ParquetFile(tmp_path / "cut") as file:
             sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]

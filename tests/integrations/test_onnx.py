@@ -11,8 +11,7 @@ from tests.agents.test_alphazero import GAMES as ALL_GAMES
 from tests.agents.test_alphazero import network as random_network
 from tests.support.running import ttt
 from ttt_env.agents.alphazero.agent import AlphaZero
-from ttt_env.agents.learned.board_network import BoardNetwork
-from ttt_env.agents.learned.value_network import ValueNetwork
+from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, PolicyFileError
 from ttt_env.rules.boards import Boards

@@ -11,19 +11,17 @@ from ttt_env.lazy import lazy_names
 if TYPE_CHECKING:
     from ttt_env.datasets.chat import game_chats, position_chats, write_chats
     from ttt_env.datasets.folder import write_dataset
-    from ttt_env.datasets.games import GameTable
     from ttt_env.datasets.minari_sets import reference_scores, write_minari
     from ttt_env.datasets.players import play_games
-    from ttt_env.datasets.positions import PositionTable
+    from ttt_env.datasets.tables import GameTable, PositionTable
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "chat": ["game_chats", "position_chats", "write_chats"],
         "folder": ["write_dataset"],
-        "games": ["GameTable"],
         "minari_sets": ["reference_scores", "write_minari"],
         "players": ["play_games"],
-        "positions": ["PositionTable"],
+        "tables": ["GameTable", "PositionTable"],
     },
 )

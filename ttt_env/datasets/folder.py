@@ -15,10 +15,9 @@ from typing import Any, Literal, get_args
 from ttt_env.analysis.saved import write_json
 from ttt_env.datasets.chat import Chat, Ties, game_chats, position_chats
 from ttt_env.datasets.description import DataFile, card, croissant, parquet_file
-from ttt_env.datasets.games import GameTable
 from ttt_env.datasets.minari_sets import OPPONENT, import_minari, write_minari
 from ttt_env.datasets.players import EXPERT, NOVICES, Level
-from ttt_env.datasets.positions import Columns, PositionTable, schema_of
+from ttt_env.datasets.tables import Columns, GameTable, PositionTable, schema_of
 from ttt_env.errors import ParameterError, ResultFileError, extra_for, shown
 from ttt_env.rules import Game, as_integer, as_path, get_game, one_of
 from ttt_env.storage import game_to_dict, opened, write_atomically

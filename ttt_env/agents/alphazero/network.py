@@ -92,9 +92,8 @@ class PolicyValueNetwork:
     @cached_property
     def kernel(self) -> "ResidualWeights":
         """The network as the compiled code takes it."""
-        from ttt_env.agents.alphazero.network_kernel import (
-            ResidualWeights,  # imports numba: only where a network is asked
-        )
+        # Imports numba: only where a network is asked.
+        from ttt_env.agents.alphazero.network_kernel import ResidualWeights
 
         sees, neighbours = places_of(self.game)
         weights = {name: np.ascontiguousarray(array, np.float32) for name, array in self.weights.items()}

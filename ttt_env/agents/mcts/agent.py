@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, make_agent, of_legal_cells, sample
-from ttt_env.agents.learned.board_network import BoardNetwork
-from ttt_env.agents.learned.value_network import ValueNetwork
+from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork
 from ttt_env.errors import ParameterError
 from ttt_env.render.words import RESULTS
 from ttt_env.rules import Game, Position

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ttt_env import rules
 from ttt_env.agent import Floats
-from ttt_env.agents.learned.board_network import BoardNetwork
+from ttt_env.agents.learned.value_network import BoardNetwork
 from ttt_env.agents.mcts import search_kernel as kernel
 from ttt_env.agents.mcts.search_kernel import Tree
 from ttt_env.compiled.compiler import ready
