@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout, suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 from ttt_env.agent import agent_names
 from ttt_env.app.console import argument, option
@@ -38,7 +38,14 @@ def engine(
     """
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # a byte that is no text makes a wrong line, not an end
-    say = _Voice(sys.stdout)
+    out, lock = sys.stdout, Lock()
+
+    def say(line: str) -> None:
+        """Say a whole line, from any thread, as long as somebody listens."""
+        with lock, suppress(BrokenPipeError):
+            out.write(f"{line}\n")
+            out.flush()
+
     with redirect_stdout(sys.stderr):  # nothing but the protocol is said
         made(agent, protocol, game, say, seed).serve(sys.stdin)
 
@@ -59,15 +66,3 @@ def made(
             return PiskvorkEngine(agent, played, say, seed)
         case _:
             return JsonEngine(agent, played, say, seed)
-
-
-class _Voice:
-    """Says whole lines, from several threads, as long as somebody listens."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out, self._lock = out, Lock()
-
-    def __call__(self, line: str) -> None:
-        with self._lock, suppress(BrokenPipeError):
-            self._out.write(f"{line}\n")
-            self._out.flush()
