@@ -56,7 +56,7 @@ def sit(*answers, players=("person", lowest), game="tictactoe-v0", **options):
 
 
 def scores(session):
-    return *session.score.wins, session.score.draws
+    return *session.wins, session.draws
 
 
 def test_winning_as_x_then_sides_are_swapped():

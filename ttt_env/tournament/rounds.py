@@ -33,17 +33,14 @@ class Rounds:
         """Draw and play all rounds. `meet` gives the results of the meetings of one, in any order."""
         self.drawn.clear()
         self._met.clear()
-        while len(self.drawn) < self.number:
-            self.drawn.append(self._next())
-            number = len(self.drawn)
-            for meeting, result in meet([Meeting(number, *pair) for pair in self.drawn[-1].pairs]):
+        for number in range(1, self.number + 1):
+            drawn = Round(list(combinations(self.names, 2)), None)
+            if self.system == "swiss":
+                points = points_of(self.system, self.names, self.meetings, self.byes)
+                drawn = swiss_round(points, [each[1:] for each in self.schedule], set(self.byes.values()))
+            self.drawn.append(drawn)
+            for meeting, result in meet([Meeting(number, *pair) for pair in drawn.pairs]):
                 self._met[meeting] = result
-
-    def _next(self) -> Round:
-        if self.system == "all-play-all":
-            return Round(list(combinations(self.names, 2)), None)
-        points = points_of(self.system, self.names, self.meetings, self.byes)
-        return swiss_round(points, [each[1:] for each in self.schedule], set(self.byes.values()))
 
     @property
     def schedule(self) -> list[Meeting]:

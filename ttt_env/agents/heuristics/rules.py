@@ -1,6 +1,6 @@
 """Agents that look at the board as it is: chance, and lists of rules."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import product
 
@@ -100,38 +100,32 @@ def centre(sight: Sight) -> Masks:
 
 def corner(sight: Sight) -> Masks:
     """The cells at an end of every axis."""
-    return _everywhere(sight, _corner_mask(sight.game))
+    return _everywhere(sight, _at_ends(sight.game, all))
 
 
 def opposite_corner(sight: Sight) -> Masks:
     """The corners diagonally opposite to a corner that the opponent has."""
-    corners = sight.boards.cells(sight.boards.theirs & _corner_mask(sight.game))
+    corners = sight.boards.cells(sight.boards.theirs & _at_ends(sight.game, all))
     return packed(sight.game, corners[:, ::-1])
 
 
 def side(sight: Sight) -> Masks:
     """The cells on the border of the board that are no corners: the edges of 3×3."""
-    return _everywhere(sight, _border_mask(sight.game) ^ _corner_mask(sight.game))
+    return _everywhere(sight, _at_ends(sight.game, any) ^ _at_ends(sight.game, all))
 
 
 def _everywhere(sight: Sight, mask: Masks) -> Masks:
     return mask.repeat(len(sight.boards), axis=0)
 
 
-@lru_cache(maxsize=64)
-def _corner_mask(game: Game) -> Masks:
-    return as_masks([sum(1 << cell for cell, ends in enumerate(_ends(game)) if all(ends))], game)
-
-
-@lru_cache(maxsize=64)
-def _border_mask(game: Game) -> Masks:
-    return as_masks([sum(1 << cell for cell, ends in enumerate(_ends(game)) if any(ends))], game)
-
-
-def _ends(game: Game) -> Iterator[list[bool]]:
-    """For each cell, whether it is at an end of the board along each axis."""
-    for at in product(*map(range, game.shape)):
-        yield [c in (0, size - 1) for c, size in zip(at, game.shape, strict=True)]
+@lru_cache(maxsize=128)
+def _at_ends(game: Game, of_axes: Callable[[Iterable[bool]], bool]) -> Masks:
+    """The cells at an end of the board along `all` or `any` of its axes."""
+    cells = enumerate(product(*map(range, game.shape)))
+    ends = (
+        (cell, [c in (0, size - 1) for c, size in zip(at, game.shape, strict=True)]) for cell, at in cells
+    )
+    return as_masks([sum(1 << cell for cell, along in ends if of_axes(along))], game)
 
 
 RULES: dict[str, Rule] = {

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -58,7 +57,15 @@ class Imitation(Agent):
 
     def refresh(self) -> None:
         """Read the log again, so that the games played since then count too."""
-        self._habits = _Habits.of(self.game, _logged(self.path, self.game))
+        try:
+            self.path.stat()
+        except FileNotFoundError:
+            self._habits = _Habits.of(self.game, [])
+            return
+        except (OSError, ValueError) as error:
+            raise GameLogError(f"game log {self.path}: {error}") from error
+        with GameLog(self.path) as log:
+            self._habits = _Habits.of(self.game, log.games(self.game))
 
     @property
     def is_fixed(self) -> bool:  # noqa: D102
@@ -162,17 +169,6 @@ class _Habits(NamedTuple):
         policies[known] = np.take_along_axis(self.favourites[at[known]], there, axis=1)
         policies[known] /= policies[known].sum(axis=1, keepdims=True)
         return known, policies
-
-
-def _logged(path: Path, game: Game) -> list[LoggedGame]:
-    try:
-        path.stat()
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError) as error:
-        raise GameLogError(f"game log {path}: {error}") from error
-    with GameLog(path) as log:
-        return log.games(game)
 
 
 def _counted_together(game: Game, keys: Keys, counts: NDArray[np.int64]) -> NDArray[np.int64]:

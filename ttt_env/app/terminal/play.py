@@ -28,28 +28,15 @@ class Player:
     agent: Agent | None = None
 
 
-@dataclass
-class Score:
-    """The results of finished games: the wins of the first and of the second player, and the draws."""
-
-    players: tuple[Player, Player]
-    wins: list[int]
-    draws: int = 0
-
-    def __str__(self) -> str:
-        first, second = (player.name for player in self.players)
-        return f"{first} {self.wins[0]}, draws {self.draws}, {second} {self.wins[1]}"
-
-
 class PlaySession:
-    """The present game of two players, and the score of those before. The first one is X in the first game.
+    """The present game of two players, and how those before ended. The first one is X in the first game.
 
     Nothing changes on an error.
     """
 
     def __init__(self, game: Game, players: tuple[Player, Player], rng: np.random.Generator) -> None:
-        self.game, self.rng = game, rng
-        self.score = Score(players, [0, 0])
+        self.game, self.players, self.rng = game, players, rng
+        self.wins, self.draws = [0, 0], 0
         self._first_is_o = False
         self.restart()
 
@@ -65,10 +52,16 @@ class PlaySession:
 
     def player(self, seat: Seat) -> Player:
         """The player on this seat."""
-        return self.score.players[self._number(seat)]
+        return self.players[self._number(seat)]
 
     def _number(self, seat: Seat) -> int:
         return SEATS.index(seat) ^ self._first_is_o
+
+    @property
+    def score(self) -> str:
+        """The results of finished games, in words."""
+        first, second = self.players
+        return f"{first.name} {self.wins[0]}, draws {self.draws}, {second.name} {self.wins[1]}"
 
     @property
     def record(self) -> GameRecord:
@@ -136,9 +129,9 @@ class PlaySession:
         if not self.is_over:
             return
         if self.winner is None:
-            self.score.draws += 1
+            self.draws += 1
         else:
-            self.score.wins[self._number(self.winner)] += 1
+            self.wins[self._number(self.winner)] += 1
 
 
 Ask = Callable[[str], str]
@@ -171,7 +164,7 @@ class Terminal:
         games: int | None = None,
     ) -> None:
         self.session, self.console, self.ask, self.log = session, console, ask, log
-        self._people = [player for player in session.score.players if player.agent is None]
+        self._people = [player for player in session.players if player.agent is None]
         self._left = games if self._people else games or 1
 
     def run(self) -> None:
@@ -198,7 +191,9 @@ class Terminal:
         while not self.session.is_over:
             if self.session.to_move.agent is None:
                 self._show()
-                self._ask_for_move()
+                prompt = f"{self.session.position.to_move}> "
+                while not self._obey(self.ask(prompt).strip().lower()):
+                    pass
             else:
                 self._wait_for_agent()
         self._show(numbers=False)
@@ -240,17 +235,9 @@ class Terminal:
         if not self._people and not self.session.is_over:
             self._show(numbers=False)
 
-    def _ask_for_move(self) -> None:
-        """Ask until the board is to be shown."""
-        seat = self.session.position.to_move
-        while True:
-            answer = self.ask(f"{seat}> ").strip().lower()
-            if self._obey(_SHORT.get(answer, answer)):
-                return
-
     def _obey(self, answer: str) -> bool:
         """Do what an answer says; True if the board is to be shown then, as after an empty answer."""
-        match answer:
+        match _SHORT.get(answer, answer):
             case "":
                 pass
             case "hint":
