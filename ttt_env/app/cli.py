@@ -168,7 +168,7 @@ def train(
     search = search_of(settings or [])
     if opponent:
         search.setdefault("pool.scripted", [list(map(spec_of, opponent))])
-    is_sweep = any(len(values) > 1 for values in search.values())
+    is_sweep = any(len(values) != 1 for values in search.values())
     if is_sweep or seeds is not None or asha or workers is not None or ray is not None:
         if resume or tensorboard is not None:
             raise ParameterError("a sweep has no --tensorboard, and goes on by itself, without --resume")

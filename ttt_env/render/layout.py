@@ -60,11 +60,6 @@ class Layout:
     is_round: bool = False
 
     @property
-    def card(self) -> Box:
-        """The whole picture."""
-        return Box(0, 0, self.width, self.height)
-
-    @property
     def tile_radius(self) -> float:
         """The radius of a tile's corners."""
         return self.tiles[0].width / 2 if self.is_round else TILE_RADIUS * self.cell

@@ -56,7 +56,7 @@ def document(title: str, layout: plan.Layout, width: int, tiles: Iterable[str]) 
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {layout.width} {layout.height}" '
             f'width="{width}" height="{height:g}" role="img">',
             f"<title>{escape(title)}</title>",
-            _rect(layout.card, plan.CARD_RADIUS * layout.cell, plan.CARD),
+            _rect(plan.Box(0, 0, layout.width, layout.height), plan.CARD_RADIUS * layout.cell, plan.CARD),
             *(_rect(panel, layout.panel_radius, plan.PANEL) for panel in layout.panels),
             *tiles,
             "</svg>",
