@@ -119,11 +119,8 @@ def progress_line(task: str) -> Iterator[ProgressLine]:
     every ten. Ctrl-C ends the command with status 130.
     """
     line, console = ProgressLine(task), Console(stderr=True)
-    columns = SpinnerColumn(), TimeElapsedColumn(), _LineColumn(line)
-    bar = RichProgress(*columns, console=console, transient=True)
-    bar.add_task(line.text, total=None)
     try:
-        with bar if console.is_terminal else _plain(line):
+        with _rich(line, console) if console.is_terminal else _plain(line):
             yield line
     except KeyboardInterrupt:
         typer.echo(f"{line.text}: interrupted, there is no result", err=True)
@@ -140,6 +137,15 @@ class _LineColumn(TextColumn):
     def render(self, task: Task) -> Text:
         task.description = self._line.text
         return super().render(task)
+
+
+@contextmanager
+def _rich(line: ProgressLine, console: Console) -> Iterator[None]:
+    with RichProgress(
+        SpinnerColumn(), TimeElapsedColumn(), _LineColumn(line), console=console, transient=True
+    ) as bar:
+        bar.add_task(line.text, total=None)
+        yield
 
 
 @contextmanager

@@ -160,7 +160,7 @@ def _entries(table: _Table, folder: Path) -> tuple[Entry, ...]:
     return entries
 
 
-def _entry(data: object, number: int, folder: Path, limits: Mapping[str, Any]) -> Entry:
+def _entry(data: object, number: int, folder: Path, limits: dict[str, Any]) -> Entry:
     """The entry of a table; a program that has no limits of its own has these."""
     named = data.get("name") if isinstance(data, dict) else None
     table = _Table(data, f"entry {shown(named) if named else number}", _ENTRY_KEYS)

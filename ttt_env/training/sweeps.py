@@ -221,6 +221,8 @@ def _trials(
             f"{game.name} has {game.n_cells} cells: a sweep compares by exact exploitability, which games of "
             f"up to {ENUMERABLE_CELLS} have"
         )
+    if seconds is not None:
+        rules.as_positive("seconds", seconds, "a sweep")  # of which a file of results holds finite ones
     names = [algos] if isinstance(algos, str) else list(algos)
     numbers = _checked_seeds(seeds)
     for kind, given in (("algorithm", names), ("seed", numbers)):
