@@ -59,15 +59,15 @@ def lines_of(coordinates: Coordinates, width: int) -> list[list[tuple[int, int]]
 def _character_places(coordinates: Coordinates, width: int) -> list[tuple[int, int]]:
     """The line and the column of characters at which each cell begins."""
     corners = places_of(coordinates).corners
+
+    def misfit(tenths: int) -> int:
+        """The largest distance of a column from the next integer, in whole tenths."""
+        columns = [x * tenths / 10 for x, _ in corners]
+        return max(int(10 * abs(column - round(column))) for column in columns)
+
     # The tenths of columns in a cell's width by which cells at even distances stand so in the lines, too.
-    choices = range(10 * (width + 1), 20 * (width + 1))
-    tenths = min(choices, key=lambda tenths: max(_rounding(x * tenths / 10) for x, _ in corners))
+    tenths = min(range(10 * (width + 1), 20 * (width + 1)), key=misfit)
     return [(round(2 * y), round(x * tenths / 10)) for x, y in corners]
-
-
-def _rounding(number: float) -> int:
-    """The distance of a number from the nearest integer, in whole tenths."""
-    return int(10 * abs(number - round(number)))
 
 
 def draw_game(record: GameRecord) -> str:
