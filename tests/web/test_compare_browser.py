@@ -11,9 +11,10 @@ pytest.importorskip("selenium")
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from tests.web.serving import Visitor, resize
+from tests.web.serving import Server, Visitor, resize
 from ttt_env import certify, match
 from ttt_env.app.web.compare.curves import ends
+from ttt_env.app.web.server import create_app
 from ttt_env.render.words import percent
 
 
@@ -198,6 +199,15 @@ def test_what_is_read_stays_on_the_page(width, page):
         page.type(".reader", Keys.ARROW_RIGHT)
         left, right, scrollable = page.run(script)
         assert left >= 0 and right <= width and scrollable <= width
+
+
+def test_a_learner_that_is_started_here_becomes_unbeatable_before_the_visitors_eyes(browser):
+    with Server(create_app()) as url:
+        page = Page(browser, url).go("/compare/runs").click("#train-q-learning")
+        page.wait(lambda: page.text("#training") == "q-learning-0 is training …")
+        page.wait(lambda: not page.count("#training"))
+        assert page.all(".chart .names span") == ["q-learning-0"]
+        assert page.all(".runs td")[-1] == "0" and page.address == {}
 
 
 def test_runs_are_switched_off_and_on_by_a_click(page):

@@ -203,11 +203,34 @@ def test_what_a_folder_is_called_stays_text(runs, client):
 
 
 def test_what_to_do_is_said_where_there_is_nothing(runs, client):
-    assert "ttt train" in client.get("/compare/runs").text
+    assert "Start a learner" in client.get("/compare/runs").text
     (runs / "other").mkdir()
     (runs / "other" / "events.out.tfevents.empty").touch()
     (runs / "events.out.tfevents.empty").touch()
     page = client.get("/compare/runs")
     assert "None of these runs logged exact/exploitability" in page.text
-    with TestClient(create_app(), base_url="http://localhost") as without:
-        assert "--runs" in without.get("/compare/runs").text
+
+
+def in_training(page):
+    return re.findall(r"<p [^>]*id=\"training\"[^>]*>(.*?)</p>", page.text)
+
+
+def test_trainings_wait_for_each_other_and_end_with_the_server():
+    with TestClient(create_app(), base_url="http://localhost") as client:
+
+        def start(algorithm):
+            return client.post("/compare/runs/start", data={"algorithm": algorithm})
+
+        for algorithm in ("alphazero", "dqn", "dqn"):
+            assert start(algorithm).url.path == "/compare/runs"
+        assert in_training(start("ppo")) == [
+            "<b>alphazero-0</b> is training; then dqn-0, dqn-1, ppo-0 …",
+        ]
+        refused = start("ppo")
+        assert refused.status_code == 400 and "4 trainings run or wait already" in refused.text
+        assert in_training(refused) == in_training(client.get("/compare/runs"))
+        unknown = start("magic")
+        assert unknown.status_code == 400 and "unknown algorithm" in unknown.text
+        trainings = client.app.state.services.trainings
+        folder, process = trainings.folder, trainings._process
+    assert process.returncode and not folder.exists() and trainings.failed == trainings.open == []

@@ -546,7 +546,7 @@ def web(
     record: Annotated[bool, typer.Option(help="record finished games; see `ttt games`")] = True,
     games_file: Annotated[Path | None, option("FILE", "file of the game log, if not the usual one")] = None,
     runs: Annotated[
-        Path | None, option("FOLDER", "folder of training runs whose curves the page shows")
+        Path | None, option("FOLDER", "folder of training runs, old and new, whose curves the page shows")
     ] = None,
     export: Annotated[
         Path | None,

@@ -36,6 +36,7 @@ from ttt_env.rules import SEATS, is_instant, parameters_of_game
 _logger = logging.getLogger(__name__)
 _REPLY_AFTER = 250  # milliseconds before an agent moves
 _MAX_BODY_BYTES = 100
+_RULE = "A move is one cell."
 
 
 class PlayPages:
@@ -305,16 +306,19 @@ def reply_of(visit: Visit) -> str:
     return "" if agent == PERSON else f"{visit.name_of(agent)} ({seat}): {place_of(table.game, table.last)}."
 
 
-async def body_of(request: Request) -> dict[str, str]:
-    """The fields of a form that was sent: a move's cell, or none. Raises `IllegalMoveError` for others."""
+async def body_of(request: Request, name: str = "cell", rule: str = _RULE) -> dict[str, str]:
+    """The field of this name of a form that was sent, or none.
+
+    Raises `IllegalMoveError`, which quotes the `rule`, for a form with other fields.
+    """
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > _MAX_BODY_BYTES:
-            raise IllegalMoveError("A move is one cell.")
+            raise IllegalMoveError(rule)
     fields = parse_qsl(body.decode("ascii", "replace"), keep_blank_values=True)
-    if [name for name, _ in fields] not in ([], ["cell"]):
-        raise IllegalMoveError("A move is one cell.")
+    if [each for each, _ in fields] not in ([], [name]):
+        raise IllegalMoveError(rule)
     return dict(fields)
 
 
@@ -322,7 +326,7 @@ def cell_of(form: Mapping[str, str]) -> int:
     """The cell that a form names. Raises `NotationError` or `IllegalMoveError` unless it names one cell."""
     cells = parse_moves(form.get("cell", ""))
     if len(cells) != 1:
-        raise IllegalMoveError("A move is one cell.")
+        raise IllegalMoveError(_RULE)
     return cells[0]
 
 

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -54,7 +55,8 @@ def create_app(
     """The pages as an ASGI application.
 
     `models` are spec strings of further agents by name, `log` takes the finished games, `runs` is a folder of
-    training curves. With `is_local` it only answers requests to the names of this machine.
+    training curves, by default a temporary one. With `is_local` it only answers requests to the names of this
+    machine.
     """
     evaluators = Evaluators.of(models or {}, None if log is None else log.path)
     services = Services(evaluators, log, runs, tuple((path, name) for path, name, _ in _PAGES))
@@ -105,6 +107,7 @@ async def _gone(request: Request, error: Exception) -> Response:
 async def _closing(services: Services, app: Starlette) -> AsyncIterator[None]:
     yield
     services.queues.close()
+    await run_sync(services.trainings.close)
 
 
 class _Guard:

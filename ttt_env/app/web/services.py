@@ -24,6 +24,7 @@ from starlette.types import Scope
 from ttt_env.agent.explanation import fact_text
 from ttt_env.agents.mcts.search import trees_of
 from ttt_env.app.web import board
+from ttt_env.app.web.compare.trainings import Trainings
 from ttt_env.app.web.computing import Lane, WorkQueues
 from ttt_env.app.web.games import title_of
 from ttt_env.app.web.insight import SEARCHES, Evaluators
@@ -79,8 +80,8 @@ _MAX_TREE = 1 << 21  # nodes of a search, 67 MB: some seconds of searching
 class Services:
     """The parts that the pages of one server share.
 
-    `log` receives finished games, `runs` is a folder of training curves, `pages` are the addresses and names
-    of the pages that a visitor can open.
+    `log` receives finished games, `runs` is a folder of training curves (by default a temporary one), `pages`
+    are the addresses and names of the pages that a visitor can open.
     """
 
     evaluators: Evaluators
@@ -93,6 +94,7 @@ class Services:
     def __post_init__(self) -> None:
         self.roster, self.insight_solver = self.evaluators.roster, self.evaluators.insight_solver
         self.tree_solver = self.evaluators.tree_solver
+        self.trainings = Trainings(self.runs)
         self.sweeper = Sweeper(self.evaluators)
         self.queues = WorkQueues(self.sweeper.plans, self.sweeper.sweeps)
 

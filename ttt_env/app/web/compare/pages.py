@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from time import monotonic_ns
 from typing import Any, TypeVar
 
 from starlette.requests import Request
@@ -30,6 +31,7 @@ from ttt_env.app.web.controls import Control, spec_of_values
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.inside.trees import grid_of
 from ttt_env.app.web.insight import sweep_of
+from ttt_env.app.web.play import body_of
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.services import Services, address, fields_of
 from ttt_env.app.web.table import PlayTable, Visit
@@ -119,6 +121,7 @@ class ComparePages:
             Route("/compare/certificate.svg", self.save_svg),
             Route("/compare/softmax", self.softmax),
             Route("/compare/runs", self.runs),
+            Route("/compare/runs/start", self.start, methods=["POST"]),
             Route("/compare/people", self.people),
             Route("/compare/people/agent", self.people_against),
         ]
@@ -127,8 +130,7 @@ class ComparePages:
         return AddressReader(fields_of(request, lists), self._services.roster)
 
     def _page(self, request: Request, name: str, complaints: list[str], **context: Any) -> Response:
-        tabs = {path: name for path, name in TABS.items() if name != "Training" or self._services.runs}
-        shared = {"tabs": tabs, "games": GAMES, "most_cells": TABLE_CELLS, "address": addresses_for(request)}
+        shared = {"tabs": TABS, "games": GAMES, "most_cells": TABLE_CELLS, "address": addresses_for(request)}
         status = 400 if complaints else 200
         return self._services.page(name, status, complaints=complaints, **shared, **context)
 
@@ -277,10 +279,26 @@ class ComparePages:
             worth=worth,
         )
 
-    async def runs(self, request: Request) -> Response:
-        """The curves of the runs that the address names among those in the folder."""
-        queues, folder = self._services.queues, self._services.runs
+    async def start(self, request: Request) -> Response:
+        """A redirection to the curves after a training was queued."""
+        rule, complaint = "A training names its algorithm alone.", ""
+        try:
+            form = await body_of(request, "algorithm", rule)
+            await self._services.queues.move(
+                "quick", self._services.trainings.start, form.get("algorithm", "")
+            )
+        except (TttEnvError, BusyError) as error:
+            complaint = str(error)
+        if complaint:
+            return await self.runs(request, complaint)
+        return RedirectResponse(addresses_for(request)("/compare/runs"), 303)
+
+    async def runs(self, request: Request, *complaints: str) -> Response:
+        """The curves of the runs that the address names among those in the folder, and the queue."""
+        queues, trainings = self._services.queues, self._services.trainings
+        folder, in_training = trainings.folder, trainings.open
         reader = self._reader(request, ("run",))
+        reader.complaints += complaints
         over = reader.choice("over", "axis", curves.OVER)
         listed = [] if folder is None else await queues.move("quick", curves.runs_in, folder)
         names = request.query_params.getlist("run")
@@ -303,6 +321,9 @@ class ComparePages:
             request,
             "compare_runs.html",
             reader.complaints,
+            in_training=in_training,
+            turn=monotonic_ns(),
+            query=request.url.query,
             listed=listed,
             curves=drawn_curves,
             chart=curves.drawn(drawn_curves, over, tag),

@@ -180,7 +180,7 @@ function begin() {
     // What a visitor does meanwhile, such as dragging a slider, does not put the turn off.
     if (due.turn !== `${turn} ${after}`) due = { turn: `${turn} ${after}`, at: performance.now() + Number(after) };
     sleep(due.at - performance.now()).then(() => {
-      if (!signal.aborted) visit(form.action, { method: "POST", replace: true, isAsked: false });
+      if (!signal.aborted) visit(form.action, { method: form.method.toUpperCase(), replace: true, isAsked: false });
     });
   }
   life?.playPlan(form || unanswered.size);
