@@ -319,7 +319,6 @@ def own_files(folder: Path) -> set[str]:
 
     Raises `ParameterError` for a folder that holds anything but an earlier export.
     """
-    refusal = f"{str(folder)!r} is no folder of an earlier export, and not empty: choose another one"
     if not folder.exists():
         return set()
     if not folder.is_dir():
@@ -329,13 +328,11 @@ def own_files(folder: Path) -> set[str]:
     try:
         with opened(folder / LIST) as file:
             listing = json.load(file)
-    except OSError as error:
-        raise ParameterError(f"{refusal} ({LIST}: {reason(error)})") from error
-    except ValueError as error:
-        raise ParameterError(refusal) from error
-    if not isinstance(listing, dict) or listing.get("made_by") != _MAKER:
-        raise ParameterError(refusal)
-    names = listing.get("files")
-    if not isinstance(names, list) or not all(isinstance(n, str) and n == Path(n).name for n in names):
-        raise ParameterError(refusal)
-    return set(names)
+        made_by, names = listing["made_by"], listing["files"]
+        if made_by == _MAKER and isinstance(names, list) and all(name == Path(name).name for name in names):
+            return set(names)
+        why = "it is another list"
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        why = reason(error)
+    refusal = f"{str(folder)!r} is no folder of an earlier export, and not empty: choose another one"
+    raise ParameterError(f"{refusal} ({LIST}: {why})")
