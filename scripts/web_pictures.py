@@ -48,7 +48,7 @@ SHOTS = {
     "web-play": Shot("/play?x=person&o=epsilon:minimax,epsilon=0.3", (1120, 840)),
     "web-see-dark": Shot("/play?x=person&o=weights&game=square-v0&moves=0.5&see=1", (1120, 860), "dark"),
     "web-lost": Shot("/play?x=person&o=minimax&moves=0.4.1.2.5.6", (1120, 1080)),
-    "web-train": Shot("/train", (1120, 1080), press="#go", until="#proved:not([hidden])"),
+    "web-train": Shot("/train", (1120, 980), press="#go", until="#proved:not([hidden])"),
     "web-why": Shot("/inside?view=move&x=person&o=newell-simon&moves=4.0.2", (1120, 560)),
     "web-mcts-dark": Shot(
         "/inside?view=mcts&moves=0.4.1&mcts.done=200&mcts.simulations=200&mcts.early_stop=true",

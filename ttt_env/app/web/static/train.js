@@ -156,7 +156,7 @@ export function startTraining() {
     const games = `${learner.games.toLocaleString("en")} games`;
     const [asX, asO] = [chanceOf.X(), chanceOf.O()].map(percent);
     byId("state").textContent = !hasLearned ? "It has not played yet"
-      : isUnbeatable() ? `Unbeatable after ${games}` : `After ${games} a perfect opponent still beats it`;
+      : isUnbeatable() ? `Unbeatable after ${games}` : `After ${games}: still beatable`;
     byId("as-x").textContent = asX;
     byId("as-o").textContent = asO;
     if (!isLearning && hasLearned) byId("live").textContent = `${byId("state").textContent}: ${asX} as X, ${asO} as O.`;
