@@ -77,6 +77,7 @@ FIELDS = {
     "/compare/certificate.svg": CERTIFICATE,
     "/compare/softmax": {"x": NUMBER, "o": NUMBER},
     "/compare/runs": {"run": NAME, "over": NAME, "tag": NAME},
+    "/compare/runs/start": {},
     "/compare/people": {"game": GAME},
     "/compare/people/agent": {"game": GAME, "agent": PLAYER},
 }
@@ -188,7 +189,9 @@ def test_an_address_that_says_something_twice_or_is_endless_is_refused(path, cli
 
 BODIES = [b"cell=9", b"cell=-1", b"cell=nan", b"cell=1e0", b"cell=", b"cell", b"cell=4.5", b"cell=4&cell=5",
           b"=4", b"cell=4&x=5", b"cell[]=4", b"CELL=4", b'{"cell": 4}', b"\xff\xfe\0", "cell=٣".encode(),
-          b"cell=%D9%A3", b"cell=%00", b"cell=" + b"4" * 400, b"cell=" + b"4" * 10_000_000]  # fmt: skip
+          b"cell=%D9%A3", b"cell=%00", b"algorithm=no",
+          b"algorithm=ppo&cell=4", b"algorithm=ppo&algorithm=dqn", b"cell=" + b"4" * 400,
+          b"cell=" + b"4" * 10_000_000]  # fmt: skip
 
 
 KINDS = ["application/x-www-form-urlencoded", "multipart/form-data", "application/json", "💩"]
