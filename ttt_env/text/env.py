@@ -318,17 +318,18 @@ class TextEnv:
             raise EpisodeOrderError("no game is on: call reset()")
 
     def _play(self, cell: int) -> str:
-        position = self.position
-        record = MoveRecord.of(position, cell, self.nodes)
+        before = self.position
+        record = MoveRecord.of(before, cell, self.nodes)
         _, result, is_over, _, info = self._env.step(cell)
         self.moves.append(record)
-        self._winner = self.position.winner if info.get("winner", -1) >= 0 else None
+        after = self.position
+        self._winner = after.winner if info.get("winner", -1) >= 0 else None
         self._settle("played", result, is_over)
         told = f"You have played {cell}."
-        if self.position.ply > position.ply + 1:
+        if after.ply > before.ply + 1:
             told += f" {other_seat(self.seat)} has played {self._env.last_cell}."
         if is_over:
-            return f"{told}\n\n{board_text(self.position, self.board)}\n\n{end_text(self._winner, self.seat)}"
+            return f"{told}\n\n{board_text(after, self.board)}\n\n{end_text(self._winner, self.seat)}"
         return f"{told}\n\n{self._turn_text()}"
 
     def _wrong(self, outcome: Outcome) -> str:
