@@ -22,7 +22,9 @@ from tests.support.replies import OPPONENTS, Prefix, lowest, replies_of
 from tests.support.running import ttt
 from ttt_env import Game, Position
 from ttt_env.analysis.layers import reachable
-from ttt_env.text import AnswerFormat, TextEnv, board_text, prompt_text, rules_text
+from ttt_env.rules import SEATS, random_position
+from ttt_env.text import AnswerFormat, TextEnv, TwoPlayerTextEnv, board_text, prompt_text, rules_text
+from ttt_env.text.players import PromptAgent
 
 # fmt: off
 HOSTILE = [
@@ -418,6 +420,92 @@ class TestReplies:
         twin = duplicate(env)
         cell = env.position.legal_cells[0]
         assert env.move(cell) == twin.move(cell) and env.info == twin.info
+
+    def test_one_that_names_no_free_cell_loses(self) -> None:
+        silent = PromptAgent("tictactoe-v0", lambda prompt: "Hm.")
+        env = started(opponent=silent, reward="shaped")
+        text = env.move(4)
+        assert text.startswith("You have played 4. O has named no free cell.") and "you have won" in text
+        assert (env.done, env.reward, env.info["winner"]) == (True, 1.0, "X")
+
+
+class TestTwoPlayers:
+    @pytest.mark.parametrize("illegal", ["lose", "retry"])
+    def test_both_conversations_are_those_of_a_text_env(self, illegal: Any) -> None:
+        """The same texts and rewards as against an agent that says in each position what was said there."""
+        game, rng, ends = ttt_env.get_game("tictactoe-v0"), random.Random(0), set()
+        settings: dict[str, Any] = {"illegal": illegal, "retries": 1, "reward": "shaped"}
+        env = TwoPlayerTextEnv(game, **settings)
+        for number in range(200):
+            start = game.start if number % 2 else random_position(game, rng.randrange(10**6))
+            told: dict[str, list[str]] = {"X": [], "O": []}
+            said: dict[str, list[str]] = {"X": [], "O": []}
+            said_to: dict[str, str] = {}
+            message = env.reset(position=start)
+            while not env.done:
+                seat, prompt = env.seat, prompt_text(env.position)
+                said_to[prompt] = rng.choice(
+                    [*(f"[{cell}]" for cell in env.position.legal_cells), "Hm.", "[0]"]
+                )
+                told[seat].append(message)
+                said[seat].append(said_to[prompt])
+                message = env.reply(said_to[prompt])
+            told[seat].append(message)
+            ends.add((env.outcome, env.position.is_over))
+            for player in SEATS:
+                own, replies = env.players[player], said[player]
+                if not replies:  # the game ended before it was asked
+                    assert (own.done, own.total_reward, own.moves) == (False, 0.0, [])
+                    continue
+                other = PromptAgent(game, said_to.__getitem__)
+                twin = TextEnv(game, other, play_as=player, **settings)
+                texts = [twin.reset(position=start), *map(twin.reply, replies)]
+                assert texts[: len(told[player])] == told[player]
+                assert own.done and (own.total_reward, own.info) == (twin.total_reward, twin.info)
+        assert ends == {("played", True), ("unreadable", False), ("taken", False)}
+
+    def test_raise_changes_nothing(self) -> None:
+        env = TwoPlayerTextEnv(illegal="raise")
+        env.reset()
+        env.reply("[4]")
+        for wrong in ("Hm.", "[4]"):
+            with pytest.raises(ttt_env.IllegalMoveError):
+                env.reply(wrong)
+        assert not env.done and env.seat == "O" and env.position.ply == 1
+        assert env.reply("[0]").startswith("You have played 4. O has played 0.")
+
+    def test_giving_up(self) -> None:
+        env = TwoPlayerTextEnv()
+        env.reset(position="XO./.../...")
+        env.reply("[4]")
+        assert "you have lost" in env.give_up()
+        assert [env.players[seat].total_reward for seat in SEATS] == [1.0, -1.0]
+        for late in (env.give_up, lambda: env.reply("[5]")):
+            with pytest.raises(ttt_env.errors.EpisodeOrderError):
+                late()
+
+    def test_nobody_is_asked_where_the_game_is_over(self) -> None:
+        env = TwoPlayerTextEnv()
+        env.reset()
+        env.reply("[4]")
+        with pytest.raises(ttt_env.errors.ImpossiblePositionError):
+            env.reset(position="XXX/OO./...")
+        assert not env.done and env.reply("[0]").startswith("You have played 4. O has played 0.")
+
+    @pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
+    def test_copies_play_on_equally(self, duplicate: Any) -> None:
+        env = TwoPlayerTextEnv()
+        env.reset()
+        env.reply("[4]")
+        twin = duplicate(env)
+        env.reply("[0]")
+        assert twin.reply("[1]").startswith("You have played 4. O has played 1.")
+        assert env.reply("[8]").startswith("You have played 0. X has played 8.")
+
+    @pytest.mark.parametrize("name", ["play_as", "start", "replies", "opponent_weights"])
+    def test_what_a_game_of_two_players_has_no_use_for_is_refused(self, name: str) -> None:
+        with pytest.raises(TypeError, match=name):
+            TwoPlayerTextEnv(**{name: None})
 
 
 class TestRows:
