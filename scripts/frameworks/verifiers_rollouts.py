@@ -20,7 +20,8 @@ At the end stands what the perfect model is worth, by its answers in all positio
 import asyncio
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import verifiers.v1 as vf
 from aiohttp import web
@@ -63,6 +64,19 @@ async def complete(request: web.Request) -> web.Response:
     return web.json_response({**completion, "choices": [choice]})
 
 
+@asynccontextmanager
+async def endpoint() -> AsyncIterator[str]:
+    """The address of an endpoint on this machine, whose models are the scripted ones."""
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", complete)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    yield f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}/v1"
+    await runner.cleanup()
+
+
 async def evaluate(model: str, url: str, folder: str, weights: tuple[float, float], **limits: int):
     """The conversations of a model, as verifiers records them."""
     rewards = dict(zip(("result", "regret"), ({"weight": weight} for weight in weights), strict=True))
@@ -94,27 +108,21 @@ def compare(trace: vf.Trace, weights: tuple[float, float]) -> None:
 
 async def main() -> None:
     """Evaluate, compare, and say what the perfect model is worth."""
-    app = web.Application()
-    app.router.add_post("/v1/chat/completions", complete)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    url = f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}/v1"
     results: dict[str, Counter[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for model, weights in zip(MODELS, [(1.0, 0.0), (1.0, 1.0), (0.0, 0.5)], strict=True):
-            traces = await evaluate(model, url, folder, weights)
-            for trace in traces:
-                compare(trace, weights)
-            results[model] = Counter(trace.rewards["result"].score for trace in traces)
-            won, drawn, lost = (results[model][result] for result in (1.0, 0.0, -1.0))
-            given = sum(abs(trace.rewards["regret"].score) for trace in traces)
-            print(
-                f"{model}: {won} won, {drawn} drawn, {lost} lost; {given:g} of value given away", flush=True
-            )
-        cut_off = await evaluate("perfect", url, folder, (1.0, 0.0), max_turns=1)
-    await runner.cleanup()
+        async with endpoint() as url:
+            for model, weights in zip(MODELS, [(1.0, 0.0), (1.0, 1.0), (0.0, 0.5)], strict=True):
+                traces = await evaluate(model, url, folder, weights)
+                for trace in traces:
+                    compare(trace, weights)
+                results[model] = Counter(trace.rewards["result"].score for trace in traces)
+                won, drawn, lost = (results[model][result] for result in (1.0, 0.0, -1.0))
+                given = sum(abs(trace.rewards["regret"].score) for trace in traces)
+                print(
+                    f"{model}: {won} won, {drawn} drawn, {lost} lost; {given:g} of value given away",
+                    flush=True,
+                )
+            cut_off = await evaluate("perfect", url, folder, (1.0, 0.0), max_turns=1)
     assert results["perfect"][-1.0] == 0 < results["first"][-1.0] < results["rubbish"][-1.0]
     assert all(trace.num_turns == 1 and trace.reward == -1.0 for trace in cut_off)
 

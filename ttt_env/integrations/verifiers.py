@@ -10,16 +10,20 @@ Then `vf-eval tictactoe --env.taskset.opponent minimax` plays it, and in Python
 
     config = vf.resolve_env_config({"taskset": {"id": "tictactoe", "opponent": "minimax"}})
     env = vf.load_environment(config)
+
+With `SelfPlayEnv` in the place of `GameEnv`, a second module is one in which models play both sides.
 """
 
 import ssl
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from functools import cache
 from typing import Any, Literal
 
 from ttt_env.agent import Outcome
 from ttt_env.errors import extra_for
-from ttt_env.text.env import Replies, TextEnv, start_rows
+from ttt_env.rules import Seat
+from ttt_env.text.env import Replies, TextEnv, TwoPlayerTextEnv, start_rows
 from ttt_env.text.wording import BoardStyle
 
 with extra_for("verifiers needs", "verifiers"):
@@ -28,7 +32,16 @@ with extra_for("verifiers needs", "verifiers"):
     from verifiers.v1.dialects.chat import message_to_wire
     from verifiers.v1.errors import MODEL_TRANSPORT_ERROR_EXIT_CODE
 
-__all__ = ["GameConfig", "GameEnv", "GameEnvConfig", "GameHarness", "GameTask", "GameTaskset"]
+__all__ = [
+    "GameConfig",
+    "GameEnv",
+    "GameEnvConfig",
+    "GameHarness",
+    "GameTask",
+    "GameTaskset",
+    "SelfPlayEnv",
+    "SelfPlayEnvConfig",
+]
 
 _IN_FORM: frozenset[Outcome] = frozenset({"played", "taken", "no cell"})
 
@@ -82,21 +95,22 @@ class GameTask(vf.Task[GameData, vf.State, vf.TaskConfig]):
 class GameTaskset(vf.Taskset[GameTask, GameConfig]):
     """A task for each of `start_rows`: its prompt, and the row as `info`.
 
-    For a game of your own, or another argument of `TextEnv`, derive from this and give another `text_env`.
+    For a game of your own, or another argument of `TextEnv`, derive from this and give another `text_env`
+    or, where models play both sides, another `two_player_env`.
     """
 
     def text_env(self) -> TextEnv:
         """The environment that a game is played in, a new one for each."""
         config = self.config
-        return TextEnv(
-            config.game,
-            config.opponent,
-            illegal=config.illegal,
-            retries=config.retries,
-            replies=config.replies,
-            board=config.board,
-            answer=config.answer,
-        )
+        return TextEnv(config.game, config.opponent, replies=config.replies, **self._of_both())
+
+    def two_player_env(self) -> TwoPlayerTextEnv:
+        """The environment that a game of two models is played in, a new one for each."""
+        return TwoPlayerTextEnv(self.config.game, **self._of_both())
+
+    def _of_both(self) -> dict[str, Any]:
+        """The settings that hold with an opponent and with two players."""
+        return self.config.model_dump(include={"illegal", "retries", "board", "answer"})
 
     def load(self) -> Iterator[GameTask]:
         """The tasks, in the order of `start_rows`."""
@@ -182,9 +196,49 @@ class GameEnv(vf.Env[GameEnvConfig]):
                 segment = await interaction.turn(text)
             if not env.done:
                 env.give_up()
-            interaction.trace.info["game"] = {
-                **env.info,
-                "cells": [move.cell for move in env.moves],
-                "outcomes": outcomes,
-                "result": env.result,
-            }
+            interaction.trace.info["game"] = _game_info(env, outcomes)
+
+
+class SelfPlayEnvConfig(vf.EnvConfig):
+    """The settings of self-play: the players on both seats, by default both the run's model."""
+
+    x: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
+    o: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
+
+
+class SelfPlayEnv(vf.Env[SelfPlayEnvConfig]):
+    """A game between two models, or of a model with itself: an episode has the traces of both players.
+
+    The set of tasks gives the start; what it says of a seat, an opponent and a seed has no meaning here. Each
+    trace has its player's rewards, and is otherwise as in `GameEnv`. For an opponent that does not learn,
+    name a model in `env.o.model`, say, and set `agents.o.trainable` to False in `setup`.
+    """
+
+    async def run(self, task: GameTask, agents: vf.Agents) -> None:
+        """Play the game of one task."""
+        env = self.taskset.two_player_env()
+        message = env.reset(position=task.data.info["position"])
+        outcomes: dict[Seat, list[Outcome | None]] = {}
+        async with AsyncExitStack() as stack:
+            interactions: dict[Seat, Any] = {}
+            while not env.done:
+                seat = env.seat
+                if seat not in interactions:
+                    player = agents.x if seat == "X" else agents.o
+                    begun = player.interaction(task.with_data(prompt=None))
+                    interactions[seat] = await stack.enter_async_context(begun)
+                    outcomes[seat] = []
+                segment = await interactions[seat].turn(message)
+                if segment.terminated:
+                    env.give_up()
+                    break
+                message = env.reply(segment.last_reply)
+                outcomes[seat].append(env.outcome)
+            for seat, interaction in interactions.items():
+                interaction.trace.info["game"] = _game_info(env.players[seat], outcomes[seat])
+
+
+def _game_info(env: TextEnv, outcomes: list[Outcome | None]) -> dict[str, Any]:
+    """What came of a conversation, for the rewards."""
+    cells = [move.cell for move in env.moves]
+    return {**env.info, "cells": cells, "outcomes": outcomes, "result": env.result}
