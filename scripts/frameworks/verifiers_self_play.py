@@ -35,13 +35,13 @@ TASKSET = {"id": "tictactoe_self_play", "board": "line", "plies": 2, "seeds": 1}
 PAIRS = [("perfect", "perfect"), ("first", "first"), ("perfect", "first"), ("rubbish", "first")]
 
 
-async def play(x: str, o: str, url: str, folder: str) -> list[vf.Episode]:
-    """The games of two models from all starts of the set of tasks."""
+async def play(x: str, o: str, url: str, folder: str, **limits: int) -> list[vf.Episode]:
+    """The games of two models from all starts of the set of tasks; the limits are those of X."""
     config = EvalConfig(
-        env={"taskset": {**TASKSET, "task": {"rewards": WEIGHTS}}, "o": {"model": o}},
+        env={"taskset": {**TASKSET, "task": {"rewards": WEIGHTS}}, "x": limits, "o": {"model": o}},
         model=x,
         client={"base_url": url},
-        run={"name": f"{x} and {o}"},
+        run={"name": f"{x} and {o} {limits}"},
         output_dir=folder,
         push=False,
         rich=None,
@@ -49,43 +49,58 @@ async def play(x: str, o: str, url: str, folder: str) -> list[vf.Episode]:
     return await run_eval(config)
 
 
-def compare(episode: vf.Episode) -> dict[str, vf.Trace]:
-    """The traces by seat, after the game has been played again in our environment."""
-    traces = {trace.agent.name.upper(): trace for trace in episode.traces}
+def by_seat(episode: vf.Episode) -> dict[str, vf.Trace]:
+    """The traces of a game; a player who was never asked has none."""
     assert all(trace.ok for trace in episode.traces)
-    texts = {seat: [each.content for each in trace.branches[-1].messages] for seat, trace in traces.items()}
+    return {trace.agent.name.upper(): trace for trace in episode.traces}
+
+
+def compare(game: dict[str, vf.Trace]) -> None:
+    """The messages and rewards are those of our environment, which is given the same replies."""
+    texts = {seat: [each.content for each in trace.branches[-1].messages] for seat, trace in game.items()}
     env = TwoPlayerTextEnv(board="line", reward="regret")  # ttt_env
-    message = env.reset(position=episode.traces[0].task.data.info["position"])  # ttt_env
+    message = env.reset(position=start_of(game))  # ttt_env
     while not env.done:
         seat = env.seat
         assert message == texts[seat].pop(0)
         message = env.reply(texts[seat].pop(0))  # ttt_env
     assert not any(texts.values())
-    assert all(trace.reward == env.players[seat].total_reward for seat, trace in traces.items())
-    return traces
+    assert all(trace.reward == env.players[seat].total_reward for seat, trace in game.items())
+
+
+def start_of(game: dict[str, vf.Trace]) -> ttt_env.Position:
+    """The position in which a game began."""
+    text = next(iter(game.values())).task.data.info["position"]
+    return ttt_env.Position.parse(text) if text else SOLUTION.game.start
+
+
+def results(game: dict[str, vf.Trace]) -> tuple[float, float]:
+    """The results of X and O."""
+    return game["X"].rewards["result"].score, game["O"].rewards["result"].score
 
 
 async def main() -> None:
     """Play, compare, and say what the perfect model is worth."""
+    games: dict[tuple[str, str], list[dict[str, vf.Trace]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         async with endpoint() as url:
             for x, o in PAIRS:
-                games = [compare(episode) for episode in await play(x, o, url, folder)]
-                given = {seat: 0 - sum(game[seat].reward for game in games if seat in game) for seat in "XO"}
-                print(
-                    f"{x} and {o}, {len(games)} games: X gave {given['X']:g} away, O {given['O']:g}",
-                    flush=True,
-                )
-                for game in games:
-                    for name, seat in ((x, "X"), (o, "O")):
-                        assert seat not in game or name != "perfect" or game[seat].reward == 0
-                    if x == o == "perfect":
-                        start = game["X"].task.data.info["position"]
-                        position = ttt_env.Position.parse(start) if start else SOLUTION.game.start
-                        value = SOLUTION.value_of(position) * (1 if position.to_move == "X" else -1)
-                        assert (
-                            game["X"].rewards["result"].score == value == -game["O"].rewards["result"].score
-                        )
+                games[x, o] = [by_seat(episode) for episode in await play(x, o, url, folder)]
+                rewards = {"X": 0.0, "O": 0.0}
+                for game in games[x, o]:
+                    for seat, trace in game.items():
+                        rewards[seat] += trace.reward
+                print(f"{x} and {o}, {len(games[x, o])} games, value given away: {rewards}", flush=True)
+            cut_off = [by_seat(each) for each in await play("perfect", "first", url, folder, max_turns=1)]
+    for pair, played in games.items():
+        for game in played:
+            compare(game)
+            for name, seat in zip(pair, "XO", strict=True):
+                assert name != "perfect" or game[seat].reward == 0
+    for game in games["perfect", "perfect"]:
+        value = SOLUTION.value_of(start_of(game)) * (1 if start_of(game).to_move == "X" else -1)
+        assert results(game) == (value, -value)
+    assert all(results(game) == (-1, 1) for game in cut_off)
 
     player = PromptAgent("tictactoe-v0", MODELS["perfect"], board="line")  # ttt_env
     certificate = outcome(player, ["verifiers"])

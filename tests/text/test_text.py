@@ -484,12 +484,13 @@ class TestTwoPlayers:
             with pytest.raises(ttt_env.errors.EpisodeOrderError):
                 late()
 
-    def test_nobody_is_asked_where_the_game_is_over(self) -> None:
+    def test_a_bad_position_changes_nothing(self) -> None:
         env = TwoPlayerTextEnv()
         env.reset()
         env.reply("[4]")
-        with pytest.raises(ttt_env.errors.ImpossiblePositionError):
-            env.reset(position="XXX/OO./...")
+        for wrong in ("XXX/OO./...", ttt_env.get_game("square-v0").start, 4):
+            with pytest.raises(ttt_env.errors.ImpossiblePositionError):
+                env.reset(position=wrong)  # type: ignore[arg-type]
         assert not env.done and env.reply("[0]").startswith("You have played 4. O has played 0.")
 
     @pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)

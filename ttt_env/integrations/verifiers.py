@@ -11,7 +11,7 @@ Then `vf-eval tictactoe --env.taskset.opponent minimax` plays it, and in Python
     config = vf.resolve_env_config({"taskset": {"id": "tictactoe", "opponent": "minimax"}})
     env = vf.load_environment(config)
 
-With `SelfPlayEnv` in the place of `GameEnv`, a second module is one in which models play both sides.
+A module with `SelfPlayEnv` in the place of `GameEnv` is an environment in which models play both sides.
 """
 
 import ssl
@@ -231,9 +231,9 @@ class SelfPlayEnv(vf.Env[SelfPlayEnvConfig]):
                 segment = await interactions[seat].turn(message)
                 if segment.terminated:
                     env.give_up()
-                    break
-                message = env.reply(segment.last_reply)
-                outcomes[seat].append(env.outcome)
+                else:
+                    message = env.reply(segment.last_reply)
+                    outcomes[seat].append(env.outcome)
             for seat, interaction in interactions.items():
                 interaction.trace.info["game"] = _game_info(env.players[seat], outcomes[seat])
 

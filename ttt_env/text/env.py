@@ -418,8 +418,9 @@ class TwoPlayerTextEnv:
         if isinstance(position, str):
             position = Position.parse(position, self.game)
         start = self.game.start if position is None else position
-        prompt = self.players[start.to_move].reset(position=start)
-        self.players[other_seat(start.to_move)]._forget()
+        first: Seat = start.to_move if isinstance(start, Position) else "X"  # whose env refuses it
+        prompt = self.players[first].reset(position=start)
+        self.players[other_seat(first)]._forget()
         self._said.clear()
         self._start = self.position = start
         self.outcome, self.done = None, False
