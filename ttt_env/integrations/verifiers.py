@@ -110,7 +110,8 @@ class GameTaskset(vf.Taskset[GameTask, GameConfig]):
 
     def _of_both(self) -> dict[str, Any]:
         """The settings that hold with an opponent and with two players."""
-        return self.config.model_dump(include={"illegal", "retries", "board", "answer"})
+        settings: dict[str, Any] = self.config.model_dump(include={"illegal", "retries", "board", "answer"})
+        return settings
 
     def load(self) -> Iterator[GameTask]:
         """The tasks, in the order of `start_rows`."""
