@@ -99,9 +99,11 @@ PROGRAMS = {"process", "uci", "piskvork"}
 # A network and a random search know nothing of symmetry, and a strategy has one move where several are
 # symmetric. All others treat symmetric positions alike.
 WITHOUT_SYMMETRY = {"mcts", "sb3", "onnx", "ppo", "dqn", "value-network", "alphazero", "strategy"}
-# The fast tests play every spec on 3×3, and on these games the first of an agent's specs that plays them: a
-# board without symmetry, one of three axes and 64 cells, and one of more cells than a word has bits.
+# The fast tests play the first of an agent's specs that plays them on 3×3 and these games: a board without
+# symmetry, one of three axes and 64 cells, and one of more cells than a word has bits.
 FAST_GAMES = {"lopsided", "qubic", "9,9,5"}
+# On 3×3 also these, which play by other code than the first one.
+OTHER_WAYS = ("minimax:depth", "mcts:simulations=10,", "lookup:", "alphazero:")
 
 
 def _table(game, path):
@@ -208,9 +210,11 @@ def some_positions(name):
 
 
 def marks_of(agent, spec, name):
-    """Slow but for the cases of `FAST_GAMES`; who has no fixed policy is asked position by position."""
+    """Slow but for these cases; who has no fixed policy is asked position by position."""
     first = next(spec for spec, too_large in SPECS[agent] if name not in too_large)
-    is_fast = spec == first if name in FAST_GAMES else name == "3×3" and agent not in NOT_FIXED
+    is_fast = spec == first and name in FAST_GAMES
+    if name == "3×3":
+        is_fast = agent not in NOT_FIXED and (spec == first or spec.startswith(OTHER_WAYS))
     return [] if is_fast else [pytest.mark.slow]
 
 

@@ -72,7 +72,7 @@ class TestEngine:
         assert answer["cell"] in range(64)
 
     @given(st.lists(st.text(max_size=30), max_size=5))
-    @settings(max_examples=100)
+    @settings(max_examples=30)
     def test_nothing_that_is_sent_ends_it(self, lines):
         lines = [" ".join(line.split()) for line in lines]
         assert len(said("rules", *lines, Question(BLOCK, 1.0).line)) == len(list(filter(None, lines))) + 1

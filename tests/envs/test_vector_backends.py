@@ -119,7 +119,7 @@ def play_alike(envs: list[VectorGameEnv], n_steps: int = 25, **reset: Any) -> No
 
 
 class TestIsNumpys:
-    @pytest.mark.parametrize(("seat", "step"), [("X", 10), ("O", 10), slow("X", 1), slow("O", 1)])
+    @pytest.mark.parametrize(("seat", "step"), [("X", 10), slow("O", 10), slow("X", 1), slow("O", 1)])
     def test_over_every_position_action_and_reply(self, both: Any, seat: str, step: int) -> None:
         positions = [position for position in open_positions() if position.to_move == seat][::step]
         envs = both(len(positions), "random", autoreset_mode="disabled")
@@ -375,9 +375,17 @@ class Watch(TorchDispatchMode):
 
 
 class TestDevice:
-    @pytest.mark.parametrize("illegal", ["lose", "resample"])
-    @pytest.mark.parametrize("opponent", ["random", ["random", "minimax"], None], ids=str)
-    @pytest.mark.parametrize("mode", MODES[:2])
+    # An opponent, several, and none; each way to treat taken cells and ended games.
+    @pytest.mark.parametrize(
+        ("mode", "opponent", "illegal"),
+        slow_unless(
+            lambda mode, opponent, illegal: (mode == "next_step") == (illegal == "lose"),
+            MODES[:2],
+            ["random", ["random", "minimax"], None],
+            ["lose", "resample"],
+        ),
+        ids=str,
+    )
     def test_the_host_waits_for_the_check_of_the_actions_alone(
         self, mode: str, opponent: Any, illegal: str
     ) -> None:

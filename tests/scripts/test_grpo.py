@@ -86,7 +86,7 @@ def test_results_are_those_of_games_against_the_opponent() -> None:
     model = grpo.load(SHIPPED)
     steps = Steps()
     games = Games(model, positions, texts_of(positions), MakeEnv(TTT, steps))
-    rows = torch.arange(0, len(positions), 120)
+    rows = torch.arange(0, len(positions), 240)
     answers = torch.tensor([[ord(str(cell)) for cell in range(9)] for _ in rows])
     results = games.results(rows, answers)
     values = grpo.exact_rewards(positions)[rows[:, None], answers] + torch.tensor(

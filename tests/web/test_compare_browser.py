@@ -11,6 +11,7 @@ pytest.importorskip("selenium")
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
+from tests.support.marks import slow
 from tests.web.serving import Server, Visitor, resize
 from ttt_env import certify, match
 from ttt_env.app.web.compare.curves import ends
@@ -189,7 +190,7 @@ def test_another_measure_is_chosen_and_its_steps_are_read_in_full(page):
     page.wait(lambda: page.attribute(".reader", "aria-valuetext") == told)
 
 
-@pytest.mark.parametrize("width", [320, 390, 1024])
+@pytest.mark.parametrize("width", [320, slow(390), slow(1024)])
 def test_what_is_read_stays_on_the_page(width, page):
     resize(page.browser, width, 740)
     page.open("/compare/runs")
@@ -241,7 +242,7 @@ def test_on_a_phone_the_match_is_over_the_page_and_closes(page):
     page.click(".close").wait(lambda: not page.text("#match h2"))
 
 
-@pytest.mark.parametrize("width", [865, 960, 1024, 1070, 1200])
+@pytest.mark.parametrize("width", [865, slow(960), 1024, slow(1070), slow(1200)])
 def test_no_column_of_the_ladder_is_lost_behind_the_opened_match(width, page):
     resize(page.browser, width, 900)
     page.open("/compare?game=tictactoe-v0&row=random&column=win-block")

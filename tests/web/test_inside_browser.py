@@ -5,6 +5,7 @@ import time
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from tests.support.marks import slow
 from tests.web.serving import resize
 from ttt_env import GameRecord, Position, get_game, make_agent
 from ttt_env.agents.mcts.search import Search
@@ -133,7 +134,7 @@ def overlapping(page):
     return page.run(script)
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", [VIEWS[0], *map(slow, VIEWS[1:8]), VIEWS[8], slow(VIEWS[9])])
 def test_no_two_boards_overlap(page, view):
     page.go(view)
     assert overlapping(page) == []
@@ -197,7 +198,7 @@ def marked(page, name):
     return page.run(script, name)
 
 
-@pytest.mark.parametrize("width", [320, 390, 1024])
+@pytest.mark.parametrize("width", [320, slow(390), slow(1024)])
 def test_people_against_agents_fit_into_the_window(page, site, width):
     record = GameRecord(TICTACTOE, (0, 3, 1, 4, 2))
     for agent in ("epsilon:softmax,epsilon=0.3,temperature=0.25", "mcts:simulations=50,playout=win-block"):

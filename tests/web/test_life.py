@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.support.marks import slow_unless
 from tests.web.reading import links_of, move, status
 from tests.web.serving import resize
 from tests.web.test_hands import delay, press, slow_page  # noqa: F401
@@ -63,13 +64,20 @@ def test_on_a_board_without_rows_each_winning_set_is_a_line_from_end_to_end():
     assert not board_of(get_game("tictactoe-v0").start, None).lines
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)])
+PHONE = 390, 844
+WON = ["moves=4.0.2.1.6", "game=square-v0&moves=0.2.1.6.4.9.5", "game=qubic-v0&moves=0.1.21.2.42.4.63",
+       "game=mnk-v0:m=15,n=15,k=5&moves=112.96.98.97.84.70.126.1.140",
+       "game=mnk-v0:m=4,n=8,k=4&moves=0.4.1.5.2.6.3"]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "query",
-    ["moves=4.0.2.1.6", "game=square-v0&moves=0.2.1.6.4.9.5", "game=qubic-v0&moves=0.1.21.2.42.4.63",
-     "game=mnk-v0:m=15,n=15,k=5&moves=112.96.98.97.84.70.126.1.140",
-     "game=mnk-v0:m=4,n=8,k=4&moves=0.4.1.5.2.6.3"],
-)  # fmt: skip
+    ("size", "query"),
+    slow_unless(
+        lambda size, query: size == PHONE or (size, query) == ((1024, 768), WON[-1]),
+        [(1440, 900), (1024, 768), PHONE],
+        WON,
+    ),
+)
 def test_after_a_game_the_board_and_the_next_game_are_seen_without_scrolling(query, size, page):
     resize(page.browser, *size)
     page.open(f"x=person&o=random&{query}")

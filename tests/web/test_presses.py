@@ -6,11 +6,15 @@ import time
 import pytest
 
 pytest.importorskip("selenium")
+from tests.support.marks import slow_unless
 from tests.web.test_hands import HELD
 from ttt_env import Position, get_game
 
 GAMES = ["tictactoe-v0", "square-v0", "qubic-v0", "mnk-v0:m=7,n=7,k=4"]
-NUMBERS = [12, pytest.param(500, marks=pytest.mark.slow)]
+SEEN = {"plain": "", "see": "&see=1"}
+# Half of them with figures, the other half without.
+FAST = {("tictactoe-v0", "plain"), ("square-v0", "see"), ("qubic-v0", "plain"), (GAMES[-1], "see")}
+CASES = slow_unless(lambda *case: case[:2] in FAST and case[2] == 12, GAMES, SEEN, [12, 500])
 
 
 def press(page, cell):
@@ -33,13 +37,11 @@ def drawn_game(game, rng):
     return cells
 
 
-@pytest.mark.parametrize("n_presses", NUMBERS)
-@pytest.mark.parametrize("see", ["", "&see=1"], ids=["plain", "see"])
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize(("game", "see", "n_presses"), CASES)
 def test_two_persons_lose_no_press_and_misplace_none(game, see, n_presses, page):
     rng, n = random.Random(0), 0
     while n < n_presses:
-        page.open(f"game={game}&x=person&o=person{see}")
+        page.open(f"game={game}&x=person&o=person{SEEN[see]}")
         cells = drawn_game(game, rng)[: n_presses - n]
         for cell in cells:
             press(page, cell)
@@ -48,15 +50,13 @@ def test_two_persons_lose_no_press_and_misplace_none(game, see, n_presses, page)
         n += len(cells)
 
 
-@pytest.mark.parametrize("n_presses", NUMBERS)
-@pytest.mark.parametrize("see", ["", "&see=1"], ids=["plain", "see"])
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize(("game", "see", "n_presses"), CASES)
 def test_a_press_before_the_reply_is_the_next_move_unless_the_reply_takes_the_cell(
     game, see, n_presses, page
 ):
     rng, n, start = random.Random(0), 0, get_game(game).start
     while n < n_presses:
-        page.open(f"game={game}&x=person&o=random{see}")
+        page.open(f"game={game}&x=person&o=random{SEEN[see]}")
         position = start
         while not position.is_over and n < n_presses:
             before, free = page.moves, position.legal_cells

@@ -7,9 +7,10 @@ import pytest
 pytest.importorskip("selenium")
 from selenium.webdriver.common.action_chains import ActionChains
 
+from tests.support.marks import slow
 from tests.web.serving import resize
 
-SIZES = [(1440, 900), (1024, 768), (390, 844)]
+SIZES = [(1440, 900), slow((1024, 768)), (390, 844)]
 SHIFTS = """const [done] = arguments, found = [];
     const told = ({ node, previousRect: a, currentRect: b }) =>
       [node?.id || node?.className || node?.nodeName, a.x, a.y, b.x, b.y].join(' ');

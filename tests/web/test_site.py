@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("selenium")
 
 from tests.support.documents import ROOT
+from tests.support.marks import slow_unless
 from tests.web.axe import MEDIA, emulate, violations
 from tests.web.serving import Visitor, resize
 
@@ -32,16 +33,15 @@ WRITTEN = {
     "search",
 }
 PAGES = sorted({path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")} | WRITTEN)
-MAIN = "index", "learn/", "understand/", "reference/", "truth", "values", "leaderboard"
-LONG = {f"reference/api/{room}" for room in ("matches", "solving", "training", "datasets", "vector")}
+# One of each kind: boards, charts, screens, tables of figures, commands, an API, what the build itself writes.
+KINDS = {
+    "index", "install", "games/qubic", "guide/web-app", "leaderboard", "learn/certified", "learn/why-it-loses",
+    "reference/api/exploitability", "reference/commands", "reference/files", "reference/glossary", "search",
+    "truth", "understand/speed", "understand/sweep", "values",
+}  # fmt: skip
 LINKS = {"a": "href", "link": "href", "area": "href", "object": "data"}  # elsewhere it is `src`
 
 pytestmark = pytest.mark.browser  # these run after the site is built
-
-
-def is_slow(page):
-    """True if axe-core looks at a page only in the slow tests."""
-    return page in LONG or not page.startswith(MAIN)
 
 
 @pytest.fixture(autouse=True)
@@ -64,9 +64,7 @@ def visit(chromium):
     chromium.execute_script("localStorage.clear()")
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=pytest.mark.slow if is_slow(page) else []) for page in PAGES]
-)
+@pytest.mark.parametrize(("page",), slow_unless(KINDS.__contains__, PAGES))
 def test_axe_finds_nothing_wrong_in_light_and_in_dark(page, visit):
     visitor = visit(page)
     assert violations(visitor) == []

@@ -10,6 +10,7 @@ pytest.importorskip("scipy")
 pytest.importorskip("networkx")
 from selenium.webdriver.common.keys import Keys
 
+from tests.support.marks import slow, slow_unless
 from tests.support.running import ttt
 from tests.web.axe import MEDIA, emulate, findings
 from tests.web.serving import Visitor, resize
@@ -80,15 +81,15 @@ def visit(chromium, folders):
     assert not chromium.get_log("browser")
 
 
-@pytest.mark.parametrize("media", MEDIA)
 @pytest.mark.parametrize(
-    "name", ["swiss", *(pytest.param(name, marks=pytest.mark.slow) for name in ("misère", "large"))]
+    ("name", "media"),
+    slow_unless(lambda name, media: name == "swiss" and media in ("light", "forced dark"), FILES, MEDIA),
 )
 def test_axe_finds_nothing_wrong_and_leaves_nothing_open(name, media, visit):
     assert findings(visit(name, media=MEDIA[media])) == []
 
 
-@pytest.mark.parametrize("width", [320, 390])
+@pytest.mark.parametrize("width", [320, slow(390)])
 def test_on_a_phone_nothing_is_beside_the_page_and_every_control_can_be_hit(width, visit):
     page = visit("swiss", width)
     assert page.run("return document.documentElement.scrollWidth") == width
