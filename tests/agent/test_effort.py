@@ -22,8 +22,8 @@ SPECS += ["minimax:depth=2", "minimax:seconds=0.02", "epsilon:(minimax:depth=2)"
           "imitation:fallback=minimax"]  # fmt: skip
 # For few and for many positions, cells of one word and of more; one for which nobody comes trained.
 GAMES = ["tictactoe-v0:misere=true", "mnk-v0:m=9,n=9,k=5"]
-SLOW_GAMES = ["tictactoe-v0", "square-v0:n=5", "mnk-v0:m=4,n=3,k=3", "mnk-v0", "qubic-v0", "qubic-v0:misere=true", "mnk-v0:m=15,n=15,k=5",
-              "square-v0"]  # fmt: skip
+SLOW_GAMES = ["tictactoe-v0", "square-v0", "square-v0:n=5", "mnk-v0:m=4,n=3,k=3", "mnk-v0", "qubic-v0",
+              "qubic-v0:misere=true", "mnk-v0:m=15,n=15,k=5"]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,7 @@ import pytest
 import typer.main
 
 import ttt_env
+from tests.support.marks import slow
 from tests.support.running import script, ttt
 from ttt_env.agent import Agent, agent_class
 from ttt_env.agent.learner import learner_names
@@ -136,8 +137,8 @@ class TestTrainedFiles:
         [
             ("m.zip", "train a2c --steps 10", "dqn",
              "m.zip holds a2c on tictactoe-v0, and dqn on tictactoe-v0 does not overwrite it"),
-            ("m.zip", "train dqn --steps 10 --game mnk-v0:m=3,n=2,k=2", "dqn",
-             "m.zip holds dqn on mnk-v0:m=3,n=2,k=2, and dqn"),
+            slow("m.zip", "train dqn --steps 10 --game mnk-v0:m=3,n=2,k=2", "dqn",
+                 "m.zip holds dqn on mnk-v0:m=3,n=2,k=2, and dqn"),
             ("m.npz", "train q-learning --steps 10", "value-network", "holds q-learning on tictactoe-v0"),
             ("m.npz", "export minimax m.npz", "q-learning", "holds lookup on tictactoe-v0"),
             ("m.zip", None, "dqn", "m.zip is no model of `ttt train`, and dqn"),
@@ -542,7 +543,7 @@ class TestModelFiles:
         found = json.loads((tmp_path / "policy.certificate.json").read_text(encoding="utf-8"))
         assert found["unbeatable"] and found["agent"]["file"] == "policy.npz"
 
-    @pytest.mark.parametrize("algo", ["q-learning", "value-network"])
+    @pytest.mark.parametrize("algo", ["q-learning", slow("value-network")])
     def test_certify_and_export_take_the_path_of_whatever_was_trained(self, algo, tmp_path):
         ttt("train", algo, "--steps", "1000", "--out", "m.npz", cwd=tmp_path)
         for model in ("m.npz", f"{algo}:m.npz", f"{algo}:path=m.npz"):

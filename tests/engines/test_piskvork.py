@@ -319,6 +319,7 @@ class TestPlayer:
             after = TTT.start.play(4).play(0)
             assert agent.answer(after).outcome == "unreadable"  # told by BOARD, not by TURN
 
+    @pytest.mark.slow
     def test_several_processes_of_our_engine_have_a_board_each(self):
         game = ttt_env.get_game("mnk-v0:m=3,n=2,k=3")
         command = [*OURS, "minimax", "--protocol", "piskvork", "--game", game.name]

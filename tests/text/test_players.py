@@ -655,7 +655,8 @@ class TestCommandLine:
         assert run.returncode == 2 and words in run.stderr and not run.stdout and KEY not in run.stderr
         assert not list(tmp_path.iterdir())
 
-    @pytest.mark.parametrize("kills", [1, slow(10)])
+    @pytest.mark.slow
+    @pytest.mark.parametrize("kills", [1, 10])
     def test_a_run_that_is_killed_goes_on(self, kills: int, tmp_path: Path) -> None:
         log, rng = tmp_path / "log", np.random.default_rng(kills)
         log.touch()

@@ -57,6 +57,7 @@ def test_is_judged_exactly(whole):
     assert found.certificate.unbeatable == ttt_env.certify(found.agent()).unbeatable
 
 
+@pytest.mark.slow
 def test_an_interrupted_population_goes_on(whole, tmp_path):
     """Interrupted once between rounds, and once with a learner that has not ended its round."""
 

@@ -28,9 +28,7 @@ def test_every_recipe_is_a_learner():
     assert all(learner_class(name).name == name for name in learner_names())
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in ("a2c", "qr-dqn") else slow(name) for name in recipe_names()]
-)
+@pytest.mark.parametrize("name", [name if name == "qr-dqn" else slow(name) for name in recipe_names()])
 def test_every_recipe_trains(name, tmp_path):
     """Long enough for each to learn once: the network is another one afterwards."""
     found, game = [], ttt_env.get_game("tictactoe-v0")

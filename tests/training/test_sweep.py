@@ -203,6 +203,7 @@ class TestSweep:
         three = sweep("mnk-v0:m=2,n=2,k=2", "q-learning", out=tmp_path, seeds=[0], steps=100)
         assert len({found.best.model for found in (one, two, three)}) == 3
 
+    @pytest.mark.slow
     def test_processes_give_the_same(self, tmp_path):
         options = {"algos": "q-learning", "seeds": [0, 1], "steps": 500, "until": "budget"}
         alone = sweep(out=tmp_path / "alone", **options)

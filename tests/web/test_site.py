@@ -33,11 +33,11 @@ WRITTEN = {
     "search",
 }
 PAGES = sorted({path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")} | WRITTEN)
-# One of each kind: boards, charts, screens, tables of figures, commands, an API, what the build itself writes.
+# One of each kind: boards, charts, screens, tables of figures, commands, an API, pages of the build itself.
 KINDS = {
-    "index", "install", "games/qubic", "guide/web-app", "leaderboard", "learn/certified", "learn/why-it-loses",
-    "reference/api/exploitability", "reference/commands", "reference/files", "reference/glossary", "search",
-    "truth", "understand/speed", "understand/sweep", "values",
+    "index", "install", "games/qubic", "guide/web-app", "leaderboard", "learn/certified",
+    "learn/why-it-loses", "reference/api/exploitability", "reference/commands", "reference/files",
+    "reference/glossary", "search", "truth", "understand/speed", "understand/sweep", "values",
 }  # fmt: skip
 LINKS = {"a": "href", "link": "href", "area": "href", "object": "data"}  # elsewhere it is `src`
 
