@@ -97,7 +97,7 @@ SOME = {
     ("people", "light"),
     ("exported see", "dark"),
 }
-NARROW = {"see", "train", "large", "search", "match", "softmax", "people", "exported see"}
+NARROW = {"see", "train", "large review", "search", "match", "softmax", "people", "exported see"}
 
 
 def some_and(states, some):

@@ -223,7 +223,7 @@ def test_runs_are_switched_off_and_on_by_a_click(page):
 @pytest.mark.parametrize(
     "address",
     ["/compare", "/compare?row=mcts:simulations=100,seed=0&column=weights", "/compare/agent?agent=weights",
-     "/compare/agent?agent=mcts:seed=0,simulations=10", "/compare/softmax", "/compare/runs"],
+     slow("/compare/agent?agent=mcts:seed=0,simulations=10"), "/compare/softmax", "/compare/runs"],
 )  # fmt: skip
 def test_a_phone_shows_all_of_it_without_scrolling_sideways(address, page):
     resize(page.browser, 360, 740)

@@ -5,6 +5,7 @@ from html import unescape
 
 import pytest
 
+from tests.support.marks import slow
 from tests.web.reading import SMALL
 from tests.web.serving import resize
 from ttt_env import get_game, prove, solve
@@ -169,15 +170,16 @@ def test_no_figure_in_a_cell_is_smaller_than_nine_pixels(query, width, page):
     assert min(page.rect(f"#cell-{cell}")["width"] for cell in (0, 4)) >= 24
 
 
-def test_the_estimates_of_qubic_grow_while_one_looks(page):
+@pytest.mark.parametrize("simulations", [SEARCHES[-2], slow(SEARCHES[-1])])
+def test_the_estimates_of_qubic_grow_while_one_looks(simulations, page):
     page.open("game=qubic-v0&o=person&moves=3.8&see=1")
     seen = set()
 
-    def is_last():
+    def are_grown():
         seen.add(page.text(".evaluation p"))
-        return f"{SEARCHES[-1]:,}" in page.text(".evaluation p")
+        return f"{simulations:,}" in page.text(".evaluation p")
 
-    page.wait(is_last)
+    page.wait(are_grown)
     assert len(seen - {""}) > 1
     figures = page.run("return [...document.querySelectorAll('.known i')].map((i) => i.textContent)")
     assert len(figures) == 62 and all(

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("selenium")
 from selenium.webdriver.common.keys import Keys
 
+from tests.support.marks import slow
 from tests.web.serving import Visitor, resize
 from ttt_env import certify, exploitability, make_agent, solve
 from ttt_env.agent import Agent, checked_policies
@@ -421,9 +422,7 @@ def test_it_works_as_files_without_a_server(browser, exported_folder):
 @pytest.mark.parametrize(
     "address", ["index.html#see=1", "inside.html", "compare.html", agent_page("win-block")]
 )
-@pytest.mark.parametrize(
-    "width", [320, pytest.param(390, marks=pytest.mark.slow), pytest.param(1024, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("width", [320, slow(390), slow(1024)])
 def test_no_page_scrolls_sideways(address, width, visitor):
     resize(visitor.browser, width, 800)
     visitor.open(address)
@@ -449,8 +448,7 @@ ANSWERS = """const [game, agents, done] = arguments;
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["tictactoe-v0", pytest.param("tictactoe-v0:misere=true", marks=pytest.mark.slow), "mnk-v0:m=4,n=2,k=2"],
+    "name", [slow("tictactoe-v0"), slow("tictactoe-v0:misere=true"), "mnk-v0:m=4,n=2,k=2"]
 )
 def test_every_position_has_the_policies_and_values_of_python(name, page, roster):
     game = get_game(name)

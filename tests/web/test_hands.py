@@ -8,6 +8,7 @@ pytest.importorskip("selenium")
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
+from tests.support.marks import slow
 from tests.web.serving import resize
 
 HELD = 0.1  # seconds between down and up
@@ -41,7 +42,7 @@ REPLACED = """const isReplaced = ([id, node]) => ![null, node].includes(document
     return [...kept].filter(isReplaced).map(([id]) => id)"""
 
 
-@pytest.mark.parametrize("game", ["tictactoe-v0", "square-v0", "qubic-v0"])
+@pytest.mark.parametrize("game", ["tictactoe-v0", "square-v0", slow("qubic-v0")])
 def test_figures_that_come_later_replace_nothing(game, page):
     """At the first visit: the figures of a position that was seen before come with the page."""
     page.open(f"game={game}&see=1&moves=0.1&o=person")
