@@ -1,6 +1,7 @@
 """The set-up of all tests."""
 
 import gc
+import logging
 import os
 import signal
 from collections.abc import Iterator
@@ -12,6 +13,9 @@ from tests.support.endpoint import Endpoint, serving
 
 # The tests run in a process for each core or more: several threads of torch in each would wait for others.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Without a handler, Python writes what is logged to standard error, which tests of commands read.
+logging.getLogger().addHandler(logging.NullHandler())
 
 # A shell makes what it runs in the background ignore Ctrl-C, and with it all programs that the tests start;
 # some of these are tested on what they do then.
@@ -35,6 +39,17 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
     """A language model that listens on this machine, and its key in the environment."""
     with serving(monkeypatch) as server:
         yield server
+
+
+@pytest.fixture
+def logged() -> Iterator[list[str]]:
+    """The messages that are logged as warnings or worse while the test runs."""
+    messages: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger().addHandler(handler)
+    yield messages
+    logging.getLogger().removeHandler(handler)
 
 
 def pytest_collection_finish() -> None:

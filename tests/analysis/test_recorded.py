@@ -1,7 +1,6 @@
 """Agents that declare nothing: asked once in each position, and judged by the answers that they gave."""
 
 import copy
-import logging
 import pickle
 from collections import Counter
 from types import SimpleNamespace
@@ -304,22 +303,20 @@ class TestProgress:
             ttt_env.certify(one, "qubic-v0", progress=told.append)
         assert not told and one.once  # nobody was asked
 
-    def test_without_it_long_asking_alone_says_so_in_the_log(self, monkeypatch, caplog):
-        with caplog.at_level(logging.WARNING):
-            ttt_env.exploitability(lowest)
-            assert not caplog.messages
-            monkeypatch.setattr(recorded, "_LOGGED_EVERY", 0.0)
-            ttt_env.exploitability(lowest)
-        assert "positions of at most 1," in caplog.messages[0]
+    def test_without_it_long_asking_alone_says_so_in_the_log(self, monkeypatch, logged):
+        ttt_env.exploitability(lowest)
+        assert not logged
+        monkeypatch.setattr(recorded, "_LOGGED_EVERY", 0.0)
+        ttt_env.exploitability(lowest)
+        assert "positions of at most 1," in logged[0]
 
-    def test_time_before_the_first_question_does_not_count(self, monkeypatch, caplog):
+    def test_time_before_the_first_question_does_not_count(self, monkeypatch, logged):
         now = [0.0]
         monkeypatch.setattr(recorded, "time", SimpleNamespace(monotonic=lambda: now[0]))
         agent = RecordedAgent(ttt_env.make_agent(lowest))
         now[0] = 1000.0
-        with caplog.at_level(logging.WARNING):
-            ttt_env.exploitability(agent)
-        assert not caplog.messages
+        ttt_env.exploitability(agent)
+        assert not logged
 
 
 class TestRecorded:

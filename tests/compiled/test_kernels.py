@@ -143,14 +143,14 @@ def test_a_folder_of_the_users_choice(copy, tmp_path):
     assert all(path.parts[0] == "chosen" for path in files_of_compiled_code(copy))
 
 
-def test_without_any_folder_there_is_none_and_the_cost_is_said(monkeypatch, tmp_path, caplog):
+def test_without_any_folder_there_is_none_and_the_cost_is_said(monkeypatch, tmp_path, logged):
     (tmp_path / "file").touch()
     places = [tmp_path / "file", tmp_path / "file" / "below"]
     monkeypatch.setattr(compiler, "_parents", lambda: places)
     assert compiler.folder_for.__wrapped__("digest") is None
-    (record,) = caplog.records
-    assert f"cannot be kept in {places[0]} (" in record.message and f", {places[1]} (" in record.message
-    assert "compiles it again" in record.message
+    (told,) = logged
+    assert f"cannot be kept in {places[0]} (" in told and f", {places[1]} (" in told
+    assert "compiles it again" in told
 
 
 def closed(copy):
@@ -246,7 +246,7 @@ def test_code_that_numba_keeps_elsewhere_is_not_used(copy):
         assert run(copy, CALL, **locators)[0][0] == str(1000 + step)
 
 
-def test_compiling_that_takes_long_is_said_and_nothing_else(monkeypatch, caplog):
+def test_compiling_that_takes_long_is_said_and_nothing_else(monkeypatch, logged):
     monkeypatch.setattr(compiler, "SILENT_SECONDS", 0.0)
 
     @njit
@@ -255,12 +255,13 @@ def test_compiling_that_takes_long_is_said_and_nothing_else(monkeypatch, caplog)
 
     def compile_until_it_is_said():
         answer()
-        while "a name: compiling" not in caplog.text:
+        while not logged:
             pass
 
     compiler.ready("a name", compile_until_it_is_said)
     compiler.ready("another name", lambda: (answer(), time.sleep(0.1)))
-    assert len(caplog.records) == 1
+    (told,) = logged
+    assert "a name: compiling" in told
 
 
 CLOCKS = {
