@@ -76,7 +76,7 @@ docs: $(STAMP)
 # that has an `agents` of its own.
 wheel: $(STAMP)
 	rm -rf dist build/empty build/project
-	$(BIN)/python -m build --installer pip
+	$(BIN)/python -m build --no-isolation
 	$(PYTHON) -m venv build/empty
 	build/empty/$(notdir $(BIN))/python -m pip install --quiet dist/*.whl
 	mkdir -p build/project/agents && touch build/project/agents/__init__.py
