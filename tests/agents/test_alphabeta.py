@@ -114,9 +114,9 @@ def test_threads_may_share_an_agent():
 def test_seconds_are_kept_and_more_than_one_depth_is_reached(game):
     game = ttt_env.get_game(game)
     AlphaBeta(game, depth=1).search(game.start)  # compiles
-    begin = time.monotonic()
+    begin = time.thread_time()  # which goes on only while this thread runs, however busy the machine is
     found = AlphaBeta(game, seconds=0.2).search(game.start)
-    assert time.monotonic() - begin < 2.0
+    assert time.thread_time() - begin < 1.0
     assert found.depth >= 2
     assert set(found.cells) <= set(game.start.legal_cells)
     assert AlphaBeta(game, seconds=0.5).is_fixed is False
