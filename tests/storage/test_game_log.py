@@ -188,7 +188,7 @@ with GameLog(path) as log:
     for number in range(int(count)):
         log.add(GameRecord.parse(f"tictactoe-v0: {number % 9}"), x=f"{name} {number}")
         print(number, flush=True)
-        time.sleep(0.003)  # SQLite's queue is not fair: writers without a pause let the others starve
+        time.sleep(0.01)  # SQLite's queue is not fair: writers without a pause let the others starve
 """
 
 

@@ -94,11 +94,12 @@ TABS = {
     "/compare/runs": "Training",
     "/compare/people": "People",
 }
+START = "/compare/runs/start"
 
 
 def whole_address(path: str, **fields: object) -> str:
-    """As `address`, of a page that comes with its parts, if it is one of `TABS`."""
-    return address(path, **fields, whole=1 if path in TABS else None)
+    """As `address`, of a page that comes with its parts, if it is one of `TABS` or leads to one."""
+    return address(path, **fields, whole=1 if path in (*TABS, START) else None)
 
 
 def addresses_for(request: Request) -> Callable[..., str]:
@@ -121,7 +122,7 @@ class ComparePages:
             Route("/compare/certificate.svg", self.save_svg),
             Route("/compare/softmax", self.softmax),
             Route("/compare/runs", self.runs),
-            Route("/compare/runs/start", self.start, methods=["POST"]),
+            Route(START, self.start, methods=["POST"]),
             Route("/compare/people", self.people),
             Route("/compare/people/agent", self.people_against),
         ]
