@@ -3,6 +3,7 @@
 import itertools
 import pickle
 import tracemalloc
+from functools import cache
 
 import numpy as np
 import pytest
@@ -249,6 +250,51 @@ def test_the_table_grows_without_loss(monkeypatch):
     small = prove(game, seconds=60)
     monkeypatch.setattr(proof_kernel, "_FIRST_BITS", 8)
     assert prove(game, seconds=60).value == small.value == 0
+
+
+SYMMETRIC = ["tictactoe-v0", "mnk-v0:m=4,n=3,k=3", "square-v0:n=3"]
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_more_stones_outside_of_a_zone_and_fewer_anywhere_do_not_help_the_attacker(number):
+    from ttt_env.compiled.sets import winning_sets
+    from ttt_env.proofs import search_kernel as kernel
+
+    rng = np.random.default_rng(number)
+    game = ttt_env.get_game(SYMMETRIC[number]) if number < 3 else random_game(number, rng)
+    attacker_wins, search, n_changed = attacker_of(game), kernel.new_search(game), 0
+    for _ in range(60):
+        stones = rng.choice(3, size=game.n_cells, p=[0.5, 0.25, 0.25])
+        attacker, defender = (sum(1 << int(cell) for cell in np.flatnonzero(stones == who)) for who in (1, 2))
+        attacks = bool((stones > 0).sum() % 2)  # whose turn it is follows from the stones, as in a game
+        if any(mask & attacker == mask or mask & defender == mask for mask in game.winning_masks):
+            continue
+        kernel.set_root(search, attacker, defender, attacks)
+        wins = kernel.search(search, winning_sets(game), 100_000) == kernel.YES
+        assert wins == attacker_wins(attacker, defender, attacks)
+        outside = ((1 << game.n_cells) - 1) & ~(attacker | defender | int(search.zones[0]))
+        for _ in range(0 if wins else 10):
+            kept, more = (int(rng.integers(1 << game.n_cells)) for _ in range(2))
+            assert not attacker_wins(attacker & kept | outside & more, defender, attacks)
+            n_changed += outside & more != 0
+    assert n_changed > 20
+
+
+def attacker_of(game):
+    """The plain answer whether the attacker completes a set of the game before the defender does."""
+
+    @cache
+    def wins(attacker, defender, attacks):
+        if any(mask & attacker == mask for mask in game.winning_masks):
+            return True
+        if any(mask & defender == mask for mask in game.winning_masks):
+            return False
+        stones = [1 << cell for cell in range(game.n_cells) if not (attacker | defender) >> cell & 1]
+        if attacks:
+            return any(wins(attacker | stone, defender, False) for stone in stones)
+        return bool(stones) and all(wins(attacker, defender | stone, True) for stone in stones)
+
+    return wins
 
 
 # --- Wrong input ------------------------------------------------------------------------------------------

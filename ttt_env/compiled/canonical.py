@@ -64,22 +64,23 @@ def canonical(
     """
     least_mine, least_theirs, best = mine, theirs, 0
     for number in range(1, len(permutations)):
-        image = _moved(mine, permutations, number)
+        image = moved(mine, permutations, number)
         if image <= least_mine:
-            other = _moved(theirs, permutations, number)
+            other = moved(theirs, permutations, number)
             if image < least_mine or other < least_theirs:
                 least_mine, least_theirs, best = image, other, number
     return least_mine, least_theirs, best
 
 
 @inner
-def _moved(stones: np.uint64, permutations: NDArray[np.uint8], number: int) -> np.uint64:
-    moved = NONE
+def moved(stones: np.uint64, permutations: NDArray[np.uint8], number: int) -> np.uint64:
+    """The image of these cells under one of the permutations."""
+    image = NONE
     while stones != NONE:
         stone = lowest(stones)
         stones ^= stone
-        moved |= ONE << np.uint64(permutations[number, cell_of(stone)])
-    return moved
+        image |= ONE << np.uint64(permutations[number, cell_of(stone)])
+    return image
 
 
 @compiled
@@ -105,12 +106,13 @@ def images_of(boards: Boards, permutations: NDArray[np.uint8]) -> tuple[Boards, 
 
 
 @inner
-def least(codes: Masks) -> np.uint64:
-    """The smallest of the codes of a position, which is the same for symmetric ones."""
-    smallest = codes[0]
+def least_code(codes: Masks) -> int:
+    """The number of the first symmetry with the smallest code, which is the same for symmetric positions."""
+    best = 0
     for number in range(1, len(codes)):
-        smallest = min(smallest, codes[number])
-    return np.uint64(smallest)
+        if codes[number] < codes[best]:
+            best = number
+    return best
 
 
 @lru_cache(maxsize=8)

@@ -11,7 +11,7 @@ from ttt_env.rules.game import Position, Seat
 from ttt_env.storage.policy_file import Arrays, Form, array_names, read_arrays, save_arrays
 
 _KIND = "checkpoint of a proof"
-_FORMAT = "ttt_env checkpoint of a proof 3"
+_FORMAT = "ttt_env checkpoint of a proof 4"
 _MOST = 1 << 28  # positions
 _HEAD = {
     "format": Form(np.str_, (), len(_FORMAT)),
@@ -21,7 +21,7 @@ _HEAD = {
 }
 _QUESTION = {  # of a seat: does it win?
     "table_bits": Form(np.int64),
-    "table": Form(np.uint64, (None, 2), _MOST),
+    "table": Form(np.uint64, (None, 3), _MOST),
 }
 
 

@@ -14,6 +14,12 @@ wants no more than not to lose. What answers it here, or leaves few moves:
 In a misère game, where who completes a set loses, none of this holds; there the defender holds if the
 attacker has a stone in every set.
 
+A position in which the defender holds has a zone of empty cells: the defender holds just as well if the
+attacker has stones more outside of it, or fewer anywhere. So of the attacker's moves only those in the zone
+that belongs to another one have to be refuted (Shih, Wu, Wei and Wu, A novel approach to solving
+goal-achieving problems for board games, 2022). A zone has every cell that the defender's strategy takes, and
+of each set that it does not break so many empty cells that the attacker never completes it.
+
 A position has two numbers, which grow with the work that is left to prove that it is won, and that it is not:
 the least number of a move for the player who has the choice; for the other the largest number and one for
 each further move (Ueda, Hashimoto, Hashimoto and Iida, Weak proof-number search, 2008). The search goes to
@@ -33,7 +39,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.compiled.bits import NONE, ONE, cell_of, completing, is_several
+from ttt_env.compiled.bits import NONE, ONE, cell_of, completing, count, is_several, lowest
 from ttt_env.compiled.canonical import (
     COMPLETE,
     NO,
@@ -41,7 +47,8 @@ from ttt_env.compiled.canonical import (
     YES,
     codes_of,
     heaviest,
-    least,
+    least_code,
+    moved,
     stone_codes,
     weigh,
 )
@@ -55,9 +62,9 @@ from ttt_env.rules.symmetry import automorphisms
 
 NEVER = (1 << 28) - 1  # the number of what is impossible
 _ENTER, _CHOOSE, _OVER = 0, 1, 2
-_WON, _NOT_WON = 0, 1
 _STEPS = (20, 10)  # between the first numbers of the attacker's and of the defender's moves
-_BUCKET = 4  # entries of the table in one line of the processor's cache
+_BUCKET = 4  # entries of the table that may hold a position
+_ALL = 64  # cells of a set, or more
 _LONG = 8  # the effort of what is worth a checkpoint: 64 nodes or more
 _FIRST_BITS, _MAX_BITS = 14, 26  # of the number of buckets
 _MEMORY_SHARE = 32  # a table takes no more than this fraction of the memory
@@ -75,8 +82,10 @@ class ProofSearch(NamedTuple):
     """The positions from the root to the current one, `[depth]`, and the transposition table.
 
     `codes` are those of each position by `canonical.stone_codes`, which `of_stones` holds, the attacker's
-    stones first. Of the moves in a position, `[depth, cells]`, are kept the cell, the key of the position
-    after it, and the number with which it begins; `limits` `[depth, 2]` are those of its two numbers.
+    stones first; the symmetries themselves are `permutations` and their `inverses`. Of the moves in a
+    position, `[depth, cells]`, are kept the cell, the key of the position after it and the symmetry that gives
+    this key, the number with which it begins, and the zone if the defender holds after it; `limits`
+    `[depth, 2]` are those of its two numbers. `zones` are those of the positions in which the defender holds.
     """
 
     attacker: Masks
@@ -85,12 +94,17 @@ class ProofSearch(NamedTuple):
     n_moves: NDArray[np.int64]
     moves: NDArray[np.int64]
     keys: Masks
+    images: NDArray[np.int64]
     first_numbers: NDArray[np.int64]
+    zones_after: Masks
+    zones: Masks
     limits: NDArray[np.int64]
     entered: NDArray[np.int64]
     weights: NDArray[np.int64]
     codes: Masks
     of_stones: Masks
+    permutations: NDArray[np.uint8]
+    inverses: NDArray[np.uint8]
     state: NDArray[np.int64]
     table: Masks
     threats: Threats
@@ -102,18 +116,20 @@ class ProofSearch(NamedTuple):
 
 @inner
 def _judge_attack(s: ProofSearch, depth: int, sets: WinningSets) -> int:
-    """The answer where the attacker is to move; or OPEN, and `candidates` and `weights` are set."""
+    """The answer where the attacker is to move, with the zone; or OPEN, with `candidates` and `weights`."""
     attacker, defender, weights = s.attacker[depth], s.defender[depth], s.weights[depth]
     s.candidates[depth] = completing(attacker, defender, sets.masks)
     if s.candidates[depth] != NONE:
         return YES
     block = completing(defender, attacker, sets.masks)
     if is_several(block):
+        s.zones[depth] = _with_cells_of_sets(block, 2, attacker, defender, sets)
         return NO
     total = weigh(attacker, defender, sets.masks, weights)
     s.candidates[depth] = block if block != NONE else sets.full & ~(attacker | defender)
     best = heaviest(s.candidates[depth], weights)
     if total == 0 or total + weights[cell_of(best)] < COMPLETE:
+        s.zones[depth] = _with_cells_of_sets(block, _ALL, attacker, defender, sets)
         return NO
     if wins_by_threats(attacker, defender, block, sets, s.threats, _THREAT_NODES):
         s.candidates[depth] = s.threats.gain[0]
@@ -125,9 +141,11 @@ def _judge_attack(s: ProofSearch, depth: int, sets: WinningSets) -> int:
 
 @inner
 def _judge_defence(s: ProofSearch, depth: int, sets: WinningSets) -> int:
-    """The answer where the defender is to move; or OPEN, and `candidates` and `weights` are set."""
+    """The answer where the defender is to move, with the zone; or OPEN, with `candidates` and `weights`."""
     attacker, defender, weights = s.attacker[depth], s.defender[depth], s.weights[depth]
-    if completing(defender, attacker, sets.masks) != NONE:
+    win = completing(defender, attacker, sets.masks)
+    if win != NONE:
+        s.zones[depth] = _with_cells_of_sets(lowest(win), 1, attacker, defender, sets)
         return NO
     block = completing(attacker, defender, sets.masks)
     s.candidates[depth] = block if block != NONE else sets.full & ~(attacker | defender)
@@ -135,6 +153,7 @@ def _judge_defence(s: ProofSearch, depth: int, sets: WinningSets) -> int:
         return YES
     total = weigh(attacker, defender, sets.masks, weights)
     if block == NONE and total < COMPLETE:
+        s.zones[depth] = _with_cells_of_sets(NONE, _ALL, attacker, defender, sets)
         return NO
     if block == NONE and wins_by_threats(attacker, defender, NONE, sets, s.threats, _THREAT_NODES):
         s.candidates[depth] = hindering(attacker, defender, sets, s.threats)
@@ -146,24 +165,27 @@ def _judge_defence(s: ProofSearch, depth: int, sets: WinningSets) -> int:
 
 @inner
 def _holds_by_pairs(s: ProofSearch, depth: int, sets: WinningSets) -> bool:
-    """True if the defender, to move, has a reply after which pairs hold; it is then the only candidate."""
+    """True if the defender, to move, has a reply after which pairs hold; both are then the zone."""
     cells = s.candidates[depth]
     for _ in range(_PAIRED_REPLIES):
         if cells == NONE:
             break
         reply = heaviest(cells, s.weights[depth])
         cells ^= reply
-        if holds_by_groups(s.attacker[depth], s.defender[depth] | reply, sets, s.pairs, _PAIRS, 0) >= 0:
-            s.candidates[depth] = reply
+        n_pairs = holds_by_groups(s.attacker[depth], s.defender[depth] | reply, sets, s.pairs, _PAIRS, 0)
+        if n_pairs >= 0:
+            s.candidates[depth] = s.zones[depth] = reply
+            for number in range(n_pairs):
+                s.zones[depth] |= s.pairs.chosen[number]
             return True
     return False
 
 
 @inner
 def _judge_misere(s: ProofSearch, depth: int, sets: WinningSets, attacking: bool) -> int:
-    """The answer in a misère game; or OPEN, and `candidates` and `weights` are set."""
+    """The answer in a misère game, all cells as its zone; or OPEN, with `candidates` and `weights`."""
     attacker, defender, weights = s.attacker[depth], s.defender[depth], s.weights[depth]
-    free = sets.full & ~(attacker | defender)
+    s.zones[depth], free = sets.full, sets.full & ~(attacker | defender)
     if weigh(defender, attacker, sets.masks, weights) == 0 or free == NONE:
         return NO
     if attacking:
@@ -186,13 +208,93 @@ def attacks(s: ProofSearch, depth: int) -> bool:
 
 @inner
 def judge(s: ProofSearch, depth: int, sets: WinningSets) -> int:
-    """The answer at this depth without a search; or OPEN, and `candidates` and `weights` are set."""
+    """The answer at this depth without a search, with the zone; or OPEN, with `candidates` and `weights`."""
     for cell in range(s.weights.shape[1]):
         s.weights[depth, cell] = 0
     attacking = attacks(s, depth)
     if sets.misere:
         return _judge_misere(s, depth, sets, attacking)
     return _judge_attack(s, depth, sets) if attacking else _judge_defence(s, depth, sets)
+
+
+# --- Zones ------------------------------------------------------------------------------------------------
+
+
+@inner
+def _with_cells_of_sets(
+    zone: np.uint64, n_cells: int, attacker: np.uint64, defender: np.uint64, sets: WinningSets
+) -> np.uint64:
+    """The zone, and in it as many empty cells, or all, of each set that the attacker can still complete."""
+    for mask in sets.masks:
+        if mask & defender == NONE:
+            rest = mask & ~attacker
+            n_missing = n_cells - int(count(rest & zone))
+            rest &= ~zone
+            while n_missing > 0 and rest != NONE:
+                zone |= lowest(rest)
+                rest ^= lowest(rest)
+                n_missing -= 1
+    return zone
+
+
+@inner
+def _zone_after(s: ProofSearch, depth: int, move: int) -> np.uint64:
+    """The zone of the position after this move, in which the defender holds."""
+    return moved(s.table[_place(s, s.keys[depth, move]), 2], s.inverses, s.images[depth, move])
+
+
+@inner
+def _cover(s: ProofSearch, depth: int, zone: np.uint64) -> None:
+    """Remember that the attacker does not win by a move outside of this zone, which is that of another."""
+    for move in range(s.n_moves[depth]):
+        key = s.keys[depth, move]
+        if zone & (ONE << np.uint64(s.moves[depth, move])) == NONE and not _is_held(s, key):
+            _remember(s, key, NEVER, 0, moved(zone, s.permutations, s.images[depth, move]), 0)
+
+
+@inner
+def _cover_by_known(s: ProofSearch, depth: int) -> None:
+    """`_cover` by the zones of all moves after which the defender is known to hold."""
+    for move in range(s.n_moves[depth]):
+        if _is_held(s, s.keys[depth, move]):
+            _cover(s, depth, _zone_after(s, depth, move))
+
+
+@inner
+def _zone_of_moves(s: ProofSearch, depth: int, sets: WinningSets) -> np.uint64:
+    """The zone of a position in which the defender holds by a move or, if the attacker moves, after all."""
+    if sets.misere:
+        return sets.full
+    zones, attacking, left = s.zones_after[depth], attacks(s, depth), NONE
+    for move in range(s.n_moves[depth]):
+        if _is_held(s, s.keys[depth, move]):
+            stone = ONE << np.uint64(s.moves[depth, move])
+            zones[move], left = _zone_after(s, depth, move) | (NONE if attacking else stone), left | stone
+    if not attacking:
+        return zones[_move_of_smallest_zone(s, depth, left)]
+    zone = NONE
+    while left != NONE:  # every move is in the zone of none, or is one of those whose zones are joined
+        move = _move_of_smallest_zone(s, depth, left)
+        zone |= zones[move]
+        left &= zones[move] & ~(ONE << np.uint64(s.moves[depth, move]))
+    image = zone  # of symmetric moves only one is listed
+    for symmetry in range(1, len(s.of_stones)):
+        if s.codes[depth, symmetry] == s.codes[depth, 0]:
+            image |= moved(zone, s.permutations, symmetry)
+    attacker, defender = s.attacker[depth], s.defender[depth]
+    block = completing(defender, attacker, sets.masks)
+    return image if block == NONE else _with_cells_of_sets(image | block, 2, attacker, defender, sets)
+
+
+@inner
+def _move_of_smallest_zone(s: ProofSearch, depth: int, cells: np.uint64) -> int:
+    best, fewest = 0, _ALL + 1
+    for move in range(s.n_moves[depth]):
+        if cells & (ONE << np.uint64(s.moves[depth, move])) != NONE:
+            n_cells = int(count(s.zones_after[depth, move]))
+            if n_cells < fewest:
+                best, fewest = move, n_cells
+    return best
 
 
 # --- The search -------------------------------------------------------------------------------------------
@@ -223,8 +325,11 @@ def _enter(s: ProofSearch, sets: WinningSets) -> None:
     depth = s.state[DEPTH]
     s.state[NODES] += 1
     s.entered[depth] = s.state[NODES]
-    won, not_won = _numbers(s, _key(s, depth))
+    image = least_code(s.codes[depth])
+    won, not_won = _numbers(s, s.codes[depth, image] * _SCATTER)
     if won == 0 or not_won == 0:
+        zone = s.table[_place(s, s.codes[depth, image] * _SCATTER), 2]
+        s.zones[depth] = moved(zone, s.inverses, image)
         _leave(s, depth, won, not_won, sets)
         return
     answer = judge(s, depth, sets)
@@ -245,17 +350,21 @@ def _list_moves(s: ProofSearch, depth: int) -> None:
         stone = heaviest(candidates, s.weights[depth])
         candidates ^= stone
         cell = cell_of(stone)
-        code = s.codes[depth, 0] + s.of_stones[0, side, cell]
+        code, image = s.codes[depth, 0] + s.of_stones[0, side, cell], 0
         for symmetry in range(1, len(s.of_stones)):
-            code = min(code, s.codes[depth, symmetry] + s.of_stones[symmetry, side, cell])
+            other = s.codes[depth, symmetry] + s.of_stones[symmetry, side, cell]
+            if other < code:
+                code, image = other, symmetry
         key, is_new = code * _SCATTER, True
         for move in range(n_moves):
             is_new &= s.keys[depth, move] != key
         if is_new:
-            s.moves[depth, n_moves], s.keys[depth, n_moves] = cell, key
+            s.moves[depth, n_moves], s.keys[depth, n_moves], s.images[depth, n_moves] = cell, key, image
             s.first_numbers[depth, n_moves] = 1 + n_moves * _STEPS[side]
             n_moves += 1
     s.n_moves[depth] = n_moves
+    if side == 0:
+        _cover_by_known(s, depth)
 
 
 @inner
@@ -278,8 +387,11 @@ def _choose(s: ProofSearch, sets: WinningSets) -> None:
             n_open += 1
             most = max(most, all_of)
     rest = NEVER if least == 0 else 0 if n_open == 0 else min(NEVER - 1, most + n_open - 1)
+    won, not_won = (rest, least) if side else (least, rest)
     if least >= s.limits[depth, side] or rest >= s.limits[depth, 1 - side] or least == 0 or rest == 0:
-        _leave(s, depth, rest if side else least, least if side else rest, sets)
+        if not_won == 0:
+            s.zones[depth] = _zone_of_moves(s, depth, sets)
+        _leave(s, depth, won, not_won, sets)
         return
     s.limits[depth + 1, side] = min(s.limits[depth, side], second + max(1, second // 4))
     s.limits[depth + 1, 1 - side] = s.limits[depth, 1 - side] - (n_open - 1)
@@ -300,11 +412,15 @@ def _make_move(s: ProofSearch, depth: int, side: int, cell: int) -> None:
 @inner
 def _leave(s: ProofSearch, depth: int, won: int, not_won: int, sets: WinningSets) -> None:
     """Remember the numbers of a position, and go back to the one before."""
-    _remember(s, _key(s, depth), won, not_won, s.state[NODES] - s.entered[depth])
+    image = least_code(s.codes[depth])
+    zone = moved(s.zones[depth], s.permutations, image) if not_won == 0 else NONE
+    _remember(s, s.codes[depth, image] * _SCATTER, won, not_won, zone, s.state[NODES] - s.entered[depth])
     if depth == 0:
         s.state[PHASE], s.state[ANSWER] = _OVER, YES if won == 0 else NO
         return
     s.state[DEPTH], s.state[PHASE] = depth - 1, _CHOOSE
+    if not_won == 0 and attacks(s, depth - 1):
+        _cover(s, depth - 1, s.zones[depth])
     if s.state[BY_THREATS] == 1:  # other replies that do not hinder this sequence lose to it, too
         s.state[BY_THREATS] = 0
         _keep_moves(s, depth - 1, hindering(s.attacker[depth], s.defender[depth], sets, s.threats))
@@ -316,10 +432,10 @@ def _keep_moves(s: ProofSearch, depth: int, cells: np.uint64) -> None:
     n_kept = 0
     for move in range(s.n_moves[depth]):
         if cells & (ONE << np.uint64(s.moves[depth, move])) == NONE:
-            _remember(s, s.keys[depth, move], 0, NEVER, 0)
+            _remember(s, s.keys[depth, move], 0, NEVER, NONE, 0)
         else:
             s.moves[depth, n_kept] = s.moves[depth, move]
-            s.keys[depth, n_kept] = s.keys[depth, move]
+            s.keys[depth, n_kept], s.images[depth, n_kept] = s.keys[depth, move], s.images[depth, move]
             s.first_numbers[depth, n_kept] = s.first_numbers[depth, move]
             n_kept += 1
     s.n_moves[depth] = n_kept
@@ -327,13 +443,8 @@ def _keep_moves(s: ProofSearch, depth: int, cells: np.uint64) -> None:
 
 # --- The transposition table ------------------------------------------------------------------------------
 
-# An entry is a key, whose upper bits are the place of its bucket, and the two numbers of 28 bits each, below
-# the effort: 1 + the binary digits of the nodes that they took, so that the second word is never 0.
-
-
-@inner
-def _key(s: ProofSearch, depth: int) -> np.uint64:
-    return least(s.codes[depth]) * _SCATTER
+# An entry is a key, whose upper bits are the place of its bucket; the two numbers of 28 bits each, below the
+# effort: 1 + the binary digits of the nodes that they took, so that the second word is never 0; and the zone.
 
 
 @inner
@@ -342,19 +453,34 @@ def _bucket(s: ProofSearch, key: np.uint64) -> int:
 
 
 @inner
-def _numbers(s: ProofSearch, key: np.uint64) -> tuple[int, int]:
-    """The two numbers of a position in the table; both `NEVER` if it is not there."""
+def _place(s: ProofSearch, key: np.uint64) -> int:
+    """The place of a position in the table; −1 if it is not there."""
     first = _bucket(s, key)
     for place in range(first, first + _BUCKET):
-        entry = s.table[place, 1]
-        if s.table[place, 0] == key and entry != NONE:
-            return int(entry & _NUMBER), int((entry >> _28) & _NUMBER)
-    return NEVER, NEVER
+        if s.table[place, 0] == key and s.table[place, 1] != NONE:
+            return place
+    return -1
 
 
 @inner
-def _remember(s: ProofSearch, key: np.uint64, won: int, not_won: int, n_nodes: int) -> None:
-    """Put numbers into the table, in the place of what took the least effort."""
+def _numbers(s: ProofSearch, key: np.uint64) -> tuple[int, int]:
+    """The two numbers of a position in the table; both `NEVER` if it is not there."""
+    place = _place(s, key)
+    if place < 0:
+        return NEVER, NEVER
+    entry = s.table[place, 1]
+    return int(entry & _NUMBER), int((entry >> _28) & _NUMBER)
+
+
+@inner
+def _is_held(s: ProofSearch, key: np.uint64) -> bool:
+    """True if the table knows that the defender holds."""
+    return bool(_numbers(s, key)[1] == 0)
+
+
+@inner
+def _remember(s: ProofSearch, key: np.uint64, won: int, not_won: int, zone: np.uint64, n_nodes: int) -> None:
+    """Put numbers and a zone into the table, in the place of what took the least effort."""
     effort = np.uint64(1)
     while n_nodes > 0:
         effort, n_nodes = effort + ONE, n_nodes >> 1
@@ -369,6 +495,7 @@ def _remember(s: ProofSearch, key: np.uint64, won: int, not_won: int, n_nodes: i
             chosen, least_effort = place, entry >> _56
     s.table[chosen, 0] = key
     s.table[chosen, 1] = effort << _56 | np.uint64(not_won) << _28 | np.uint64(won)
+    s.table[chosen, 2] = zone
 
 
 # --- Called from Python -----------------------------------------------------------------------------------
@@ -379,6 +506,7 @@ def new_search(game: Game) -> ProofSearch:
     depths, n_cells = game.n_cells + 2, game.n_cells
     state = np.zeros(TABLE_BITS + 1, np.int64)
     state[TABLE_BITS] = _FIRST_BITS
+    permutations = np.array(automorphisms(game), np.uint8)
     return ProofSearch(
         attacker=np.zeros(depths, np.uint64),
         defender=np.zeros(depths, np.uint64),
@@ -386,14 +514,19 @@ def new_search(game: Game) -> ProofSearch:
         n_moves=np.zeros(depths, np.int64),
         moves=np.zeros((depths, n_cells), np.int64),
         keys=np.zeros((depths, n_cells), np.uint64),
+        images=np.zeros((depths, n_cells), np.int64),
         first_numbers=np.zeros((depths, n_cells), np.int64),
+        zones_after=np.zeros((depths, n_cells), np.uint64),
+        zones=np.zeros(depths, np.uint64),
         limits=np.full((depths, 2), NEVER, np.int64),
         entered=np.zeros(depths, np.int64),
         weights=np.zeros((depths, n_cells), np.int64),
         codes=np.zeros((depths, len(automorphisms(game))), np.uint64),
         of_stones=stone_codes(game, automorphisms(game)),
+        permutations=permutations,
+        inverses=np.argsort(permutations, axis=1).astype(np.uint8),
         state=state,
-        table=np.zeros((_BUCKET << _FIRST_BITS, 2), np.uint64),
+        table=np.zeros((_BUCKET << _FIRST_BITS, 3), np.uint64),
         threats=new_threats(game),
         pairs=new_pairs(game),
     )
@@ -413,7 +546,7 @@ def grown(s: ProofSearch) -> ProofSearch:
 
 
 def answers_of(s: ProofSearch) -> Masks:
-    """The entries of the table that took 64 positions or more, `[answers, 2]`."""
+    """The entries of the table that took 64 positions or more, `[answers, 3]`."""
     answers: Masks = s.table[s.table[:, 1] >> _56 >= _LONG]
     return answers
 
@@ -427,7 +560,7 @@ def with_answers(s: ProofSearch, bits: int, answers: Masks) -> ProofSearch:
     buckets = buckets[order]
     numbers = np.arange(len(buckets)) - np.searchsorted(buckets, buckets)  # within a bucket
     fits = numbers < _BUCKET
-    table = np.zeros((_BUCKET << bits, 2), np.uint64)
+    table = np.zeros((_BUCKET << bits, 3), np.uint64)
     table[_BUCKET * buckets[fits] + numbers[fits]] = answers[order[fits]]
     s.state[TABLE_BITS] = bits
     return s._replace(table=table)
@@ -439,7 +572,7 @@ def _max_table_bits() -> int:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not POSIX
         memory = 1 << 32
-    return min(_MAX_BITS, (memory // _MEMORY_SHARE // (_BUCKET * 16)).bit_length() - 1)
+    return min(_MAX_BITS, (memory // _MEMORY_SHARE // (_BUCKET * 24)).bit_length() - 1)
 
 
 def set_root(s: ProofSearch, attacker: int, defender: int, attacks: bool) -> None:

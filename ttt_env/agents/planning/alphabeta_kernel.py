@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.bits import NONE, at, cell_of, completing, count, is_several, mask_of, put
-from ttt_env.compiled.canonical import NO, OPEN, YES, codes_of, heaviest, least, stone_codes, weigh
+from ttt_env.compiled.canonical import NO, OPEN, YES, codes_of, heaviest, least_code, stone_codes, weigh
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.sets import WinningSets, kernel_masks, no_masks
 from ttt_env.rules import Game, Masks, Position, n_words
@@ -197,7 +197,7 @@ def _return_to_parent(s: DepthSearch) -> None:
 
 @inner
 def _key(s: DepthSearch, ply: int) -> np.uint64:
-    return least(s.codes[ply]) + _1
+    return s.codes[ply, least_code(s.codes[ply])] + _1
 
 
 @inner
