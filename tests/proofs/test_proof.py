@@ -265,18 +265,20 @@ def test_more_stones_outside_of_a_zone_and_fewer_anywhere_do_not_help_the_attack
     attacker_wins, search, n_changed = attacker_of(game), kernel.new_search(game), 0
     for _ in range(60):
         stones = rng.choice(3, size=game.n_cells, p=[0.5, 0.25, 0.25])
-        attacker, defender = (sum(1 << int(cell) for cell in np.flatnonzero(stones == who)) for who in (1, 2))
         attacks = bool((stones > 0).sum() % 2)  # whose turn it is follows from the stones, as in a game
-        if any(mask & attacker == mask or mask & defender == mask for mask in game.winning_masks):
-            continue
-        kernel.set_root(search, attacker, defender, attacks)
-        wins = kernel.search(search, winning_sets(game), 100_000) == kernel.YES
-        assert wins == attacker_wins(attacker, defender, attacks)
-        outside = ((1 << game.n_cells) - 1) & ~(attacker | defender | int(search.zones[0]))
-        for _ in range(0 if wins else 10):
-            kept, more = (int(rng.integers(1 << game.n_cells)) for _ in range(2))
-            assert not attacker_wins(attacker & kept | outside & more, defender, attacks)
-            n_changed += outside & more != 0
+        for permutation in symmetries(game):  # all but the first are in the table
+            board = [stones[cell] for cell in permutation]
+            attacker, defender = (sum((x == who) << cell for cell, x in enumerate(board)) for who in (1, 2))
+            if any(mask & attacker == mask or mask & defender == mask for mask in game.winning_masks):
+                break
+            kernel.set_root(search, attacker, defender, attacks)
+            wins = kernel.search(search, winning_sets(game), 100_000) == kernel.YES
+            assert wins == attacker_wins(attacker, defender, attacks)
+            outside = game.full_mask & ~(attacker | defender | int(search.zones[0]))
+            for _ in range(0 if wins else 5):
+                kept, more = (int(rng.integers(1 << game.n_cells)) for _ in range(2))
+                assert not attacker_wins(attacker & kept | outside & more, defender, attacks)
+                n_changed += outside & more != 0
     assert n_changed > 20
 
 

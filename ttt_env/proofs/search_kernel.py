@@ -83,9 +83,9 @@ class ProofSearch(NamedTuple):
 
     `codes` are those of each position by `canonical.stone_codes`, which `of_stones` holds, the attacker's
     stones first; the symmetries themselves are `permutations` and their `inverses`. Of the moves in a
-    position, `[depth, cells]`, are kept the cell, the key of the position after it and the symmetry that gives
-    this key, the number with which it begins, and the zone if the defender holds after it; `limits`
-    `[depth, 2]` are those of its two numbers. `zones` are those of the positions in which the defender holds.
+    position, `[depth, cells]`, are kept the cell, the key of the position after it and the symmetry that
+    gives this key, the number with which it begins, and the zone if the defender holds after it; `limits`
+    `[depth, 2]` are those of its two numbers. `zones` are those of positions in which the defender holds.
     """
 
     attacker: Masks
@@ -240,7 +240,8 @@ def _with_cells_of_sets(
 @inner
 def _zone_after(s: ProofSearch, depth: int, move: int) -> np.uint64:
     """The zone of the position after this move, in which the defender holds."""
-    return moved(s.table[_place(s, s.keys[depth, move]), 2], s.inverses, s.images[depth, move])
+    zone = s.table[_place(s, s.keys[depth, move]), 2]
+    return moved(zone, s.inverses, s.images[depth, move])
 
 
 @inner
@@ -271,7 +272,7 @@ def _zone_of_moves(s: ProofSearch, depth: int, sets: WinningSets) -> np.uint64:
             stone = ONE << np.uint64(s.moves[depth, move])
             zones[move], left = _zone_after(s, depth, move) | (NONE if attacking else stone), left | stone
     if not attacking:
-        return zones[_move_of_smallest_zone(s, depth, left)]
+        return np.uint64(zones[_move_of_smallest_zone(s, depth, left)])
     zone = NONE
     while left != NONE:  # every move is in the zone of none, or is one of those whose zones are joined
         move = _move_of_smallest_zone(s, depth, left)

@@ -197,7 +197,7 @@ def _return_to_parent(s: DepthSearch) -> None:
 
 @inner
 def _key(s: DepthSearch, ply: int) -> np.uint64:
-    return s.codes[ply, least_code(s.codes[ply])] + _1
+    return np.uint64(s.codes[ply, least_code(s.codes[ply])] + _1)
 
 
 @inner
