@@ -22,6 +22,7 @@ _LEVELS = 33  # a pair takes two of 64 cells
 _MOST_PAIRS = 64 * 63 // 2
 _REFUSED = 1 << 62
 _GROUP_MOVES = 5000  # tried in one group
+_REPAIRS = 1000  # pairs tried beside those that held in the last position
 
 
 class Pairs(NamedTuple):
@@ -29,9 +30,10 @@ class Pairs(NamedTuple):
 
     `rests` `[levels, sets]` are the cells outside of all pairs that the attacker still lacks of the sets that
     no pair breaks, `n_rests` of them. `options` `[levels, pairs]` are the pairs of which one is `chosen`, and
-    `costs` how much they leave to be broken. `in_group` `[2 · depths, sets]` is what the attacker lacks in
-    the larger group, before a move of the attacker and after it at each depth, `gains` and `replies`
-    `[depths]` the moves of the two players that are not tried yet.
+    `costs` how much they leave to be broken; `held` are the pairs that held last, and then zeros. `in_group`
+    `[2 · depths, sets]` is what the attacker lacks in the larger group, before a move of the attacker and
+    after it at each depth, `gains` and `replies` `[depths]` the moves of the two players that are not tried
+    yet.
     """
 
     rests: Masks
@@ -40,6 +42,7 @@ class Pairs(NamedTuple):
     costs: NDArray[np.int64]
     n_options: NDArray[np.int64]
     chosen: Masks
+    held: Masks
     in_group: Masks
     n_in_group: NDArray[np.int64]
     gains: Masks
@@ -56,6 +59,7 @@ def new_pairs(game: Game) -> Pairs:
         costs=np.zeros((_LEVELS, _MOST_PAIRS), np.int64),
         n_options=np.zeros(_LEVELS, np.int64),
         chosen=np.zeros(_LEVELS, np.uint64),
+        held=np.zeros(_LEVELS, np.uint64),
         in_group=np.zeros((2 * _LEVELS, n_sets), np.uint64),
         n_in_group=np.zeros(_LEVELS, np.int64),
         gains=np.zeros(_LEVELS, np.uint64),
@@ -70,21 +74,60 @@ def holds_by_groups(
     """The number of pairs by which the defender breaks every set, with the attacker to move.
 
     What they leave, `rests`, is broken by play in one group of at most `max_group` cells. −1 if none were
-    found, which may be as `budget` pairs were too few to try.
+    found, which may be as `budget` pairs were too few to try. Without a group, as many as can stay of the
+    pairs that held last are tried first, because a search asks about similar positions.
     """
     if not _begin(p, attacker, defender, sets, max_group):
         return -1
+    n_pairs = -1
+    if max_group == 0:
+        n_kept = _place_held(p, sets.full & ~(attacker | defender))
+        if n_kept > 0:
+            n_pairs = _place_others(p, n_kept, min(budget, _REPAIRS), 0)
+    if n_pairs < 0:
+        n_pairs = _place_others(p, 0, budget, max_group)
+    if n_pairs >= 0 and max_group == 0:
+        for level in range(_LEVELS):
+            p.held[level] = p.chosen[level] if level < n_pairs else NONE
+    return n_pairs
+
+
+@inner
+def _place_held(p: Pairs, free: np.uint64) -> int:
+    """Choose the pairs that held last, as far as they break a set and leave no single cell; their number."""
     level = 0
-    while level >= 0:
+    for number in range(_LEVELS):
+        pair = p.held[number]
+        is_free = pair != NONE and pair & ~free == NONE
+        if is_free and _breaks(p, level, pair) and _cost(p, level, pair) < _REFUSED:
+            p.chosen[level] = pair
+            _place(p, level)
+            level += 1
+    return level
+
+
+@inner
+def _breaks(p: Pairs, level: int, pair: np.uint64) -> bool:
+    for number in range(p.n_rests[level]):
+        if p.rests[level, number] & pair == pair:
+            return True
+    return False
+
+
+@inner
+def _place_others(p: Pairs, n_kept: int, budget: int, max_group: int) -> int:
+    """`holds_by_groups` with the first `n_kept` pairs as they are."""
+    level = n_kept
+    while level >= n_kept:
         p.n_options[level] = 0
         answer = OPEN if _union(p, level) > max_group else _takes_all(p, level)
         if answer == NO:
             return level
         if answer == OPEN:
             _list_options(p, level)
-        while level >= 0 and not _choose(p, level):
+        while level >= n_kept and not _choose(p, level):
             level -= 1
-        if level < 0 or budget == 0:
+        if level < n_kept or budget == 0:
             return -1
         budget -= 1
         _place(p, level)

@@ -72,7 +72,7 @@ _SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two products are the
 _64, _28, _56, _NUMBER = (np.uint64(n) for n in (64, 28, 56, NEVER))
 _THREAT_NODES = 1000  # threats tried for one sequence
 _PAIRED_REPLIES = 10  # of the defender, after which pairs are looked for
-_PAIRS = 50  # tried after one reply
+_PAIRS = 150  # tried after one reply
 
 # The indices of `ProofSearch.state`.
 DEPTH, PHASE, ANSWER, NODES, ROOT_ATTACKS, BY_THREATS, TABLE_BITS = range(7)
