@@ -12,6 +12,7 @@ without `--again`.
 import argparse
 import time
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,11 @@ def read(path: Path) -> dict[str, dict[str, Any]]:
     return {line["game"]: line for line in read_lines(path)}
 
 
+def replaced(lines: list[Any], line: dict[str, Any]) -> list[Any]:
+    """The lines with this one instead of earlier ones of its game."""
+    return [*(other for other in lines if other["game"] != line["game"]), line]
+
+
 def main() -> None:
     """Prove, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -166,7 +172,7 @@ def main() -> None:
         if name not in known or arguments.again:
             known[name] = proved(name, arguments.seconds, arguments.nodes, arguments.save)
             if known[name]["value"] is not None:
-                change_lines(arguments.lines, lambda lines, line=known[name]: [*lines, line])
+                change_lines(arguments.lines, partial(replaced, line=known[name]))
         print(row(known[name]), flush=True)
 
 
