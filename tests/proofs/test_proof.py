@@ -255,13 +255,25 @@ def test_the_table_grows_without_loss(monkeypatch):
 SYMMETRIC = ["tictactoe-v0", "mnk-v0:m=4,n=3,k=3", "square-v0:n=3"]
 
 
-@pytest.mark.parametrize("number", range(9))
+def turned_game(rng):
+    """A game on 3×3 whose sets are kept by turning the board, but by no mirror."""
+    turn, sets = (2, 5, 8, 1, 4, 7, 0, 3, 6), []
+    for size in (2, 3, 3, 4):
+        cells = rng.choice(9, size=size, replace=False).tolist()
+        for _ in range(4):
+            sets.append(cells)
+            cells = [turn[cell] for cell in cells]
+    return ttt_env.Game("turned", (3, 3), sets)
+
+
+@pytest.mark.parametrize("number", range(12))
 def test_more_stones_outside_of_a_zone_and_fewer_anywhere_do_not_help_the_attacker(number):
     from ttt_env.compiled.sets import winning_sets
     from ttt_env.proofs import search_kernel as kernel
 
     rng = np.random.default_rng(number)
-    game = ttt_env.get_game(SYMMETRIC[number]) if number < 3 else random_game(number, rng)
+    makers = (lambda: ttt_env.get_game(SYMMETRIC[number]), lambda: turned_game(rng))
+    game = makers[number // 3]() if number < 6 else random_game(number, rng)
     attacker_wins, search, n_changed = attacker_of(game), kernel.new_search(game), 0
     for _ in range(60):
         stones = rng.choice(3, size=game.n_cells, p=[0.5, 0.25, 0.25])
