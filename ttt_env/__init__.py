@@ -52,9 +52,10 @@ from ttt_env.agent import Agent, agent_names, make_agent
 from ttt_env.agent.explanation import Explanation
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.enumeration import Enumeration, enumerate_positions
-from ttt_env.analysis.evaluation import Exploitability, Match, Result, best_response, exploitability, match
+from ttt_env.analysis.evaluation import best_response, exploitability, match
 from ttt_env.analysis.play import play_game
 from ttt_env.analysis.recorded import RecordedAgent
+from ttt_env.analysis.results import Exploitability, Match, Result
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.envs import sb3 as _sb3
 from ttt_env.envs.two_player import Transition, collect_episode

@@ -16,7 +16,7 @@ from tests.support.games import LOPSIDED, MISERE, lowest
 from ttt_env import Certificate, Exploitability, Match, Proof, TttEnvError
 from ttt_env.analysis import certificate as certificate_module
 from ttt_env.analysis.dossier import dossier
-from ttt_env.analysis.evaluation import match_of
+from ttt_env.analysis.results import match_of
 from ttt_env.analysis.saved import write_json
 from ttt_env.errors import ResultFileError
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ttt_env
-from ttt_env.analysis.evaluation import match_of
+from ttt_env.analysis.results import match_of
 from ttt_env.tournament.meetings import Meeting
 from ttt_env.tournament.standings import bradley_terry, rating_margins, standings
 

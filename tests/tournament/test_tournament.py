@@ -16,10 +16,10 @@ from tests.support.marks import slow
 from ttt_env import exploitability, get_game, make_agent, match
 from ttt_env.agent import Agent
 from ttt_env.analysis.declared import SOME_COMPARED
-from ttt_env.analysis.evaluation import match_of
 from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import RecordedAgent
+from ttt_env.analysis.results import match_of
 from ttt_env.errors import ParameterError, TaskTimeoutError, UnknownAgentError
 from ttt_env.tournament import Tournament, tournament
 from ttt_env.tournament.standings import alpha_rank, bradley_terry, nash_mixture

@@ -10,8 +10,9 @@ from typing import Any
 
 from ttt_env.agent import Agent, AgentLike, AskedAgent, game_of, make_agent
 from ttt_env.analysis.certificate import Certificate, blunders_everywhere, certify, listed
-from ttt_env.analysis.evaluation import Exploitability, Match, exploitability, match
+from ttt_env.analysis.evaluation import exploitability, match
 from ttt_env.analysis.recorded import Asking, RecordedAgent, answering
+from ttt_env.analysis.results import Exploitability, Match
 from ttt_env.rules import Game, is_tabulated
 from ttt_env.storage import game_to_dict
 

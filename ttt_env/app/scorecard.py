@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ttt_env.agent import AgentLike
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.dossier import Strength
-from ttt_env.analysis.evaluation import Result
+from ttt_env.analysis.results import Result
 from ttt_env.analysis.verdict import told, verdict_of
 from ttt_env.render.table import Column, Table
 from ttt_env.render.text import draw_game

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ttt_env.agent import Agent, make_agent
-from ttt_env.analysis.evaluation import Match, Result, match
+from ttt_env.analysis.evaluation import match
 from ttt_env.analysis.recorded import declared_agent
+from ttt_env.analysis.results import Match, Result
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
 from ttt_env.rules import SEATS, TABLE_CELLS, Game, Seat, get_game, is_tabulated, n_placements
 from ttt_env.storage.game_log import PERSON, GameLog, LoggedGame

@@ -12,7 +12,8 @@ from zlib import crc32
 import numpy as np
 
 from ttt_env.analysis.certificate import Certificate
-from ttt_env.analysis.evaluation import Match, match, match_of_games
+from ttt_env.analysis.evaluation import match
+from ttt_env.analysis.results import Match, match_of_games
 from ttt_env.errors import (
     NotJudgedError,
     ParameterError,

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ttt_env.agent import quoted
-from ttt_env.analysis.evaluation import Forfeited
+from ttt_env.analysis.results import Forfeited
 from ttt_env.analysis.verdict import told_in_a_line
 from ttt_env.render.layout import Look, layout_of
 from ttt_env.render.svg import document, tile

@@ -11,19 +11,10 @@ from zlib import crc32
 import numpy as np
 
 from ttt_env.agent import FORFEITS, Agent, AgentLike, Floats, Forfeit, Outcome, make_agent
-from ttt_env.analysis.evaluation import (
-    Exploitability,
-    Forfeited,
-    Forfeits,
-    Match,
-    Result,
-    exploitability,
-    match,
-    match_of,
-    summed,
-)
+from ttt_env.analysis.evaluation import exploitability, match
 from ttt_env.analysis.play import moves_between
 from ttt_env.analysis.recorded import RecordedAgent
+from ttt_env.analysis.results import Exploitability, Forfeited, Forfeits, Match, Result, match_of, summed
 from ttt_env.errors import ForfeitError, NotJudgedError, PlayerError, PolicyError, UntrustedAnswersError
 from ttt_env.rules import SEATS, Boards, Game, GameRecord, Seat, is_enumerable, is_tabulated, other_seat
 from ttt_env.storage import Fields

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
-from ttt_env.analysis.evaluation import Match
+from ttt_env.analysis.results import Match
 from ttt_env.errors import ParameterError, extra_for
 from ttt_env.tournament.meetings import Meeting, NotJudged
 from ttt_env.tournament.standings import System, points_of

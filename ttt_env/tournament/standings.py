@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ttt_env.agent import Floats
-from ttt_env.analysis.evaluation import Match
+from ttt_env.analysis.results import Match
 from ttt_env.errors import extra_for
 from ttt_env.tournament.meetings import Meeting, pooled, seen_by
 

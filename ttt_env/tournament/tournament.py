@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 import numpy as np
 
 from ttt_env.agent import AgentLike, Floats, game_of, named_agents
-from ttt_env.analysis.evaluation import CLOSE, Exploitability, Forfeited, Match
+from ttt_env.analysis.results import CLOSE, Exploitability, Forfeited, Match
 from ttt_env.analysis.saved import Saved
 from ttt_env.errors import ParameterError, PlayerError, shown
 from ttt_env.render.charts import heat_map, save

@@ -9,7 +9,8 @@ import numpy as np
 
 from ttt_env.agent import Agent
 from ttt_env.analysis.certificate import Certificate, blunders_everywhere, certify
-from ttt_env.analysis.evaluation import Exploitability, Match, exploitability, match
+from ttt_env.analysis.evaluation import exploitability, match
+from ttt_env.analysis.results import Exploitability, Match
 from ttt_env.analysis.solution import solve
 from ttt_env.render.words import RESULTS
 from ttt_env.rules import SEATS, Boards, is_enumerable

@@ -13,9 +13,10 @@ from typing import Any
 from ttt_env.agent import checked_policies
 from ttt_env.agents.mcts.search import Search
 from ttt_env.analysis.certificate import certify
-from ttt_env.analysis.evaluation import Result, exploitability
+from ttt_env.analysis.evaluation import exploitability
 from ttt_env.analysis.induction import Values, backward_induction, best, follow
 from ttt_env.analysis.layers import Responder, reachable
+from ttt_env.analysis.results import Result
 from ttt_env.analysis.solution import distances, solve
 from ttt_env.app.advice import hint
 from ttt_env.app.web.board import facts_of_game

@@ -9,9 +9,10 @@ from typing import Any
 from ttt_env.agent import Agent
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.dossier import LADDER, Strength, dossier
-from ttt_env.analysis.evaluation import Exploitability, Match, Result, match
+from ttt_env.analysis.evaluation import match
 from ttt_env.analysis.play import play_game
 from ttt_env.analysis.recorded import RecordedAgent, declared_agent
+from ttt_env.analysis.results import Exploitability, Match, Result
 from ttt_env.analysis.verdict import verdict_of
 from ttt_env.app.tally import Expectation, SeatTally, Tally, expected, tallies_of
 from ttt_env.app.web.games import parse_game

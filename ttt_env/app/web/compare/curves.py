@@ -16,9 +16,9 @@ from math import ceil, floor, isfinite, log10
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from ttt_env.analysis.evaluation import Result
 from ttt_env.analysis.induction import backward_induction, softmax
 from ttt_env.analysis.layers import reachable
+from ttt_env.analysis.results import Result
 from ttt_env.app.web.controls import Control
 from ttt_env.errors import ParameterError, extra_for, unknown
 from ttt_env.rules import Boards, get_game
