@@ -1,6 +1,7 @@
 """Agents made of other agents."""
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,10 +11,19 @@ from tests import reference
 from tests.support.positions import open_boards
 from ttt_env.agents.combining import BestResponse, Epsilon, Mixture, Punish, Symmetric
 from ttt_env.agents.heuristics.rules import Random
-from ttt_env.errors import GameTooLargeError, ParameterError, UnknownAgentError
+from ttt_env.agents.learned.imitation import Imitation
+from ttt_env.agents.planning.strategy import ProvedStrategy
+from ttt_env.errors import (
+    GameTooLargeError,
+    ParameterError,
+    PolicyError,
+    UnknownAgentError,
+    UntrustedAnswersError,
+)
 from ttt_env.rules.symmetry import canonical, symmetries, transform
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
+PROOF = Path(__file__).parents[2] / "docs" / "proofs" / "tictactoe-v0.npz"
 
 
 def policies(spec):
@@ -226,3 +236,33 @@ class TestSymmetric:
     def test_boards_of_more_than_64_cells_are_refused(self):
         with pytest.raises(GameTooLargeError, match="up to 64"):
             ttt_env.make_agent("symmetric:random", "mnk-v0:m=9,n=9,k=5")
+
+
+class Inner(Random):
+    """An agent that takes its time, looks at the game so far, and is checked at the end."""
+
+    seconds_per_move = 2.5
+
+    def choose_in_game(self, positions, rng):
+        return self.choose(positions[-1], rng)
+
+    def check_asked(self):
+        raise UntrustedAnswersError("a line too many")
+
+
+@pytest.mark.parametrize("kind", ["mixture", "epsilon", "symmetric", "imitation", "strategy"])
+def test_who_asks_another_agent_is_as_slow_and_as_little_trusted(kind, tmp_path, monkeypatch):
+    monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "no games"))
+    inner = Inner(TICTACTOE)
+    agent = {
+        "mixture": lambda: Mixture(TICTACTOE, [inner]),
+        "epsilon": lambda: Epsilon(TICTACTOE, inner),
+        "symmetric": lambda: Symmetric(TICTACTOE, inner),
+        "imitation": lambda: Imitation(TICTACTOE, fallback=inner),
+        "strategy": lambda: ProvedStrategy(TICTACTOE, str(PROOF), inner),
+    }[kind]()
+    assert agent.seconds_per_move == 2.5 and agent.uses_history
+    with pytest.raises(UntrustedAnswersError):
+        agent.check_asked()
+    with pytest.raises(PolicyError, match="choose_in_game"):
+        ttt_env.certify(agent)

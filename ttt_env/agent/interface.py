@@ -88,12 +88,19 @@ class Agent:
         return False
 
     @property
+    def parts(self) -> Sequence["Agent"]:
+        """The agents that it asks for its moves; none by default."""
+        return ()
+
+    @property
     def uses_history(self) -> bool:
         """True if its moves depend on the course of a game, not on the position alone: see `choose_in_game`.
 
-        Such an agent has no policy that says how it plays, so that its games are sampled, never computed.
+        Such an agent has no policy that says how it plays, so that its games are sampled, never computed. So
+        is an agent one of whose `parts` uses it.
         """
-        return type(self).choose_in_game is not Agent.choose_in_game
+        overrides = type(self).choose_in_game is not Agent.choose_in_game
+        return overrides or any(part.uses_history for part in self.parts)
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:
@@ -108,10 +115,10 @@ class Agent:
     def seconds_per_move(self) -> float:
         """About how long the policy of one position takes to compute, in seconds; 0 if it is hardly any time.
 
-        An agent that searches gives its time here. Callers look at it before they let a person wait, or ask
-        in every position of a game.
+        An agent that searches gives its time here, others take as long as their `parts`. Callers look at it
+        before they let a person wait, or ask in every position of a game.
         """
-        return 0.0
+        return sum((part.seconds_per_move for part in self.parts), 0.0)
 
     def policy(self, position: Position) -> Floats:
         """The move probabilities, `[cells]`: they sum to 1 and are 0 on taken cells.
@@ -183,10 +190,12 @@ class Agent:
         return self.choose(positions[-1], rng)
 
     def check_asked(self) -> None:
-        """Called when no question follows for now, at the end of an analysis or of games.
+        """Called when no question follows for now, at the end of an analysis or of games; asks the `parts`.
 
         Raises `UntrustedAnswersError` if the player turns out to have said more than it was asked for.
         """
+        for part in self.parts:
+            part.check_asked()
 
 
 class Model(Protocol):

@@ -138,18 +138,14 @@ class Mixture(Agent):
         return any(agent.uses_history for agent in self.agents)
 
     @property
-    def seconds_per_move(self) -> float:  # noqa: D102
-        return sum(agent.seconds_per_move for agent in self.agents)
+    def parts(self) -> list[Agent]:  # noqa: D102
+        return self.agents
 
     def policy(self, position: Position) -> Floats:  # noqa: D102
         return self._average([agent.policy(position) for agent in self.agents])
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         return self._average([agent.policies(boards) for agent in self.agents])
-
-    def check_asked(self) -> None:  # noqa: D102
-        for agent in self.agents:
-            agent.check_asked()
 
     def _average(self, policies: list[Floats]) -> Floats:
         average: Floats = sum(w * policy for w, policy in zip(self.weights, policies, strict=True))
@@ -246,12 +242,8 @@ class Symmetric(Agent):
         return self.agent.is_fixed
 
     @property
-    def uses_history(self) -> bool:  # noqa: D102
-        return self.agent.uses_history
-
-    @property
-    def seconds_per_move(self) -> float:  # noqa: D102
-        return self.agent.seconds_per_move
+    def parts(self) -> tuple[Agent]:  # noqa: D102
+        return (self.agent,)
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         images, cells = self._images(boards)
@@ -266,9 +258,6 @@ class Symmetric(Agent):
             return super().choose(position, rng)
         image, cells = self._images(Boards.of([position]))
         return int(np.flatnonzero(cells[0] == self.agent.choose(image[0], rng))[0])
-
-    def check_asked(self) -> None:  # noqa: D102
-        self.agent.check_asked()
 
     def _images(self, boards: Boards) -> tuple[Boards, NDArray[np.int64]]:
         from ttt_env.compiled.canonical import images_of  # imports numba: where it is wanted

@@ -71,6 +71,10 @@ class Imitation(Agent):
     def is_fixed(self) -> bool:  # noqa: D102
         return self.fallback.is_fixed
 
+    @property
+    def parts(self) -> tuple[Agent]:  # noqa: D102
+        return (self.fallback,)
+
     def policy(self, position: Position) -> Floats:  # noqa: D102
         known, policies = self._habits.policies(_stones(position))
         return policies[0] if known[0] else self.fallback.policy(position)

@@ -53,8 +53,8 @@ class ProvedStrategy(Agent):
         return self.fallback.is_fixed
 
     @property
-    def seconds_per_move(self) -> float:  # noqa: D102
-        return self.fallback.seconds_per_move
+    def parts(self) -> tuple[Agent]:  # noqa: D102
+        return (self.fallback,)
 
     def _cell(self, position: Position) -> int | None:
         """The strategy's move; None where it has none."""
