@@ -294,6 +294,19 @@ def test_more_stones_outside_of_a_zone_and_fewer_anywhere_do_not_help_the_attack
     assert n_changed > 20
 
 
+@pytest.mark.parametrize(("seed", "attacker", "defender"), [(56, 0, 16), (79, 170, 16), (117, 68, 273)])
+def test_the_zone_of_a_symmetric_position_is_that_of_the_merged_moves_too(seed, attacker, defender):
+    from ttt_env.compiled.sets import winning_sets
+    from ttt_env.proofs import search_kernel as kernel
+
+    game = turned_game(np.random.default_rng(seed))
+    search, attacks = kernel.new_search(game), True
+    kernel.set_root(search, attacker, defender, attacks)
+    assert kernel.search(search, winning_sets(game), 100_000) == kernel.NO
+    outside = game.full_mask & ~(attacker | defender | int(search.zones[0]))
+    assert not attacker_of(game)(attacker | outside, defender, attacks)
+
+
 def attacker_of(game):
     """The plain answer whether the attacker completes a set of the game before the defender does."""
 

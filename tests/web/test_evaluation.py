@@ -176,8 +176,8 @@ def test_the_estimates_of_qubic_grow_while_one_looks(simulations, page):
     seen = set()
 
     def are_grown():
-        seen.add(page.text(".evaluation p"))
-        return f"{simulations:,}" in page.text(".evaluation p")
+        seen.add(text := page.text(".evaluation p"))
+        return f"{simulations:,}" in text
 
     page.wait(are_grown)
     assert len(seen - {""}) > 1

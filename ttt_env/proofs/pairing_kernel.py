@@ -81,7 +81,7 @@ def holds_by_groups(
         return -1
     n_pairs = -1
     if max_group == 0:
-        n_kept = _place_held(p, sets.full & ~(attacker | defender))
+        n_kept = _place_held(p)
         if n_kept > 0:
             n_pairs = _place_others(p, n_kept, min(budget, _REPAIRS), 0)
     if n_pairs < 0:
@@ -93,13 +93,12 @@ def holds_by_groups(
 
 
 @inner
-def _place_held(p: Pairs, free: np.uint64) -> int:
+def _place_held(p: Pairs) -> int:
     """Choose the pairs that held last, as far as they break a set and leave no single cell; their number."""
     level = 0
     for number in range(_LEVELS):
         pair = p.held[number]
-        is_free = pair != NONE and pair & ~free == NONE
-        if is_free and _breaks(p, level, pair) and _cost(p, level, pair) < _REFUSED:
+        if pair != NONE and _breaks(p, level, pair) and _cost(p, level, pair) < _REFUSED:
             p.chosen[level] = pair
             _place(p, level)
             level += 1
