@@ -14,11 +14,11 @@ wants no more than not to lose. What answers it here, or leaves few moves:
 In a misère game, where who completes a set loses, none of this holds; there the defender holds if the
 attacker has a stone in every set.
 
-A position in which the defender holds has a zone of empty cells: the defender holds just as well if the
-attacker has stones more outside of it, or fewer anywhere. So of the attacker's moves only those in the zone
-that belongs to another one have to be refuted (Shih, Wu, Wei and Wu, A novel approach to solving
-goal-achieving problems for board games, 2022). A zone has every cell that the defender's strategy takes, and
-of each set that it does not break so many empty cells that the attacker never completes it.
+A position in which the defender holds has a zone of empty cells: the defender still holds if the attacker has
+more stones outside of it, or fewer anywhere. So the zone that refutes one move of the attacker refutes every
+move outside of it (Shih, Wu, Wei and Wu, A novel approach to solving goal-achieving problems for board games,
+2022). A zone holds every cell that the defender's strategy takes and, of each set that the strategy leaves
+open, enough empty cells that the attacker never completes it.
 
 A position has two numbers, which grow with the work that is left to prove that it is won, and that it is not:
 the least number of a move for the player who has the choice; for the other the largest number and one for
@@ -165,7 +165,7 @@ def _judge_defence(s: ProofSearch, depth: int, sets: WinningSets) -> int:
 
 @inner
 def _holds_by_pairs(s: ProofSearch, depth: int, sets: WinningSets) -> bool:
-    """True if the defender, to move, has a reply after which pairs hold; both are then the zone."""
+    """True if the defender, to move, has a reply after which pairs hold: they and the reply are the zone."""
     cells = s.candidates[depth]
     for _ in range(_PAIRED_REPLIES):
         if cells == NONE:
@@ -274,7 +274,7 @@ def _zone_of_moves(s: ProofSearch, depth: int, sets: WinningSets) -> np.uint64:
     if not attacking:
         return np.uint64(zones[_move_of_smallest_zone(s, depth, left)])
     zone = NONE
-    while left != NONE:  # every move is in the zone of none, or is one of those whose zones are joined
+    while left != NONE:  # until each move has its own zone joined, or is outside of a joined one
         move = _move_of_smallest_zone(s, depth, left)
         zone |= zones[move]
         left &= zones[move] & ~(ONE << np.uint64(s.moves[depth, move]))
