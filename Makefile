@@ -87,9 +87,9 @@ wheel: $(STAMP)
 
 # What the tests of the web page drive; without it they are skipped. Debian's packages, for who may install them.
 browser:
-	command -v chromedriver >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
+	command -v chromium-headless-shell >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-	    chromium chromium-driver fonts-dejavu-core >/dev/null; }
+	    chromium-headless-shell chromium-driver fonts-dejavu-core >/dev/null; }
 
 # What the tests of engines play with; without it those are skipped. Debian's package, for who may install it.
 engines: $(STAMP)

@@ -96,9 +96,9 @@ def served() -> Iterator[str]:
 
 @contextmanager
 def chromium() -> Iterator[webdriver.Chrome]:
-    """A headless Chromium of the distribution."""
+    """A headless Chromium of the distribution: the one built without windows, if it is there, is faster."""
     options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or ""
+    options.binary_location = shutil.which("chromium-headless-shell") or shutil.which("chromium") or ""
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
         options.add_argument(argument)
     browser = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
