@@ -99,14 +99,15 @@ engines: $(STAMP)
 	$(BIN)/python -m pip install --quiet "pygomo-lib>=0.1.1"
 
 # Each job has a stamp for the extras that it needs; the environment grows. torch comes first, by pip, so that nothing
-# that needs it chooses another build; the rest by uv, or by pip where uv is not to be had.
+# that needs it chooses another build; the rest by uv, or by pip where uv is not to be had. Like uv's, its modules are
+# compiled when they are first imported: most of torch's never are.
 $(VENV)/.torch: constraints.txt
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || (echo "Python 3.11 or newer is needed" && false)
 	@echo "Making the environment $(VENV) …"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet uv || true
 	@echo "Installing PyTorch …"
-	@$(BIN)/python -m pip install --quiet --no-deps -c constraints.txt torch
+	@$(BIN)/python -m pip install --quiet --no-compile --no-deps -c constraints.txt torch
 	@touch $@
 
 $(VENV)/.demo: EXTRAS := cli,train
