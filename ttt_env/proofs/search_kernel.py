@@ -311,18 +311,18 @@ def search(s: ProofSearch, sets: WinningSets, n_nodes: int) -> int:
         judge(s, 0, sets)
     stop = s.state[NODES] + n_nodes
     while s.state[NODES] < stop:
-        if s.state[PHASE] == _ENTER:
-            _enter(s, sets)
-        elif s.state[PHASE] == _CHOOSE:
-            _choose(s, sets)
-        else:
+        if s.state[PHASE] == _OVER:
             return int(s.state[ANSWER])
+        depth = s.state[DEPTH]
+        won, not_won = _enter(s, sets) if s.state[PHASE] == _ENTER else _choose(s, sets)
+        if won != NEVER or not_won != NEVER:
+            _leave(s, depth, won, not_won, sets)  # only here: it is compiled into each of its callers
     return OPEN
 
 
 @inner
-def _enter(s: ProofSearch, sets: WinningSets) -> None:
-    """Judge the position, and list its moves if that does not decide it."""
+def _enter(s: ProofSearch, sets: WinningSets) -> tuple[int, int]:
+    """The numbers of a position that is known or decided; else both `NEVER`, and its moves are listed."""
     depth = s.state[DEPTH]
     s.state[NODES] += 1
     s.entered[depth] = s.state[NODES]
@@ -331,15 +331,13 @@ def _enter(s: ProofSearch, sets: WinningSets) -> None:
     if won == 0 or not_won == 0:
         zone = s.table[_place(s, s.codes[depth, image] * _SCATTER), 2]
         s.zones[depth] = moved(zone, s.inverses, image)
-        _leave(s, depth, won, not_won, sets)
-        return
+        return won, not_won
     answer = judge(s, depth, sets)
     if answer == OPEN:
         _list_moves(s, depth)
         s.state[PHASE] = _CHOOSE
-    else:
-        won = 0 if answer == YES else NEVER
-        _leave(s, depth, won, NEVER - won, sets)
+        return NEVER, NEVER
+    return (0, NEVER) if answer == YES else (NEVER, 0)
 
 
 @inner
@@ -369,8 +367,11 @@ def _list_moves(s: ProofSearch, depth: int) -> None:
 
 
 @inner
-def _choose(s: ProofSearch, sets: WinningSets) -> None:
-    """Count from the moves of a position; go on below the best, or back if it is decided or over a limit."""
+def _choose(s: ProofSearch, sets: WinningSets) -> tuple[int, int]:
+    """The numbers of a position, from its moves, if it is decided or over a limit; else make the best move.
+
+    In that case both are `NEVER`.
+    """
     depth = s.state[DEPTH]
     side = 0 if attacks(s, depth) else 1
     least, second, most, n_open, best = NEVER, NEVER, 0, 0, 0
@@ -392,11 +393,11 @@ def _choose(s: ProofSearch, sets: WinningSets) -> None:
     if least >= s.limits[depth, side] or rest >= s.limits[depth, 1 - side] or least == 0 or rest == 0:
         if not_won == 0:
             s.zones[depth] = _zone_of_moves(s, depth, sets)
-        _leave(s, depth, won, not_won, sets)
-        return
+        return won, not_won
     s.limits[depth + 1, side] = min(s.limits[depth, side], second + max(1, second // 4))
     s.limits[depth + 1, 1 - side] = s.limits[depth, 1 - side] - (n_open - 1)
     _make_move(s, depth, side, s.moves[depth, best])
+    return NEVER, NEVER
 
 
 @inner
@@ -470,7 +471,8 @@ def _numbers(s: ProofSearch, key: np.uint64) -> tuple[int, int]:
     if place < 0:
         return NEVER, NEVER
     entry = s.table[place, 1]
-    return int(entry & _NUMBER), int((entry >> _28) & _NUMBER)
+    # Signed like `NEVER`: of a signed and an unsigned number numba would make two floating-point ones.
+    return int(np.int64(entry & _NUMBER)), int(np.int64((entry >> _28) & _NUMBER))
 
 
 @inner
