@@ -165,7 +165,7 @@ def table(folder: Path) -> str:
     for path in sorted(folder.glob("*.certificate.json")):
         facts = json.loads(path.read_text(encoding="utf-8"))
         everywhere = facts["blunders_everywhere"]
-        counts = [facts["blunders"]["count"], "not counted" if everywhere is None else everywhere["count"]]
+        counts = [facts["blunders"]["count"], "–" if everywhere is None else everywhere["count"]]
         exploitability = f"{facts['exploitability']['mean']:.4g}"
         rows.append((_file(facts), f"`{facts['game']['name']}`", exploitability, *map(str, counts)))
     ends: list[str] = []
@@ -195,7 +195,7 @@ def _file(facts: Mapping[str, Any]) -> str:
 
 def _seat(result: Mapping[str, float], games: int) -> str:
     """Won, drawn and lost games."""
-    return " / ".join(str(round(result[end] * games)) for end in ("win", "draw", "loss"))
+    return "/".join(str(round(result[end] * games)) for end in ("win", "draw", "loss"))
 
 
 def main() -> None:

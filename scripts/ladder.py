@@ -7,10 +7,7 @@ minutes and 2.2 GB.
 """
 
 import argparse
-import time
 from pathlib import Path
-
-import numpy as np
 
 import ttt_env
 from ttt_env.render.charts import save
@@ -39,7 +36,6 @@ HEAD = (
     "agent",
     *(f"{figure} as {seat}" for figure in ("exploitable", "lost v minimax", "v random") for seat in "XO"),
 )
-_MOVES = 1000
 
 
 def percent(share: float) -> str:
@@ -59,36 +55,21 @@ def results(played: Tournament, name: str, opponent: str) -> tuple[ttt_env.Resul
     return match.as_x, match.as_o
 
 
-def microseconds(name: str, game: ttt_env.Game) -> float:
-    """The mean microseconds of a move in random positions, the second time that the agent meets them."""
-    agent, rng = ttt_env.make_agent(name, game), np.random.default_rng(0)
-    positions = [ttt_env.random_position(game, rng) for _ in range(_MOVES)]
-    took = 0.0
-    for _ in range(2):
-        start = time.perf_counter()
-        for position in positions:
-            agent.choose(position, rng)
-        took = time.perf_counter() - start
-    return took / _MOVES * 1e6
-
-
-def rows(played: Tournament, agents: list[str], with_times: bool) -> list[list[str]]:
+def rows(played: Tournament, agents: list[str]) -> list[list[str]]:
     """The rows of the table, best agents first."""
     table = []
     for name in (name for name in played.ranking if name in agents):
         worst = played.exploitability[name]
-        against = [" / ".join(map(percent, seat)) for seat in results(played, name, "random")]
+        against = ["/".join(map(percent, seat)) for seat in results(played, name, "random")]
         lost = [percent(seat.loss) for seat in results(played, name, "minimax")]
         exploitable = [f"{value:.3f}" for value in (worst.as_x, worst.as_o)] if worst else ["?", "?"]
-        took = [f"{microseconds(name, played.game):.0f}"] if with_times else []
-        table.append([name, *exploitable, *lost, *against, *took])
+        table.append([name, *exploitable, *lost, *against])
     return table
 
 
-def markdown(played: Tournament, agents: list[str], with_times: bool) -> str:
+def markdown(played: Tournament, agents: list[str]) -> str:
     """The table between the markers by which the copy on the page is found."""
-    head = [*HEAD, *(["µs a move"] if with_times else [])]
-    table = Table.of(head, rows(played, agents, with_times)).to_markdown(is_markup=True)
+    table = Table.of(HEAD, rows(played, agents)).to_markdown(is_markup=True)
     name = f"ladder {played.game.name}"
     return "\n".join([f"<!-- {name} -->", table, f"<!-- end of {name} -->", ""])
 
@@ -99,12 +80,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("figures"), help="folder to write to")
     parser.add_argument("--game", default="tictactoe-v0")
     parser.add_argument("--agents", nargs="+", default=AGENTS, help="spec strings")
-    parser.add_argument("--no-times", action="store_true", help="leave out the column of microseconds")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     agents = list(dict.fromkeys([*arguments.agents, *OPPONENTS]))
     played = tournament(agents, arguments.game, progress=True)
-    text = markdown(played, list(arguments.agents), not arguments.no_times)
+    text = markdown(played, list(arguments.agents))
     print(f"{played}\n\n{text}")
     stem = f"ladder-{played.game.name.replace(':', '-').replace(',', '-').replace('=', '')}"
     (arguments.out / f"{stem}.md").write_text(text, encoding="utf-8")

@@ -50,9 +50,14 @@ def page() -> str:
         f"part, and {verdicts.count(NOT_CONFIRMED)} are not.\n"
     ]
     for system in dict.fromkeys(one.system for one in CLAIMS):
-        rows = [one.row(findings[one.name]) for one in CLAIMS if one.system == system]
+        claims = [one for one in CLAIMS if one.system == system]
+        rows = [one.row(findings[one.name]) for one in claims]
         table = Table.of(("claim", "who", "our figure", "verdict", "name"), rows, "lllll")
-        parts.append(f"## {system}\n\n{table.to_markdown(is_markup=True)}\n")
+        author = ""
+        if len({one.who for one in claims}) == 1:  # then named once, above the table
+            author = f"Claimed by {claims[0].who}.\n\n"
+            table = Table([column for column in table.columns if column.name != "who"])
+        parts.append(f"## {system}\n\n{author}{table.to_markdown(is_markup=True)}\n")
     return "\n".join(parts)
 
 

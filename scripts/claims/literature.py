@@ -26,7 +26,7 @@ STRENGTH = "Strength and learning"
 BOTTOMLEY = "Bottomley 2001"
 OPENSPIEL = "[OpenSpiel](https://github.com/google-deepmind/open_spiel)"
 GOLOMB_HALES = "Golomb and Hales 2002"
-VAN_DEN_HERIK = "van den Herik, Uiterwijk and van Rijswijck 2002"
+VAN_DEN_HERIK = "van den Herik et al. 2002"
 
 # --- Counts -----------------------------------------------------------------------------------------------
 

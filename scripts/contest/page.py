@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from contest.records import Record, key
 from ttt_env.render.table import Table
-from ttt_env.render.words import percent
 
 GAMES = {
     "tictactoe-v0": "3×3",
@@ -21,16 +20,7 @@ GAMES = {
     "square-v0": "Square",
 }
 """The games of the leaderboard, by id."""
-COLUMNS = (
-    "algorithm",
-    "CPU seconds",
-    "taught by",
-    "steps",
-    "at 0",
-    "exploitability",
-    "good",
-    "quartiles",
-)
+COLUMNS = ("algorithm", "CPU seconds", "taught by", "steps", "at 0", "exploitability", "quartiles")
 COLOURS = ("tab20", "tab20b")
 CURVES = 6  # in a panel
 
@@ -103,7 +93,6 @@ def _row(runs: Runs) -> tuple[str, ...]:
         _shown(runs.until_zero("steps")[1], lambda number: f"{number:,.0f}"),
         f"{runs.n_at_zero}/{len(runs.records)}",
         _spread(runs.quartiles("exploitability"), lambda number: f"{number:.2g}"),
-        percent(float(runs.quartiles("good")[1])),
         low if low == high else f"{low} to {high}",
     )
 

@@ -19,15 +19,15 @@ def ladder():
 
 
 def table_of(game):
-    """The agents' rows of the page's table, without the times."""
+    """The agents' rows of the page's table."""
     text = re.search(f"<!-- ladder {game} -->\n(.*?)<!-- end", TEXT, re.DOTALL)[1]
-    rows = [line.strip("| ").split(" | ")[:-1] for line in text.splitlines() if line.startswith("|")]
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
     return {row[0]: row for row in rows[2:]}
 
 
 def computed(game, agents):
     played = ttt_env.tournament(list(dict.fromkeys([*agents, *ladder().OPPONENTS])), game)
-    return {row[0]: row for row in ladder().rows(played, agents, with_times=False)}
+    return {row[0]: row for row in ladder().rows(played, agents)}
 
 
 def test_rows_of_3x3():

@@ -35,7 +35,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
     ),
     "grpo.py": (["--steps", "100"], "at worst"),
     "grpo_generalisation.py": (["--seeds", "1", "--steps", "1"], "the other half"),
-    "ladder.py": (["--out", ".", "--agents", "random", "block", "--no-times"], "minimax"),
+    "ladder.py": (["--out", ".", "--agents", "random", "block"], "minimax"),
     "leaderboard.py": (
         ["run", "--algorithm", "q-learning", "--game", "tictactoe-v0", "--seeds", "1", "--out", "a.jsonl"],
         "q-learning, tictactoe-v0, seed 0: goal after",
