@@ -33,7 +33,7 @@ CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.Game.runs((3, 3, 3), 3))
 SOLVED = "van den Herik et al. 2002"
 HALES, GOLOMB = "Hales and Jewett 1963", "Golomb and Hales 2002"
 CHARATSIDIS, HSU, JENRICH = "Charatsidis 2017", "Hsu and others 2020", "Jenrich 2011"
-NOBODY = "–"
+NOBODY = "none found"
 M_N_K = {
     (3, 3, 3): "long known",
     (4, 3, 3): SOLVED,
@@ -75,7 +75,7 @@ GAMES = {
 """The games, and who has published their values."""
 
 VERDICTS = {1: "X wins", 0: "draw", -1: "O wins"}
-HEAD = ("game", "value", "positions searched", "CPU seconds", "published")
+HEAD = ("game", "value", "positions searched", "CPU seconds", "proof", "published")
 
 
 def game_of(name: str) -> ttt_env.Game:
@@ -122,10 +122,10 @@ def row(line: dict[str, Any]) -> str:
     return f"{name}{figures}   {' and '.join(line['by']):17}{' '.join(map(str, line['line']))}"
 
 
-def linked(name: str, value: str) -> str:
-    """The value with a link to the file of the proof, if there is one."""
+def file_of(name: str) -> str:
+    """A link to the file of the proof, with its size; empty if there is no file."""
     path = FILES / f"{as_file_name(name)}.npz"
-    return f"[{value}](proofs/{path.name})" if path.exists() else value
+    return f"[{path.stat().st_size / 1000:,.0f} kB](proofs/{path.name})" if path.exists() else ""
 
 
 def table(lines: Iterable[dict[str, Any]]) -> str:
@@ -138,8 +138,8 @@ def table(lines: Iterable[dict[str, Any]]) -> str:
             seconds = f"{line['seconds']:,.2f}" if line["seconds"] >= 0.01 else "<0.01"
             figures = (f"{line['nodes']:,}", seconds)
             game = "3×3×3" if name == "cube" else f"`{name}`"
-            rows.append((game, linked(name, verdict(line)), *figures, source))
-    return Table.of(HEAD, rows, "llrrl").to_markdown(is_markup=True) + "\n"
+            rows.append((game, verdict(line), *figures, file_of(name), source))
+    return Table.of(HEAD, rows, "llrrll").to_markdown(is_markup=True) + "\n"
 
 
 def read(path: Path) -> dict[str, dict[str, Any]]:

@@ -168,7 +168,7 @@ def test_those_of_the_documentation_are_checked_and_as_it_says(file):
     assert said.startswith(f"{rules}, from the empty board: {verdict}; ")
     shown = {1: "X wins", 0: "draw"}[proof.value]
     rows = [line for line in PAGE.read_text("utf-8").splitlines() if f"(proofs/{file.name})" in line]
-    assert file.name == "tictactoe-v0.npz" or f"| [{shown}](proofs/{file.name}) |" in rows[0]
+    assert file.name == "tictactoe-v0.npz" or f"| {shown} |" in rows[0]
 
 
 # --- Whoever changes a file is found out ------------------------------------------------------------------
