@@ -98,7 +98,9 @@ def served() -> Iterator[str]:
 def chromium() -> Iterator[webdriver.Chrome]:
     """A headless Chromium of the distribution: the one built without windows, if it is there, is faster."""
     options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium-headless-shell") or shutil.which("chromium") or ""
+    # Not by the script of that name in PATH, which would end and leave the browser running.
+    built_without = shutil.which("chromium-headless-shell", path="/usr/lib/chromium")
+    options.binary_location = built_without or shutil.which("chromium") or ""
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
         options.add_argument(argument)
     browser = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))

@@ -94,7 +94,9 @@ def url(tmp_path_factory):
 def chromium():
     """A headless Chromium of the distribution: the one built without windows, if it is there, is faster."""
     programs = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
-    programs["chromium"] = shutil.which("chromium-headless-shell") or programs["chromium"]
+    # Not by the script of that name in PATH, which would end and leave the browser running.
+    built_without = shutil.which("chromium-headless-shell", path="/usr/lib/chromium")
+    programs["chromium"] = built_without or programs["chromium"]
     if missing := [name for name, path in programs.items() if path is None]:
         if os.environ.get("CI"):
             pytest.fail(f"CI has no {' and no '.join(missing)}: `make browser` installs them")
