@@ -163,7 +163,7 @@ def ignores_signals() -> None:
 
 def is_late() -> None:
     legal = asked()
-    time.sleep(0.3 + 2 * LATE)
+    time.sleep(0.6 + 4 * LATE)  # more than it is given to start and to answer
     say({"cell": legal[0]})
 
 
