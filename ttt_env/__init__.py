@@ -11,7 +11,7 @@ Games
     get_game            a game by id, such as "tictactoe-v0" or "mnk-v0:m=4,n=4,k=3"
     Game                a game of your own: a shape and its winning sets (`Game.runs`, `Game.squares`)
     register_game       makes a game of yours known by its id
-    game_names          the ids that there are
+    game_names          the ids of all games
     Position, Boards    one position, or a batch of them; `random_position` draws one
     GameRecord          a played game; text in and out
 

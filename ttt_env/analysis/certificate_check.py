@@ -85,7 +85,7 @@ def _check_worst_case(c: "Certificate", seat: Seat) -> None:
     _refuse_if(not worst <= result < value, part, f"{record}, which ends with {result} for the agent")
     own = [position for position in record.positions() if position.to_move == seat and not position.is_over]
     is_explained = len(c.blunders) < c.n_blunders or not set(own).isdisjoint(c.blunders)
-    _refuse_if(not is_explained, part, f"{record}, in which no listed blunder comes up")
+    _refuse_if(not is_explained, part, f"{record}, in which no listed blunder occurs")
 
 
 def _check_positions(c: "Certificate", seat: Seat) -> None:

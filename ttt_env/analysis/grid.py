@@ -103,7 +103,7 @@ def grid(n_cells: int, ply: int) -> Grid:
 
 @lru_cache(maxsize=512)
 def _masks_of_size(n_bits: int, n_ones: int) -> Masks:
-    """All masks of `n_bits` bits of which `n_ones` are set, ascending."""
+    """All masks of `n_bits` bits with `n_ones` set, ascending."""
     masks = np.arange(1 << n_bits, dtype=np.uint64)
     masks_of_size: Masks = masks[np.bitwise_count(masks) == n_ones]
     return masks_of_size

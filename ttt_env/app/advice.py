@@ -27,7 +27,7 @@ class Advice:
 
 
 def advise(position: Position) -> Advice:
-    """The best moves of a position that is not over; where none is proved, those of a tree search."""
+    """The best moves of a position that is not over; where none is proved, the best ones of a tree search."""
     value = known_value(position)
     if value is not None:
         return Advice(best_cells(position), value, True)

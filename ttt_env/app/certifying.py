@@ -82,7 +82,7 @@ def certify_and_tell(order: Order) -> int:
     if order.answers is not None:
         raise ParameterError("--answers is for one agent")
     if order.out is not None:
-        raise ParameterError("--out is for one agent; those of several are saved beside their models")
+        raise ParameterError("--out is for one agent; several are saved beside their models")
     return _certify_several(order)
 
 
@@ -95,7 +95,7 @@ def _certify_one(order: Order) -> int:
     if order.workers is not None or order.ray:
         raise ParameterError("--workers and --ray share out the work on several agents, and here is one")
     if order.answers is not None:
-        raise ParameterError(f"--answers keeps those of a program or a language model, and {agent} is none")
+        raise ParameterError(f"--answers is for a program or a language model, and {agent} is neither")
     file = file_of(spec)
     with progress_line(f"certify {agent}") as line, redirect_stdout(sys.stderr):
         player = answering(spec, order.game, lambda asked: line.count(asked.positions, asked.at_most))

@@ -13,7 +13,7 @@ from ttt_env.rules.sizes import ENUMERABLE_CELLS, is_enumerable
 
 
 def check_can_be_saved(game: Game) -> None:
-    """Raise `GameTooLargeError` for a game of which there is no tablebase, before anything is searched."""
+    """Raise `GameTooLargeError` for a game without a tablebase, before anything is searched."""
     if not is_enumerable(game):
         raise GameTooLargeError(
             f"{game.name} has {game.n_cells} cells: the values of all positions can be saved for games of "

@@ -69,7 +69,7 @@ class Expectation:
 def tallies_of(
     games: Iterable[LoggedGame], named: Callable[[str], str | None] = lambda agent: agent
 ) -> list[Tally]:
-    """The tally of each agent that a person has finished a game against, those of most games first.
+    """The tally of each agent that a person has finished a game against, most games first.
 
     `named` gives the name under which an agent of the log is counted, None for one that is left out.
     """

@@ -1,4 +1,4 @@
-"""Sequences of threats, compiled: a win by moves each of which leaves the other player one reply.
+"""Sequences of threats, compiled: a win by moves that leave the other player one reply each.
 
 A threat takes all cells of a set but one, so the defender has to take the last. If that completes all but one
 cell of a set of the defender, the attacker's next threat has to take this cell. A threat to complete two sets

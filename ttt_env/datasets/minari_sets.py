@@ -60,7 +60,7 @@ def write_minari(
     folder as `MINARI_DATASETS_PATH`, `minari.load_dataset(id)` loads it, and its `recover_environment`
     makes the same environment again, in which each episode can be replayed by its seed and its actions.
     `infos` hold the masks, and the metadata of an episode its seed and its player. The reference scores are
-    those of `reference_scores`. A data set of this id that is there is replaced.
+    those of `reference_scores`. An existing data set of this id is replaced.
 
     The same seed gives the same episodes, and more episodes of it begin with these.
 

@@ -134,7 +134,7 @@ def variants_file(game: Game) -> str:
     k, each = serving.run_length(game), (game.n_cells + 1) // 2
     if k is None:
         raise ParameterError(
-            f"the rules of {game.name} cannot be told to an engine, only those of k in a row: "
+            f"the rules of {game.name} cannot be described to an engine, only the rules of k in a row: "
             "name a variant= that it knows"
         )
     board = "/".join([str(columns)] * rows)

@@ -69,7 +69,7 @@ class _VectorEnvOfSB3(VectorGameEnv[Any]):
 
 
 class _Adapter:
-    """The `VecEnv` that `make_vec_env` returns; its attribute `envs` is the vector env that it stands on.
+    """The `VecEnv` that `make_vec_env` returns; its attribute `envs` is the vector env below it.
 
     The infos of sub-envs whose episode goes on are one shared empty dict: do not write to it. The info of an
     episode's end has `terminal_observation`, `TimeLimit.truncated` (False), and `episode` with r, l, t as a

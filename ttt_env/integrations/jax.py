@@ -38,7 +38,7 @@ _BITS = 32
 class State:
     """A game, with the fields of Pgx's states.
 
-    `observation` is `bool[*shape, 2]`: plane 0 the stones of `current_player`, plane 1 those of the other.
+    `observation` is `bool[*shape, 2]`: plane 0 the stones of `current_player`, plane 1 the other player's.
     `rewards` are those of players 0 and 1 for the last step. After the end all actions are legal and change
     nothing, as in Pgx, so that a masked policy is a distribution there, too. `_mine` and `_theirs` are the
     bit masks of the position, `uint32[words]`, as in `Position`.

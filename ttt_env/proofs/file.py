@@ -143,7 +143,7 @@ def read(path: str | Path, game: Game | None = None) -> Filed:
     forms = _RESULT | forms_in(names, _TABLE)
     arrays = read_arrays(path, game, KIND, forms)
     if others := names - forms.keys() - IDENTITY:
-        raise PolicyFileError(f"{path} is no {KIND}: it holds {shown(', '.join(sorted(others)))} besides")
+        raise PolicyFileError(f"{path} is no {KIND}: it also holds {shown(', '.join(sorted(others)))}")
     if str(arrays["format"]) != FORMAT:
         raise PolicyFileError(f"{path} is no {KIND}: its format is not {FORMAT!r}")
     try:

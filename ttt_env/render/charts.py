@@ -48,7 +48,7 @@ def heat_map(names: Sequence[str], values: Floats, texts: Sequence[Sequence[str]
     The columns have the numbers of the rows. `texts` are written in the cells; NaN is left white.
     """
     side = 0.6 * len(names) + 0.5
-    # Long names stand on several lines, their parameters below each other.
+    # Long names are on several lines, their parameters below each other.
     folded = [name if len(name) <= _LINE else re.sub("([:,+])", r"\1\n", name) for name in names]
     labels = [f"{name}  {place}" for place, name in enumerate(folded, 1)]
     longest = 0.09 * max(len(line) for label in labels for line in label.split("\n"))

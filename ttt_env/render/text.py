@@ -12,7 +12,7 @@ def draw_text(position: Position, last: int | None = None, numbers: bool = False
 
     A game with coordinates of its own is drawn by them, each cell in round brackets.
 
-    The stone of the move `last` stands in brackets. With `numbers`, free cells show theirs.
+    The stone of the move `last` is in brackets. With `numbers`, free cells show theirs.
 
     >>> print(draw_text(Position.parse("X../.O./..."), last=4, numbers=True))
     ┌───┬───┬───┐

@@ -2,7 +2,7 @@
 
 A mask of up to 64 cells is one number, and B of them are an array `[B]`. Above 64 cells a mask has several
 words, the lowest first, and B of them are `[B, words]`: what is said here of `uint64[B]` holds for both.
-Operators on bits take them alike; `bit_counts`, `have_bits` and `each` are for what has to know.
+Operators on bits take both; `bit_counts`, `have_bits` and `each` are for what has to know.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ _AT_ONCE = 1 << 20  # words that are looked at together
 class Boards:
     """A batch of positions of one game: `mine` and `theirs`, each `uint64[B]`, as in `Position`.
 
-    Positions of different plies may stand in one batch. Indexing with an int gives a `Position`,
+    One batch may have positions of different plies. Indexing with an int gives a `Position`,
     with anything else that NumPy indexes by, `Boards`.
 
     >>> boards = Boards.of([Position.parse("X../.O./..."), Position.parse("XX./OO./...")])
@@ -120,7 +120,7 @@ class Boards:
     def planes(self) -> NDArray[np.int8]:
         """The observations of the players to move, as environments show them: `int8[B, *shape, 2]`, 0 and 1.
 
-        Plane 0 has the stones of the player to move, plane 1 those of the other.
+        Plane 0 has the stones of the player to move, plane 1 the opponent's.
         """
         planes = np.stack([self.cells(self.mine), self.cells(self.theirs)], axis=-1)
         return planes.reshape(len(self), *self.game.shape, 2).view(np.int8)

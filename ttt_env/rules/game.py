@@ -263,7 +263,7 @@ class Position(_Stones):
     def planes(self) -> NDArray[np.int8]:
         """The observation of the player to move, as the environments show it: `int8[*shape, 2]`, 0 and 1.
 
-        Plane 0 has the stones of the player to move, plane 1 those of the other.
+        Plane 0 has the stones of the player to move, plane 1 the opponent's.
 
         >>> Position.parse("XO./.../...").planes[0].tolist()
         [[1, 0], [0, 1], [0, 0]]

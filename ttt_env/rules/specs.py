@@ -1,7 +1,7 @@
-"""Spec strings, `name`, `name:value` or `name:key=value,key=value`, for games and agents alike.
+"""Spec strings, `name`, `name:value` or `name:key=value,key=value`, for games and agents.
 
 A parameter that is true or false may be named alone: `tictactoe-v0:misere`. Spaces around names, `:`, `,` and
-`=` do not count. What stands in round brackets is one item: `mixture:(epsilon:minimax,epsilon=0.2)+rules`.
+`=` do not count. Text in round brackets is one item: `mixture:(epsilon:minimax,epsilon=0.2)+rules`.
 """
 
 import inspect
@@ -160,7 +160,7 @@ def as_value(items: Iterable[str]) -> str | None:
 
 
 def joined_path(owner: str, items: Iterable[str], allowed: Mapping[str, object]) -> str | None:
-    """The items joined to a path, in which `=` and commas may stand; None if it is empty.
+    """The items joined to a path, which may contain `=` and commas; None if it is empty.
 
     Raises `ParameterError` where the text before a `=` is nearly the name of a parameter, but not quite.
     """

@@ -69,7 +69,7 @@ def _rigid_motions(shape: tuple[int, ...]) -> list[Permutation]:
         for flips in product((1, -1), repeat=len(shape)):
             moved = cells.transpose(axes)[tuple(slice(None, None, step) for step in flips)]
             if moved.shape == shape:
-                # The stone of cell `moved.flat[i]` stands on cell i afterwards.
+                # The stone of cell `moved.flat[i]` is on cell i afterwards.
                 motions.append(tuple(np.argsort(moved.ravel(), kind="stable").tolist()))
     return list(dict.fromkeys(motions))  # an axis of one cell flips to itself
 

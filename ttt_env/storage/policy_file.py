@@ -94,7 +94,7 @@ def read_arrays(path: str | Path, game: Game, kind: str, forms: Mapping[str, For
 
 
 def array_names(path: str | Path) -> frozenset[str]:
-    """The names of the arrays of a file, of which nothing else is read; none if it is no policy file."""
+    """The names of the arrays of a file; reads nothing else. Empty if it is no policy file."""
     try:
         with _Archive.open(path, "policy file") as archive:
             return frozenset(archive.names)

@@ -267,7 +267,7 @@ class Contest:
         return self.folder / CERTIFICATES / f"{self.players.file_name(name)}.certificate.json"
 
     def _result(self, meeting: Meeting) -> Match | NotJudged:
-        """The result of a meeting, of which is computed or played what is missing."""
+        """The result of a meeting; computes or plays the part that is missing."""
         text = f"round {meeting.round} of {self.plan.rounds}, {meeting.first} v {meeting.second}"
         self._say(text)
         if meeting not in self.journal.games and (computed := self._computed(meeting)) is not None:

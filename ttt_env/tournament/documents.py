@@ -282,7 +282,7 @@ def write_results(results: Documents) -> None:
         "index.html": page(results),
     }
     for name, text in texts.items():
-        # Half a letter may stand in what a program said.
+        # A program may have sent half a letter.
         write_atomically(results.contest.folder / name, text.encode("utf-8", "replace"))
 
 
@@ -385,7 +385,7 @@ class _Page:
 
     @property
     def board(self) -> str:
-        """The empty board, whose tiles stand in one group: the script fills it."""
+        """The empty board, whose tiles are one group: the script fills it."""
         layout = layout_of(self.plan.game)
         tiles = [tile(box, LOOKS[0], layout) for box in layout.tiles]
         return document("the board", layout, layout.width // 2, ['<g id="tiles">', *tiles, "</g>"])

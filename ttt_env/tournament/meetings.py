@@ -187,7 +187,7 @@ class _Absent(Agent):
     is_fixed = True
 
     def policies(self, boards: Boards) -> Floats:
-        raise PolicyError(f"asked only now in {boards[0]}: this position had not come up before")
+        raise PolicyError(f"asked only now in {boards[0]}: this position had not been reached before")
 
 
 class Examined(NamedTuple):

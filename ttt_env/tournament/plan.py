@@ -1,4 +1,4 @@
-"""The file of a tournament: what may stand in it, and what it says."""
+"""The file of a tournament: its fields, and their values."""
 
 import tomllib
 from collections.abc import Callable, Mapping

@@ -166,7 +166,7 @@ class Players:
 
 
 def _some_answers(recorded: RecordedAgent) -> Iterator[tuple[Position, int]]:
-    """Up to two positions of each ply that can come up, with the cells that were answered there."""
+    """Up to two reachable positions of each ply, with the cells that were answered there."""
     answers = follow(partial(checked_policies, recorded))
     of_seats = reachable(recorded.game, answers), reachable(recorded.game, None, answers)
     for first_ply, layers in enumerate(of_seats):

@@ -101,7 +101,7 @@ def swiss_round(points: Mapping[str, float], met: Iterable[Pair], byes: Collecti
     graph = networkx.Graph()
     scores, last = [points[name] for name in table], len(table)
     costs = dict(_costs(scores, Counter(map(frozenset, met)), table))
-    if is_odd:  # the bye stands behind the table, and is given once
+    if is_odd:  # the bye comes after the table, and is given once
         costs |= {
             (one, last): (0, _halves(scores[one] - scores[-1]) ** 2, (last - 1 - one) ** 2, 0)
             for one, name in enumerate(table)

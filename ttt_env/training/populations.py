@@ -1,4 +1,4 @@
-"""A population: several learners at once, each of which meets past selves of all, and best responses to them.
+"""A population: several learners at once, who all meet everybody's past selves and best responses to them.
 
 They learn in rounds. Whatever a learner meets in a round is known when the round begins, so that the same
 seeds give the same models on any number of processes and machines, and after any interruption.

@@ -122,7 +122,7 @@ def sweep(
     that the learners take; `steps`, `seconds` and `until` are as in `train`, for each trial; `steps` alone
     give the same models on every machine, in any order. Models are compared by their exact exploitability.
 
-    `out` is the folder of models and results. A trial of which it holds the result is not run again, and one
+    `out` is the folder of models and results. A trial whose result it holds is not run again, and one
     that was interrupted goes on from its checkpoint; one that raised an error is tried again. `report` is
     called with every result, the number of trials that have ended, and that of all; with None for a result
     when the work begins.

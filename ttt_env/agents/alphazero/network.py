@@ -16,7 +16,7 @@ from ttt_env.storage import Arrays, Form, read_arrays, save_arrays
 if TYPE_CHECKING:
     from ttt_env.agents.alphazero.network_kernel import ResidualWeights
 
-N_PLANES = 3  # of each cell: the stones of the player to move, those of the other, and empty cells
+N_PLANES = 3  # of each cell: stones of the player to move, stones of the opponent, empty cells
 _KERNEL = 3  # cells of a convolution along each axis
 _MAX_CHANNELS, _MAX_BLOCKS, _MAX_FILTERS, _MAX_UNITS = 256, 40, 64, 1_000
 _MAX_NUMBER = 1e4  # of a weight: so all sums stay far below the largest float

@@ -17,7 +17,7 @@ from ttt_env.rules.boards import Masks
 Weights = NDArray[np.float32]
 ZERO = np.float32(0.0)
 _AT_ONCE = 4
-N_PLANES = 3  # of a cell: the stones of the player to move, those of the other, and empty cells
+N_PLANES = 3  # of a cell: stones of the player to move, stones of the opponent, empty cells
 
 
 class ResidualWeights(NamedTuple):

@@ -49,7 +49,7 @@ NODE = np.dtype(
 )
 """The fields of a node, side by side.
 
-The children, if the node is expanded, stand side by side from `first_child` on, in random order. `total` is
+The children, if the node is expanded, are side by side from `first_child` on, in random order. `total` is
 the sum of the results of all `visits`, `value` WIN, DRAW or LOSS where the game is over or proved, else
 UNKNOWN: both for the player who has just moved, who chose the node. `prior` is the network's probability of
 choosing it.
@@ -73,7 +73,7 @@ class PuctSettings(NamedTuple):
 
 
 class Forest(NamedTuple):
-    """The trees of `G` games, and where each search stands.
+    """The trees of `G` games, and the state of each search.
 
     `nodes` `[G, slots]` is of type `NODE`, each root in slot 0, and `used` `[G]` counts the slots in use.
     `roots` `[G, 2]` are the masks of the positions, `left` `[G]` the simulations still to be made, `noise`
@@ -307,7 +307,7 @@ def expand(
 ) -> None:
     """Give a leaf a child for each free cell, with the priors of the symmetric position in the table.
 
-    The children stand in an order drawn from the seed and the position, so that the first of equals favours
+    The order of the children is drawn from the seed and the position, so that the first of equals favours
     no cell. A child in which the game is over has its value. With `threats` the root has only those
     that stop the other from completing a set, if there are any, and the first of winning threats is proved.
     """

@@ -176,7 +176,7 @@ class _Habits(NamedTuple):
 
 
 def _counted_together(game: Game, keys: Keys, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The counts, those of cells that a symmetry of the position maps to each other added up."""
+    """The counts, added up over cells that a symmetry of the position maps to each other."""
     stones = keys.view(np.uint8).reshape(counts.shape)
     together, repeats = np.zeros_like(counts), np.zeros_like(counts)
     for motion in motions(game):

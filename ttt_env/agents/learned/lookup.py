@@ -184,7 +184,7 @@ def _merge(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
 
 
 def _tabulated(agent: Agent, positions: Sequence[Boards] | None) -> Table:
-    """The table of an agent in these positions or in all, merged if it plays alike in symmetric ones."""
+    """The table of an agent in these positions or in all, merged if it treats symmetric ones the same."""
     rows = _rows(agent, positions, merged=True)
     merged = rows is not None
     rows = rows or _rows(agent, positions, merged=False) or []

@@ -162,7 +162,7 @@ def _prepare() -> None:
 
 @lru_cache(maxsize=1)
 def explored(game: Game) -> tuple[Codes, "Graph"]:
-    """All positions that can come up, up to symmetry, by base-3 code, and the moves between them.
+    """All reachable positions, up to symmetry, by base-3 code, and the moves between them.
 
     Raises `GameTooLargeError` for a game of too many positions.
     """

@@ -49,7 +49,7 @@ class UctSettings(NamedTuple):
 def node_type(n_words: int) -> np.dtype[np.void]:
     """The fields of a node, side by side: with an array for each field, 3×3 took a quarter longer.
 
-    `untried` is the mask of the cells without a child. The children stand side by side from `first_child` on,
+    `untried` is the mask of the cells without a child. The children are side by side from `first_child` on,
     in the order in which they were tried. `value` is WIN, DRAW or LOSS where the game is over or proved, else
     UNKNOWN. `wins` and `value` are for the player who has just moved, who chose the node.
     """
@@ -155,7 +155,7 @@ def select(tree: Tree, settings: UctSettings) -> tuple[int, np.uint64, np.uint64
 def best_child(tree: Tree, settings: UctSettings, node: int) -> int:
     """The child with the largest w/n + c·sqrt(ln n_parent / n), the first of equals.
 
-    Children stand in random order, so the first of equals favours no cell. Proofs replace the estimate: a
+    Children are in random order, so the first of equals favours no cell. Proofs replace the estimate: a
     proved loss is never chosen while there is something else, a proved draw counts what draws count.
     """
     first, log_visits = tree.nodes[node].first_child, log(tree.nodes[node].visits)

@@ -23,9 +23,9 @@ from ttt_env.rules import Game, Position, check_size
 class ProvedStrategy(Agent):
     """Plays the strategy in the file of a proof, `Proof.save`, and so wins, or holds the draw, as proved.
 
-    In positions for which the file has no move, those of the other seat and those that never come up by the
-    strategy, it plays as `fallback` does, another agent: by default it completes a set if it can, else blocks
-    one, else moves at random.
+    In positions for which the file has no move, those of the other seat and those that are never reached by
+    the strategy, it plays as `fallback` does, another agent: by default it completes a set if it can, else
+    blocks one, else moves at random.
 
     Loading a file runs no code, and does not check the proof: `scripts/check_proof.py` does. Raises
     `PolicyFileError` for a file that is no proof of this game, or one without a strategy, `GameTooLargeError`
@@ -78,7 +78,7 @@ class ProvedStrategy(Agent):
         if cell is None:
             name = name_of(self.fallback)
             part = PartExplanation(name, self.fallback.explain(position))
-            reason = f"The strategy has no move in this position, which never comes up by it: {name} plays."
+            reason = f"The strategy has no move in this position, which it never reaches: {name} plays."
             return Explanation(position, part.why.policy, reason, parts=(part,))
         strategy = self._strategies[position.to_move]
         aim = "wins" if strategy.wins else "does not lose"

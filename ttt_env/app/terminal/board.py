@@ -17,7 +17,7 @@ _FRAMES = {"none": "{}", "last": "[{}]", "completed": "*{}*"}
 def board(position: Position, last: int | None = None, numbers: bool = True, width: int = 80) -> Text:
     """The board with the names of its rows and columns; layers side by side as far as `width` allows.
 
-    The stone of the move `last` stands in brackets, those of completed winning sets between stars. With
+    The stone of the move `last` is in brackets, stones of completed winning sets are between stars. With
     `numbers`, free cells show theirs. A board for which the width is too small has neither numbers nor lines
     between its cells.
     """

@@ -1,5 +1,5 @@
 """The page in a browser where people and agents meet: `ttt web`.
 
-What is on the table stands in the address (`table.py`), so the server keeps no visitors: any number of tabs
+The address holds all that is on the table (`table.py`), so the server keeps no visitors: any number of tabs
 and people play at once, and an address can be passed on. `play.py` and its like turn addresses into pages.
 """

@@ -67,7 +67,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class DrawnBoard:
-    """The tiles by layer, the height and width of a layer in cells, and how many layers stand side by side.
+    """The tiles by layer, the height and width of a layer in cells, and the number of layers side by side.
 
     A board is scattered if its cells have coordinates, and lie in no rows: there nobody sees the winning sets
     unless they are drawn, as `lines`.
@@ -84,7 +84,7 @@ class DrawnBoard:
 
     @property
     def aspect(self) -> float:
-        """The width of all layers as they stand in cells, by their height."""
+        """The width of all layers as they are arranged, in cells, by their height."""
         return self.columns * self.abreast / (self.rows * ceil(len(self.layers) / self.abreast))
 
 

@@ -55,7 +55,7 @@ AGENTS = (
     "dqn",
     "ppo",
 )
-"""Those to play against, besides the levels and the models of the command line."""
+"""Opponents in addition to the levels and the models of the command line."""
 _SOFTMAX = "softmax"  # which has sliders on the page
 
 FACTS, SCRIPT = "agents.js", "ttt.js"

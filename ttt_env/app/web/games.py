@@ -17,7 +17,7 @@ SIDES: dict[str, dict[str, tuple[str, int]]] = {
 
 
 def kinds() -> dict[str, str]:
-    """The names by which games are offered: those of this package, those installed, and those registered."""
+    """The names of the games on offer: this package's, installed ones and registered ones."""
     return {name: KINDS.get(name, name) for name in game_names()}
 
 

@@ -125,7 +125,7 @@ class Insight:
         return [name for value, name in OUTCOMES.items() if any(move.value == value for move in self.moves)]
 
     def kinds_of_figures(self, name_of: Callable[[str], str]) -> list[str]:
-        """The figures that are on the board besides the words, each explained."""
+        """The figures on the board beside the words, each explained."""
         kinds = {
             f"% the chance that {name_of(self.adviser or '')} plays it": "probability",
             "in n: moves to the end": "plies",

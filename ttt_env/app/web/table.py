@@ -124,7 +124,7 @@ class PlayTable:
 
 
 def moves_text(cells: tuple[int, ...]) -> str:
-    """Cells as they stand in an address: `4.0.8`."""
+    """Cells as an address has them: `4.0.8`."""
     return ".".join(map(str, cells))
 
 

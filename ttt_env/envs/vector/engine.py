@@ -214,7 +214,7 @@ class Openings:
     ) -> Games:
         """The games that follow these in the sub-envs `index` (None: all).
 
-        An array of length 1 stands for all sub-envs alike; one that does not change is returned as it is.
+        An array of length 1 is for all sub-envs; one that does not change is returned as it is.
         `draw` gives a row of the draws, `[B]`.
         """
         state, to_move = self._first(index, rng)

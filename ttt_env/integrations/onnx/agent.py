@@ -148,7 +148,7 @@ def _session(path: str, content: bytes) -> Any:
         import onnxruntime
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # faults are raised; what is logged besides would stand among our output
+    options.log_severity_level = 4  # faults are raised; its other messages would mix with our output
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # as above

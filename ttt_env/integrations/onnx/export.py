@@ -3,7 +3,7 @@
 Every file has one input and one output, whatever the network:
 
 - `planes`, `float32[B, *shape, 2]`: 1 where a stone of the player to move (plane 0) or of the other (plane
-  1) stands, else 0. B is any number of positions.
+  1) is, else 0. B is any number of positions.
 - `scores`, `float32[B, cells]`: the agent plays the cell of the highest score. Taken cells have −∞, so that
   no mask is needed.
 
@@ -117,7 +117,7 @@ class ScoresOfCells(nn.Module):
         return torch.where(cells.sum(dim=2) > 0, -torch.inf, self.scores(cells))
 
     def scores(self, cells: Tensor) -> Tensor:
-        """The scores `[B, cells]` for planes `[B, cells, 2]`, those of taken cells whatever they are."""
+        """The scores `[B, cells]` for planes `[B, cells, 2]`, arbitrary for taken cells."""
         raise NotImplementedError
 
     def keep(self, name: str, numbers: Any) -> Tensor:

@@ -31,7 +31,7 @@ _NO_KEY = "none"  # sent to servers that need no key
 _MESSAGE = 300  # letters of an endpoint's message that are shown
 _ENDING = 5.0  # seconds for open connections to be closed
 _LEAST_ERROR, _LEAST_ERROR_OF_SERVER = 400, 500  # of the statuses of HTTP
-_ASKED_AGAIN = (408, 429)  # besides the server errors
+_ASKED_AGAIN = (408, 429)  # in addition to server errors
 
 
 class Accident(Exception):
@@ -140,7 +140,7 @@ class ChatEndpoint:
                         raise Accident(f"a reply of more than {LONGEST_REPLY} bytes")
             except (asyncio.CancelledError, Accident):
                 raise
-            except Exception as error:  # the errors of whichever library has read the bytes
+            except Exception as error:  # the errors of the library that has read the bytes
                 raise Accident(f"the reply was cut off: {error!r}") from None
             return response.headers, bytes(body)
 

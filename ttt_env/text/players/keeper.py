@@ -91,7 +91,7 @@ def _kill(process: int) -> None:
 
 
 def _children() -> Iterator[int]:
-    """The keeper's children, by Linux's list of processes; those of other systems stay in their group."""
+    """The keeper's children, by Linux's list of processes; on other systems they stay in their group."""
     with suppress(FileNotFoundError):
         for name in filter(str.isdigit, os.listdir("/proc")):
             with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:

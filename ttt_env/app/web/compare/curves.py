@@ -44,7 +44,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Tick:
-    """A number on an axis, and where it stands."""
+    """A number on an axis, and its place."""
 
     at: float
     text: str
@@ -75,7 +75,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class DrawnLine:
-    """A line in the plot, and how high its name stands beside its end, in percent from the top.
+    """A line in the plot, and the height of its name beside its end, in percent from the top.
 
     `points` are the values that can be read on it, `marks` the places of its marker, in percent from the top
     left.
@@ -91,7 +91,7 @@ class DrawnLine:
 
 @dataclass(frozen=True)
 class Chart:
-    """All that a template draws of a chart; `mark` is where a vertical line stands, in percent."""
+    """All that a template draws of a chart; `mark` is the place of a vertical line, in percent."""
 
     x: Axis
     y: Axis
