@@ -1,7 +1,7 @@
 """BenchMARL's IQL in self-play on the parallel environment, where one player moves and the other one waits.
 
 Follows BenchMARL's examples of a task and of a callback,
-https://github.com/facebookresearch/BenchMARL/blob/main/examples/extending/task/pettingzoo
+https://github.com/facebookresearch/BenchMARL/blob/main/examples/extending/task/environments/customenv/common.py
 and https://github.com/facebookresearch/BenchMARL/blob/main/examples/callback/custom_callback.py
 and answers its question for games by turns with masks, https://github.com/facebookresearch/BenchMARL/issues/76
 
