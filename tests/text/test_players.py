@@ -641,7 +641,7 @@ class TestCommandLine:
             (["--url", "http://x/v1"], "--url needs a --model"),
             (["--url", f"http://x/v1?key={KEY}", "--model", "m"], "not shown here"),
             (["--model", "m"], "belong to a --command or a --url"),
-            (["minimax", "--answers", "a"], "a program or a language model, and minimax is none"),
+            (["minimax", "--answers", "a"], "a program or a language model, and minimax is neither"),
             (["minimax", "random", "--answers", "a"], "--answers is for one agent"),
             (["--command", "sh", "--model", "m"], "belong to a --url"),
             (["--command", "sh", "--temperature", "1"], "belong to a --url"),
