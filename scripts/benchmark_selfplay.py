@@ -80,9 +80,9 @@ C = 1.25  # of PUCT
 CONCENTRATION = 10.0  # of the noise: its alpha is this by the number of legal moves, in OpenSpiel of all
 MOVES = 1024  # between two networks
 PEER, PEER_COMPILED = "OpenSpiel", "OpenSpiel, network compiled by us"
-PEER_ANEW = "OpenSpiel, asked anew for each move"
+PEER_ANEW = "OpenSpiel, cache cleared before each move"
 OURS = "ttt_env"
-OURS_ANEW, OURS_ALONE = "ttt_env, asked anew for each move", "ttt_env, one game at a time, asked anew"
+OURS_ANEW, OURS_ALONE = "ttt_env, cache cleared before each move", "ttt_env, one game at a time, cache cleared"
 OURS_PROVING = "ttt_env as it trains, with proofs"
 SILENT = SimpleNamespace(print=lambda *_: None, opt_print=lambda *_: None)  # a log of OpenSpiel
 
@@ -335,7 +335,7 @@ def of(setup: Setup, lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _table(setup: Setup, lines: Sequence[dict[str, Any]]) -> str:
-    head = ("", "moves/s", "× OpenSpiel", "asked a move", "network")
+    head = ("", "moves/s", "× OpenSpiel", "evaluations per move", "time in network")
     rows = []
     works = {
         contender: [Work(**line["works"][contender]) for line in lines]
@@ -353,7 +353,7 @@ def _table(setup: Setup, lines: Sequence[dict[str, Any]]) -> str:
         )
         rows.append(row)
     told = [
-        f"{setup.game}, {setup.simulations} simulations a move; rounds: {len(lines)}",
+        f"{setup.game}, {setup.simulations} simulations per move; rounds: {len(lines)}",
         Table.of(head, rows).to_markdown(is_markup=True),
     ]
     return "\n\n".join(told) + "\n"

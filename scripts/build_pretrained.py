@@ -177,11 +177,9 @@ def table(folder: Path) -> str:
             score = f"{found['score']:+.3f} ({low:+.2f} to {high:+.2f})"
             sampled.append((_file(facts), f"`{opponent}`", *seats, score))
         if proved := facts["worst_case"]:
-            worst = (
-                f"as {proved['seat']} it {RESULTS[proved['value']]} at worst, in any game that it can reach"
-            )
-            asked = f"it was asked in {proved['positions']:,} positions"
-            ends.append(f"Proved of {_file(facts)}: {worst}; {asked}.\n")
+            worst = f"as {proved['seat']} it {RESULTS[proved['value']]} against every defence"
+            asked = f"The proof asked it in {proved['positions']:,} positions"
+            ends.append(f"Proved of {_file(facts)}: {worst}. {asked}.\n")
     tables = (
         Table.of(("file", "game", "exploitability", "blunders", "everywhere"), rows, "ll"),
         Table.of(("file", "against", "as X", "as O", "score"), sampled, "ll"),

@@ -124,7 +124,7 @@ def table(lines: list[dict[str, Any]]) -> str:
                 f"{median(line['seconds'] for line in of_way):.0f}",
             )
         )
-    head = ("training", "certified", "after steps", "least chance of the centre", "CPU seconds")
+    head = ("training", "certified", "after steps", "lowest probability of the centre", "CPU seconds")
     return Table.of(head, rows, "lrrrr").to_markdown() + "\n"
 
 

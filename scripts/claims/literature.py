@@ -284,7 +284,7 @@ def best_response_to_random() -> Finding:
     return found(text, text == "0.9947916667 = 191/192; 0.9248677249 = 874/945")
 
 
-@claim(STRENGTH, "many tutorials", "Who scores most against a random player plays best.")
+@claim(STRENGTH, "many tutorials", "The player that scores most against a random player is the best player.")
 def most_against_random() -> Finding:
     """The best response to random, which takes the first of equal moves."""
     x_wins, o_wins = backward_induction(reachable(GAME), uniform, first_of_best).start

@@ -21,7 +21,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "benchmark_search.py": (["--rounds", "1", "--share", "0.01"], "ratio"),
     "benchmark_selfplay.py": (
         ["--rounds", "1", "--seconds", "0.001", "--out", "a.jsonl"],
-        "| ttt_env, one game at a time, asked anew |",
+        "| ttt_env, one game at a time, cache cleared |",
     ),
     "benchmark_text.py": (["--seconds", "0.001", "--rounds", "1"], "3×3, reply, minimax, by_stream"),
     "benchmark_training.py": (["--envs", "4", "--rollouts", "1", "--rounds", "1"], "of replayed"),
