@@ -82,7 +82,10 @@ MOVES = 1024  # between two networks
 PEER, PEER_COMPILED = "OpenSpiel", "OpenSpiel, network compiled by us"
 PEER_ANEW = "OpenSpiel, cache cleared before each move"
 OURS = "ttt_env"
-OURS_ANEW, OURS_ALONE = "ttt_env, cache cleared before each move", "ttt_env, one game at a time, cache cleared"
+OURS_ANEW, OURS_ALONE = (
+    "ttt_env, cache cleared before each move",
+    "ttt_env, one game at a time, cache cleared",
+)
 OURS_PROVING = "ttt_env as it trains, with proofs"
 SILENT = SimpleNamespace(print=lambda *_: None, opt_print=lambda *_: None)  # a log of OpenSpiel
 

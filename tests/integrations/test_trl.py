@@ -82,7 +82,7 @@ class TestIllegal:
     def test_retry(self) -> None:
         environment = started(illegal="retry", retries=1)
         environment.move(4)
-        assert "That is no move" in environment.move(4)
+        assert "That is not a move" in environment.move(4)
         assert "you have lost" in environment.move(4)
 
 

@@ -275,7 +275,7 @@ class TestIllegal:
         for reply, outcome in (("?", "unreadable"), ("[0]", "taken")):
             text = env.reply(reply)
             left = "2 more replies like this lose" if reply == "?" else "One more reply like this loses"
-            assert text.startswith("That is no move: ") and f". Try again. {left} the game.\n" in text
+            assert text.startswith("That is not a move: ") and f". Try again. {left} the game.\n" in text
             assert (env.outcome, env.done, env.reward) == (outcome, False, 0)
         env.move(8)
         assert not env.done
@@ -540,7 +540,7 @@ class TestCommand:
     def test_a_game_by_hand(self) -> None:
         replies = "the centre [4]\nwhat?\n[2]\n[6]\n[8]\n[7]\n[5]\n[3]\n[1]\n[0]\n"
         run = ttt("text", "random", "--seat", "X", "--seed", "1", answers=replies)
-        assert run.returncode == 0 and "You are X." in run.stdout and "That is no move" in run.stdout
+        assert run.returncode == 0 and "You are X." in run.stdout and "That is not a move" in run.stdout
         assert "The game is over" in run.stdout and run.stdout.splitlines()[-1].startswith("Reward: ")
 
     def test_replies_that_end_too_early(self) -> None:

@@ -348,7 +348,7 @@ class TextEnv:
             self._settle(outcome, 0.0, False)
             left = self.retries - self._n_wrong
             more = f"{left + 1} more replies like this lose" if left else "One more reply like this loses"
-            return f"That is no move: {reason}. Try again. {more} the game.\n\n{self._turn_text()}"
+            return f"That is not a move: {reason}. Try again. {more} the game.\n\n{self._turn_text()}"
         return self._lose(outcome)
 
     def _lose(self, outcome: Outcome) -> str:
