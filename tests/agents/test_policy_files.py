@@ -96,7 +96,7 @@ WRONG = {
     ],
 }
 SAID = {
-    "lookup": "is not a policy table",
+    "lookup": "is no policy table",
     "q-learning": "is no Q-table",
     "value-network": "is no value network",
     "alphazero": "lacks policy|has another form|blocks|beyond ±10000",

@@ -223,8 +223,8 @@ def _load(path: str, game: Game) -> Table:
     loaded = read_arrays(path, game, "policy table", forms)
     keys, policies = loaded["codes"], loaded["policies"]
     if not 0 < len(keys) == len(policies) or not (keys[1:] > keys[:-1]).all():
-        raise PolicyFileError(f"{path} is not a policy table: its codes do not ascend, one for each policy")
+        raise PolicyFileError(f"{path} is no policy table: its codes do not ascend, one for each policy")
     is_chance = (policies >= 0) & (policies <= 1) & (free_cells_of(keys, game) | (policies == 0))
     if not is_chance.all() or not (np.abs(policies.sum(axis=1) - 1) <= ROUNDING).all():
-        raise PolicyFileError(f"{path} is not a policy table: a row is no distribution over the free cells")
+        raise PolicyFileError(f"{path} is no policy table: a row is no distribution over the free cells")
     return keys, policies, bool(loaded["merged"])
