@@ -123,7 +123,7 @@ class GameEnv:
 
     def _checked_start(self, position: object) -> Position:
         if not isinstance(position, Position) or position.game != self.game:
-            raise ImpossiblePositionError(f"{shown(position)} is not a position of {self.game.name}")
+            raise ImpossiblePositionError(f"{shown(position)} is no position of {self.game.name}")
         if position.checked().is_over:
             raise ImpossiblePositionError(f"no episode can start in {position}: the game is over")
         return position

@@ -294,7 +294,7 @@ def _checked_position(game: Game, position: Position | None) -> Position:
     if position is None:
         return game.start
     if not isinstance(position, Position) or position.game != game:
-        raise ImpossiblePositionError(f"{shown(position)} is not a position of {game.name}")
+        raise ImpossiblePositionError(f"{shown(position)} is no position of {game.name}")
     return position.checked()
 
 

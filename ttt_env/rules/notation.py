@@ -32,7 +32,7 @@ def parse_position(text: str, game: Game | str) -> Position:
     pattern = _joined(game, ["[XO.]" * game.shape[-1]] * (game.n_cells // game.shape[-1]))
     if not re.fullmatch(pattern.replace("|", r"\|"), text):
         empty = format_position(game.start)
-        raise NotationError(f"{shown(text)} is not a position of {game.name}: X, O and . in the form {empty}")
+        raise NotationError(f"{shown(text)} is no position of {game.name}: X, O and . in the form {empty}")
     glyphs = re.sub(r"[/|]", "", text)
     x = sum(1 << cell for cell, glyph in enumerate(glyphs) if glyph == "X")
     o = sum(1 << cell for cell, glyph in enumerate(glyphs) if glyph == "O")

@@ -78,7 +78,7 @@ def value_tree(
     Raises `ParameterError` for a position of another game and for a depth below 0.
     """
     if position.game != values.game:
-        raise ParameterError(f"{position!r} is not a position of {values.game.name}")
+        raise ParameterError(f"{position!r} is no position of {values.game.name}")
     if isinstance(depth, bool) or not isinstance(depth, int) or depth < 0:
         raise ParameterError(f"depth={depth!r} of a tree: integers from 0 on are allowed")
 
