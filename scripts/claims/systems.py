@@ -136,6 +136,11 @@ class Spread(NamedTuple):
         """True if each seed is below each of the other's."""
         return self.largest < other.least
 
+    def beside(self, other: "Spread") -> str:
+        """The two in words."""
+        are_apart = self.is_below(other) or other.is_below(self)
+        return "no seeds overlap" if are_apart else "the seeds overlap"
+
 
 class Training(NamedTuple):
     """The last fifth of the trainings of a kind, by `value_network_figures.MEASURES`."""
@@ -196,7 +201,7 @@ def network_rate_too_high() -> Finding:
 def network_random_only() -> Finding:
     """Measured on the games against random alone, which both have."""
     alone, mixed = trainings()["random only"].score, trainings()["usual"].score
-    text = f"exact score against random {alone}, the mixed cycle {mixed}: the seeds overlap"
+    text = f"exact score against random {alone}, the mixed cycle {mixed}: {alone.beside(mixed)}"
     return found(text, alone.is_below(mixed), alone.mean < mixed.mean)
 
 
@@ -215,7 +220,8 @@ def network_empty() -> Finding:
     """His remark on the input."""
     empty, usual = trainings()["empty 0"].score, trainings()["usual"].score
     is_wider = empty.largest - empty.least > usual.largest - usual.least
-    text = f"exact score against random {empty}, usual {usual}: the seeds overlap, and do not vary more"
+    text = f"exact score against random {empty}, usual {usual}: {empty.beside(usual)}, and "
+    text += "vary more" if is_wider else "do not vary more"
     return found(text, is_wider and empty.is_below(usual), is_wider and empty.mean < usual.mean)
 
 
@@ -223,7 +229,8 @@ def network_empty() -> Finding:
 def network_indicator() -> Finding:
     """His comparison of views."""
     without, tenth = trainings()["no indicator"], trainings()["tenth input"]
-    text = f"exact score against random {without.score} without, {tenth.score} with: the seeds overlap"
+    scores = f"{without.score} without, {tenth.score} with"
+    text = f"exact score against random {scores}: {without.score.beside(tenth.score)}"
     return found(text, tenth.score.is_below(without.score), tenth.score.mean < without.score.mean)
 
 
