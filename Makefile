@@ -87,7 +87,7 @@ wheel: $(STAMP)
 
 # What the tests of the web page drive; without it they are skipped. Debian's packages, for who may install them.
 browser:
-	command -v chromium-headless-shell >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
+	{ command -v chromium-headless-shell && command -v chromedriver; } >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 	    chromium-headless-shell chromium-driver fonts-dejavu-core >/dev/null; }
 

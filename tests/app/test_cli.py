@@ -427,7 +427,7 @@ MISTAKES = [
     ("pley", "no such command 'pley'. Did you mean 'play', 'replay'? (`ttt -h` shows the help)"),
     ("train --seconds", "option '--seconds' requires an argument (`ttt train -h` shows the help)"),
     ("train dqn ppo", "(`ttt train -h` shows the help)"),
-    ("web --port 70000", "65535 (`ttt web -h` shows the help)"),
+    ("web --port 70000", "Input should be less than or equal to 65535 (`ttt web -h` shows the help)"),
     ("games import", "missing argument 'FILE' (`ttt games import -h` shows the help)"),
     ("play minmax", "did you mean minimax?"),
     ("play minimax --game tictacto-v0", "did you mean tictactoe-v0?"),
