@@ -1,5 +1,6 @@
 """`ttt web` as it is started: what it says, whom it lets in, how it ends."""
 
+import logging
 import re
 import signal
 import socket
@@ -80,6 +81,14 @@ def test_it_says_that_it_is_there_once_it_has_made_the_first_page():
     server = PromptServer(config_of(app, host="127.0.0.1", port=0, lifespan="off"), ready)
     server.run()
     assert server.started and asked
+
+
+def test_the_handlers_of_a_process_that_serves_stay_open(monkeypatch):
+    handler = logging.StreamHandler()
+    closed = []
+    monkeypatch.setattr(handler, "close", lambda: closed.append(handler))
+    config_of(lambda: None, log_level="warning")
+    assert not closed
 
 
 def test_another_address_is_opened_only_with_a_warning(tmp_path, monkeypatch):

@@ -86,8 +86,18 @@ class PromptServer(uvicorn.Server):
 
 
 def config_of(app: Starlette, **more: Any) -> uvicorn.Config:
-    """The configuration with which uvicorn serves the pages."""
-    return uvicorn.Config(app, http=PromptConnection, ws="none", timeout_graceful_shutdown=1, **more)
+    """The configuration with which uvicorn serves the pages.
+
+    Logging stays as the process has it: uvicorn's own settings would close all handlers that there are.
+    """
+    more = {
+        "http": PromptConnection,
+        "ws": "none",
+        "timeout_graceful_shutdown": 1,
+        "log_config": None,
+        **more,
+    }
+    return uvicorn.Config(app, **more)
 
 
 def export(folder: Path, models: list[str], say: Callable[[str], None]) -> None:
