@@ -35,7 +35,7 @@ TESTS_OF_TORCH = [
         "envs/test_vector_sb3",
     )
 ]
-TESTS = ["-m", "not slow", "-n", "auto", "--dist", "worksteal", "--ignore-glob", "*_browser.py"]
+TESTS = ["-m", "not slow and not browser", "-n", "auto", "--dist", "worksteal"]
 
 
 def commands(versions: str, python: str, is_with_torch: bool) -> list[list[str]]:
