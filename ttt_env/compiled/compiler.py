@@ -9,6 +9,7 @@ leads to another folder. Compiled code must use nothing from other files.
 """
 
 # mypy: allow-untyped-calls, allow-untyped-decorators
+import gc
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -154,12 +155,16 @@ def ready(name: str, *calls: Callable[[], object]) -> None:
     written to disk.
     """
     notice = _Notice(name)
+    is_collecting = gc.isenabled()
+    gc.disable()  # numba makes many objects and few cycles; to look for these takes a seventh of its time
     try:
         with install_listener("numba:compile", notice):
             for call in calls:
                 _call_twice_if_not_written(call)
     finally:
         notice.timer.cancel()
+        if is_collecting:
+            gc.enable()
 
 
 class _Notice(Listener):

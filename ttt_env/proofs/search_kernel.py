@@ -53,6 +53,7 @@ from ttt_env.compiled.canonical import (
     weigh,
 )
 from ttt_env.compiled.compiler import compiled, inner
+from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.compiled.threats import Threats, hindering, new_threats, wins_by_threats
 from ttt_env.proofs.pairing_kernel import Pairs, holds_by_groups, new_pairs
@@ -307,6 +308,7 @@ def search(s: ProofSearch, sets: WinningSets, n_nodes: int) -> int:
 
     With none at all the root is judged, so that its `candidates` and `weights` are known.
     """
+    s, sets = by_reference(s), by_reference(sets)
     if n_nodes == 0:
         judge(s, 0, sets)
     stop = s.state[NODES] + n_nodes

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ttt_env.compiled.bits import NONE, ONE, cell_of, completing, completing_through, is_several, lowest, size
 from ttt_env.compiled.canonical import COMPLETE, canonical, heaviest, weigh
 from ttt_env.compiled.compiler import compiled, inner
+from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.compiled.threats import GAINS, MOST_THREATS, Threats, wins_by_threats
 from ttt_env.proofs.pairing_kernel import Pairs, holds_by_groups
@@ -240,6 +241,7 @@ def follow_replies(
     which are kept; without one they are those of `cover`, and none are looked for: they are of different
     cells of the board, pairs among them of an even number, then `NO_CELL`.
     """
+    sets, cover = by_reference(sets), by_reference(cover)
     cover.totals[:] = 0
     if finder is not None:
         cover.n_sequences[:] = 0
@@ -255,8 +257,8 @@ def follow_replies(
             replies = _unanswered(own, other, replies, wins, sets, gains, number, cover)
         elif finder.budget > 0 and replies != NONE and not sets.misere:
             if wins:
-                replies = _answer_by_threats(own, other, replies, sets, finder, number, cover)
-            elif _holds_by_pairs(own, other, sets, finder, number, cover):
+                replies = _answer_by_threats(own, other, replies, sets, by_reference(finder), number, cover)
+            elif _holds_by_pairs(own, other, sets, by_reference(finder), number, cover):
                 replies = NONE
         n_open = cover.totals[N_OPEN]
         if not _leave_open(own, other, replies, wins, sets, permutations, cover):
@@ -343,6 +345,7 @@ def _are_breaking(own: np.uint64, other: np.uint64, cells: NDArray[np.uint8], se
 @compiled
 def first_threat(own: np.uint64, other: np.uint64, sets: WinningSets, t: Threats, budget: int) -> int:
     """The cell of the first threat of a sequence that wins, of those to move; −1 if none was found."""
+    sets, t = by_reference(sets), by_reference(t)
     block = completing(other, own, sets.masks)
     if is_several(block) or not wins_by_threats(own, other, block, sets, t, budget):
         return -1
