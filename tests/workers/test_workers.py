@@ -3,6 +3,7 @@
 `test_ray_tournament.py` asks the same of a Ray cluster.
 """
 
+import re
 import socket
 import sys
 import time
@@ -60,8 +61,8 @@ class TestErrorsOfTasks:
             run(faults.raises(lambda: ZeroDivisionError("oops")), NUMBERS, named=faults.named)
         last = caught.value.__notes__[-1]
         assert "in the task of 5" in "\n".join(caught.value.__notes__)
-        if not is_here:  # the lines that raised it would be lost
-            assert "faults.py" in last and "raise error()" in last
+        if not is_here:  # the lines that raised it would be lost; a newer cloudpickle leaves out their text
+            assert re.search(r"line \d+, in function\nZeroDivisionError|line \d+, in function\n +raise error", last)
 
     def test_that_cannot_be_sent_are_told(self, pair) -> None:
         class TwoPartsError(Exception):
