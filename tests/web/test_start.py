@@ -1,5 +1,6 @@
 """`ttt web` as it is started: what it says, whom it lets in, how it ends."""
 
+import asyncio
 import logging
 import re
 import signal
@@ -76,7 +77,7 @@ def test_it_says_that_it_is_there_once_it_has_made_the_first_page():
 
     def ready():
         assert asked == ["/play"]
-        server.should_exit = True
+        asyncio.get_running_loop().call_soon(setattr, server, "should_exit", True)
 
     server = PromptServer(config_of(app, host="127.0.0.1", port=0, lifespan="off"), ready)
     server.run()
