@@ -46,14 +46,14 @@ def test_of_equal_moves_the_best_gets_most_against_the_opponent(insight_solver):
 
 def test_large_games_are_estimated_by_searches_that_grow(insight_solver):
     table = table_of(QUBIC, 3, 8)
-    insights = [insight_solver.insight(table, 0, simulations) for simulations in SEARCHES[:3]]
+    insights = [insight_solver.insight(table, simulations) for simulations in SEARCHES[:3]]
     for insight, simulations in zip(insights, SEARCHES, strict=False):
         assert all(move.value is None and -1 <= move.estimate <= 1 for move in insight.moves if move.visits)
         assert sum(move.visits for move in insight.moves) == simulations == insight.simulations
         assert -1 <= insight.value <= 1 and not insight.is_exact
     assert [insight.more for insight in insights] == list(SEARCHES[1:])
     assert all(move.estimate is not None for move in insights[-1].moves)
-    as_o = insight_solver.insight(table_of(QUBIC, 3), 0, SEARCHES[0])
+    as_o = insight_solver.insight(table_of(QUBIC, 3), SEARCHES[0])
     best = max(as_o.moves, key=lambda move: move.visits)
     assert as_o.value == pytest.approx(-best.estimate)
 
@@ -67,7 +67,7 @@ def test_what_is_proved_is_no_estimate(insight_solver):
 
 
 def test_a_board_of_more_than_64_cells_is_estimated_and_played_against_searches(client, insight_solver):
-    insight = insight_solver.insight(table_of(GOMOKU), 0, SEARCHES[0])
+    insight = insight_solver.insight(table_of(GOMOKU), SEARCHES[0])
     assert sum(move.visits for move in insight.moves) == insight.simulations == SEARCHES[0]
     assert not insight.is_exact and insight.more == SEARCHES[1]
     query = f"game={GOMOKU.name}&x=person&o=mcts:simulations=20000,threats=true&moves="

@@ -88,7 +88,7 @@ def test_what_cannot_be_known_is_said_and_not_made_up(insight_solver):
     unseeded = insight_solver.insight(PlayTable(TICTACTOE, "mcts:simulations=20", "random"))
     assert all(move.against is None and move.value == 0 for move in unseeded.moves)
     assert "seed" in unseeded.notes[0]
-    large = insight_solver.insight(PlayTable(QUBIC, "random", "win-block"), 0, SEARCHES[1])
+    large = insight_solver.insight(PlayTable(QUBIC, "random", "win-block"), SEARCHES[1])
     assert all(move.against is None and move.probability == 1 / 64 for move in large.moves)
     assert "too many positions" in large.notes[0] and not large.is_exact
     assert all(move.value is None and move.estimate is not None for move in large.moves)

@@ -111,7 +111,7 @@ def test_it_hears_of_the_games_that_are_recorded(log, sweeper, queues):
 
     async def chances():
         edition = evaluators.roster.edition("imitation")
-        insight = await queues.study("sweep", evaluators.insight_solver.insight, table, edition)
+        insight = await queues.study("sweep", evaluators.insight_solver.insight, table, edition=edition)
         return {move.cell: move.probability for move in insight.moves}
 
     assert set(asyncio.run(chances()).values()) == {1 / 10}

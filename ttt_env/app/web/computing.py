@@ -161,13 +161,16 @@ class WorkQueues:
         answer: Answer = await job.result(self._lanes[lane].stop, 0.0)
         return answer
 
-    async def study(self, lane: Lane, function: Callable[..., Answer], *arguments: Hashable) -> Answer:
+    async def study(
+        self, lane: Lane, function: Callable[..., Answer], *arguments: Hashable, edition: int = 0
+    ) -> Answer:
         """The result of the function for these arguments, computed once for all who ask, and kept.
 
-        A failure is raised for all who wait for it, and not kept: the memory or the file that was missing may
-        be there for the next one who asks.
+        For another `edition` of what they stand for, as `Roster.edition` is, it is computed anew. A failure
+        is raised for all who wait for it, and not kept: the memory or the file that was missing may be there
+        for the next one who asks.
         """
-        key = (function, *arguments)
+        key = (function, *arguments, edition)
         with self._lock:
             if key in self._answers:
                 kept: Answer = self._answers[key][0]
@@ -183,10 +186,10 @@ class WorkQueues:
         answer: Answer = await job.result(self._lanes[lane].stop, _PATIENCE)
         return answer
 
-    def knows(self, function: Callable[..., Any], *arguments: Hashable) -> bool:
+    def knows(self, function: Callable[..., Any], *arguments: Hashable, edition: int = 0) -> bool:
         """True if the answer is kept."""
         with self._lock:
-            return (function, *arguments) in self._answers
+            return (function, *arguments, edition) in self._answers
 
     def _keep(self, key: Hashable, job: Job, future: "Future[Any]") -> None:
         has_answer = not future.cancelled() and future.exception() is None

@@ -196,16 +196,12 @@ class _Site:
         )
 
     def _agent(self, agent: str, proved: Proved) -> str:
-        strips = {}
-        for seat, record in proved.refutations.items():
-            players = (agent, PERSON) if seat == "X" else (PERSON, agent)
-            table = PlayTable(GAME, *players, record.cells)
-            strips[seat] = _Opened(table), boards_of(record)
+        lost = proved.refutations
         return self._page(
             "compare_agent.html",
             agent=agent,
             proved=proved,
-            strips=strips,
+            strips={seat: (_Opened(table), boards_of(table.record)) for seat, table in lost.items()},
             grid=grid_of(GAME),
             against=_Opened(PlayTable(GAME, PERSON, agent)).url(),
         )

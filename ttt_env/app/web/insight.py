@@ -153,8 +153,8 @@ class InsightSolver:
         self._roster = roster
         self._outcomes: Keeper[tuple[Values, Values]] = Keeper(64, 2)
 
-    def insight(self, table: PlayTable, edition: int = 0, simulations: int = SEARCHES[-1]) -> Insight:
-        """The known facts about each move of the position on the table. `edition` is as in `strength`.
+    def insight(self, table: PlayTable, simulations: int = SEARCHES[-1]) -> Insight:
+        """The known facts about each move of the position on the table.
 
         Where it takes longer, this many simulations estimate the values. Proofs and sweeps are made only with
         the largest number of `SEARCHES`, so that first results are shown soon.
@@ -170,7 +170,7 @@ class InsightSolver:
             if adviser != PERSON and not is_first:
                 chances = dict(enumerate(self._roster.make(adviser, table.game).policy(position).tolist()))
             if opponent != PERSON and not is_first:
-                against = self._against(table, edition)
+                against = self._against(table)
         except (TttEnvError, ImportError) as error:
             notes.append(str(error))
         values: dict[int, int | None] = dict.fromkeys(position.legal_cells)
@@ -208,23 +208,23 @@ class InsightSolver:
             seconds_to_sweep(table.game) if is_first else 0,
         )
 
-    def prepare(self, game: Game, x: str, o: str, edition: int = 0) -> None:
+    def prepare(self, game: Game, x: str, o: str) -> None:
         """Compute beforehand what `insight` needs to know about all positions of a game of these two."""
         if x == o == PERSON:
             return
         try:
-            self._against(PlayTable(game, x, o), edition)
+            self._against(PlayTable(game, x, o))
         except (TttEnvError, ImportError):  # which `insight` tells
             return
 
-    def _against(self, table: PlayTable, edition: int) -> dict[int, Result]:
+    def _against(self, table: PlayTable) -> dict[int, Result]:
         """The expected result of each move against the opponent at the table, by cell."""
         if not is_solved(table.game):
             raise GameTooLargeError(
                 f"The results against {table.player(SEATS[(table.at + 1) % 2])} are unknown: "
                 f"{table.game.name} has too many positions to check them all."
             )
-        names = f"{table.x} {table.o} {edition}"
+        names = f"{table.x} {table.o} {self._roster.edition(table.x, table.o)}"
         wins, losses = self._outcomes.get_or_make(table.game, names, lambda: self._swept(table))
         cells = table.position.legal_cells
         children = Boards.of([table.position.play(cell) for cell in cells])
@@ -324,11 +324,8 @@ def weakness(roster: Roster, player: str, game: Game) -> Weakness:
     return Weakness("Yes" if player == "random" else "Not known")
 
 
-def strength(roster: Roster, player: str, game: Game, edition: int = 0) -> str:
-    """The exact loss of an agent against a best response, in words; or the reason why it is not known.
-
-    `edition` is `Roster.edition`: answers are kept by the arguments, and change when a player has learned.
-    """
+def strength(roster: Roster, player: str, game: Game) -> str:
+    """The exact loss of an agent against a best response, in words; or the reason why it is not known."""
     if not is_solved(game):
         return "strength unknown: too many positions to check them all"
     try:

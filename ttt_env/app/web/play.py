@@ -26,7 +26,7 @@ from ttt_env.app.web.insight import (
     weakness,
 )
 from ttt_env.app.web.roster import PERSON, Preset, Roster, moved_over, presets
-from ttt_env.app.web.services import Services, fields_of
+from ttt_env.app.web.services import Services, check, fields_of
 from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_visit
 from ttt_env.app.web.visitors import is_whole
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError, unknown
@@ -155,8 +155,7 @@ class PlayPages:
         asked = fields_of(request).get("simulations", allowed[-1])
         if asked not in allowed:
             complaints.append(unknown("number of simulations", asked[:40], allowed))
-        if complaints:
-            return self._services.refused(complaints)
+        check(complaints)
         seen = await self._seen(visit, int(asked))
         return self._services.page("see.html", visit=visit, **seen)
 
@@ -166,21 +165,20 @@ class PlayPages:
         lane = await self._services.lane_of_study(table.game, table.x, table.o)
         edition = self._services.roster.edition(table.x, table.o)
         if lane == "sweep":  # for all positions of the game: whoever plays on meanwhile waits for the same
-            preparation = insight_solver.prepare, table.game, table.x, table.o, edition
-            if simulations == SEARCHES[-1] or queues.knows(*preparation):
+            preparation = insight_solver.prepare, table.game, table.x, table.o
+            if simulations == SEARCHES[-1] or queues.knows(*preparation, edition=edition):
                 simulations = SEARCHES[-1]
-                await queues.study(lane, *preparation)
+                await queues.study(lane, *preparation, edition=edition)
             else:
                 lane = "search"
-        insight = await queues.study(lane, insight_solver.insight, table, edition, simulations)
+        insight = await queues.study(lane, insight_solver.insight, table, simulations, edition=edition)
         board = board_of(table.position, table.last, insight.moves)
         return {"board": board, "insight": insight, "sweep": sweep_at(table)}
 
     async def judge(self, request: Request) -> Response:
         """The moves of the game with the mistakes among them, as a part of a page."""
         visit, complaints = self._read(request)
-        if complaints:
-            return self._services.refused(complaints)
+        check(complaints)
         return self._services.page("moves.html", visit=visit, **await self._judged(visit))
 
     async def _judged(self, visit: Visit) -> dict[str, Any]:
@@ -194,16 +192,13 @@ class PlayPages:
 
     async def strength(self, request: Request) -> Response:
         """The strength of an agent, as a part of a page."""
-        fields = fields_of(request)
-        try:
-            game = parse_game(fields.get("game", ""))
-            player = self._services.roster.parse(fields.get("player", ""))
-        except TttEnvError as error:
-            return self._services.refused([str(error)])
+        fields, roster = fields_of(request), self._services.roster
+        game, player = parse_game(fields.get("game", "")), roster.parse(fields.get("player", ""))
         lane = await self._services.lane_of_study(game, player) if is_solved(game) else "quick"
-        roster, edition = self._services.roster, self._services.roster.edition(player)
-        sentence = await self._services.queues.study(lane, strength, roster, player, game, edition)
-        return PlainTextResponse(sentence)
+        question, edition = (roster, player, game), roster.edition(player)
+        return PlainTextResponse(
+            await self._services.queues.study(lane, strength, *question, edition=edition)
+        )
 
     async def ready(self, request: Request) -> Response:
         """Nothing to see, once the agents at the table have looked at all positions that they look at first.
@@ -211,8 +206,7 @@ class PlayPages:
         The page asks while its visitor thinks about a move, so that the reply need not wait for that.
         """
         visit, complaints = self._read(request)
-        if complaints:
-            return self._services.refused(complaints)
+        check(complaints)
         queues, roster = self._services.queues, self._services.roster
         for player in await queues.move("quick", self._planners, visit.table):
             await queues.move("plan", roster.prepare, player, visit.table.game)
@@ -336,7 +330,7 @@ def settled(table: PlayTable, form: Mapping[str, str], roster: Roster) -> PlayTa
     Raises what `parse_game` and `Roster.parse` do.
     """
     game = parse_game(game_of_form(form, table.game)) if "kind" in form else table.game
-    x, o = (_player_of_form(form, name, getattr(table, name), roster) for name in ("x", "o"))
+    x, o = (player_of_form(form, name, getattr(table, name), roster) for name in ("x", "o"))
     if game == table.game:
         return replace(table, x=x, o=o)
     hardest = presets(game)[-1].player
@@ -345,7 +339,7 @@ def settled(table: PlayTable, form: Mapping[str, str], roster: Roster) -> PlayTa
     return PlayTable(game, x, o)
 
 
-def _player_of_form(form: Mapping[str, str], name: str, before: str, roster: Roster) -> str:
+def player_of_form(form: Mapping[str, str], name: str, before: str, roster: Roster) -> str:
     """The player whom a form names, with the parameters of the controls that were shown for that agent.
 
     These are of the agent on that seat, or of the one that the form's field `of-x` or `of-o` names.

@@ -124,8 +124,7 @@ class Roster:
 
     def forget_reader(self) -> None:
         """Let the agent that learns from the game log read it again, because a game was added."""
-        self._made.drop(READER)
-        self.editions += 1
+        self.catch_up(self.editions + 1)
 
     def catch_up(self, editions: int) -> None:
         """Forget what the other process's roster, which is at this edition, has forgotten since."""
@@ -136,10 +135,6 @@ class Roster:
     def edition(self, *players: str) -> int:
         """A number that changes whenever one of these players has learned something."""
         return self.editions if READER in players else 0
-
-    def learns(self, player: str) -> bool:
-        """True if this player learns from the games played here, so that answers about it become stale."""
-        return player == READER
 
     def refusal(self, player: str, game: Game) -> str:
         """The reason why this player cannot play the game here, in a sentence; empty if it can."""

@@ -25,6 +25,7 @@ from ttt_env.app.web.play import PlayPages
 from ttt_env.app.web.services import Assets, Services
 from ttt_env.app.web.train import TrainPages
 from ttt_env.app.web.visitors import REFUSED, answer_while_there, is_foreign, is_opened
+from ttt_env.errors import TttEnvError
 from ttt_env.storage.game_log import GameLog
 
 _NAMES = ["127.0.0.1", "localhost", "[::1]"]
@@ -73,8 +74,10 @@ def create_app(
         ],
         exception_handlers={
             HTTPException: partial(_refused, services),
-            BusyError: _busy,
-            ClientDisconnect: _gone,
+            BusyError: partial(_told, 503),
+            TttEnvError: partial(_told, 400),
+            ImportError: partial(_told, 400),
+            ClientDisconnect: partial(_told, 400),  # nobody reads it
         },
         lifespan=partial(_closing, services),
     )
@@ -95,12 +98,9 @@ async def _refused(services: Services, request: Request, error: Exception) -> Re
     return response
 
 
-async def _busy(request: Request, error: Exception) -> Response:
-    return PlainTextResponse(str(error), 503)
-
-
-async def _gone(request: Request, error: Exception) -> Response:
-    return Response(status_code=400)  # nobody reads it
+async def _told(status: int, request: Request, error: Exception) -> Response:
+    """The answer to a request for a part of a page that cannot be had."""
+    return PlainTextResponse(str(error), status)
 
 
 @asynccontextmanager

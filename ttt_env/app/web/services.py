@@ -17,7 +17,7 @@ import numpy as np
 from jinja2 import Environment
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
@@ -31,7 +31,7 @@ from ttt_env.app.web.insight import SEARCHES, Evaluators
 from ttt_env.app.web.roster import PERSON, Roster, presets
 from ttt_env.app.web.sweeping import Sweeper
 from ttt_env.app.web.table import PlayTable, Tickets, Visit
-from ttt_env.errors import GameLogError
+from ttt_env.errors import GameLogError, ParameterError
 from ttt_env.proofs.known import known_value
 from ttt_env.render.words import OUTCOMES, RESULTS, gain, percent, signed
 from ttt_env.rules import Game, get_game
@@ -122,10 +122,6 @@ class Services:
         """The template of this name as HTML."""
         return templates().get_template(name).render(services=self, **context)
 
-    def refused(self, complaints: list[str]) -> PlainTextResponse:
-        """The errors in the address of a part of a page, as a response."""
-        return PlainTextResponse("\n".join(complaints), 400)
-
     async def choice(self, table: PlayTable) -> int:
         """The cell that the agent to move plays."""
         lane = await self.queues.move("quick", self.roster.lane_of_move, table.mover, table.game)
@@ -154,6 +150,12 @@ def chosen(roster: Roster, table: PlayTable, seed: int) -> int:
     with trees_of(_MAX_TREE):
         agent, rng = roster.make(table.mover, table.game), np.random.default_rng(seed)
         return agent.choose_in_game(table.record.positions(), rng)
+
+
+def check(complaints: list[str]) -> None:
+    """Raise `ParameterError` for a part of a page with something wrong in its address."""
+    if complaints:
+        raise ParameterError("\n".join(complaints))
 
 
 def address(path: str, **fields: object) -> str:

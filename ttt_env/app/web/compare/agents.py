@@ -17,6 +17,7 @@ from ttt_env.analysis.verdict import verdict_of
 from ttt_env.app.tally import Expectation, SeatTally, Tally, expected, tallies_of
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.roster import PERSON, Roster
+from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
 from ttt_env.render.words import RESULTS, signed
 from ttt_env.rules import TABLE_CELLS, Game, GameRecord, Seat
@@ -129,9 +130,15 @@ class Proved:
     facts: dict[str, Any]
 
     @property
-    def refutations(self) -> dict[Seat, GameRecord]:
-        """The refuting games by the agent's seat."""
-        return {seat: record for seat, record in self.certificate.refutations.items() if record is not None}
+    def refutations(self) -> dict[Seat, PlayTable]:
+        """The games that a person wins against the agent, by the agent's seat."""
+        agent, games = self.facts["agent"]["name"], self.certificate.refutations
+        players: dict[Seat, tuple[str, str]] = {"X": (agent, PERSON), "O": (PERSON, agent)}
+        return {
+            seat: PlayTable(record.game, *players[seat], record.cells, len(record.cells))
+            for seat, record in games.items()
+            if record is not None
+        }
 
     @property
     def verdict(self) -> str:
@@ -170,11 +177,8 @@ class PersonalRecord:
                 yield seat, counted, self.expectation.on(seat)
 
 
-def tallies_here(log: GameLog, roster: Roster, game: Game, n_games: int) -> list[Tally]:
-    """The tallies of the agents that this page knows, by the names that it has for them.
-
-    `n_games` is how many games of this game the log holds: answers are kept by the arguments.
-    """
+def tallies_here(log: GameLog, roster: Roster, game: Game) -> list[Tally]:
+    """The tallies of the agents that this page knows, by the names that it has for them."""
     names = {spec: name for name, spec in roster.models.items()}
 
     def known(agent: str) -> str | None:

@@ -10,37 +10,22 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from ttt_env.app.tally import Expectation
-from ttt_env.app.web.compare import curves
-from ttt_env.app.web.compare.agents import (
-    GAMES,
-    MAX_AGENTS,
-    PersonalRecord,
-    Proved,
-    compared_agent,
-    compared_game,
-    drawn_game,
-    games_of,
-    ladder,
-    met,
-    prove,
-    random_against,
-    tallies_here,
-)
+from ttt_env.app.web.compare import agents, curves
 from ttt_env.app.web.computing import BusyError
-from ttt_env.app.web.controls import Control, spec_of_values
+from ttt_env.app.web.controls import Control
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.inside.trees import grid_of
 from ttt_env.app.web.insight import sweep_of
-from ttt_env.app.web.play import body_of
-from ttt_env.app.web.roster import PERSON, Roster
-from ttt_env.app.web.services import Services, address, fields_of
+from ttt_env.app.web.play import body_of, player_of_form
+from ttt_env.app.web.roster import Roster
+from ttt_env.app.web.services import Services, address, check, fields_of
 from ttt_env.app.web.table import PlayTable, Visit
 from ttt_env.app.web.visitors import is_foreign, is_whole
 from ttt_env.errors import ParameterError, TttEnvError
 from ttt_env.render.svg import CaptionedBoard, boards_of
-from ttt_env.rules import TABLE_CELLS, Game, Seat, as_seat, is_tabulated
+from ttt_env.rules import TABLE_CELLS, Game, as_seat, is_tabulated
 
-_MAX_GAME_NUMBER = 9_999
+_NUMBER = Control("number", "number", most=9_999)  # of a game of two agents
 GAME, AGENT = "tictactoe-v0", "win-block"  # one that can be beaten has more to show
 
 Value = TypeVar("Value")
@@ -65,21 +50,13 @@ class AddressReader:
             self.complaints.append(str(error))
             return parse(default)
 
-    def game(self, parse: Callable[[str], Game] = compared_game) -> Game:
+    def game(self, parse: Callable[[str], Game] = agents.compared_game) -> Game:
         """The game, by default one that is compared here."""
         return self.read("game", parse, GAME)
 
     def agent(self, name: str = "agent") -> str:
         """An agent of the roster."""
-        return self.read(name, partial(compared_agent, roster=self._roster), AGENT)
-
-    def seat(self) -> Seat:
-        """The seat of an agent."""
-        return self.read("seat", as_seat, "X")
-
-    def number(self, name: str, most: int, default: int = 0) -> int:
-        """An integer from 0 to `most`."""
-        return int(self.read(name, Control(name, name, most=most).checked, str(default)))
+        return self.read(name, partial(agents.compared_agent, roster=self._roster), AGENT)
 
     def choice(self, name: str, kind: str, allowed: Iterable[str]) -> str:
         """One of these texts, the first by default; `kind` is what errors call it."""
@@ -118,8 +95,8 @@ class ComparePages:
         return [
             Route("/compare", self.match),
             Route("/compare/agent", self.certificate),
-            Route("/compare/certificate.json", self.save_json),
-            Route("/compare/certificate.svg", self.save_svg),
+            Route("/compare/certificate.json", self.save),
+            Route("/compare/certificate.svg", self.save),
             Route("/compare/softmax", self.softmax),
             Route("/compare/runs", self.runs),
             Route(START, self.start, methods=["POST"]),
@@ -131,45 +108,48 @@ class ComparePages:
         return AddressReader(fields_of(request, lists), self._services.roster)
 
     def _page(self, request: Request, name: str, complaints: list[str], **context: Any) -> Response:
-        shared = {"tabs": TABS, "games": GAMES, "most_cells": TABLE_CELLS, "address": addresses_for(request)}
+        shared = {
+            "tabs": TABS,
+            "games": agents.GAMES,
+            "most_cells": TABLE_CELLS,
+            "address": addresses_for(request),
+        }
         status = 400 if complaints else 200
         return self._services.page(name, status, complaints=complaints, **shared, **context)
 
     async def _study(
-        self, make: Callable[..., Answer], game: Game, agents: tuple[str, ...], *more: int
+        self, make: Callable[..., Answer], game: Game, players: tuple[str, ...], *more: int
     ) -> Answer:
-        """The result of `make` for these agents, computed once and kept, unless one of them still learns."""
+        """The result of `make` for these agents, computed once and kept."""
         queues, roster = self._services.queues, self._services.roster
-        lane = await self._services.lane_of_study(game, *agents)
-        learns = any(map(roster.learns, agents))
-        return await (queues.move if learns else queues.study)(lane, make, roster, game, *agents, *more)
+        lane = await self._services.lane_of_study(game, *players)
+        return await queues.study(lane, make, roster, game, *players, *more, edition=roster.edition(*players))
 
-    async def _strip(self, game: Game, x: str, o: str, cells: tuple[int, ...]) -> Strip:
-        table = PlayTable(game, x, o, cells, len(cells))
-        lane = await self._services.lane_of_study(game)
+    async def _strip(self, table: PlayTable) -> Strip:
+        lane = await self._services.lane_of_study(table.game)
         boards = await self._services.queues.study(lane, boards_of, table.record)
         return Visit(table, is_paused=True), boards
 
     async def match(self, request: Request) -> Response:
         """The ladder, and the match of the row and the column that the address names."""
         reader = self._reader(request)
-        game, seat = reader.game(), reader.seat()
+        game, seat = reader.game(), reader.read("seat", as_seat, "X")
         row, column = reader.agent("row"), reader.agent("column")
-        number = reader.number("number", _MAX_GAME_NUMBER)
+        number = int(reader.read("number", _NUMBER.checked, "0"))
         shown = {"row": row, "column": column, "seat": seat, "number": number}
         played = strip = None
         is_asked = {"row", "column"} <= reader.fields.keys() and not reader.complaints
         if is_asked and not is_foreign(request):
             try:
-                played = await self._study(met, game, (row, column))
+                played = await self._study(agents.met, game, (row, column))
                 x, o = (row, column) if seat == "X" else (column, row)
-                cells = (await self._study(drawn_game, game, (x, o), number)).cells
-                strip = await self._strip(game, x, o, cells)
+                cells = (await self._study(agents.drawn_game, game, (x, o), number)).cells
+                strip = await self._strip(PlayTable(game, x, o, cells, len(cells)))
             except (TttEnvError, ImportError) as error:
                 reader.complaints.append(str(error))
         whole: dict[str, Any] = {}
         if is_whole(request):
-            table = await self._services.queues.study("sweep", ladder, self._services.roster, game)
+            table = await self._services.queues.study("sweep", agents.ladder, self._services.roster, game)
             whole = {"ladder": table, "current": (reader.fields.get("row"), reader.fields.get("column"))}
         return self._page(
             request,
@@ -187,77 +167,46 @@ class ComparePages:
     async def certificate(self, request: Request) -> Response:
         """The page of an agent's certificate, with the controls that choose another agent."""
         reader = self._reader(request)
-        fields, proof = reader.fields, dict[str, Any]()
+        fields = reader.fields
         if "was" in fields:
             try:
-                agent = self._agent_of_form(fields, fields["was"])
+                agent = self._agent_of_form(fields)
             except TttEnvError as error:
                 reader.complaints.append(str(error))
                 fields["agent"] = fields["was"]
             else:
                 to = addresses_for(request)("/compare/agent", game=fields.get("game"), agent=agent)
                 return RedirectResponse(to, 303)
-        elif is_whole(request):
-            proof = await self._proof(self._reader(request))
         game, agent = reader.game(), reader.agent()
-        context = {"complaints": reader.complaints, "game": game, "agent": agent, **proof}
+        shown: dict[str, Any] = {"game": game, "agent": agent, "grid": grid_of(game)}
+        if is_whole(request):
+            shown |= {"proved": None, "strips": {}}
+            try:
+                shown["proved"] = proved = await self._study(agents.prove, game, (agent,))
+                shown["strips"] = {seat: await self._strip(lost) for seat, lost in proved.refutations.items()}
+            except (TttEnvError, ImportError) as error:
+                reader.complaints.append(str(error))
         offers = await self._services.queues.move("quick", self._services.roster.offers, game)
         refused = {offer.name: offer.refusal for offer in offers if offer.refusal}
-        return self._page(request, "compare_agent.html", refused=refused, **context)
+        return self._page(request, "compare_agent.html", reader.complaints, refused=refused, **shown)
 
-    def _agent_of_form(self, fields: Mapping[str, str], was: str) -> str:
-        """The agent of a form, with the parameters of the controls that were shown for the one that it was.
+    def _agent_of_form(self, fields: Mapping[str, str]) -> str:
+        """The agent of a form. A search that is chosen gets a seed: without one nothing can be proved."""
+        roster, was = self._services.roster, fields["was"]
+        agent = player_of_form(fields, "agent", roster.parse(was), roster)
+        is_new = agent.partition(":")[0] != was.partition(":")[0]
+        return f"{agent}:seed=0" if is_new and "seed" in roster.controls(agent) else agent
 
-        A search is given a seed: without one there is nothing to prove about it.
-        """
-        who, roster = fields.get("agent", AGENT), self._services.roster
-        was = roster.parse(was)
-        if who in roster.models:
-            return who
-        if who != was.partition(":")[0]:
-            return f"{who}:seed=0" if "seed" in roster.controls(roster.parse(who)) else who
-        values = {key.partition(".")[2]: text for key, text in fields.items() if key.startswith("agent.")}
-        return roster.parse(spec_of_values(who, values))
-
-    async def _proof(self, reader: AddressReader) -> dict[str, Any]:
-        game, agent, complaints = reader.game(), reader.agent(), reader.complaints
-        certificate, strips = None, dict[Seat, Strip]()
-        try:
-            certificate = await self._study(prove, game, (agent,))
-            for seat, record in certificate.refutations.items():
-                players = (agent, PERSON) if seat == "X" else (PERSON, agent)
-                strips[seat] = await self._strip(game, *players, record.cells)
-        except (TttEnvError, ImportError) as error:
-            complaints = [str(error)]
-        return {
-            "proved": certificate,
-            "strips": strips,
-            "complaints": complaints,
-            "game": game,
-            "agent": agent,
-            "grid": grid_of(game),
-        }
-
-    async def save_json(self, request: Request) -> Response:
-        """The certificate as a file."""
-        return await self._saved(request, "json", lambda proved: JSONResponse(proved.facts))
-
-    async def save_svg(self, request: Request) -> Response:
-        """The certificate as a picture."""
-        respond = partial(Response, media_type="image/svg+xml")
-        return await self._saved(request, "svg", lambda proved: respond(proved.certificate.picture().svg))
-
-    async def _saved(self, request: Request, kind: str, respond: Callable[[Proved], Response]) -> Response:
+    async def save(self, request: Request) -> Response:
+        """The certificate as a file: a picture, or JSON."""
         reader = self._reader(request)
         game, agent = reader.game(), reader.agent()
-        if reader.complaints:
-            return self._services.refused(reader.complaints)
-        try:
-            response = respond(await self._study(prove, game, (agent,)))
-        except (TttEnvError, ImportError) as error:
-            return self._services.refused([str(error)])
-        response.headers["content-disposition"] = f'attachment; filename="certificate.{kind}"'
-        return response
+        check(reader.complaints)
+        proved, name = await self._study(agents.prove, game, (agent,)), request.url.path.rpartition("/")[2]
+        headers = {"content-disposition": f'attachment; filename="{name}"'}
+        if name.endswith(".json"):
+            return JSONResponse(proved.facts, headers=headers)
+        return Response(proved.certificate.picture().svg, headers=headers, media_type="image/svg+xml")
 
     async def softmax(self, request: Request) -> Response:
         """The curves of softmax minimax at the temperatures of the sliders."""
@@ -340,7 +289,7 @@ class ComparePages:
         """The page of the games of one kind that people have played."""
         reader = self._reader(request)
         game, log = reader.game(parse_game), self._services.log
-        played = {} if log is None else await self._services.queues.move("quick", games_of, log)
+        played = {} if log is None else await self._services.queues.move("quick", agents.games_of, log)
         whole = {"records": await self._records(game), "alone": False} if is_whole(request) else {}
         return self._page(
             request,
@@ -356,25 +305,24 @@ class ComparePages:
         reader = self._reader(request)
         game = reader.game(parse_game)
         agent = reader.read("agent", self._services.roster.parse, AGENT)
-        if reader.complaints:
-            return self._services.refused(reader.complaints)
+        check(reader.complaints)
         records = await self._records(game, agent)
         return self._services.page("compare_people_table.html", game=game, records=records, alone=True)
 
-    async def _records(self, game: Game, agent: str | None = None) -> list[PersonalRecord]:
+    async def _records(self, game: Game, agent: str | None = None) -> list[agents.PersonalRecord]:
         """The results of people against this agent, or against the agents with the most games."""
         queues, roster, log = self._services.queues, self._services.roster, self._services.log
         if log is None:
             return []
         n_games = (await queues.move("quick", log.counts)).get(game.name, 0)
-        tallies = await queues.study("quick", tallies_here, log, roster, game, n_games)
-        wanted = [tally for tally in tallies if agent in (None, tally.agent)][:MAX_AGENTS]
-        return [PersonalRecord(tally, await self._expectation(tally.agent, game)) for tally in wanted]
+        tallies = await queues.study("quick", agents.tallies_here, log, roster, game, edition=n_games)
+        wanted = [tally for tally in tallies if agent in (None, tally.agent)][: agents.MAX_AGENTS]
+        return [agents.PersonalRecord(tally, await self._expectation(tally.agent, game)) for tally in wanted]
 
     async def _expectation(self, agent: str, game: Game) -> Expectation:
         if not is_tabulated(game):  # which it says at once
-            return random_against(self._services.roster, game, agent)
+            return agents.random_against(self._services.roster, game, agent)
         try:
-            return await self._study(random_against, game, (agent,))
+            return await self._study(agents.random_against, game, (agent,))
         except BusyError as error:
             return Expectation(None, str(error))

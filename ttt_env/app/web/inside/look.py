@@ -137,8 +137,8 @@ def last_move_of_an_agent(table: PlayTable) -> AgentMove:
     return AgentMove(table, agents[0])
 
 
-def explained(roster: Roster, player: str, position: Position, edition: int = 0) -> Explanation:
-    """The agent's reasons for its move there. `edition` is `Roster.edition`, by which answers get stale."""
+def explained(roster: Roster, player: str, position: Position) -> Explanation:
+    """The agent's reasons for its move there."""
     return roster.make(player, position.game).explain(position)
 
 

@@ -187,8 +187,8 @@ class InsidePages:
         """The variables of the template that shows why this move was made."""
         queues, roster = self._services.queues, self._services.roster
         lane = await queues.move("quick", roster.lane_of_move, move.player, move.table.game)
-        question = roster, move.player, move.table.position, roster.edition(move.player)
-        why = await queues.study(lane, explained, *question)
+        question, edition = (roster, move.player, move.table.position), roster.edition(move.player)
+        why = await queues.study(lane, explained, *question, edition=edition)
         is_search = move.player.partition(":")[0] == "mcts"
         return {
             "move": move,
