@@ -24,7 +24,7 @@ from ttt_env.app.web.inside.trees import TreeSolver
 from ttt_env.app.web.insight import InsightSolver, strength, weakness
 from ttt_env.app.web.roster import Roster, named_models, presets
 from ttt_env.app.web.table import PlayTable
-from ttt_env.render.words import RESULTS, percent
+from ttt_env.render.words import RESULTS, percent, told_value
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Position
@@ -364,9 +364,9 @@ def test_the_tree_is_that_of_the_server(moves, temperatures, plies, visitor):
         Number((branch.querySelector('.badge')?.textContent ?? '1×').slice(0, -1)),
         branch.matches('.lit')])""")
     assert list(map(tuple, shown)) == list(branches_of(solved_tree.tree))
-    assert visitor.text("#value") == f"{solved_tree.told} for X"
+    assert visitor.text("#value") == f"{told_value(solved_tree.tree.tone)} for X"
     assert visitor.figures == {
-        move.cell: (percent(move.probability), move.told) for move in solved_tree.moves
+        cell: (percent(move.probability), told_value(move.value)) for cell, move in solved_tree.moves.items()
     }
     assert visitor.run("return !document.getElementById('cut').hidden") == solved_tree.is_cut
     places = visitor.run("""return [...document.querySelectorAll('.branch')].map((branch) => {

@@ -89,7 +89,7 @@ class TestTree:
             cases = [((0.2, 1.0), soft), ((0.0, 0.0), make_agent("minimax", TICTACTOE))]
             for temperatures, agent in cases:
                 policy = agent.policy(position)
-                for move in tree_solver.tree_of(position, temperatures, 1).moves:
+                for move in tree_solver.tree_of(position, temperatures, 1).moves.values():
                     assert move.probability == pytest.approx(policy[move.cell])
 
     def test_minimax_shows_the_values_of_the_solution(self, client):
@@ -136,7 +136,7 @@ class TestTree:
         page = client.get(f"/inside?game={SMALL}")
         part = part_of(client, page)
         values = TreeSolver().tree_of(get_game(SMALL).start, (1.0, 1.0), 2)
-        assert f"X to move {values.told} for X" in text_of(part.text)
+        assert f"X to move {told_value(values.tree.tone)} for X" in text_of(part.text)
         assert "too many positions" in text_of(client.get("/inside?part=1&game=qubic-v0").text)
 
     @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The browser's own computations give the same as Python's, in all positions, to the letter."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from ttt_env.analysis.induction import backward_induction, softmax
 from ttt_env.analysis.layers import reachable
 from ttt_env.app.web.inside.trees import TreeSolver
 from ttt_env.app.web.insight import sweep_of
-from ttt_env.render.words import percent, signed
+from ttt_env.render.words import percent, signed, told_value
 from ttt_env.rules.boards import Boards
 
 SMALL = "mnk-v0:m=4,n=2,k=2"
@@ -87,8 +89,9 @@ def asleep(page, is_asleep):
 def shown_figures():
     """The figures on the page Look inside for Gibson's position at the temperatures that he published."""
     solved_tree = TreeSolver().tree_of(Position.parse("XX./OO./XO."), (0.2, 1.0), 1)
-    moves = sorted(solved_tree.moves, key=lambda move: move.cell)
-    return [solved_tree.told, *(text for move in moves for text in (percent(move.probability), move.told))]
+    moves = [solved_tree.moves[cell] for cell in sorted(solved_tree.moves)]
+    texts = ((percent(move.probability), told_value(move.value)) for move in moves)
+    return [told_value(solved_tree.tree.tone), *chain.from_iterable(texts)]
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,8 @@ def test_results_of_comparing_come_whole(sweeper, queues):
         (ladder(roster, SIX_CELLS), prove(roster, SIX_CELLS, "block")),
     )
     assert table.names == here.names and table.missing == here.missing
-    assert {pair: played.score for pair, played in table.matches.items()} == {
-        pair: played.score for pair, played in here.matches.items()
+    assert {pair: played.score for pair, played in table.played.matches.items()} == {
+        pair: played.score for pair, played in here.played.matches.items()
     }
     assert proved.facts == proved_here.facts and proved.refutations == proved_here.refutations
 

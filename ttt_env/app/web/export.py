@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import Agent
 from ttt_env.agents.learned.lookup import Lookup
+from ttt_env.analysis.dossier import LADDER
 from ttt_env.app.web.board import board_of, facts_of_game, strokes_of
-from ttt_env.app.web.compare.agents import ENTRANTS, Proved, ladder, prove
+from ttt_env.app.web.compare.agents import ENTRANTS, TRAINED, Proved, ladder, prove
 from ttt_env.app.web.games import rule_of
 from ttt_env.app.web.inside.look import EXAMPLE, SETTINGS, VIEWS, InsideLook
 from ttt_env.app.web.inside.trees import grid_of, tree_layout
 from ttt_env.app.web.insight import Evaluators, Insight, weakness
 from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
-from ttt_env.app.web.services import Services
+from ttt_env.app.web.services import Services, modules_of
 from ttt_env.app.web.table import PlayTable, Visit, moves_text
 from ttt_env.errors import ParameterError
 from ttt_env.render.svg import boards_of
@@ -39,38 +40,11 @@ PAGES = (
     ("inside.html", "Look inside"),
     ("compare.html", "Compare"),
 )
-AGENTS = (
-    "random",
-    "rules",
-    "block",
-    "win-block",
-    "newell-simon",
-    "weights",
-    "brute-force",
-    "minimax",
-    "softmax",
-    "mcts:simulations=100,seed=0",
-    "q-learning",
-    "value-network",
-    "dqn",
-    "ppo",
-)
-"""Opponents in addition to the levels and the models of the command line."""
 _SOFTMAX = "softmax"  # which has sliders on the page
+AGENTS = (*LADDER, "rules", "brute-force", _SOFTMAX, "mcts:simulations=100,seed=0", *TRAINED)
+"""Opponents in addition to the levels and the models of the command line."""
 
 FACTS, SCRIPT = "agents.js", "ttt.js"
-_MODULES = (
-    "solver",
-    "words",
-    "policies",
-    "keys",
-    "life",
-    "export_board",
-    "export_play",
-    "export_tree",
-    "train",
-    "export",
-)
 _COPIED = ("page.css", "play.css", "compare.css", "inside.css", "theme.js", "icon.svg")
 
 
@@ -236,7 +210,7 @@ def _check_file_names(agents: Iterable[str]) -> None:
 def script() -> str:
     """The modules of the exported pages as one plain script: browsers load no modules from files."""
     static = resources("ttt_env.app.web") / "static"
-    texts = [(static / f"{name}.js").read_text(encoding="utf-8") for name in _MODULES]
+    texts = [(static / f"{name}.js").read_text(encoding="utf-8") for name in modules_of("export")]
     whole = re.sub(r"^(import .*\n|export )", "", "\n".join(texts), flags=re.MULTILINE)
     return f'"use strict";\n(() => {{\n{whole}}})();\n'
 

@@ -27,7 +27,11 @@ def parse_game(text: str) -> Game:
     Raises as `get_game` does, and `ParameterError` or `GameError` for a board out of the page's bounds.
     """
     for key, value in split_spec(text).keywords.items():
-        if _is_number(value) and not (len(value) < 4 and int(value) <= MAX_SIDE):
+        try:
+            number = int(value)
+        except ValueError:
+            continue
+        if len(value) > 3 or number > MAX_SIDE:
             raise ParameterError(f"{key}={value[:12]} of {text[:40]!r}: numbers up to {MAX_SIDE} are allowed")
     game = get_game(text)
     if len(game.winning_sets) > MAX_SETS:
@@ -38,15 +42,6 @@ def parse_game(text: str) -> Game:
             "solved while you wait, and those that are too large to be solved at all are allowed here"
         )
     return game
-
-
-def _is_number(text: str) -> bool:
-    """True if Python's `int` takes the text, as it takes `+500`."""
-    try:
-        int(text)
-    except ValueError:
-        return False
-    return True
 
 
 def title_of(name: str) -> str:

@@ -3,11 +3,10 @@
 With the facts of `sweep_of` the browser computes those of softmax minimax by itself, while a slider moves.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
-from pathlib import Path
 from typing import Any
 
 from ttt_env.agent import checked_policies
@@ -197,15 +196,15 @@ class InsightSolver:
             for estimate, n_visits in [expected.get(cell, (None, 0))]
         )
         return Insight(
-            _agent(adviser),
-            _agent(opponent),
+            None if adviser == PERSON else adviser,
+            None if opponent == PERSON else opponent,
             moves,
             "" if is_quick else hint(position),
             tuple(notes),
             found if found is None or position.to_move == "X" else -found + 0.0,
             value is not None,
             simulations if is_searched else 0,
-            seconds_to_sweep(table.game) if is_first else 0,
+            ceil(n_placements(table.game.n_cells) / _PLACEMENTS_PER_SECOND) if is_first else 0,
         )
 
     def prepare(self, game: Game, x: str, o: str) -> None:
@@ -246,11 +245,6 @@ class InsightSolver:
         return Values(table.game, [of[0] for of in layers]), Values(table.game, [of[1] for of in layers])
 
 
-def seconds_to_sweep(game: Game) -> int:
-    """About the seconds that all positions of a game take, with an agent at the table."""
-    return ceil(n_placements(game.n_cells) / _PLACEMENTS_PER_SECOND)
-
-
 def _ends(position: Position) -> dict[int, int]:
     """The number of moves from each legal one to the end of the game under best play, by cell."""
     cells = position.legal_cells
@@ -268,10 +262,6 @@ def _marked(unmarked: Iterable[MoveInsight]) -> tuple[MoveInsight, ...]:
 
     highest = max(map(rank, moves), default=(-2.0, 0.0))
     return tuple(replace(move, is_best=rank(move) == highest and highest[0] > -2.0) for move in moves)
-
-
-def _agent(name: str) -> str | None:
-    return None if name == PERSON else name
 
 
 def judged_moves(table: PlayTable) -> list[MoveVerdict]:
@@ -312,7 +302,7 @@ class Weakness:
 def weakness(roster: Roster, player: str, game: Game) -> Weakness:
     """The weakness of an agent: exact where its policy is a table, else where it is known beforehand."""
     if is_tabulated(game):
-        certificate = certify(roster.fixed(player, game), game, progress=None, workers=1, answers=None)
+        certificate = certify(roster.fixed(player, game), game)
         worst = certificate.worst_case.values()
         told = "Never" if min(worst) >= 0 else "Only lost positions"
         return Weakness(told if certificate.unbeatable else "Yes, here is how", True)
@@ -350,14 +340,6 @@ class Evaluators:
     def __post_init__(self) -> None:
         self.insight_solver = InsightSolver(self.roster)
 
-    @classmethod
-    def of(cls, models: Mapping[str, str], games_file: Path | None) -> "Evaluators":
-        """The evaluators with a roster of these models, as `Roster` takes them."""
-        return cls(Roster(models, games_file))
-
-
-_SOFTMAX = "softmax"
-
 
 def sweep_of(game: Game, played: tuple[int, ...], x: str, o: str) -> dict[str, Any] | None:
     """The sweep of a game after the `played` cells as `live.js` reads it, by the ids of two sliders.
@@ -373,7 +355,7 @@ def sweep_at(table: PlayTable) -> dict[str, Any] | None:
     The agent moves by its own temperature, and ascribes the other one to whoever moves next.
     """
     mover = SEATS[table.at % 2]
-    if split_spec(table.mover).name != _SOFTMAX:
+    if split_spec(table.mover).name != "softmax":
         return None
     own, ascribed = f"{mover.lower()}-temperature", f"{mover.lower()}-opponent_temperature"
     x, o = (own, ascribed) if mover == "X" else (ascribed, own)

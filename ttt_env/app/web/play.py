@@ -222,13 +222,14 @@ class PlayPages:
         delay = PACES[visit.pace] if visit.is_watched else _REPLY_AFTER
         goes_on = visit.agent_to_move and not visit.is_waiting and not complaints
         shown = facts | {"delay": delay, "is_lost": False} | parts
+        decisive, held = parts.get("decisive"), replace(visit, is_paused=visit.is_paused or bool(complaints))
         return self._services.page(
             "play.html",
             400 if complaints else 200,
             **shown | {"delay": shown["delay"] if goes_on else None},
             visit=visit,
             complaints=complaints,
-            headline=headline_of(replace(visit, is_paused=visit.is_paused or bool(complaints)), **parts),
+            headline=visit.blame(decisive) if decisive and visit.outcome == "loss" else held.status,
             reply=reply_of(visit),
             levels=await self._levels(visit),
             rule=rule_of(table.game),
@@ -281,13 +282,6 @@ class PlayPages:
         table = visit.table.branched()
         ticket = self._services.tickets.next(visit.table, visit.ticket, table)
         return replace(visit, table=table, ticket=ticket, is_review=False, is_resigned=False)
-
-
-def headline_of(visit: Visit, decisive: int | None = None, **_: Any) -> str:
-    """The state of the game, or the person's mistake that lost it."""
-    if decisive is not None and visit.outcome == "loss":
-        return visit.blame(decisive)
-    return visit.status
 
 
 def reply_of(visit: Visit) -> str:

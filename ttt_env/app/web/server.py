@@ -22,6 +22,7 @@ from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.inside.pages import InsidePages
 from ttt_env.app.web.insight import Evaluators
 from ttt_env.app.web.play import PlayPages
+from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.services import Assets, Services
 from ttt_env.app.web.train import TrainPages
 from ttt_env.app.web.visitors import REFUSED, answer_while_there, is_foreign, is_opened
@@ -59,7 +60,7 @@ def create_app(
     training curves, by default a temporary one. With `is_local` it only answers requests to the names of this
     machine.
     """
-    evaluators = Evaluators.of(models or {}, None if log is None else log.path)
+    evaluators = Evaluators(Roster(models or {}, None if log is None else log.path))
     services = Services(evaluators, log, runs, tuple((path, name) for path, name, _ in _PAGES))
     app = Starlette(
         routes=[

@@ -24,6 +24,7 @@ from starlette.types import Scope
 from ttt_env.agent.explanation import fact_text
 from ttt_env.agents.mcts.search import trees_of
 from ttt_env.app.web import board
+from ttt_env.app.web.compare.curves import text_of
 from ttt_env.app.web.compare.trainings import Trainings
 from ttt_env.app.web.computing import Lane, WorkQueues
 from ttt_env.app.web.games import title_of
@@ -33,7 +34,7 @@ from ttt_env.app.web.sweeping import Sweeper
 from ttt_env.app.web.table import PlayTable, Tickets, Visit
 from ttt_env.errors import GameLogError, ParameterError
 from ttt_env.proofs.known import known_value
-from ttt_env.render.words import OUTCOMES, RESULTS, gain, percent, signed
+from ttt_env.render.words import OUTCOMES, RESULTS, gain, percent, signed, told_value
 from ttt_env.rules import Game, get_game
 from ttt_env.storage.game_log import GameLog
 from ttt_env.tournament.documents import templates_in
@@ -50,6 +51,14 @@ def edition() -> str:
     for file in sorted(files(_PACKAGE).joinpath(_FOLDER).iterdir(), key=lambda file: file.name):
         digest.update(f"{file.name}\n".encode() + file.read_bytes())
     return digest.hexdigest()[:12]
+
+
+@cache
+def modules_of(name: str) -> tuple[str, ...]:
+    """A script and all that it imports, each after what it imports itself."""
+    text = files(_PACKAGE).joinpath(_FOLDER, f"{name}.js").read_text(encoding="utf-8")
+    imported = re.findall(r'^import .* from "\./(\w+)\.js";$', text, re.MULTILINE)
+    return tuple(dict.fromkeys([*(each for other in imported for each in modules_of(other)), name]))
 
 
 class Assets(StaticFiles):
@@ -183,13 +192,14 @@ def templates() -> Environment:
     """The templates of all pages."""
     environment = templates_in(_PACKAGE, "templates")
     environment.filters |= {"percent": percent, "signed": signed, "gain": gain}
-    environment.filters |= {"fact": fact_text, "title": title_of}
+    environment.filters |= {"fact": fact_text, "title": title_of, "number": text_of, "told": told_value}
     environment.globals |= {
         "exported": False,
         "scripts": (),
         "static": f"/static/{edition()}/",
         "train_url": "/train",
         "address": address,
+        "modules_of": modules_of,
         "STONES": board.STONES,
         "STONE_WIDTH": board.STONE_WIDTH,
         "OUTCOMES": OUTCOMES,

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 
 from ttt_env.app.web.computing import BusyError, Job, ThreadLane
 from ttt_env.app.web.insight import Evaluators
+from ttt_env.app.web.roster import Roster
 from ttt_env.stopping import StoppedError, stopped_by
 
 MAX_SWEEP_MB = 1000
@@ -211,7 +212,7 @@ def serve() -> None:
             with suppress(ValueError, OSError):
                 resource.setrlimit(resource.RLIMIT_DATA, (MAX_SWEEP_MB * 1_000_000,) * 2)
         source = sys.stdin.buffer
-        server = _Server(Evaluators.of(*pickle.load(source)), output)
+        server = _Server(Evaluators(Roster(*pickle.load(source))), output)
         with suppress(EOFError, pickle.UnpicklingError):
             while True:
                 server.take(*pickle.load(source))

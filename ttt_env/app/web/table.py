@@ -150,7 +150,7 @@ def read_table(fields: Mapping[str, str], roster: Roster) -> tuple[PlayTable, li
             if name == "game":
                 break
             if name == "moves":
-                table = _with_moves(table, _legal_start(table.game, fields[name]))
+                table = _with_legal_start(table, fields[name])
     return table, complaints
 
 
@@ -164,16 +164,14 @@ def _with_moves(table: PlayTable, text: str) -> PlayTable:
     return replace(table, cells=cells, at=len(cells))
 
 
-def _legal_start(game: Game, text: str) -> str:
-    """The moves before the first that is not legal."""
-    position, cells = game.start, []
+def _with_legal_start(table: PlayTable, text: str) -> PlayTable:
+    """The table after the moves before the first that is not legal."""
     for part in text.split("."):
         try:
-            position = position.play(parse_moves(part)[0])
+            table = table.played(parse_moves(part)[0])
         except (TttEnvError, IndexError):
             break
-        cells.append(part)
-    return ".".join(cells)
+    return table
 
 
 def parse_moves(text: str) -> list[int]:
@@ -248,11 +246,6 @@ class Visit:
         table = replace(self.table, x=x, o=o)
         is_changed = self.is_changed or bool(self.table.cells and self.ticket)
         return replace(self, table=table, ticket="", is_changed=is_changed, is_resigned=False)
-
-    @property
-    def shared_url(self) -> str:
-        """The address to pass on: the table alone."""
-        return f"/play?{self.table.query()}"
 
     @property
     def is_over(self) -> bool:

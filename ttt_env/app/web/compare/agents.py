@@ -1,9 +1,7 @@
 """Agents compared: the ladder of all, a match and a game of it, certificates, and the results of people."""
 
-from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 from ttt_env.agent import Agent
@@ -12,17 +10,17 @@ from ttt_env.analysis.dossier import LADDER, Strength, dossier
 from ttt_env.analysis.evaluation import match
 from ttt_env.analysis.play import play_game
 from ttt_env.analysis.recorded import RecordedAgent, declared_agent
-from ttt_env.analysis.results import Exploitability, Match, Result
+from ttt_env.analysis.results import Exploitability, Match
 from ttt_env.analysis.verdict import verdict_of
-from ttt_env.app.tally import Expectation, SeatTally, Tally, expected, tallies_of
+from ttt_env.app.tally import Expectation, Tally, expected, tallies_of
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.roster import PERSON, Roster
 from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
-from ttt_env.render.words import RESULTS, signed
+from ttt_env.render.words import signed
 from ttt_env.rules import TABLE_CELLS, Game, GameRecord, Seat
 from ttt_env.storage.game_log import GameLog
-from ttt_env.tournament.meetings import Meeting, pooled
+from ttt_env.tournament.tournament import Tournament, tournament
 
 GAMES = {
     "tictactoe-v0": "Tic-tac-toe",
@@ -39,14 +37,14 @@ ENTRANTS = (*LADDER, "softmax:temperature=0.2", "mcts:simulations=100,seed=0", *
 class Ladder:
     """Everyone against everyone, exactly.
 
-    `names` are by mean score, the highest first, `matches` hold each pairing from both sides, `missing` says
-    who is not there and why, `unbeatable` are those that have been proved to be.
+    `names` are by mean score, the highest first, `missing` says who is not there and why, `unbeatable` are
+    those that have been proved to be.
     """
 
     names: tuple[str, ...]
-    matches: Mapping[tuple[str, str], Match]
+    played: Tournament
     missing: tuple[str, ...]
-    unbeatable: frozenset[str] = frozenset()
+    unbeatable: frozenset[str]
 
     def marks(self, name: str) -> list[str]:
         """The marks of an agent: that it has been trained, and that it has been proved unbeatable."""
@@ -54,16 +52,8 @@ class Ladder:
 
     def shown(self, row: str, column: str) -> str:
         """The score of the row's agent against the column's, as narrow as a column: `+.50`, or `0`."""
-        shown = signed(self.matches[row, column].score, 2)
+        shown = signed(self.played.matches[row, column].score, 2)
         return "0" if shown == "0.00" else shown.replace("0.", ".")
-
-    def mean(self, name: str) -> float:
-        """The mean score of an agent against the others."""
-        return _mean(name, self.names, self.matches)
-
-
-def _mean(name: str, names: tuple[str, ...], matches: Mapping[tuple[str, str], Match]) -> float:
-    return sum(matches[name, other].score for other in names if other != name) / (len(names) - 1)
 
 
 def compared_game(text: str) -> Game:
@@ -99,14 +89,10 @@ def ladder(roster: Roster, game: Game) -> Ladder:
             agents[agent] = RecordedAgent(declared_agent(roster.make(agent, game), game))
         except (TttEnvError, ImportError) as error:
             missing.append(f"{agent} is missing: {error}")
-    pairs = (Meeting(1, *pair) for pair in combinations(agents, 2))
-    matches = pooled({each: match(agents[each.first], agents[each.second], game) for each in pairs})
-    names = sorted(agents, key=lambda name: (-round(_mean(name, tuple(agents), matches), 9), name))
-    certificates = {
-        name: certify(agent, game, progress=None, workers=1, answers=None) for name, agent in agents.items()
-    }
-    unbeatable = frozenset(name for name, certificate in certificates.items() if certificate.unbeatable)
-    return Ladder(tuple(names), matches, tuple(missing), unbeatable)
+    played = tournament(agents, game)
+    names = sorted(agents, key=lambda name: (-round(played.scores[name], 9), name))
+    unbeatable = frozenset(name for name, proof in certify(agents, game).items() if proof.unbeatable)
+    return Ladder(tuple(names), played, tuple(missing), unbeatable)
 
 
 def met(roster: Roster, game: Game, row: str, column: str) -> Match:
@@ -145,10 +131,6 @@ class Proved:
         """The verdict in words."""
         return verdict_of(self.certificate.unbeatable)
 
-    def worst(self, seat: Seat) -> str:
-        """The agent's worst result on this seat, in words."""
-        return RESULTS[self.certificate.worst_case[seat]]
-
 
 def prove(roster: Roster, game: Game, agent: str) -> Proved:
     """The certificate of an agent. Raises as `Roster.fixed` does."""
@@ -160,21 +142,6 @@ def prove(roster: Roster, game: Game, agent: str) -> Proved:
 
 MAX_AGENTS = 30
 """The maximum number of agents in a table: the ones with the most games."""
-
-
-@dataclass(frozen=True)
-class PersonalRecord:
-    """A tally of the game log, and what a random player would get against the agent."""
-
-    tally: Tally
-    expectation: Expectation
-
-    @property
-    def seats(self) -> Iterator[tuple[Seat, SeatTally, Result | None]]:
-        """Each seat that people have played on, what they got, and what a random player would."""
-        for seat, counted in self.tally.seats.items():
-            if counted.games:
-                yield seat, counted, self.expectation.on(seat)
 
 
 def tallies_here(log: GameLog, roster: Roster, game: Game) -> list[Tally]:

@@ -252,15 +252,10 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class Run:
-    """A run by its name, and its event files: path, bytes, time of the last change in nanoseconds."""
+    """A run by its name, and its event files, the oldest first: path, bytes, last change in nanoseconds."""
 
     name: str
     files: tuple[tuple[Path, int, int], ...]
-
-    @property
-    def changed(self) -> int:
-        """The time of the last change to its files."""
-        return max(changed for _, _, changed in self.files)
 
 
 @dataclass(frozen=True)
@@ -271,16 +266,6 @@ class Curve:
     steps: tuple[int, ...]
     seconds: tuple[float, ...]
     values: tuple[float, ...]
-
-    @property
-    def least(self) -> str:
-        """The least value as a text."""
-        return text_of(min(self.values))
-
-    @property
-    def last(self) -> str:
-        """The last value as a text."""
-        return text_of(self.values[-1])
 
 
 def runs_in(folder: Path) -> list[Run]:
@@ -315,7 +300,7 @@ def chosen_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
             raise ParameterError(unknown("run", name[:60], listed))
     if len({*names}) > MAX_SHOWN:
         raise ParameterError(f"{len({*names})} runs at once: up to {MAX_SHOWN} can be told apart")
-    latest = sorted(runs, key=lambda run: -run.changed)[:MAX_SHOWN]
+    latest = sorted(runs, key=lambda run: -run.files[-1][2])[:MAX_SHOWN]
     return [run for run in runs if (run.name in names if names else run in latest)]
 
 

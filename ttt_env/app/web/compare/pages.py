@@ -3,15 +3,16 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from time import monotonic_ns
-from typing import Any, TypeVar
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from ttt_env.app.tally import Expectation
+from ttt_env.agent.learner import learner_names
+from ttt_env.app.tally import Expectation, Tally
 from ttt_env.app.web.compare import agents, curves
-from ttt_env.app.web.computing import BusyError
+from ttt_env.app.web.computing import Answer, BusyError
 from ttt_env.app.web.controls import Control
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.inside.trees import grid_of
@@ -28,8 +29,6 @@ from ttt_env.rules import TABLE_CELLS, Game, as_seat, is_tabulated
 _NUMBER = Control("number", "number", most=9_999)  # of a game of two agents
 GAME, AGENT = "tictactoe-v0", "win-block"  # one that can be beaten has more to show
 
-Value = TypeVar("Value")
-Answer = TypeVar("Answer")
 Strip = tuple[Visit, list[CaptionedBoard]]
 """A game board by board: the visit that reviews it on the page for playing, and the boards."""
 
@@ -42,7 +41,7 @@ class AddressReader:
         self.complaints: list[str] = []
         self._roster = roster
 
-    def read(self, name: str, parse: Callable[[str], Value], default: str) -> Value:
+    def read(self, name: str, parse: Callable[[str], Answer], default: str) -> Answer:
         """The value of a field; the default, with a complaint, where the address says something wrong."""
         try:
             return parse(self.fields.get(name, default))
@@ -74,14 +73,11 @@ TABS = {
 START = "/compare/runs/start"
 
 
-def whole_address(path: str, **fields: object) -> str:
-    """As `address`, of a page that comes with its parts, if it is one of `TABS` or leads to one."""
-    return address(path, **fields, whole=1 if path in (*TABS, START) else None)
-
-
 def addresses_for(request: Request) -> Callable[..., str]:
-    """`address`, or `whole_address` for a visitor who came to a whole page and so has no JavaScript."""
-    return whole_address if is_whole(request) and "part" not in request.query_params else address
+    """`address`; for a visitor who came to a whole page, and so has no JavaScript, that of whole pages."""
+    if not is_whole(request) or "part" in request.query_params:
+        return address
+    return lambda path, **fields: address(path, **fields, whole=1 if path in (*TABS, START) else None)
 
 
 class ComparePages:
@@ -271,6 +267,7 @@ class ComparePages:
             request,
             "compare_runs.html",
             reader.complaints,
+            algorithms=learner_names(),
             in_training=in_training,
             turn=monotonic_ns(),
             query=request.url.query,
@@ -309,15 +306,15 @@ class ComparePages:
         records = await self._records(game, agent)
         return self._services.page("compare_people_table.html", game=game, records=records, alone=True)
 
-    async def _records(self, game: Game, agent: str | None = None) -> list[agents.PersonalRecord]:
-        """The results of people against this agent, or against the agents with the most games."""
+    async def _records(self, game: Game, agent: str | None = None) -> list[tuple[Tally, Expectation]]:
+        """The results of people, and what is expected of a random player, against this agent or many."""
         queues, roster, log = self._services.queues, self._services.roster, self._services.log
         if log is None:
             return []
         n_games = (await queues.move("quick", log.counts)).get(game.name, 0)
         tallies = await queues.study("quick", agents.tallies_here, log, roster, game, edition=n_games)
         wanted = [tally for tally in tallies if agent in (None, tally.agent)][: agents.MAX_AGENTS]
-        return [agents.PersonalRecord(tally, await self._expectation(tally.agent, game)) for tally in wanted]
+        return [(tally, await self._expectation(tally.agent, game)) for tally in wanted]
 
     async def _expectation(self, agent: str, game: Game) -> Expectation:
         if not is_tabulated(game):  # which it says at once

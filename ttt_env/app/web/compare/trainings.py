@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 
-from ttt_env.agent.learner import learner_class, learner_names
+from ttt_env.agent.learner import learner_class
 from ttt_env.app.web.computing import BusyError
 
 _PROGRAM = """
@@ -40,11 +40,6 @@ class Trainings:
         self._futures: dict[str, Future[None]] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._is_closed, self._lock = False, Lock()
-
-    @property
-    def algorithms(self) -> list[str]:
-        """The algorithms that can be started."""
-        return learner_names()
 
     @property
     def open(self) -> list[str]:

@@ -64,11 +64,6 @@ class InsideLook:
         return f"{path}?{(table or self.table).query(**more)}"
 
     @property
-    def is_running(self) -> bool:
-        """True if the search continues by itself."""
-        return self["mcts.run"] == "yes" and not self.table.position.is_over
-
-    @property
     def done(self) -> int:
         """The simulations that are done, at most the budget."""
         return min(int(self["mcts.done"]), int(self["mcts.simulations"]))

@@ -113,29 +113,18 @@ class Move:
     probability: float
     value: float
 
-    @property
-    def told(self) -> str:
-        """The value as the page writes it."""
-        return told_value(self.value)
-
 
 @dataclass(frozen=True)
 class SolvedTree:
-    """The value of a position for X, as the page writes it, its moves, and the tree of `plies` below it.
+    """The moves of a position by cell, and the tree of `plies` below it.
 
     `is_cut` says whether fewer plies are in it than were asked for.
     """
 
-    told: str
-    moves: tuple[Move, ...]
+    moves: dict[int, Move]
     tree: Branch
     plies: int
     is_cut: bool
-
-    @property
-    def by_cell(self) -> Mapping[int, Move]:
-        """The moves by cell."""
-        return {move.cell: move for move in self.moves}
 
 
 class TreeSolver:
@@ -154,10 +143,8 @@ class TreeSolver:
         )
         grower = _Grower(values, (x, o))
         n_plies = plies_that_fit(position, plies)
-        tree = grower.branch(position, n_plies)
-        return SolvedTree(
-            told_value(tree.tone), tuple(grower.moves(position)), tree, n_plies, n_plies < plies
-        )
+        moves = {move.cell: move for move in grower.moves(position)}
+        return SolvedTree(moves, grower.branch(position, n_plies), n_plies, n_plies < plies)
 
 
 class _Grower:
