@@ -155,7 +155,6 @@ class _Site:
         return self._page(
             "inside.html",
             look=InsideLook(self._visit.table),
-            part="inside_tree.html",
             is_later=False,
             is_live=False,
             sweep=None,

@@ -294,8 +294,8 @@ def reply_of(visit: Visit) -> str:
     return "" if agent == PERSON else f"{visit.name_of(agent)} ({seat}): {place_of(table.game, table.last)}."
 
 
-async def body_of(request: Request, name: str = "cell", rule: str = _RULE) -> dict[str, str]:
-    """The field of this name of a form that was sent, or none.
+async def body_of(request: Request, name: str | None = "cell", rule: str = _RULE) -> dict[str, str]:
+    """The field of this name, if one is allowed, of a form that was sent, or none.
 
     Raises `IllegalMoveError`, which quotes the `rule`, for a form with other fields.
     """

@@ -33,14 +33,6 @@ from ttt_env.errors import GameTooLargeError, IllegalMoveError, TttEnvError
 from ttt_env.proofs.known import is_solved
 from ttt_env.rules import is_instant
 
-PARTS = {
-    "move": "inside_reason.html",
-    "tree": "inside_tree.html",
-    "mcts": "inside_search.html",
-    "weights": "inside_reason.html",
-}
-"""The template of each view."""
-
 MAX_ROWS = 12  # of the table of the cells
 _MANY = 5  # cells that are only counted
 
@@ -80,8 +72,7 @@ class InsidePages:
         if complaints:
             return await self._shown(look, complaints)
         try:
-            if await body_of(request):
-                raise IllegalMoveError("A simulation is no move.")
+            await body_of(request, None, "A simulation is no move.")
         except IllegalMoveError as error:
             return await self._shown(look, [str(error)])
         return RedirectResponse(look.url({"mcts.done": min(look.done + 1, MAX_SIMULATIONS)}), 303)
@@ -97,7 +88,6 @@ class InsidePages:
             400 if complaints else 200,
             complaints=complaints,
             is_later=is_later,
-            part=PARTS[look["view"]],
             games={name: _moved(look.table, kind) for kind, name in kinds().items()},
             **context,
         )
