@@ -22,7 +22,7 @@ from tests.support.random_games import random_game
 from ttt_env import Game, Proof, get_game, prove
 from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import ProofError, ResultFileError
-from ttt_env.proofs import extraction
+from ttt_env.proofs import extraction, search_kernel
 from ttt_env.rules.game import random_position
 
 CHECKER = ROOT / "scripts" / "check_proof.py"
@@ -65,7 +65,7 @@ def test_a_proof_is_checked(game, tmp_path):
     assert {1: "X wins", 0: "drawn", -1: "O wins"}[found.value] in verdict
 
 
-@pytest.mark.parametrize("n_games", [12, slow(60)])
+@pytest.mark.parametrize("n_games", [8, slow(60)])
 @pytest.mark.parametrize("misere", [False, True], ids=["normal", "misère"])
 def test_proofs_of_random_games_and_positions_are_checked(misere, n_games, tmp_path):
     rng, n_won = np.random.default_rng(11), 0
@@ -595,9 +595,15 @@ def test_a_killed_search_goes_on(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("game", "nodes"), [("mnk-v0:m=5,n=3,k=3,misere=true", 5_000), ("mnk-v0:m=5,n=5,k=4", 1_000)]
+    ("game", "nodes", "kept"),  # the entries that a checkpoint keeps whatever their effort
+    [
+        ("mnk-v0:m=5,n=3,k=3,misere=true", 5_000, 0),
+        ("mnk-v0:m=4,n=3,k=3,misere=true", 100, search_kernel._KEPT),
+        ("mnk-v0:m=6,n=5,k=4", 50, search_kernel._KEPT),
+    ],
 )
-def test_interrupted_searches_end_with_the_same_value(game, nodes, tmp_path):
+def test_interrupted_searches_end_with_the_same_value(game, nodes, kept, tmp_path, monkeypatch):
+    monkeypatch.setattr(search_kernel, "_KEPT", kept)
     path, n_calls = tmp_path / "search.npz", 0
     while (found := prove(game, nodes=nodes, checkpoint=path)).value is None:
         n_calls += 1

@@ -1,4 +1,7 @@
-"""The file of a proof: its result, and the strategies that show it; docs/proofs.md describes the format."""
+"""The file of a proof: its result, and the strategies that show it.
+
+docs/reference/proof-file.md specifies the format.
+"""
 
 from collections.abc import Collection, Mapping
 from math import inf

@@ -144,7 +144,9 @@ class Proof(Saved):
         return prover
 
     def save(self, path: str | Path, progress: Callable[[int], None] | None = None) -> None:
-        """Write the proof with its `strategies`, which others can check; docs/proofs.md has the format.
+        """Write the proof with its `strategies`, which others can check.
+
+        docs/reference/proof-file.md specifies the format.
 
         `progress` is called with the number of positions of a strategy that are done. Raises `ProofError` as
         `strategies` does, `ResultFileError` if the file cannot be written.

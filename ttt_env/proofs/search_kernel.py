@@ -66,7 +66,8 @@ _ENTER, _CHOOSE, _OVER = 0, 1, 2
 _STEPS = (20, 10)  # between the first numbers of the attacker's and of the defender's moves
 _BUCKET = 4  # entries of the table that may hold a position
 _ALL = 64  # cells of a set, or more
-_LONG = 8  # the effort of what is worth a checkpoint: 64 nodes or more
+_LONG = 8  # the effort of what is worth a checkpoint, 64 nodes or more, where not all is kept
+_KEPT = 1 << 16  # entries that a checkpoint keeps whatever their effort
 _FIRST_BITS, _MAX_BITS = 14, 26  # of the number of buckets
 _MEMORY_SHARE = 32  # a table takes no more than this fraction of the memory
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two products are the same (Knuth, 1973)
@@ -551,9 +552,12 @@ def grown(s: ProofSearch) -> ProofSearch:
 
 
 def answers_of(s: ProofSearch) -> Masks:
-    """The entries of the table that took 64 positions or more, `[answers, 3]`."""
-    answers: Masks = s.table[s.table[:, 1] >> _56 >= _LONG]
-    return answers
+    """The entries of the table, `[answers, 3]`: of a large one those that took 64 positions or more.
+
+    A search that is called again for few nodes each time ends only if what these found is kept.
+    """
+    answers: Masks = s.table[s.table[:, 1] != NONE]
+    return answers if len(answers) <= _KEPT else answers[answers[:, 1] >> _56 >= _LONG]
 
 
 def with_answers(s: ProofSearch, bits: int, answers: Masks) -> ProofSearch:
