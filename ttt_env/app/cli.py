@@ -50,12 +50,12 @@ app = typer.Typer(
 )
 _command = partial(app.command, cls=Command)
 _AGENTS = (
-    "the file of a model, a bot as file.py or file.py:function, or an agent as name, name:value or "
-    "name:key=value,key=value (see `ttt agents`)"
+    "a model's file, a bot as file.py or file.py:function, or a spec string such as "
+    "mcts:simulations=100 (see `ttt agents`)"
 )
-_PLAYERS = f"your opponent, by default minimax; or who plays X and who plays O: person, {_AGENTS}"
-_RAY = "let Ray share out the work: on this machine, or on the cluster at host:port, or auto"
-_WORKERS = "number of processes that share the work"
+_PLAYERS = f"your opponent, by default minimax; or two players, X first. Each is person, {_AGENTS}"
+_RAY = "distribute the work with Ray: on this machine (no ADDRESS), or on a cluster (host:port, or auto)"
+_WORKERS = "number of processes"
 LOCAL_RAY = "local"  # the address of a Ray of this machine that the command begins and ends
 _ADDRESS = re.compile(rf"auto|{LOCAL_RAY}|[^-].*:\d+")
 _DASH = "- for standard output"
@@ -82,7 +82,7 @@ GameOption = Annotated[
 ]
 RayOption = Annotated[str | None, option("[ADDRESS]", _RAY)]
 Seed = Annotated[int, option("N", "the same seed gives the same random numbers", min=0)]
-ReplySeed = Annotated[int | None, option("N", "the same seed makes agents reply in the same way", min=0)]
+ReplySeed = Annotated[int | None, option("N", "seed of the agents' random numbers", min=0)]
 
 
 @app.callback(invoke_without_command=True)
@@ -119,20 +119,23 @@ def train(
     ] = "maskable-ppo",
     opponent: Annotated[
         list[str] | None,
-        option(
-            "AGENT", f"{_AGENTS}, to learn against; may be given several times", autocompletion=agent_names
-        ),
+        option("AGENT", f"an opponent to learn against: {_AGENTS}; repeatable", autocompletion=agent_names),
     ] = None,
     game: GameOption = "tictactoe-v0",
     seconds: Annotated[
         float | None, option("SECONDS", "how long to train; by default as the recipe says", min=0.1)
     ] = None,
     steps: Annotated[
-        int | None, option("N", "how many moves of the agent, or games, to train", min=1)
+        int | None,
+        option(
+            "N",
+            "how long to train, in moves; games for alphazero, q-learning, value-network; iterations for cfr",
+            min=1,
+        ),
     ] = None,
     seed: Seed = 0,
     until: Annotated[
-        str, option("GOAL", "stop once it is unbeatable, or optimal everywhere; budget: do not stop")
+        str, option("GOAL", "when to stop: unbeatable, optimal (no error in any position) or budget")
     ] = "unbeatable",
     out: Annotated[Path | None, option("FILE", "the file of the best model; by default in models/")] = None,
     tensorboard: Annotated[Path | None, option("FOLDER", "folder for TensorBoard's logs")] = None,
@@ -143,18 +146,19 @@ def train(
         list[str] | None,
         option(
             "NAME=VALUES",
-            "a hyperparameter, learning_rate=3e-4; a sweep over several values; may be given several times",
+            "set a hyperparameter, as learning_rate=3e-4; several values (3e-4,1e-3) make a sweep; "
+            "repeatable; a wrong name lists the right ones",
             "--set",
         ),
     ] = None,
     seeds: Annotated[
-        str | None, option("SEEDS", "a sweep: train from each of these seeds, 0-99 or 0,3,7")
+        str | None, option("SEEDS", "train from each of these seeds, such as 0-99 or 0,3,7: a sweep")
     ] = None,
     asha: Annotated[
-        bool, typer.Option("--asha", help="of a sweep, with --ray: stop trainings that fall behind")
+        bool, typer.Option("--asha", help="sweeps with --ray only: stop trials that fall behind")
     ] = False,
-    workers: Annotated[int | None, option("N", f"of a sweep: {_WORKERS}", min=1)] = None,
-    ray: Annotated[str | None, option("[ADDRESS]", f"of a sweep: {_RAY}")] = None,
+    workers: Annotated[int | None, option("N", f"sweeps only: {_WORKERS}", min=1)] = None,
+    ray: Annotated[str | None, option("[ADDRESS]", f"sweeps only: {_RAY}")] = None,
 ) -> None:
     """Train an agent, and prove how strong it is.
 
@@ -211,7 +215,7 @@ def bench(
     ],
     game: GameOption = "tictactoe-v0",
     width: Annotated[
-        float, option("X", "sampled scores: play until the 95 % interval is this narrow")
+        float, option("X", "for sampled scores: play until the 95 % interval is at most this wide")
     ] = 0.05,
     workers: Annotated[
         int | None, option("N", f"{_WORKERS}; by default one, with Ray one for each CPU")
@@ -264,7 +268,7 @@ def certify(
     ] = None,
     workers: Annotated[
         int | None,
-        option("N", "of several agents, processes that share the work; else questions at once", min=1),
+        option("N", "with several agents: number of processes; with one: questions asked at a time", min=1),
     ] = None,
     ray: RayOption = None,
     as_json: JsonOption = False,
@@ -279,13 +283,14 @@ def certify(
         float | None, option("X", "temperature of the model; by default the endpoint's")
     ] = None,
     key_variable: Annotated[
-        str | None, option("NAME", "environment variable with the key: OPENAI_API_KEY by default")
+        str | None, option("NAME", "environment variable with the key; by default OPENAI_API_KEY")
     ] = None,
     timeout: Annotated[
-        float | None, option("SECONDS", "seconds for an answer: 60, of a model 600", min=0.001)
+        float | None,
+        option("SECONDS", "seconds per answer; by default 60, for a language model 600", min=0.001),
     ] = None,
     startup: Annotated[
-        float | None, option("SECONDS", "seconds for a program to start: 30", min=0.001)
+        float | None, option("SECONDS", "seconds for a program to start; by default 30", min=0.001)
     ] = None,
     answers: Annotated[
         Path | None, option("FILE", "save answers to this file, and resume from it; by default in models/")
@@ -302,8 +307,7 @@ def certify(
 
     The exit code is 0 if the agent is unbeatable, 1 if it is beatable, 2 for
     wrong input, and 3 if it could not be judged, for example after a
-    time-out. Of several agents one that is beatable makes it 1; an error
-    ends the command with 2 or 3.
+    time-out. With several agents it is 1 if any is beatable.
     """
     from ttt_env.app.certifying import Order, certify_and_tell
 
@@ -390,7 +394,12 @@ def solve(
     ] = None,
     named: Annotated[
         str | None,
-        option("GAME", "the game, as the other commands take it", "--game", autocompletion=game_names),
+        option(
+            "GAME",
+            "another way to name GAME, as in the other commands; give only one",
+            "--game",
+            autocompletion=game_names,
+        ),
     ] = None,
     position: Annotated[
         str | None, option("POSITION", "position to solve, such as X../.O./...; by default the empty board")
@@ -482,7 +491,9 @@ def text(
     ] = "minimax",
     game: GameOption = "tictactoe-v0",
     seat: Annotated[str, option("SEAT", "your seat: X, O or random")] = "random",
-    illegal: Annotated[str, option("RULE", "what a reply that is no move does: retry or lose")] = "retry",
+    illegal: Annotated[
+        str, option("RULE", "what happens after a reply that names no free cell: retry or lose")
+    ] = "retry",
     reward: Annotated[str, option("KIND", "the reward of a move: result, regret or shaped")] = "result",
     board: Annotated[
         str, option("STYLE", "how a prompt draws the board: grid, coordinates or line")
@@ -529,7 +540,7 @@ def replay(
 @_command(epilog="Example: ttt web --models models/demo.zip")
 def web(
     host: Annotated[
-        str, option("HOST", "address to listen on; any but this one lets others in")
+        str, option("HOST", "address to listen on; any other makes the app reachable from outside")
     ] = "127.0.0.1",
     port: Annotated[int, option("PORT", "port to listen on; 0 is any free one", min=0, max=65535)] = 8000,
     models: Annotated[

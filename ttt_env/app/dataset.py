@@ -20,36 +20,39 @@ def dataset(
             autocompletion=game_names,
         ),
     ],
-    out: Annotated[Path, option("FOLDER", "folder to write; a data set that is in it is replaced")],
+    out: Annotated[Path, option("FOLDER", "output folder; an existing data set there is replaced")],
     kind: Annotated[
         list[str] | None,
-        option("KIND", "positions, games, chat or minari; may be given several times, by default all"),
+        option("KIND", "positions, games, chat or minari; repeatable; by default all"),
     ] = None,
     one_per_class: Annotated[
-        bool, typer.Option("--one-per-class", help="one position of those that are symmetric to each other")
+        bool, typer.Option("--one-per-class", help="one position of each symmetry class")
     ] = False,
     finished: Annotated[
         bool, typer.Option("--finished", help="also positions in which the game is over")
     ] = False,
     prompts: Annotated[
         bool | None,
-        typer.Option(help="positions with prompts and answers; by default on boards of up to 12 cells"),
+        typer.Option(help="include prompts and answers; by default on boards of up to 12 cells"),
     ] = None,
     board: Annotated[
         str, option("STYLE", "how a prompt draws the board: grid, coordinates or line")
     ] = "grid",
     answer: Annotated[str, option("PATTERN", "how a reply names a cell")] = "[{cell}]",
-    ties: Annotated[str, option("RULE", "conversations with all perfect moves, or draw one")] = "all",
-    games: Annotated[int, option("N", "games of each level", min=1)] = 1000,
-    seed: Annotated[int, option("N", "another seed draws other games and answers", min=0)] = 0,
+    ties: Annotated[
+        str,
+        option("RULE", "all: one conversation for each perfect move; draw: one for a move drawn at random"),
+    ] = "all",
+    games: Annotated[int, option("N", "games of each kind of players: experts, novices, both", min=1)] = 1000,
+    seed: Annotated[int, option("N", "seed of the games and answers", min=0)] = 0,
     published: Annotated[
         datetime | None,
-        option("DATE", "date that the description names, as 2026-01-31", formats=["%Y-%m-%d"]),
+        option("DATE", "publication date for the description, as 2026-01-31", formats=["%Y-%m-%d"]),
     ] = None,
 ) -> None:
     """Write exact data about a game as files.
 
-    Positions and games are Parquet files, conversations lines of JSON, and there are Minari's data sets.
+    Positions, games and conversations are Parquet files; the rest are Minari data sets.
     """
     from ttt_env.datasets import write_dataset
 

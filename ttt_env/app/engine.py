@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 PROTOCOLS = ("json", "uci", "piskvork")
 _GAME = (
-    "id of the game; by default, json: as each question says, uci: tictactoe-v0, "
-    "piskvork: five in a row on the board that START names"
+    "id of the game. By default json plays the game of each question, uci tictactoe-v0, and piskvork "
+    "five in a row on the board that START names"
 )
 
 
@@ -28,11 +28,9 @@ def engine(
     ] = "minimax",
     protocol: Annotated[str, option("NAME", ", ".join(PROTOCOLS))] = "json",
     game: Annotated[str | None, option("GAME", _GAME, autocompletion=game_names)] = None,
-    seed: Annotated[
-        int | None, option("N", "the same seed makes the agent reply in the same way", min=0)
-    ] = None,
+    seed: Annotated[int | None, option("N", "seed of the agent's random numbers", min=0)] = None,
 ) -> None:
-    """Let other programs play with an agent.
+    """Run an agent as an engine for other programs.
 
     They ask it over standard input, and it answers on standard output.
     """

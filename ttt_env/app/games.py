@@ -27,8 +27,8 @@ games_app = typer.Typer()
 def games(context: typer.Context, as_json: JsonOption = False) -> None:
     """Show the games that were recorded here.
 
-    For each agent the table has the games that people won, drew and lost on each seat, and beside them the
-    exact chances of a random player. The agent imitation learns from these games.
+    The table shows how many games people won, drew and lost against each agent on each seat, beside the exact
+    result of a random player. The agent imitation learns from these games.
     """
     if context.invoked_subcommand is not None:
         return
