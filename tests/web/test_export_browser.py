@@ -234,11 +234,11 @@ def test_see_tints_and_fills_the_cells_and_tells_how_the_position_stands(agent, 
 
 def test_see_is_off_at_first_and_goes_with_the_game(visitor):
     visitor.open("index.html#x=person&o=minimax&moves=4.0.8.2.1.7")
-    assert not visitor.is_shown(".evaluation") and not shown_moves(visitor)
+    assert not visitor.is_shown(".evaluation p") and not shown_moves(visitor)
     visitor.click("#see")
-    assert visitor.is_shown(".evaluation") and len(shown_moves(visitor)) == 3
+    assert visitor.is_shown(".evaluation p") and len(shown_moves(visitor)) == 3
     visitor.open("index.html#x=person&o=minimax&moves=0.3.1.4.2&see=1")
-    assert not visitor.is_shown(".evaluation") and not visitor.is_shown(".key")
+    assert not visitor.is_shown(".evaluation p") and not visitor.is_shown(".key")
 
 
 @pytest.mark.parametrize(

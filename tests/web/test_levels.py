@@ -6,7 +6,8 @@ from html import unescape
 import pytest
 
 from tests.support.marks import slow
-from tests.web.reading import SMALL, links_of, move, status
+from tests.web.reading import SMALL, links_of, move, status, text_of
+from tests.web.serving import resize
 from tests.web.test_hands import drag
 from ttt_env import certify, exploitability, get_game, make_agent
 from ttt_env.app.web.games import parse_game, rule_of
@@ -78,6 +79,18 @@ def test_the_games_that_beat_the_levels_of_square_can_happen(player, roster, cli
     assert status(client.get(unescape(link))) == f"Before the first of {len(record.cells)} moves"
 
 
+@pytest.mark.parametrize(
+    ("game", "told", "value"),
+    [("square-v0", "Never", "0"), ("mnk-v0:m=4,n=4,k=3", "Only lost positions", "+1")],
+)  # fmt: skip
+def test_the_perfect_level_of_a_game_of_16_cells_leads_to_the_values_by_which_it_moves(
+    game, told, value, client
+):
+    shown = client.get(f"/play?game={game}").text
+    link = unescape(re.search(rf'class="how" href="([^"]*)">{told}<', shown)[1])
+    assert f"X to move {value} for X" in text_of(client.get(f"{link}&whole=1").text)
+
+
 @pytest.mark.slow
 def test_the_perfect_level_of_square_never_loses(roster):
     assert weakness(roster, "minimax", get_game("square-v0")).told == "Never"
@@ -106,6 +119,14 @@ def test_the_slider_at_the_game_makes_the_opponent_softmax_while_it_is_dragged(p
     assert len(page.moves) == 2 and page.text("#nature output") == f"{shown[-1]:g}"
     page.click("#level-perfect").wait(lambda: page.address["o"] == "minimax")
     page.wait(lambda: page.text("#nature output") == "–")
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+def test_the_slider_and_the_buttons_are_on_the_first_screen(size, page):
+    resize(page.browser, *size)
+    page.open("game=square-v0")
+    slider, board, bar = (page.rect(each) for each in ("#o-temperature", ".board", ".bar"))
+    assert slider["bottom"] < board["bottom"] < bar["bottom"] <= size[1]
 
 
 def test_the_panel_keeps_what_the_slider_at_the_game_has_set(client):

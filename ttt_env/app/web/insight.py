@@ -292,11 +292,15 @@ def decisive_move(verdicts: list[MoveVerdict], values: list[float]) -> int | Non
 
 @dataclass(frozen=True)
 class Weakness:
-    """Whether an agent can lose, in words, and how that is shown: by its certificate, or by a lost game."""
+    """Whether an agent can lose, in words, and how that is shown.
+
+    It has a certificate, or loses the game `defeat`, or moves by the values of all positions.
+    """
 
     told: str
     is_certified: bool = False
     defeat: tuple[int, ...] = ()
+    is_valued: bool = False
 
 
 def weakness(roster: Roster, player: str, game: Game) -> Weakness:
@@ -308,9 +312,9 @@ def weakness(roster: Roster, player: str, game: Game) -> Weakness:
         return Weakness(told if certificate.unbeatable else "Yes, here is how", True)
     if game == _SQUARE:  # a draw
         defeat = SQUARE_DEFEATS.get(player, ())
-        return Weakness("Yes, here is how" if defeat else "Never", defeat=defeat)
+        return Weakness("Yes, here is how", defeat=defeat) if defeat else Weakness("Never", is_valued=True)
     if is_solved(game):
-        return Weakness("Only lost positions" if player == "minimax" else "Yes")
+        return Weakness("Only lost positions", is_valued=True) if player == "minimax" else Weakness("Yes")
     return Weakness("Yes" if player == "random" else "Not known")
 
 

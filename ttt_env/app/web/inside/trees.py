@@ -14,6 +14,7 @@ from operator import attrgetter
 from ttt_env.agents.mcts.search import Node, Search, StoppedBy
 from ttt_env.analysis.induction import Values, backward_induction, softmax
 from ttt_env.analysis.layers import Responder, reachable
+from ttt_env.analysis.solution import solve
 from ttt_env.app.web.computing import Keeper
 from ttt_env.render.layout import Box, completed_mask, layout_of
 from ttt_env.render.tree import Spot, n_leaves, spots_of
@@ -135,12 +136,13 @@ class TreeSolver:
 
     def tree_of(self, position: Position, temperatures: tuple[float, float], plies: int) -> SolvedTree:
         """The tree where X and O move by softmax of these temperatures; at 0 that is minimax."""
-        x, o = map(softmax, temperatures)
-        values = self._values.get_or_make(
-            position.game,
-            f"{temperatures}",
-            lambda: backward_induction(reachable(position.game), x, o).values(),
-        )
+        game, (x, o) = position.game, map(softmax, temperatures)
+        if any(temperatures):
+            values = self._values.get_or_make(
+                game, f"{temperatures}", lambda: backward_induction(reachable(game), x, o).values()
+            )
+        else:  # whole numbers
+            values = solve(game).values
         grower = _Grower(values, (x, o))
         n_plies = plies_that_fit(position, plies)
         moves = {move.cell: move for move in grower.moves(position)}
