@@ -24,7 +24,7 @@ from ttt_env.app.web.compare.agents import ENTRANTS, TRAINED, Proved, ladder, pr
 from ttt_env.app.web.games import rule_of
 from ttt_env.app.web.inside.look import EXAMPLE, SETTINGS, VIEWS, InsideLook
 from ttt_env.app.web.inside.trees import grid_of, tree_layout
-from ttt_env.app.web.insight import Evaluators, Insight, weakness
+from ttt_env.app.web.insight import Evaluators, Insight, levels_of
 from ttt_env.app.web.roster import PERSON, Roster, first_opponent, presets
 from ttt_env.app.web.services import Services, modules_of
 from ttt_env.app.web.table import PlayTable, Visit, moves_text
@@ -79,9 +79,8 @@ class _Opened(Visit):
 class _Site:
     def __init__(self, roster: Roster, agents: Sequence[str]) -> None:
         self._roster = roster
-        self._levels = presets(GAME)
         self._visit = _Opened(PlayTable(GAME, PERSON, first_opponent(GAME)))
-        levels = [preset.player for preset in self._levels]
+        levels = [preset.player for preset in presets(GAME)]
         named = (*agents, *levels, _SOFTMAX, *roster.models)
         self._players = list(dict.fromkeys(roster.parse(each) for each in named))
         self._services = Services(Evaluators(roster), pages=PAGES)
@@ -145,7 +144,7 @@ class _Site:
             players=self._players,
             controls=self._roster.controls(_SOFTMAX),
             values=self._roster.values(_SOFTMAX),
-            levels=[(preset, weakness(self._roster, preset.player, GAME)) for preset in self._levels],
+            levels=levels_of(self._roster, GAME),
             evaluations=[Insight(None, None, (), "", (), value) for value in (1, 0, -1)],
         )
 

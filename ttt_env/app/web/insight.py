@@ -21,22 +21,12 @@ from ttt_env.app.advice import hint
 from ttt_env.app.web.board import facts_of_game
 from ttt_env.app.web.computing import Keeper
 from ttt_env.app.web.inside.trees import TreeSolver
-from ttt_env.app.web.roster import PERSON, Roster
+from ttt_env.app.web.roster import PERSON, Preset, Roster, presets
 from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
 from ttt_env.proofs.known import MoveVerdict, is_solved, judge, known_value, known_values_of_moves
 from ttt_env.render.words import OUTCOMES, RESULTS, signed
-from ttt_env.rules import (
-    SEATS,
-    Boards,
-    Game,
-    Position,
-    get_game,
-    is_instant,
-    is_tabulated,
-    n_placements,
-    split_spec,
-)
+from ttt_env.rules import SEATS, Boards, Game, Position, is_instant, is_tabulated, n_placements, split_spec
 
 _DIGITS = 12  # beyond these is rounding
 
@@ -46,7 +36,6 @@ _PROVED_FROM = SEARCHES[-1]
 
 _PLACEMENTS_PER_SECOND = 1_000_000  # of a sweep that asks an agent in every position
 
-_SQUARE = get_game("square-v0")
 SQUARE_DEFEATS = {
     "random": (6, 4, 10, 9, 7, 13, 11),
     "win-block": (13, 4, 9, 0, 8, 12, 10, 14, 5),
@@ -310,12 +299,17 @@ def weakness(roster: Roster, player: str, game: Game) -> Weakness:
         worst = certificate.worst_case.values()
         told = "Never" if min(worst) >= 0 else "Only lost positions"
         return Weakness(told if certificate.unbeatable else "Yes, here is how", True)
-    if game == _SQUARE:  # a draw
+    if game.name == "square-v0":  # a draw
         defeat = SQUARE_DEFEATS.get(player, ())
         return Weakness("Yes, here is how", defeat=defeat) if defeat else Weakness("Never", is_valued=True)
     if is_solved(game):
         return Weakness("Only lost positions", is_valued=True) if player == "minimax" else Weakness("Yes")
     return Weakness("Yes" if player == "random" else "Not known")
+
+
+def levels_of(roster: Roster, game: Game) -> list[tuple[Preset, Weakness]]:
+    """The levels of a game, and whether each can lose."""
+    return [(preset, weakness(roster, preset.player, game)) for preset in presets(game)]
 
 
 def strength(roster: Roster, player: str, game: Game) -> str:

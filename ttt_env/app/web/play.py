@@ -17,15 +17,14 @@ from ttt_env.app.web.controls import spec_of_values
 from ttt_env.app.web.games import SIDES, form_of_game, game_of_form, kinds, parse_game, rule_of
 from ttt_env.app.web.insight import (
     SEARCHES,
-    Weakness,
     course,
     decisive_move,
     judged_moves,
+    levels_of,
     strength,
     sweep_at,
-    weakness,
 )
-from ttt_env.app.web.roster import PERSON, Preset, Roster, moved_over, presets
+from ttt_env.app.web.roster import PERSON, Roster, moved_over, presets
 from ttt_env.app.web.services import Services, check, fields_of
 from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_visit
 from ttt_env.app.web.visitors import is_whole
@@ -216,8 +215,9 @@ class PlayPages:
         return read_visit(fields_of(request), self._services.roster)
 
     async def _shown(self, visit: Visit, complaints: list[str], **parts: Any) -> HTMLResponse:
-        table = visit.table
-        facts = await self._services.queues.move("quick", self._facts, visit)
+        table, queues = visit.table, self._services.queues
+        levels = await queues.study("quick", levels_of, self._services.roster, table.game)
+        facts = await queues.move("quick", self._facts, visit)
         complaints = complaints or list(filter(None, facts.pop("refusals")))
         delay = PACES[visit.pace] if visit.is_watched else _REPLY_AFTER
         goes_on = visit.agent_to_move and not visit.is_waiting and not complaints
@@ -231,7 +231,7 @@ class PlayPages:
             complaints=complaints,
             headline=visit.blame(decisive) if decisive and visit.outcome == "loss" else held.status,
             reply=reply_of(visit),
-            levels=await self._levels(visit),
+            levels=levels if visit.rival else [],
             rule=rule_of(table.game),
             see_url=visit.url("/play/see")
             + ("" if is_instant(table.game) else f"&simulations={SEARCHES[0]}"),
@@ -265,16 +265,6 @@ class PlayPages:
             player
             for player in dict.fromkeys((table.x, table.o))
             if roster.lane_of_move(player, table.game) == "plan"
-        ]
-
-    async def _levels(self, visit: Visit) -> list[tuple[Preset, Weakness]]:
-        """The levels of the game, and whether each can lose."""
-        if visit.rival is None:
-            return []
-        queues, roster, game = self._services.queues, self._services.roster, visit.table.game
-        return [
-            (preset, await queues.study("quick", weakness, roster, preset.player, game))
-            for preset in presets(game)
         ]
 
     def _branch(self, visit: Visit) -> Visit:

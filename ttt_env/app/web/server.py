@@ -17,6 +17,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ttt_env.app.web.board import board_of, facts_of_game, strokes_of
 from ttt_env.app.web.compare.pages import TABS, ComparePages
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.inside.pages import InsidePages
@@ -24,9 +25,9 @@ from ttt_env.app.web.insight import Evaluators
 from ttt_env.app.web.play import PlayPages
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.services import Assets, Services
-from ttt_env.app.web.train import TrainPages
 from ttt_env.app.web.visitors import REFUSED, answer_while_there, is_foreign, is_opened
 from ttt_env.errors import TttEnvError
+from ttt_env.rules import get_game
 from ttt_env.storage.game_log import GameLog
 
 _NAMES = ["127.0.0.1", "localhost", "[::1]"]
@@ -37,14 +38,8 @@ _HEADERS = {
     "referrer-policy": "same-origin",  # else browsers keep the origin of a form to themselves
 }
 _COMPRESSION = 4  # a page in a millisecond, and a tenth longer than the best
-_PAGES: list[tuple[str, str, type[PlayPages | TrainPages | InsidePages | ComparePages]]] = [
-    ("/play", "Play", PlayPages),
-    ("/train", "Train", TrainPages),
-    ("/inside", "Look inside", InsidePages),
-    ("/compare", "Compare", ComparePages),
-]
-"""Address, name and class of each page: a new page is a new line here."""
-_OPENED = {"/", *(path for path, _, _ in _PAGES), *TABS}
+_PAGES = (("/play", "Play"), ("/train", "Train"), ("/inside", "Look inside"), ("/compare", "Compare"))
+_OPENED = {"/", *dict(_PAGES), *TABS}
 """The addresses that links of other sites may open. Others compute, and are for these pages alone."""
 
 
@@ -61,11 +56,12 @@ def create_app(
     machine.
     """
     evaluators = Evaluators(Roster(models or {}, None if log is None else log.path))
-    services = Services(evaluators, log, runs, tuple((path, name) for path, name, _ in _PAGES))
+    services = Services(evaluators, log, runs, _PAGES)
     app = Starlette(
         routes=[
             Route("/", _home),
-            *(route for _, _, page in _PAGES for route in page(services).routes()),
+            Route("/train", partial(_train, services)),
+            *(route for page in (PlayPages, InsidePages, ComparePages) for route in page(services).routes()),
             Mount("/static", Assets()),
         ],
         middleware=[
@@ -88,6 +84,13 @@ def create_app(
 
 async def _home(request: Request) -> Response:
     return RedirectResponse("/play")
+
+
+async def _train(services: Services, request: Request) -> Response:
+    """The page on which an agent learns in the browser of the visitor, who asks the server for nothing."""
+    game = get_game("tictactoe-v0")
+    strokes, board = strokes_of(game, game.winning_masks)[0], board_of(game.start, None)
+    return services.page("train.html", game_facts=facts_of_game(game), board=board, all_strokes=strokes)
 
 
 async def _refused(services: Services, request: Request, error: Exception) -> Response:

@@ -52,12 +52,7 @@ function read(reader, place) {
   reader.replaceChildren(cross, ...dots, card);
 }
 
-function element(name, look, text) {
-  const made = document.createElement(name);
-  made.className = look;
-  made.textContent = text;
-  return made;
-}
+const element = (name, className, textContent) => Object.assign(document.createElement(name), { className, textContent });
 
 function leave(reader) {
   places.delete(reader);

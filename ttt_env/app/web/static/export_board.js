@@ -58,8 +58,17 @@ export function nameOf(tile) {
 }
 
 /** Let the tile hold this beside its name; nothing else stays. */
-export function fill(tile, ...content) {
+function fill(tile, ...content) {
   tile.replaceChildren(tile.firstElementChild, ...content);
+}
+
+/** Show the chance of a move in its cell, which it tints, and a value. */
+export function showFigures(cell, share, value) {
+  const figures = copyOf("figures");
+  figures.style.setProperty("--share", share);
+  figures.querySelector("b").textContent = percent(share);
+  figures.querySelector("small").textContent = value;
+  fill(byId(`cell-${cell}`), figures);
 }
 
 /**

@@ -189,10 +189,9 @@ export function startPlay(ttt) {
     setLink(byId("mistake"), told.hidden ? undefined : addressOf({ ...table, at: decisive - 1, sees: true }));
     byId("share").dataset.copy = byId("mistake").hash;
     list.replaceChildren(...cells.map((cell, ply) => {
-      const item = document.createElement("li"), link = document.createElement("a");
+      const item = document.createElement("li"), href = addressOf({ ...table, at: ply + 1 });
+      const link = Object.assign(document.createElement("a"), { href, textContent: cell });
       item.className = `${seatOf(ply).toLowerCase()}${ply >= at ? " back" : ""}${slips.includes(ply + 1) ? " blunder" : ""}`;
-      link.href = addressOf({ ...table, at: ply + 1 });
-      link.textContent = cell;
       mark(link, "aria-current", ply + 1 === at && "step");
       item.append(link);
       return item;

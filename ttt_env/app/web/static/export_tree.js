@@ -1,6 +1,6 @@
 // The exported game tree of softmax minimax: values and chances, computed here while the sliders move.
 
-import { boardAfter, byId, copyOf, draw, fill, legalStart, mark, seatOf, setLink, stateOf } from "./export_board.js";
+import { boardAfter, byId, copyOf, draw, legalStart, mark, seatOf, setLink, showFigures, stateOf } from "./export_board.js";
 import { leastImage } from "./policies.js";
 import { enumerate, numberAfter, softmax, sweep, valuesOfMoves } from "./solver.js";
 import { percent, told } from "./words.js";
@@ -100,13 +100,7 @@ export function startTree({ game, tiles }) {
   function showMoves(number, outcomes, temperatures) {
     const { moves, ply } = positions[number];
     const values = valuesOfMoves(positions[number], outcomes), shares = softmax(values, temperatures[ply % 2]);
-    moves.forEach(([cell], at) => {
-      const figures = copyOf("figures");
-      figures.style.setProperty("--share", shares[at]);
-      figures.querySelector("b").textContent = percent(shares[at]);
-      figures.querySelector("small").textContent = told((ply % 2 ? -1 : 1) * values[at]);
-      fill(byId(`cell-${cell}`), figures);
-    });
+    moves.forEach(([cell], at) => showFigures(cell, shares[at], told((ply % 2 ? -1 : 1) * values[at])));
   }
 
   /** Parents stand above the middle of their children if all leaves fit side by side. */

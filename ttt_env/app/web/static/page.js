@@ -101,10 +101,7 @@ function fail(text, move) {
 }
 
 function complain(text) {
-  const alert = document.createElement("p");
-  alert.className = "complaint";
-  alert.setAttribute("role", "alert");
-  alert.textContent = text;
+  const alert = Object.assign(document.createElement("p"), { className: "complaint", role: "alert", textContent: text });
   document.querySelectorAll("main .complaint").forEach((old) => old.remove());
   (page().querySelector(".stage") ?? page()).prepend(alert);
 }

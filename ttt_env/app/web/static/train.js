@@ -1,7 +1,7 @@
 // The page on which an agent learns: it plays against itself here, and after every few games its strength is computed
 // over all positions, as `ttt_env.certify` does it.
 
-import { byId, copyOf, draw, fill, mark, seatOf } from "./export_board.js";
+import { byId, draw, mark, seatOf, showFigures } from "./export_board.js";
 import { answered, drawnCell, leastImage } from "./policies.js";
 import { TIE, enumerate, numberAfter, softmax } from "./solver.js";
 import { percent, signed } from "./words.js";
@@ -182,13 +182,7 @@ export function startTraining() {
     byId("about").hidden = shown !== CORNER;
     if (shown !== CORNER) return;
     const values = learner.valuesOf(positions[number]);
-    positions[number].moves.forEach(([cell], at) => {
-      const tile = byId(`cell-${cell}`), figures = copyOf("figures");
-      figures.style.setProperty("--share", policy[number][at]);
-      figures.querySelector("b").textContent = percent(policy[number][at]);
-      figures.querySelector("small").textContent = signed(values[at], 2);
-      fill(tile, figures);
-    });
+    positions[number].moves.forEach(([cell], at) => showFigures(cell, policy[number][at], signed(values[at], 2)));
   }
 
   /** Show a game move by move. */
