@@ -59,6 +59,13 @@ def test_nothing_moves_while_a_game_is_played_seen_and_won(sized_page):
     assert shifts(sized_page) == []
 
 
+def test_nothing_moves_when_a_page_is_opened_again_and_its_score_comes(sized_page):
+    sized_page.open("x=person&o=person").play(0, 3, 1, 4, 2).wait(lambda: sized_page.is_shown("#score"))
+    sized_page.browser.refresh()
+    sized_page.wait(lambda: sized_page.is_shown("#score"))
+    assert shifts(sized_page) == []
+
+
 def test_nothing_moves_when_an_agent_replies_and_wins(sized_page):
     sized_page.open("x=person&o=minimax&moves=0.4.1.2").play(5).wait_for_status("You lost it at move 5")
     assert shifts(sized_page) == []

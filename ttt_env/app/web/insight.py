@@ -4,6 +4,7 @@ With the facts of `sweep_of` the browser computes those of softmax minimax by it
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
@@ -198,12 +199,9 @@ class InsightSolver:
 
     def prepare(self, game: Game, x: str, o: str) -> None:
         """Compute beforehand what `insight` needs to know about all positions of a game of these two."""
-        if x == o == PERSON:
-            return
-        try:
-            self._against(PlayTable(game, x, o))
-        except (TttEnvError, ImportError):  # which `insight` tells
-            return
+        if not x == o == PERSON:
+            with suppress(TttEnvError, ImportError):  # which `insight` tells
+                self._against(PlayTable(game, x, o))
 
     def _against(self, table: PlayTable) -> dict[int, Result]:
         """The expected result of each move against the opponent at the table, by cell."""

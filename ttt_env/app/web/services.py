@@ -23,6 +23,7 @@ from starlette.types import Scope
 
 from ttt_env.agent.explanation import fact_text
 from ttt_env.agents.mcts.search import trees_of
+from ttt_env.analysis.verdict import verdict_of
 from ttt_env.app.web import board
 from ttt_env.app.web.compare.curves import text_of
 from ttt_env.app.web.compare.trainings import Trainings
@@ -191,7 +192,7 @@ def fields_of(request: Request, lists: tuple[str, ...] = ()) -> dict[str, str]:
 def templates() -> Environment:
     """The templates of all pages."""
     environment = templates_in(_PACKAGE, "templates")
-    environment.filters |= {"percent": percent, "signed": signed, "gain": gain}
+    environment.filters |= {"percent": percent, "signed": signed, "gain": gain, "verdict": verdict_of}
     environment.filters |= {"fact": fact_text, "title": title_of, "number": text_of, "told": told_value}
     environment.globals |= {
         "exported": False,

@@ -12,11 +12,10 @@ import subprocess
 import sys
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from ttt_env.app.web.computing import BusyError, Job, ThreadLane
 from ttt_env.app.web.insight import Evaluators
@@ -84,7 +83,10 @@ class Sweeper:
                 if reply is not None and reply.megabytes > _FULL_MB and not process.answers:
                     process.end()
             if reply is not None:
-                return reply.result()
+                answer, error = pickle.loads(reply.content)
+                if error is not None:
+                    raise error
+                return answer
         raise BusyError(f"This takes more than the {MAX_SWEEP_MB} MB of memory that a sweep may use here.")
 
     def _started(self) -> "_Process":
@@ -124,19 +126,11 @@ class _SweepLane(ThreadLane):
         super().close()
 
 
-@dataclass
-class _Reply:
+class _Reply(NamedTuple):
     """The reply to a question: its pickled answer or error, and the memory that the process holds then."""
 
     content: bytes
     megabytes: float
-
-    def result(self) -> Any:
-        """The answer. Raises the error if there is none."""
-        answer, error = pickle.loads(self.content)
-        if error is not None:
-            raise error
-        return answer
 
 
 class _Process:

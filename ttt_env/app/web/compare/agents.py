@@ -11,7 +11,6 @@ from ttt_env.analysis.evaluation import match
 from ttt_env.analysis.play import play_game
 from ttt_env.analysis.recorded import RecordedAgent, declared_agent
 from ttt_env.analysis.results import Exploitability, Match
-from ttt_env.analysis.verdict import verdict_of
 from ttt_env.app.tally import Expectation, Tally, expected, tallies_of
 from ttt_env.app.web.games import parse_game
 from ttt_env.app.web.roster import PERSON, Roster
@@ -125,11 +124,6 @@ class Proved:
             for seat, record in games.items()
             if record is not None
         }
-
-    @property
-    def verdict(self) -> str:
-        """The verdict in words."""
-        return verdict_of(self.certificate.unbeatable)
 
 
 def prove(roster: Roster, game: Game, agent: str) -> Proved:

@@ -227,16 +227,13 @@ class ComparePages:
 
     async def start(self, request: Request) -> Response:
         """A redirection to the curves after a training was queued."""
-        rule, complaint = "A training names its algorithm alone.", ""
         try:
-            form = await body_of(request, "algorithm", rule)
+            form = await body_of(request, "algorithm", "A training names its algorithm alone.")
             await self._services.queues.move(
                 "quick", self._services.trainings.start, form.get("algorithm", "")
             )
         except (TttEnvError, BusyError) as error:
-            complaint = str(error)
-        if complaint:
-            return await self.runs(request, complaint)
+            return await self.runs(request, str(error))
         return RedirectResponse(addresses_for(request)("/compare/runs"), 303)
 
     async def runs(self, request: Request, *complaints: str) -> Response:

@@ -57,14 +57,12 @@ export function playPlan(isThinking) {
   if (tile.type === "submit") tile.form.requestSubmit(tile);
 }
 
-const read = (key) => JSON.parse(sessionStorage.getItem(key) ?? "null");
-
 /** Count a game that has ended, once, and say how the games of these two stand in this tab. */
 export function keepScore() {
   const life = lifeOf(), line = document.getElementById("score");
   if (!life) return;
   const { result, number, pair, rival } = life.dataset, key = `score ${pair}`;
-  const score = read(key) ?? { counted: [], win: 0, draw: 0, loss: 0, X: 0, O: 0 };
+  const score = JSON.parse(sessionStorage.getItem(key) ?? "null") ?? { counted: [], win: 0, draw: 0, loss: 0, X: 0, O: 0 };
   if (result && !score.counted.includes(number)) {
     score[result] += 1;
     score.counted = [...score.counted, number].slice(-100);

@@ -5,14 +5,12 @@
 const keyOf = (node) => node.id || node.dataset?.key || "";
 const kindOf = (node) => `${node.nodeName} ${keyOf(node)}`;
 
-const HANDS_OFF = { isHeld: () => false, fixed: [], pressed: null };
-
 /**
  * Make `old` like `next`, which is used up. Of the `hands`, `isHeld` says which controls keep the value that they show,
  * and `fixed` are nodes that are not moved, since moving drops a press or the focus. What is `pressed` is not even
  * removed: a press whose element has gone at the release is no click. It is hidden, as `data-leaving`, until `sweepUp`.
  */
-export function morph(old, next, hands = HANDS_OFF) {
+export function morph(old, next, hands) {
   if (old.nodeType !== Node.ELEMENT_NODE) {
     if (old.data !== next.data) old.data = next.data;
     return;
