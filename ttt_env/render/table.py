@@ -59,7 +59,8 @@ class Column:
     def html(self) -> Iterator[str]:
         """Heading and values as cells of HTML."""
         style = f"{_CELL};text-align:{'left' if self.is_left else 'right'}"
-        yield f'<th style="{style}">{_breakable(self.name)}</th>'
+        tag = "th" if self.name else "td"  # a heading that says nothing is none
+        yield f'<{tag} style="{style}">{_breakable(self.name)}</{tag}>'
         for text, number in zip(self.texts, self.numbers, strict=True):
             tint = _tint(number or 0) if self.is_tinted else ""
             yield f'<td style="{style}{tint}">{_breakable(text)}</td>'
@@ -135,7 +136,7 @@ class Table:
         body = "".join(f'<tr style="background:none">{"".join(row)}</tr>' for row in rows)
         notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
         return (
-            f'<div style="overflow-x:auto"><div style="font-weight:bold">{escape(self.title)}</div>'
+            f'<div style="overflow-x:auto" tabindex="0"><div style="font-weight:bold">{escape(self.title)}</div>'
             f'<table style="{_TABLE}">{body}</table>'
             f'<div style="opacity:.75;font-size:90%">{notes}</div></div>'
         )
