@@ -136,7 +136,8 @@ class Table:
         body = "".join(f'<tr style="background:none">{"".join(row)}</tr>' for row in rows)
         notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
         return (
-            f'<div style="overflow-x:auto" tabindex="0"><div style="font-weight:bold">{escape(self.title)}</div>'
+            '<div style="overflow-x:auto" tabindex="0">'
+            f'<div style="font-weight:bold">{escape(self.title)}</div>'
             f'<table style="{_TABLE}">{body}</table>'
             f'<div style="opacity:.75;font-size:90%">{notes}</div></div>'
         )
