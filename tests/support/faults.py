@@ -62,6 +62,13 @@ def raises(error: Callable[[], Exception]) -> Callable[[Any], Any]:
     return function
 
 
+def fails_at_five(number: Any) -> Any:
+    """Returns its argument, but raises for 5. Others import it by name, and so have its source."""
+    if number == 5:
+        raise ZeroDivisionError("oops")
+    return number
+
+
 def named(number: Any) -> str:
     """The name of a task in messages."""
     return f"the task of {number}"

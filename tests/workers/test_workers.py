@@ -3,7 +3,6 @@
 `test_ray_tournament.py` asks the same of a Ray cluster.
 """
 
-import re
 import socket
 import sys
 import time
@@ -58,11 +57,11 @@ class TestErrorsOfTasks:
     def test_keep_their_class_and_name_the_task(self, is_here, pair) -> None:
         with Workers() as here, pytest.raises(ZeroDivisionError, match="oops") as caught:
             run = (here if is_here else pair).run
-            run(faults.raises(lambda: ZeroDivisionError("oops")), NUMBERS, named=faults.named)
+            run(faults.fails_at_five, NUMBERS, named=faults.named)
         last = caught.value.__notes__[-1]
         assert "in the task of 5" in "\n".join(caught.value.__notes__)
-        if not is_here:  # the lines that raised it would be lost; a newer cloudpickle leaves out their text
-            assert re.search(r"line \d+, in function\n", last) and last.endswith("ZeroDivisionError: oops\n")
+        if not is_here:  # the lines that raised it would be lost
+            assert "faults.py" in last and 'raise ZeroDivisionError("oops")' in last
 
     def test_that_cannot_be_sent_are_told(self, pair) -> None:
         class TwoPartsError(Exception):
