@@ -270,10 +270,11 @@ class TestPlayer:
         command = ["sh", "-c", f"tee {log} | {' '.join(OURS)} minimax --protocol piskvork --game {M433.name}"]
         with PiskvorkAgent(M433, command, seconds=0.5) as agent:
             assert agent.seconds_per_move == 0.5
-            first = M433.start.play(agent.answer(M433.start).cell)
+            opening = agent.answer(M433.start).cell
+            first = M433.start.play(opening)
             reply = first.legal_cells[0]
             agent.answer(first.play(reply))
-            other = Position.parse("XO../.X../...O", M433)
+            other = M433.start.play(reply).play(opening)  # the stones exchanged: no move leads from one to the other
             agent.answer(other)
             agent.answer(M433.start)
             lines = logged(log, 9 + 1 + len(board_lines(other)) + 2)
