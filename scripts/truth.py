@@ -19,7 +19,7 @@ from claims import (  # the last two add their claims to `CLAIMS`
     Claim,
     Finding,
     literature,  # noqa: F401
-    systems,  # noqa: F401
+    systems,
 )
 from marked import write_table
 
@@ -29,6 +29,13 @@ from ttt_env.storage.line_file import change_lines, read_lines
 SCRIPTS = Path(__file__).parent
 PAGE = SCRIPTS.parent / "docs" / "truth.md"
 LINES = SCRIPTS / "figures" / "truth.jsonl"
+NOTES = {
+    systems.SOFTMAX: "*X at 1* is a softmax player X at temperature 1; a *hot* one has a high temperature.",
+    systems.VALUE_NETWORK: "*Usual* and *the mixed cycle* are his own training; *good games* are draws with "
+    "itself and wins against a random player. Figures are means of [five seeds]"
+    "(experiments/value-network.md) (smallest to largest).",
+}
+"""The terms of a system's claims, shown above its table."""
 
 
 def measured() -> dict[str, Finding]:
@@ -55,7 +62,7 @@ def page() -> str:
         table = Table.of(("claim", "who", "our figure", "verdict", "name"), rows, "lllll")
         author = ""
         if len({one.who for one in claims}) == 1:  # then named once, above the table
-            author = f"Claimed by {claims[0].who}.\n\n"
+            author = " ".join([f"Claimed by {claims[0].who}.", *filter(None, [NOTES.get(system)])]) + "\n\n"
             table = Table([column for column in table.columns if column.name != "who"])
         parts.append(f"## {system}\n\n{author}{table.to_markdown(is_markup=True)}\n")
     return "\n".join(parts)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from contest.entries import TEACHERS
 from contest.records import Record, key
 from ttt_env.render.table import Table
 
@@ -20,7 +21,7 @@ GAMES = {
     "square-v0": "Square",
 }
 """The games of the leaderboard, by id."""
-COLUMNS = ("algorithm", "CPU seconds", "taught by", "steps", "at 0", "exploitability", "quartiles")
+COLUMNS = ("taught by", "algorithm", "CPU seconds", "steps", "at 0")
 COLOURS = ("tab20", "tab20b")
 CURVES = 6  # in a panel
 
@@ -76,24 +77,25 @@ def _rank(by: str, runs: Runs) -> tuple[float, float, float, str]:
 
 
 def table(records: Sequence[Record]) -> str:
-    """A table in Markdown for each game, and below them what was run where."""
+    """A table in Markdown for each game, by teacher, and below them what was run where."""
     parts = []
-    for game, rows in grouped(records, by="cpu_seconds").items():
-        body = Table.of(COLUMNS, [*map(_row, rows)], "lrl").to_markdown(is_markup=True)
+    for game, runs in grouped(records, by="cpu_seconds").items():
+        rows = [_row(each) for each in sorted(runs, key=lambda each: TEACHERS.index(each.teacher))]
+        body = Table.of(COLUMNS, rows, "llr").to_markdown(is_markup=True)
         parts.append(f"### {GAMES.get(game, game)}\n\n{body}\n\n")
     return "".join(parts) + (_notes(records) if records else "")
 
 
 def _row(runs: Runs) -> tuple[str, ...]:
-    low, median, high = (_shown(number, _short) for number in runs.until_zero("cpu_seconds"))
+    at_zero = f"{runs.n_at_zero}/{len(runs.records)}"
+    if runs.n_at_zero < len(runs.records):
+        at_zero += f"; {_spread(runs.quartiles('exploitability'), lambda number: f'{number:.2g}')}"
     return (
-        runs.algorithm,
-        median,
         runs.teacher,
+        runs.algorithm,
+        _spread(runs.until_zero("cpu_seconds"), _short),
         _shown(runs.until_zero("steps")[1], lambda number: f"{number:,.0f}"),
-        f"{runs.n_at_zero}/{len(runs.records)}",
-        _spread(runs.quartiles("exploitability"), lambda number: f"{number:.2g}"),
-        low if low == high else f"{low} to {high}",
+        at_zero,
     )
 
 

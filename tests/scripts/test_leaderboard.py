@@ -321,16 +321,16 @@ class TestPage:
         *(record("fast", seed, 1_000 * (seed + 1), 0.0) for seed in range(5)),
         *(record("slow", seed, 9_000, 0.0 if seed < 2 else 0.5) for seed in range(5)),
         record("unseeded", 0, 70, 0.0, is_seeded=False, cpu_seconds=0.1),
+        record("taught", 0, 70, 0.0, teacher="solver", cpu_seconds=0.1),
     )
 
     def test_the_table_has_medians_and_quartiles(self):
         rows = page.table(self.MADE_UP).splitlines()
         assert rows[0] == "### 3×3"
-        assert rows[4].startswith("| unseeded | 0.1 | rules | 70 | 1/1 | 0 | 0.1 |")
-        assert rows[5].startswith("| fast | 0.9 | rules | 3,000 | 5/5 | 0 |")
-        assert rows[5].endswith("| 0.9 |")
-        assert rows[6].startswith("| slow | – | rules | – | 2/5 | 0.5 (0 to 0.5) |")
-        assert rows[6].endswith("| 0.9 to – |")
+        assert rows[4] == "| rules | unseeded | 0.1 | 70 | 1/1 |"
+        assert rows[5] == "| rules | fast | 0.9 | 3,000 | 5/5 |"
+        assert rows[6] == "| rules | slow | – (0.9 to –) | – | 2/5; 0.5 (0 to 0.5) |"
+        assert rows[7] == "| solver | taught | 0.1 | 70 | 1/1 |"
         assert rows[-3:] == ["Versions: numpy 2.4.", "", "Machines: abacus, 2 cores, none."]
 
     def test_a_curve_holds_what_was_last_reported(self):
