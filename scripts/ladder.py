@@ -32,9 +32,11 @@ AGENTS = (
     "mixture:random+minimax",
 )
 OPPONENTS = ("random", "minimax")
+SAME = {"lookup": "minimax", "minimax:prefer=fast": "minimax", "rules:centre+block": "block"}
+"""Agents without a row where they have the same figures as the other agent."""
 HEAD = (
     "agent",
-    *(f"{figure} as {seat}" for figure in ("exploitable", "lost v minimax", "v random") for seat in "XO"),
+    *(f"{figure} as {seat}" for figure in ("exploited", "lost v minimax", "v random") for seat in "XO"),
 )
 
 
@@ -62,9 +64,10 @@ def rows(played: Tournament, agents: list[str]) -> list[list[str]]:
         worst = played.exploitability[name]
         against = ["/".join(map(percent, seat)) for seat in results(played, name, "random")]
         lost = [percent(seat.loss) for seat in results(played, name, "minimax")]
-        exploitable = [f"{value:.3f}" for value in (worst.as_x, worst.as_o)] if worst else ["?", "?"]
-        table.append([name, *exploitable, *lost, *against])
-    return table
+        exploited = [f"{value:.3f}" for value in (worst.as_x, worst.as_o)] if worst else ["?", "?"]
+        table.append([name, *exploited, *lost, *against])
+    figures = {name: row for name, *row in table}
+    return [[name, *row] for name, *row in table if row != figures.get(SAME.get(name, ""))]
 
 
 def markdown(played: Tournament, agents: list[str]) -> str:

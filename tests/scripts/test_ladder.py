@@ -32,7 +32,7 @@ def computed(game, agents):
 
 def test_rows_of_3x3():
     table, agents = table_of("tictactoe-v0"), ["random", "weights"]
-    assert set(table) == set(ladder().AGENTS)
+    assert set(table) == set(ladder().AGENTS) - {"lookup", "minimax:prefer=fast"}
     assert computed("tictactoe-v0", agents) == {name: table[name] for name in agents}
 
 
