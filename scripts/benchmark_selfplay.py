@@ -356,7 +356,7 @@ def _table(setup: Setup, lines: Sequence[dict[str, Any]]) -> str:
         )
         rows.append(row)
     told = [
-        f"{setup.game}, {setup.simulations} simulations per move; rounds: {len(lines)}",
+        f"{setup.game}, {setup.simulations} simulations per move:",
         Table.of(head, rows).to_markdown(is_markup=True),
     ]
     return "\n\n".join(told) + "\n"
