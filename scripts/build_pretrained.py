@@ -169,9 +169,13 @@ def table(folder: Path) -> str:
         exploitability = f"{facts['exploitability']['mean']:.4g}"
         rows.append((_file(facts), f"`{facts['game']['name']}`", exploitability, *map(str, counts)))
     ends: list[str] = []
+    won: list[str] = []
     for path in sorted(folder.glob("*.scorecard.json")):
         facts = json.loads(path.read_text(encoding="utf-8"))
         for opponent, found in facts["results"].items():
+            if opponent == "random" and found["score"] == 1:
+                won.append(_file(facts))
+                continue
             seats = [_seat(found[seat], found["games"] // 2) for seat in ("as_x", "as_o")]
             low, high = found["interval"]
             score = f"{found['score']:+.3f} ({low:+.2f} to {high:+.2f})"
@@ -180,6 +184,8 @@ def table(folder: Path) -> str:
             worst = f"as {proved['seat']} it {RESULTS[proved['value']]} against every defence"
             asked = f"The proof asked it in {proved['positions']:,} positions"
             ends.append(f"Proved of {_file(facts)}: {worst}. {asked}.\n")
+    if won:
+        ends.insert(0, f"{', '.join(won)} won every game against `random`.\n")
     tables = (
         Table.of(("file", "game", "exploitability", "blunders", "everywhere"), rows, "ll"),
         Table.of(("file", "against", "as X", "as O", "score"), sampled, "ll"),
