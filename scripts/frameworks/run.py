@@ -34,7 +34,7 @@ README = HERE / "README.md"
 ENVIRONMENTS = ROOT / "build" / "frameworks"
 MARK = "# ttt_env"
 TABLE = re.compile(r"(?<=<!-- table: begin -->\n).*?(?=<!-- table: end -->)", re.DOTALL)
-COLUMNS = ("framework", "script", "what it does", "autoreset", "lines", "as X", "as O", "worth", "seconds")
+COLUMNS = ("framework", "script", "lines", "exploitability", "seconds")
 # Of https://packaging.python.org/en/latest/specifications/inline-script-metadata/
 METADATA = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 TESTING = ("pytest>=8", "hypothesis>=6.100")  # what tests/conftest.py needs
@@ -219,15 +219,11 @@ def table(results: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _row(script: Script, result: Mapping[str, Any]) -> tuple[str, ...]:
-    worth = "**unbeatable**" if result["unbeatable"] else f"exploitability {result['exploitability']:.4f}"
     return (
         ", ".join(f"{package} {version}" for package, version in result["versions"].items()),
         f"[{script.name}]({script.path.name})",
-        script.docstring.partition("\n")[0].removesuffix("."),
-        result["autoreset"] or "",
         str(len(script.marked_lines)),
-        *(f"{result[seat]:+.4f}" if result[seat] else "0" for seat in ("as_x", "as_o")),
-        worth,
+        f"{result['exploitability']:.4f}" if result["exploitability"] else "0",
         f"{result['seconds']:.0f}",
     )
 

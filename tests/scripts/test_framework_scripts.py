@@ -170,5 +170,5 @@ def test_what_succeeds_is_recorded_beside_what_fails(tmp_path: Path, monkeypatch
     assert list(runner.read_results()) == ["good"]
     first, *lines = (tmp_path / "README.md").read_text("utf-8").splitlines()
     assert (first, lines[0], lines[-1]) == ("Before.", "<!-- table: begin -->", "After.")
-    row = "| good 1.0 | [good](good.py) | Does well |  | 1 | +0.2500 | 0 | exploitability 0.1250 | 0 |"
+    row = "| good 1.0 | [good](good.py) | 1 | 0.1250 | 0 |"
     assert lines[3:-2] == [row]
