@@ -30,10 +30,10 @@ LINES, VALUES = FOLDER / "figures" / "proofs.jsonl", FOLDER.parent / "docs" / "v
 FILES = VALUES.parent / "proofs"
 CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.Game.runs((3, 3, 3), 3))
 
-SOLVED = "van den Herik et al. 2002"
+SOLVED = "van den Herik 2002"
 HALES, GOLOMB = "Hales and Jewett 1963", "Golomb and Hales 2002"
-CHARATSIDIS, HSU, JENRICH = "Charatsidis 2017", "Hsu and others 2020", "Jenrich 2011"
-NOBODY = "none found"
+CHARATSIDIS, HSU, JENRICH = "Charatsidis 2017", "Hsu 2020", "Jenrich 2011"
+NOBODY = "–"
 M_N_K = {
     (3, 3, 3): "long known",
     (4, 3, 3): SOLVED,
