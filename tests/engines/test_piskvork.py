@@ -274,7 +274,7 @@ class TestPlayer:
             first = M433.start.play(opening)
             reply = first.legal_cells[0]
             agent.answer(first.play(reply))
-            other = M433.start.play(reply).play(opening)  # the stones exchanged: no move leads from one to the other
+            other = M433.start.play(reply).play(opening)  # the stones exchanged, so that no move leads to it
             agent.answer(other)
             agent.answer(M433.start)
             lines = logged(log, 9 + 1 + len(board_lines(other)) + 2)

@@ -237,7 +237,7 @@ def test_an_interruption_leaves_nothing_broken():
 def test_the_speed_of_the_machine_does_not_change_the_search(monkeypatch):
     game = ttt_env.get_game("mnk-v0:m=7,n=4,k=4")  # whose table grows
     found = prove(game)
-    monkeypatch.setattr("ttt_env.proofs.proof._SLICE_SECONDS", 1e-4)
+    monkeypatch.setattr("ttt_env.proofs.prover._SLICE_SECONDS", 1e-4)
     again = prove(game)
     assert (again.nodes, again.principal_variation) == (found.nodes, found.principal_variation)
     assert found.nodes > 1 << 15

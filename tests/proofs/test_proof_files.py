@@ -570,8 +570,8 @@ def test_json_whose_parts_do_not_belong_together_is_not_read(name):
 
 KILLED = """
 import sys, ttt_env
-from ttt_env.proofs import proof
-proof._CHECKPOINT_SECONDS, proof._CHECKPOINT_SHARE = 0.05, 0
+from ttt_env.proofs import prover
+prover._CHECKPOINT_SECONDS, prover._CHECKPOINT_SHARE = 0.05, 0
 ttt_env.prove(sys.argv[1], checkpoint=sys.argv[2])
 """
 

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple, Self
 
 from ttt_env.app.console import ProgressLine, progress_line
 from ttt_env.errors import GameTooLargeError, ProofError
-from ttt_env.proofs.proof import Proof, ProofProgress, prove
+from ttt_env.proofs.proof import Proof, prove
+from ttt_env.proofs.prover import ProofProgress
 from ttt_env.render.text import draw_text
 from ttt_env.render.words import RESULTS
 from ttt_env.rules.game import SEATS, Game, Position

@@ -1,17 +1,13 @@
 """Values proved by search, for games too large to look at every position."""
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property
+from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-
 from ttt_env.analysis.saved import Saved
-from ttt_env.compiled.sets import winning_sets
 from ttt_env.errors import (
     ImpossiblePositionError,
     ParameterError,
@@ -20,30 +16,19 @@ from ttt_env.errors import (
     ResultFileError,
     shown,
 )
-from ttt_env.proofs import checkpoint as checkpoint_file
 from ttt_env.proofs import file as proof_file
 from ttt_env.proofs.extraction import Extraction, check_strategy
+from ttt_env.proofs.prover import ProofReport, Prover
 from ttt_env.proofs.strategy import Regions, Strategy, drawing_regions
 from ttt_env.render.words import RESULTS
-from ttt_env.rules.boards import Masks
 from ttt_env.rules.catalogue import checked_rules, get_game
 from ttt_env.rules.checks import as_path
-from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
+from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import check_size
-from ttt_env.stopping import check_wanted
 from ttt_env.storage.fields import MOST, Fields
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
-from ttt_env.storage.policy_file import Arrays
 
-_SLICE_SECONDS = 0.1
-_TWO_CELLS = Game("two cells", (2,), [(0, 1)])  # on which searches are prepared
 _MOST = 1e300  # finite nodes or seconds: much larger ints do not fit a float
-_FIRST_SLICE = 5_000  # nodes
-_FIRST_TRIAL = 1_000  # nodes
-_ALTERNATIVES = 8  # moves that a strategy is chosen from
-_FEW_NODES = 100  # to learn whether one of them keeps the value
-_CHECKPOINT_SECONDS = 60.0
-_CHECKPOINT_SHARE = 20  # a checkpoint is written no more often than this multiple of the time it takes
 
 
 @dataclass(frozen=True)
@@ -75,7 +60,7 @@ class Proof(Saved):
     nodes: int
     seconds: float
     regions: Regions = ()
-    _prover: "_Prover | None" = field(default=None, repr=False, compare=False)
+    _prover: Prover | None = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Without what the search knows, which is large: where it is wanted again, the search is repeated."""
@@ -135,10 +120,10 @@ class Proof(Saved):
             check_strategy(strategy)
 
     @cached_property
-    def _searched(self) -> "_Prover":
+    def _searched(self) -> Prover:
         """The search with all that it knows, without a budget; after the proof was pickled, a new one."""
-        prover = self._prover or _Prover(self.position.game, None)
-        prover.begin(inf, inf)
+        prover = self._prover or Prover(self.position.game)
+        prover.begin()
         if self._prover is None:
             prover.bounds(self.position)
         return prover
@@ -228,18 +213,6 @@ def _regions_of(position: Position, bounds: tuple[int, int]) -> Regions:
     return () if position.is_over or bounds[1] == 1 else drawing_regions(position) or ()
 
 
-@dataclass(frozen=True)
-class ProofProgress:
-    """The progress of a proof, which asks whether `seat` wins."""
-
-    seat: Seat
-    nodes: int
-    seconds: float
-
-
-ProofReport = Callable[[ProofProgress], None]
-
-
 def prove(
     game: Game | str,
     position: Position | None = None,
@@ -279,7 +252,7 @@ def prove(
     _check_budget("nodes", nodes)
     _check_budget("seconds", seconds)
     path = None if checkpoint is None else as_path("checkpoint", checkpoint, "prove")
-    prover = _Prover(game, progress)
+    prover = Prover(game, progress)
     if path is not None:
         prover.go_on(path, root)
     prover.begin(inf if nodes is None else nodes, inf if seconds is None else seconds)
@@ -304,207 +277,3 @@ def _check_budget(name: str, value: object) -> None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if value is not None and not (is_number and 0 < value and not _MOST < value < inf):  # type: ignore[operator]
         raise ParameterError(f"{name}={shown(value)} of a search: numbers above 0 are allowed")
-
-
-class _OutOfBudgetError(Exception):
-    """The search has used its nodes or its time."""
-
-
-class _Prover:
-    """The searches of the two questions, and what is left of the budget."""
-
-    def __init__(self, game: Game, report: ProofReport | None) -> None:
-        self.game, self.report = game, report
-        _prepare()
-        self.questions = {seat: _Question(game, seat) for seat in SEATS}
-        self._earlier_nodes, self._earlier_seconds = 0, 0.0  # of the runs that a checkpoint comes from
-        self._checkpoint: tuple[Path, Position] | None = None
-
-    @property
-    def effort(self) -> tuple[int, float]:
-        """The nodes and the seconds of this run and of those before."""
-        return self._earlier_nodes + self.nodes, self._earlier_seconds + time.monotonic() - self.begun
-
-    def go_on(self, path: Path, position: Position) -> None:
-        """Take what the file knows, if there is one, and write it there from now on."""
-        if path.exists():
-            self._earlier_nodes, self._earlier_seconds, known = checkpoint_file.read(path, position)
-            try:
-                for seat, parts in known.items():
-                    self.questions[seat].recall(int(parts["table_bits"]), parts["table"])
-            except ValueError as error:
-                raise ResultFileError(f"{path} is no checkpoint of a proof: {error}") from error
-        self._checkpoint = path, position
-
-    def end(self) -> None:
-        """Write what is known a last time, if there is a file for it."""
-        if self._checkpoint is not None:
-            self._write_checkpoint(*self._checkpoint)
-            self._checkpoint = None
-
-    def _write_checkpoint(self, path: Path, position: Position) -> None:
-        begin = time.monotonic()
-        known: dict[Seat, Arrays] = {}
-        for seat, question in self.questions.items():
-            table_bits, table = question.known()
-            known[seat] = {"table_bits": np.array(table_bits, np.int64), "table": table}
-        checkpoint_file.write(path, position, *self.effort, known)
-        end = time.monotonic()
-        self._next_checkpoint = end + max(_CHECKPOINT_SECONDS, _CHECKPOINT_SHARE * (end - begin))
-
-    def begin(self, nodes: float, seconds: float) -> None:
-        """Start the clock of a search with this budget."""
-        self.begun = time.monotonic()
-        self.nodes, self.max_nodes, self.deadline = 0, nodes, self.begun + seconds
-        self.regions: Regions = ()
-        self._slice, self._next_checkpoint = _FIRST_SLICE, self.begun + _CHECKPOINT_SECONDS
-
-    def bounds(self, position: Position) -> tuple[int, int]:
-        """The lowest and the highest value that the position can still have when the budget is used up."""
-        if position.is_over:
-            value = 0 if position.winner is None else 1 if position.winner == position.to_move else -1
-            return value, value
-        mover, other = position.to_move, SEATS[1 - position.ply % 2]
-        lower, upper = (0 if position.ply == 0 and not self.game.misere else -1), 1
-        try:
-            regions = drawing_regions(position)
-            if regions is not None:
-                self.regions = regions
-            elif self._ask(mover, position, inf):
-                return 1, 1
-            upper = 0
-            if lower < 0:
-                lower = upper = -1 if self._ask(other, position, inf) else 0
-        except _OutOfBudgetError:
-            pass
-        return lower, upper
-
-    def _ask(self, seat: Seat, position: Position, max_nodes: float) -> bool | None:
-        """True if the seat wins, None after `max_nodes` nodes. Raises `_OutOfBudgetError`."""
-        question, end = self.questions[seat], self.nodes + max_nodes
-        question.begin(position)
-        while self.nodes < end:
-            answer = self._search(question, end - self.nodes)
-            if answer is not None:
-                return answer
-        return None
-
-    def _search(self, question: "_Question", max_nodes: float) -> bool | None:
-        """The answer after a slice of the search, about a tenth of a second; None if there is none yet."""
-        check_wanted()
-        begin, max_nodes = time.monotonic(), min(max_nodes, self.max_nodes - self.nodes)
-        if max_nodes < 1 or begin >= self.deadline:
-            raise _OutOfBudgetError
-        answer, n_nodes = question.search(min(max_nodes, self._slice))
-        self.nodes += n_nodes
-        end = time.monotonic()
-        if n_nodes == self._slice:
-            self._slice = max(1, int(self._slice * min(2.0, _SLICE_SECONDS / (end - begin + 1e-9))))
-        if self._checkpoint is not None and end >= self._next_checkpoint:
-            self._write_checkpoint(*self._checkpoint)
-        if self.report is not None and answer is None:
-            self.report(ProofProgress(question.seat, self.nodes, end - self.begun))
-        return answer
-
-    def principal_variation(self, position: Position, value: int) -> tuple[int, ...]:
-        """Best play from a position of this value, as far as the budget goes."""
-        line: list[int] = []
-        try:
-            while not position.is_over and not _is_dead(position):
-                line.append(self.keeping_cell(position, value))
-                position, value = position.play(line[-1]), -value
-        except _OutOfBudgetError:
-            pass
-        return tuple(line)
-
-    def keeping_cell(self, position: Position, value: int) -> int:
-        """A cell that keeps the value; in a lost position the one that the search looks at first."""
-        seat, should_win = _claim(position, value)
-        cells = self.questions[seat].ordered_cells(position)
-        if value == -1:
-            return cells[0]
-        max_nodes = _FIRST_TRIAL
-        while cells:
-            for cell in cells.copy():
-                wins = self._wins_within(seat, position.play(cell), max_nodes)
-                if wins is should_win:
-                    return cell
-                if wins is not None:
-                    cells.remove(cell)
-            max_nodes *= 4
-        raise ProofError(f"the search was wrong: no move in {position!r} keeps the value {value}")
-
-    def keeping_cells(self, position: Position, value: int) -> list[int]:
-        """Cells that keep the value, 1 or 0: of those looked at first all that are known to, or one."""
-        seat, should_win = _claim(position, value)
-        cells = self.questions[seat].ordered_cells(position)[:_ALTERNATIVES]
-        found = [c for c in cells if self._wins_within(seat, position.play(c), _FEW_NODES) is should_win]
-        return found or [self.keeping_cell(position, value)]
-
-    def _wins_within(self, seat: Seat, position: Position, max_nodes: int) -> bool | None:
-        if position.is_over:
-            return position.winner == seat
-        return self._ask(seat, position, max_nodes)
-
-
-class _Question:
-    """The search for whether one seat wins, which can be asked about one position after another."""
-
-    def __init__(self, game: Game, seat: Seat) -> None:
-        from ttt_env.proofs import search_kernel as proof_kernel
-
-        self._kernel = proof_kernel
-        self._sets, self._search = winning_sets(game), proof_kernel.new_search(game)
-        self.game, self.seat = game, seat
-
-    def begin(self, position: Position) -> None:
-        """Begin to search this position."""
-        attacks = position.to_move == self.seat
-        stones = (position.mine, position.theirs) if attacks else (position.theirs, position.mine)
-        self._kernel.set_root(self._search, *stones, attacks)
-
-    def search(self, n_nodes: float) -> tuple[bool | None, int]:
-        """The answer, None if `n_nodes` or those that the table is for were too few; and the nodes used."""
-        state, kernel = self._search.state, self._kernel
-        before = int(state[kernel.NODES])
-        self._search = kernel.grown(self._search)
-        n_nodes = min(n_nodes, kernel.n_nodes_left(self._search))  # so that no slice's end changes the search
-        answer = kernel.search(self._search, self._sets, int(n_nodes))
-        return None if answer == kernel.OPEN else answer == kernel.YES, int(state[kernel.NODES]) - before
-
-    def known(self) -> tuple[int, Masks]:
-        """The size of the table, and the answers in it that took longest: `recall` takes them."""
-        return int(self._search.state[self._kernel.TABLE_BITS]), self._kernel.answers_of(self._search)
-
-    def recall(self, table_bits: int, answers: Masks) -> None:
-        """Go on with what was known in another run. Raises `ValueError` if it does not fit."""
-        self._search = self._kernel.with_answers(self._search, table_bits, answers)
-
-    def ordered_cells(self, position: Position) -> list[int]:
-        """The legal cells, those first that the search would try first."""
-        self.begin(position)
-        urgent, weights = self._kernel.first_look(self._search, self._sets)
-        first = set(cells_of(urgent))
-        return sorted(position.legal_cells, key=lambda cell: (cell not in first, -weights[cell]))
-
-
-def _claim(position: Position, value: int) -> tuple[Seat, bool]:
-    """The seat that a question is asked about, and the answer after a move that keeps this value."""
-    if value == 1:
-        return position.to_move, True
-    return SEATS[1 - position.ply % 2], False
-
-
-def _is_dead(position: Position) -> bool:
-    """True if neither player can complete a set any more."""
-    return all(mask & position.mine and mask & position.theirs for mask in position.game.winning_masks)
-
-
-@cache
-def _prepare() -> None:
-    """Compile all that most searches call, or load it from disk, before the clock of a search starts."""
-    from ttt_env.compiled.compiler import ready
-
-    question = _Question(_TWO_CELLS, "X")
-    question.begin(_TWO_CELLS.start)
-    ready("the proof search", lambda: question.search(1), lambda: drawing_regions(_TWO_CELLS.start))

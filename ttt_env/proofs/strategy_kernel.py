@@ -21,7 +21,7 @@ from ttt_env.compiled.canonical import COMPLETE, canonical, heaviest, weigh
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets
-from ttt_env.compiled.threats import GAINS, MOST_THREATS, Threats, wins_by_threats
+from ttt_env.compiled.threats import GAINS, Threats, wins_by_threats, wins_soon
 from ttt_env.proofs.pairing_kernel import Pairs, holds_by_groups
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
@@ -30,7 +30,6 @@ from ttt_env.rules.symmetry import automorphisms
 MOST_SEQUENCES = 64  # of a position: each one answers a reply
 MOST_CELLS = 64  # of a sequence
 NO_CELL = 64  # after the end of a sequence
-_LENGTHS = (2, 3, 4, 5, 6, 8, 12, MOST_THREATS)  # of sequences of threats
 NO_MOVE = 255  # in a position in which the other is to move
 
 # The indices of `Cover.totals`.
@@ -149,7 +148,7 @@ def _answer_by_threats(
         replies, reply = NONE, replies
     while True:
         block = NONE if reply == NONE else completing_through(other | reply, own, sets, cell_of(reply))
-        if not is_several(block) and _wins_soon(own, other | reply, block, sets, finder):
+        if not is_several(block) and wins_soon(own, other | reply, block, sets, t, finder.budget):
             n_gains = size(t.winning[GAINS])
             answered = _answered(own, other, replies | unanswered, t.gain, n_gains, sets)
             replies, unanswered = replies & ~answered, unanswered & ~answered
@@ -161,16 +160,6 @@ def _answer_by_threats(
             return unanswered
         reply = lowest(replies)
         replies ^= reply
-
-
-@inner
-def _wins_soon(own: np.uint64, other: np.uint64, block: np.uint64, sets: WinningSets, finder: Finder) -> bool:
-    """True if a sequence of threats wins. A short one is looked for first: fewer replies hinder it."""
-    for longest in _LENGTHS:
-        finder.threats.longest[0] = longest
-        if wins_by_threats(own, other, block, sets, finder.threats, finder.budget):
-            return True
-    return False
 
 
 @inner
