@@ -82,7 +82,7 @@ class TestSearch:
             found = PuctSearch(net, threats=True).find(boards, simulations, 5)
             for row, position in enumerate(boards):
                 if not completing(position) and wins_by_threats(position):
-                    assert found.proved[row] == 1
+                    assert found.proved[row] == 1 and np.isnan(found.priors[row][boards.legal[row]]).all()
                     (cell,) = np.flatnonzero(found.values[row] == 1)
                     assert ttt_env.prove(game, position.child(int(cell))).value == -1
                     continue

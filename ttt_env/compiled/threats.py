@@ -31,6 +31,7 @@ from ttt_env.compiled.sets import WinningSets, no_masks
 from ttt_env.rules import Game, Masks, n_words
 
 MOST_THREATS = 34  # of a sequence: a threat and its reply take two of 64 cells; no longer on larger boards
+_LENGTHS = (2, 3, 4, 5, 6, 8, 12, MOST_THREATS)  # of sequences, tried one after the other
 _FAILED_BITS = 18  # of the number of failed positions that are kept
 _TWO = np.uint64(2)
 _FAILED_SHIFT = np.uint64(64 - _FAILED_BITS)
@@ -124,6 +125,24 @@ def wins_by_threats(
         ):
             level += 1
     return False
+
+
+@inner
+def wins_soon(
+    attacker: np.uint64, defender: np.uint64, block: np.uint64, sets: WinningSets, t: Threats, budget: int
+) -> bool:
+    """As `wins_by_threats`, but short sequences are looked for first, with this budget for each length.
+
+    They are found sooner, and fewer replies hinder them. What has failed must not be remembered.
+    """
+    wins = False
+    for longest in _LENGTHS:
+        t.longest[0] = longest
+        if wins_by_threats(attacker, defender, block, sets, t, budget):
+            wins = True
+            break
+    t.longest[0] = MOST_THREATS
+    return wins
 
 
 @inner

@@ -75,6 +75,7 @@ class AlphaZero(Agent):
         self.simulations = max(1, as_integer("simulations", simulations, "alphazero", 0, _MAX_SIMULATIONS))
         self._seed = as_integer("seed", seed, "alphazero", 0, (1 << 64) - 1)
         as_bool("solve", solve, "alphazero")
+        self.completes_sets = solve and self.simulations > 1 and not network.game.misere
         as_bool("threats", threats, "alphazero")
         self._parameters = simulations, seed, c, solve, threats
         self.network = network

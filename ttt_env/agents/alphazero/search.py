@@ -30,8 +30,9 @@ class Found(NamedTuple):
     """The results of searches for each position's moves, `[B, cells]`; 0 for moves that are not legal.
 
     `visits` counts the simulations, `means` has the mean of their results for the player to move, NaN if
-    there were none, `priors` the network's probabilities. `values` are proved: 1, 0 or −1, else NaN. They are
-    all NaN if nothing is to be proved, or if the network was asked only about the position itself.
+    there were none. `priors` are the network's probabilities, NaN where threats win and it was not asked.
+    `values` are proved: 1, 0 or −1, else NaN. They are all NaN if nothing is to be proved, or if the network
+    was asked only about the position itself.
     `proved` `[B]` are the proved values of the positions themselves for the player to move, else NaN, and
     `expected` `[B]` the means of all simulations.
     """
@@ -50,7 +51,7 @@ class Found(NamedTuple):
         the most visited, and of these the one with the largest prior.
         """
         is_best = legal
-        for rank in (self.values == 1, ~(self.values == -1), self.visits, self.priors):
+        for rank in (self.values == 1, ~(self.values == -1), self.visits, np.nan_to_num(self.priors)):
             ranks = np.where(is_best, rank.astype(np.float64), -np.inf)
             is_best = is_best & (ranks == ranks.max(axis=1, keepdims=True))
         policies: Floats = is_best / is_best.sum(axis=1, keepdims=True)

@@ -28,11 +28,12 @@ from ttt_env.compiled.threats import (
     Threats,
     look_for_threats,
     new_threats,
-    wins_by_threats,
+    wins_soon,
 )
 from ttt_env.rules import Game, Masks, motions
 
 _THREAT_NODES = 100  # threats that are tried for one sequence
+_ROOT_THREAT_NODES = 10_000  # for one of each length, in the position that is to be played
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd: Knuth's multiplicative hashing
 _29, _32 = np.uint64(29), np.uint64(32)
 
@@ -212,6 +213,7 @@ def simulate_once(
     if forest.lengths[game] == 0:
         select(forest, game, settings)
         if settings.threats:
+            settle_root(forest, game, sets)
             follow_forced(forest, game, sets)
     leaf = forest.paths[game, forest.lengths[game] - 1]
     if tree[leaf].value == UNKNOWN:
@@ -241,6 +243,31 @@ def select(forest: Forest, game: int, settings: PuctSettings) -> None:
         mine, theirs = theirs, mine | stone(tree[node].cell)
     forest.lengths[game] = depth + 1
     forest.leaves[game, 0], forest.leaves[game, 1] = mine, theirs
+
+
+@inner
+def settle_root(forest: Forest, game: int, sets: WinningSets) -> None:
+    """Prove the root, if it is the end of the path and threats win there for the player to move.
+
+    Its children then have no prior, because the network is not asked.
+    """
+    tree, t = forest.nodes[game], forest.threats
+    mine, theirs = forest.leaves[game, 0], forest.leaves[game, 1]
+    if forest.lengths[game] > 1 or completing(mine, theirs, sets.masks) != NONE:
+        return
+    block = completing(theirs, mine, sets.masks)
+    if is_several(block) or not wins_soon(mine, theirs, block, sets, t, _ROOT_THREAT_NODES):
+        return
+    free, first = sets.full ^ (mine | theirs), forest.used[game]
+    while free != NONE:
+        cell = lowest(free)
+        free ^= cell
+        place(tree, forest.used[game], cell_of(cell), np.nan)
+        if cell == t.gain[0]:
+            tree[forest.used[game]].value = WIN
+        forest.used[game] += 1
+    tree[0].first_child, tree[0].n_children = first, forest.used[game] - first
+    tree[0].value = LOSS
 
 
 @inner
@@ -312,18 +339,15 @@ def expand(
 
     The order of the children is drawn from the seed and the position, so that the first of equals favours
     no cell. A child in which the game is over has its value. With `threats` the root has only those
-    that stop the other from completing a set, if there are any, and the first of winning threats is proved.
+    that stop the other from completing a set, if there are any.
     """
     tree = forest.nodes[game]
     mine, theirs = forest.leaves[game, 0], forest.leaves[game, 1]
     free, first = sets.full ^ (mine | theirs), forest.used[game]
     sow(forest.random, seed, mine, theirs)
-    is_last, winning = free == lowest(free), NONE
+    is_last = free == lowest(free)
     if settings.threats and leaf == 0 and completing(mine, theirs, sets.masks) == NONE:
         block = completing(theirs, mine, sets.masks)
-        t = forest.threats
-        if not is_several(block) and wins_by_threats(mine, theirs, block, sets, t, _THREAT_NODES):
-            winning = t.gain[0]
         free = block if block != NONE else free
     n = 0
     while free != NONE:
@@ -337,8 +361,6 @@ def expand(
         place(tree, drawn, cell, prior)
         if completes(sets, mine | stone(cell), cell):
             tree[drawn].value = worth(sets)
-        elif stone(cell) == winning:
-            tree[drawn].value = WIN
         elif is_last:
             tree[drawn].value = DRAW
         n += 1
