@@ -6,6 +6,7 @@ import pytest
 import ttt_env
 from tests import reference
 from tests.support.marks import slow
+from tests.support.positions import LOPSIDED
 from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError
 
@@ -90,6 +91,41 @@ class TheFirstCell(ttt_env.Agent):
 def test_an_agent_that_is_not_as_symmetric_as_it_says_is_refused():
     with pytest.raises(PolicyError, match="is_symmetric, but plays differently in"):
         worst_case(TheFirstCell(ttt_env.get_game("tictactoe-v0")), "X")
+
+
+class Finisher(ttt_env.Agent):
+    """Completes a set where it can, else plays like another agent."""
+
+    is_fixed = completes_sets = True
+
+    def __init__(self, agent):
+        super().__init__(agent.game)
+        self.agent = agent
+
+    def policy(self, position):
+        ends = [cell for cell in position.legal_cells if position.child(cell).is_won]
+        return np.eye(self.game.n_cells)[ends[0]] if ends else self.agent.policy(position)
+
+
+@pytest.mark.parametrize("seat", "XO")
+@pytest.mark.parametrize(
+    ("name", "game"), [("random", GAMES[0]), ("minimax", "mnk-v0:m=4,n=3,k=3"), ("win-block", "lopsided")]
+)
+def test_an_agent_that_completes_sets_is_not_asked_where_it_can(name, game, seat):
+    game = LOPSIDED if game == "lopsided" else ttt_env.get_game(game)
+    agent = Finisher(ttt_env.make_agent(name, game))
+    asked, whole = worst_case(agent, seat), worst_case(Plain(agent), seat)
+    assert (asked.value, len(asked.record.cells)) == (whole.value, len(whole.record.cells))
+    assert asked.positions < whole.positions or whole.value == -1
+    end_of(asked.record, agent, seat)
+
+
+def test_an_agent_that_completes_fewer_sets_than_it_says_is_refused():
+    class Liar(Plain):
+        is_fixed = completes_sets = True
+
+    with pytest.raises(PolicyError, match="completes_sets, but does not in"):
+        worst_case(Liar(ttt_env.make_agent("random", "tictactoe-v0")), "X")
 
 
 def test_as_many_positions_as_it_may_ask_in_are_enough():

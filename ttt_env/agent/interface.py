@@ -58,6 +58,9 @@ class Agent:
     """True if its moves in positions that an automorphism of the game maps to each other lead to positions
     that one maps to each other, so that `worst_case` need ask it in only one of them."""
 
+    completes_sets: bool = False
+    """True if it completes a set wherever it can, and so wins, so that `worst_case` need not ask it there."""
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         ancestors = [vars(ancestor).keys() for ancestor in cls.__mro__]

@@ -230,6 +230,7 @@ class Symmetric(Agent):
         check_size(game)
         super().__init__(game)
         self.agent = make_agent(agent, game)
+        self.completes_sets = self.agent.completes_sets
         self._permutations = np.array(automorphisms(game), np.uint8)
 
     @classmethod

@@ -22,6 +22,7 @@ from ttt_env.rules import (
     check_size,
     one_of,
 )
+from ttt_env.rules.boards import full_mask, set_masks
 from ttt_env.rules.symmetry import automorphisms, transform
 
 _AT_ONCE = 1024  # positions that an agent is asked about together
@@ -68,11 +69,13 @@ def worst_case(
     may make any move that it gives a probability above 0. The search ends with the first game that is lost.
 
     An agent that `is_symmetric`, such as `symmetric:alphazero`, is asked in one of all symmetric positions,
-    and `positions` counts these. That it plays the others in the same way is compared in some of them.
+    and `positions` counts these. That it plays the others in the same way is compared in some of them. An
+    agent that `completes_sets` is no longer asked where it can complete one, as soon as one game has ended
+    so: only replies that stop it are followed. That it does complete sets is looked at in some positions.
 
     Raises `GameTooLargeError` for a game of more than 64 cells, or where the agent would be asked in more
     positions; `ParameterError` for an agent that declares no fixed policy, `PolicyError` for a policy that is
-    no distribution, or not symmetric though the agent is said to be.
+    no distribution, or not as the agent declares it.
     """
     one_of("seat", seat, SEATS)
     as_integer("most", most, "worst_case", 1)
@@ -96,7 +99,14 @@ def worst_case(
         if is_asked:
             check_answers(player, boards)
             _check_symmetric(player, boards, permutations)
-        rows, cells = np.nonzero(_policies(player, boards) > 0 if is_asked else boards.legal)
+        moves = _policies(player, boards) > 0 if is_asked else boards.legal
+        if not is_asked and worst < 2 and player.completes_sets:
+            stopping = moves & _stopping(boards)
+            _check_completes(player, boards, moves & ~stopping)
+            moves = stopping
+        rows, cells = np.nonzero(moves)
+        if not len(rows):
+            break
         after = boards[rows].play(cells)
         results = np.where(after.is_won, -1 if played_game.misere else 1, 0) * (1 if is_asked else -1)
         at = int(np.where(after.is_over, results, worst).argmin())
@@ -107,8 +117,35 @@ def worst_case(
 
 
 def _policies(agent: Agent, boards: Boards) -> NDArray[np.float64]:
-    starts = range(0, len(boards), _AT_ONCE)
+    starts = range(0, max(1, len(boards)), _AT_ONCE)
     return np.concatenate([checked_policies(agent, boards[at : at + _AT_ONCE]) for at in starts])
+
+
+def _stopping(boards: Boards) -> NDArray[np.bool_]:
+    """The cells, `[B, cells]`, after which the other player can complete no set, or the game is over."""
+    threats = _completing(boards.game, boards.theirs, boards.mine)
+    n_threats = np.bitwise_count(threats)
+    stopping = np.where(n_threats == 0, full_mask(boards.game), np.where(n_threats == 1, threats, 0))
+    return boards.cells(stopping | _completing(boards.game, boards.mine, boards.theirs))
+
+
+def _completing(game: Game, own: Masks, other: Masks) -> Masks:
+    """The empty cells, as masks `[B]`, by which a player with these stones completes a set."""
+    completing = np.zeros_like(own)
+    for mask in set_masks(game):
+        rest = mask & ~own
+        completing |= np.where((np.bitwise_count(rest) == 1) & (mask & other == 0), rest, 0)
+    return completing
+
+
+def _check_completes(agent: Agent, boards: Boards, replies: NDArray[np.bool_]) -> None:
+    """Raise `PolicyError` if the agent may do anything but complete a set after one of some replies."""
+    rows = np.flatnonzero(replies.any(axis=1))[:_COMPARED]
+    after = boards[rows].play(replies[rows].argmax(axis=1))
+    completing = boards.cells(_completing(boards.game, after.mine, after.theirs))
+    for position, policy, completes in zip(after, _policies(agent, after), completing, strict=True):
+        if (policy > 0)[~completes].any():
+            raise PolicyError(f"{agent!r} says that it completes_sets, but does not in {position}")
 
 
 def _distinct(
