@@ -10,7 +10,6 @@ paint, how far things were moved on the screen (layout shift), tasks of more tha
 
 import argparse
 import multiprocessing as mp
-import shutil
 import socket
 import tempfile
 import threading
@@ -25,7 +24,10 @@ from statistics import median, quantiles
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import headless
 import numpy as np
+from selenium.webdriver.chrome.webdriver import WebDriver
+from selenium.webdriver.common.action_chains import ActionChains
 
 from ttt_env.app.web.controls import offered_names
 from ttt_env.app.web.start import start
@@ -165,22 +167,9 @@ class Browser:
           requests: 1 + (found.resource ?? []).length,
         }), 200);"""
 
-    def __init__(self, port: int) -> None:
-        from selenium import webdriver
-
-        options = webdriver.ChromeOptions()
-        options.binary_location = shutil.which("chromium") or ""
-        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-            options.add_argument(argument)
-        self._driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
-        self._driver.set_window_size(1440, 900)
-        self._url = f"http://127.0.0.1:{port}"
-
-    def __enter__(self) -> "Browser":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._driver.quit()
+    def __init__(self, port: int, driver: WebDriver) -> None:
+        self._driver, self._url = driver, f"http://127.0.0.1:{port}"
+        driver.set_window_size(1440, 900)
 
     def open(self, address: str) -> None:
         """Go to an address, as somebody who has never been there, and wait until nothing more comes."""
@@ -202,8 +191,6 @@ def press(selector: str) -> Callable[[Any], None]:
     """Press what a selector finds, for as long as people do."""
 
     def action(driver: Any) -> None:
-        from selenium.webdriver.common.action_chains import ActionChains
-
         target = driver.find_element("css selector", selector)
         ActionChains(driver).move_to_element(target).click_and_hold().pause(0.1).release().perform()
 
@@ -212,8 +199,6 @@ def press(selector: str) -> Callable[[Any], None]:
 
 def drag(driver: Any) -> None:
     """Drag the slider of softmax minimax in twelve steps."""
-    from selenium.webdriver.common.action_chains import ActionChains
-
     slider = driver.find_element("css selector", "#o-temperature")
     chain = ActionChains(driver, duration=50).move_to_element(slider).click_and_hold()
     for _ in range(12):
@@ -235,12 +220,13 @@ STATES: dict[str, tuple[str, Callable[[Any], None] | None]] = {
 
 def report_browser(port: int, rounds: int) -> None:
     """Print what Chromium measures on 3×3: of so many visits the median, of shifts and tasks the most."""
-    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+    if None in headless.programs().values():
         print("in a browser: left out, for there is no chromium with its chromedriver")
         return
     print(f"{GAME} in Chromium, {rounds} visits each with an empty cache")
     print(f"  {'':22}first paint (ms)   layout shift   longest task over 50 ms   requests     kB")
-    with Browser(port) as browser:
+    with headless.chromium() as driver:
+        browser = Browser(port, driver)
         for name, (address, action) in STATES.items():
             seen = []
             for _ in range(rounds):

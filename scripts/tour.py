@@ -15,9 +15,10 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
+from headless import chromium
 from PIL import Image
 from selenium import webdriver
-from web_pictures import Shot, chromium, served, taken
+from web_pictures import Shot, served, taken
 
 SIZE = (1120, 840)  # of the window
 SHOWN = (840, 630)  # of the animation

@@ -7,7 +7,6 @@ installs them on Debian) and the extras `web` and `dev`.
 import argparse
 import base64
 import io
-import shutil
 import socket
 import tempfile
 import threading
@@ -18,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
+from headless import chromium
 from PIL import Image
-from selenium import webdriver
+from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.support.wait import WebDriverWait
 
 from ttt_env.app.web.server import create_app
@@ -94,23 +94,7 @@ def served() -> Iterator[str]:
         thread.join()
 
 
-@contextmanager
-def chromium() -> Iterator[webdriver.Chrome]:
-    """A headless Chromium of the distribution: the one built without windows, if it is there, is faster."""
-    options = webdriver.ChromeOptions()
-    # Not by the script of that name in PATH, which would end and leave the browser running.
-    built_without = shutil.which("chromium-headless-shell", path="/usr/lib/chromium")
-    options.binary_location = built_without or shutil.which("chromium") or ""
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
-        options.add_argument(argument)
-    browser = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
-    try:
-        yield browser
-    finally:
-        browser.quit()
-
-
-def taken(browser: webdriver.Chrome, url: str, shot: Shot) -> bytes:
+def taken(browser: WebDriver, url: str, shot: Shot) -> bytes:
     """The PNG of a page, once all of its parts are there and nothing moves any more."""
     width, height = shot.size
     metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}

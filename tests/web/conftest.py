@@ -1,9 +1,9 @@
 import os
-import shutil
 
 import pytest
 from starlette.testclient import TestClient
 
+from scripts import headless
 from tests.web.serving import Page, Server, resize
 from ttt_env.app.web.export import exported, write_folder
 from ttt_env.app.web.roster import Roster
@@ -92,25 +92,12 @@ def url(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def chromium():
-    """A headless Chromium of the distribution: the one built without windows, if it is there, is faster."""
-    programs = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
-    # Not by the script of that name in PATH, which would end and leave the browser running.
-    built_without = shutil.which("chromium-headless-shell", path="/usr/lib/chromium")
-    programs["chromium"] = built_without or programs["chromium"]
-    if missing := [name for name, path in programs.items() if path is None]:
-        if os.environ.get("CI"):
-            pytest.fail(f"CI has no {' and no '.join(missing)}: `make browser` installs them")
-        pytest.skip(f"no {' and no '.join(missing)} here: `make browser` installs them on Debian")
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = programs["chromium"]
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(programs["chromedriver"]))
-    yield driver
-    driver.quit()
+    """A headless Chromium of the distribution."""
+    try:
+        with headless.chromium() as driver:
+            yield driver
+    except FileNotFoundError as error:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(str(error))
 
 
 @pytest.fixture
