@@ -291,6 +291,16 @@ def the_declaration_holds_in_any_order_alone_in_batches_and_in_copies(agent, nam
             np.testing.assert_allclose(batch, [first[positions[i]] for i in half], atol=1e-6)
 
 
+def sets_are_completed(agent):
+    n_looked_at = 0
+    for position in random_positions(agent.game, 60, seed=3):
+        ends = [cell for cell in position.legal_cells if position.child(cell).is_won]
+        if ends:
+            assert agent.policy(position)[ends].sum() == pytest.approx(1)
+            n_looked_at += 1
+    assert n_looked_at > 5
+
+
 @pytest.mark.parametrize(("spec", "name"), PLAYABLE)
 def test_contract(make, spec, name):
     agent, kind = make(spec, name), spec.partition(":")[0]
@@ -301,6 +311,8 @@ def test_contract(make, spec, name):
     if name in FEW_CELLS:
         return
     policies_are_distributions_over_the_free_cells(agent, name)
+    if agent.completes_sets:
+        sets_are_completed(agent)
     if kind not in WITHOUT_SYMMETRY:
         symmetric_positions_are_played_the_same_way(agent, name)
 

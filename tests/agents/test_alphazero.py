@@ -238,6 +238,20 @@ class TestNetwork:
             np.testing.assert_allclose(own_values, values.numpy(), atol=1e-5)
             assert learner.exported().size == learner.size
 
+    @pytest.mark.parametrize("name", ["3×3", "qubic", "line"])
+    def test_can_be_trained_further(self, name):
+        torch = pytest.importorskip("torch")
+        from ttt_env.training.residual import ResidualNetwork, planes_of
+
+        boards = Boards.of(positions(GAMES[name], 40))
+        net = network(GAMES[name])
+        learner = ResidualNetwork.of(net)
+        for array, weights in learner.exported().weights.items():
+            np.testing.assert_array_equal(weights, net.weights[array])
+        with torch.no_grad():
+            _, values = learner(planes_of(boards))
+        np.testing.assert_allclose(net.evaluate(boards)[1], values.numpy(), atol=1e-5)
+
     def test_is_convolutional_where_the_board_has_two_or_three_axes(self):
         assert [name for name, game in GAMES.items() if not is_convolutional(game)] == ["line"]
 

@@ -79,6 +79,10 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "tour.py": (["--out", ".", "--pages", "1"], "tour.gif, "),
     "truth.py": (["board-code"], "14,446 = 201211001 in base 3"),
     "web_pictures.py": (["--out", ".", "web-why", "web-phone"], "web-phone.png"),
+    "teach_proof.py": (
+        ["--game", "mnk-v0:m=4,n=3,k=3", "--new", "--out", "a.npz", "--proof", "b.npz"],
+        "as X it wins at worst, of all games",
+    ),
     "train_unbeatable.py": (["--algo", "dqn", "--seeds", "1", "--steps", "2000"], "of 1 certified"),
 }
 
