@@ -67,7 +67,8 @@ class Taught(ttt_env.Agent):
             position = canonical[int(row)]
             cell = self.strategy.cell(position)
             assert cell is not None
-            self.moves[position.mine, position.theirs] = cell
+            if not position.child(cell).is_won:
+                self.moves[position.mine, position.theirs] = cell
             policies[row] = 0.0
             policies[row, cell] = 1.0
         return np.take_along_axis(policies, cells, axis=1)
@@ -149,6 +150,15 @@ def winning_strategy(game: Game, path: Path | None) -> Strategy:
     return proof.strategies[0]
 
 
+def taught(net: ResidualNetwork, strategy: Strategy, seed: int, keeps: bool = True) -> PolicyValueNetwork:
+    """The network after it has learned the strategy's moves; of other positions it keeps what it says."""
+    teacher = Taught(net.exported(), strategy)
+    worst_case(Symmetric(strategy.game, teacher), "X", most=MOST)
+    targets = teacher.targets()
+    others = kept(net.exported(), targets, np.random.default_rng(seed)) if keeps else None
+    return learned(net, targets, others, seed)
+
+
 def main() -> None:
     """Teach, prove, and write the network and its proof."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -168,11 +178,8 @@ def main() -> None:
     net: ResidualNetwork = ResidualNetwork(game, NetworkSize())
     if not options.new:
         net = ResidualNetwork.of(load_network(pretrained_file("alphazero", game), game))
-    taught = Taught(net.exported(), winning_strategy(game, options.teacher))
-    worst_case(Symmetric(game, taught), "X", most=MOST)
-    targets = taught.targets()
-    others = None if options.new else kept(net.exported(), targets, np.random.default_rng(options.seed))
-    network = learned(net, targets, others, options.seed)
+    strategy = winning_strategy(game, options.teacher)
+    network = taught(net, strategy, options.seed, keeps=not options.new)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     network.save(options.out)
     print(f"{options.out}: learned by {time.process_time() - begin:.0f} s of the processor", flush=True)
