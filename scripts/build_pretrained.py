@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from marked import write_table
+from teach_proof import taught, winning_strategy
 
 import ttt_env
 from ttt_env.agent import Agent
@@ -33,6 +34,7 @@ from ttt_env.render.words import RESULTS
 from ttt_env.rules.game import Game
 from ttt_env.rules.sizes import is_enumerable, is_tabulated
 from ttt_env.storage.policy_file import save_arrays
+from ttt_env.training.residual import ResidualNetwork
 
 
 def trained_q_learning(game: Game, share: float) -> QLearning:
@@ -85,6 +87,18 @@ def trained_on_large_board(games: int, drops: Sequence[int], game: Game, share: 
     return ttt_env.train(game, "alphazero", **budget, **settings)
 
 
+def trained_on_qubic(games: int, game: Game, share: float) -> Agent:
+    """AlphaZero after so many games with itself and, in a whole training, after the moves of a proof.
+
+    With 2 simulations a move it is then proved to win every game as X: see `teach_proof.py`.
+    """
+    agent = trained_on_large_board(games, (), game, share)
+    if share < 1:
+        return agent
+    net = ResidualNetwork.of(agent.network)
+    return AlphaZero.of(taught(net, winning_strategy(game, PROOF_OF_QUBIC), 0))
+
+
 def _weakness(agent: Agent) -> tuple[float, float]:
     worst = ttt_env.exploitability(agent, agent.game).exploitability
     return worst, -ttt_env.match(agent, "random", agent.game).score
@@ -113,10 +127,12 @@ AGENTS: dict[str, tuple[str, Game, Callable[[Game, float], Agent]]] = {
         partial(trained_on_large_board, 10_000, (6_000, 8_000)),
     ),
     "alphazero@6-5-4": ("alphazero", _mnk(6, 5, 4), partial(trained_on_large_board, 6_000, (4_000, 5_000))),
-    "alphazero@qubic": ("alphazero", QUBIC, partial(trained_on_large_board, 3_440, ())),
+    "alphazero@qubic": ("alphazero", QUBIC, partial(trained_on_qubic, 3_440)),
 }
 """The agent, the game, and the training of each file, by the file's name."""
-PAGE = Path(__file__).parents[1] / "docs" / "experiments" / "pretrained.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "experiments" / "pretrained.md"
+PROOF_OF_QUBIC = DOCS / "proofs" / "qubic-v0.npz"
 JUDGES = ("random", "mcts:simulations=1000", "mcts:simulations=5000", "mcts:simulations=20000")
 """The opponents of an agent on a game that cannot be enumerated; the last one only on up to 30 cells."""
 

@@ -161,6 +161,7 @@ def taught(net: ResidualNetwork, strategy: Strategy, seed: int, keeps: bool = Tr
 
 def main() -> None:
     """Teach, prove, and write the network and its proof."""
+    torch.set_num_threads(1)  # more threads are slower with networks as small as this
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--game", default="qubic-v0", help="a game that X wins")
     parser.add_argument(

@@ -5,6 +5,7 @@ import pytest
 
 import ttt_env
 from tests import reference
+from tests.support.documents import ROOT
 from tests.support.marks import slow
 from tests.support.positions import LOPSIDED
 from ttt_env.analysis.worst_case import worst_case
@@ -49,6 +50,27 @@ def test_a_first_player_wins_where_the_game_is_won():
 def test_a_network_that_searches_wins_a_game_of_30_cells_against_every_reply():
     found = worst_case("alphazero", "X", "mnk-v0:m=6,n=5,k=4")
     assert found.value == 1 and found.positions > 10_000
+
+
+class TestTheLearnedPlayerOfQubic:
+    SPEC = "symmetric:(alphazero:simulations=2)"
+    FILE = ROOT / "docs" / "proofs" / "learned" / "qubic-v0.npz"
+
+    @pytest.mark.slow
+    def test_wins_against_every_reply(self):
+        found = worst_case(self.SPEC, "X", "qubic-v0", most=2_000_000)
+        assert found.value == 1 and found.positions > 1_000_000
+        assert end_of(found.record, ttt_env.make_agent(self.SPEC, "qubic-v0"), "X").winner == "X"
+
+    def test_plays_the_moves_of_its_file_which_is_a_proof(self):
+        proof = ttt_env.Proof.load(self.FILE)
+        proof.check()
+        assert proof.value == 1
+        (strategy,) = proof.strategies
+        rows = np.random.default_rng(0).choice(len(strategy), 200, replace=False)
+        boards = ttt_env.Boards(proof.position.game, *strategy.positions[rows].T.copy())
+        policies = ttt_env.make_agent(self.SPEC, "qubic-v0").policies(boards)
+        assert (policies[np.arange(len(rows)), strategy.moves[rows]] == 1).all()
 
 
 @pytest.mark.parametrize("seat", "XO")

@@ -43,7 +43,9 @@ class AlphaZero(Agent):
     Without a path it is the network that comes with this package for the game. That of 3×3 is certified
     unbeatable, alone and with 200 simulations; those of Square 4×4 and of 4,4,4 with 200 simulations, which
     are the default, and the seed 0. These two networks alone are not: there are games that they lose. That of
-    6,5,4 is proved to win every game as X, so; of those of 5,5,4 and Qubic there are results of games alone.
+    6,5,4 is proved to win every game as X, so; that of Qubic with 2 simulations, as
+    `symmetric:(alphazero:simulations=2)`, though not with 200. Of that of 5,5,4 there are results of games
+    alone.
 
     Raises `PolicyFileError` for a file that is no such network of this game, or, without a path, if the
     package has none for it; `ParameterError` for parameters out of their ranges, `GameTooLargeError` for a
