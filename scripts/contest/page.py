@@ -21,7 +21,7 @@ GAMES = {
     "square-v0": "Square",
 }
 """The games of the leaderboard, by id."""
-COLUMNS = ("taught by", "algorithm", "CPU seconds", "steps", "at 0")
+COLUMNS = ("algorithm", "CPU seconds", "at 0", "taught by", "steps")
 COLOURS = ("tab20", "tab20b")
 CURVES = 6  # in a panel
 
@@ -81,7 +81,7 @@ def table(records: Sequence[Record]) -> str:
     parts = []
     for game, runs in grouped(records, by="cpu_seconds").items():
         rows = [_row(each) for each in sorted(runs, key=lambda each: TEACHERS.index(each.teacher))]
-        body = Table.of(COLUMNS, rows, "llr").to_markdown(is_markup=True)
+        body = Table.of(COLUMNS, rows, "lrrlr").to_markdown(is_markup=True)
         parts.append(f"### {GAMES.get(game, game)}\n\n{body}\n\n")
     return "".join(parts) + (_notes(records) if records else "")
 
@@ -91,11 +91,11 @@ def _row(runs: Runs) -> tuple[str, ...]:
     if runs.n_at_zero < len(runs.records):
         at_zero += f"; {_spread(runs.quartiles('exploitability'), lambda number: f'{number:.2g}')}"
     return (
-        runs.teacher,
         runs.algorithm,
         _spread(runs.until_zero("cpu_seconds"), _short),
-        _shown(runs.until_zero("steps")[1], lambda number: f"{number:,.0f}"),
         at_zero,
+        runs.teacher,
+        _shown(runs.until_zero("steps")[1], lambda number: f"{number:,.0f}"),
     )
 
 

@@ -327,10 +327,10 @@ class TestPage:
     def test_the_table_has_medians_and_quartiles(self):
         rows = page.table(self.MADE_UP).splitlines()
         assert rows[0] == "### 3×3"
-        assert rows[4] == "| rules | unseeded | 0.1 | 70 | 1/1 |"
-        assert rows[5] == "| rules | fast | 0.9 | 3,000 | 5/5 |"
-        assert rows[6] == "| rules | slow | – (0.9 to –) | – | 2/5; 0.5 (0 to 0.5) |"
-        assert rows[7] == "| solver | taught | 0.1 | 70 | 1/1 |"
+        assert rows[4] == "| unseeded | 0.1 | 1/1 | rules | 70 |"
+        assert rows[5] == "| fast | 0.9 | 5/5 | rules | 3,000 |"
+        assert rows[6] == "| slow | – (0.9 to –) | 2/5; 0.5 (0 to 0.5) | rules | – |"
+        assert rows[7] == "| taught | 0.1 | 1/1 | solver | 70 |"
         assert rows[-3:] == ["Versions: numpy 2.4.", "", "Machines: abacus, 2 cores, none."]
 
     def test_a_curve_holds_what_was_last_reported(self):
