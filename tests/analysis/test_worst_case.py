@@ -1,5 +1,7 @@
 """The worst end of all games that can come up with an agent."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -61,6 +63,11 @@ class TestTheLearnedPlayerOfQubic:
         found = worst_case(self.SPEC, "X", "qubic-v0", most=2_000_000)
         assert found.value == 1 and found.positions > 1_000_000
         assert end_of(found.record, ttt_env.make_agent(self.SPEC, "qubic-v0"), "X").winner == "X"
+
+    def test_loses_with_more_simulations_the_game_that_the_page_shows(self):
+        text = (ROOT / "docs" / "experiments" / "learned-qubic.md").read_text("utf-8")
+        record = ttt_env.GameRecord.parse(re.search(r"`(qubic-v0: [\d ]+)`", text)[1])
+        assert end_of(record, ttt_env.make_agent("symmetric:alphazero", "qubic-v0"), "X").winner == "O"
 
     def test_plays_the_moves_of_its_file_which_is_a_proof(self):
         proof = ttt_env.Proof.load(self.FILE)
