@@ -151,6 +151,8 @@ def main() -> None:
     options = parser.parse_args()
     known = read(options.lines)
     if options.write:
+        if not known:
+            parser.error("--write needs --lines, a file with the trainings of the table")
         write_table(PAGE, table(list(known.values())), "trainings")
         return
     print(f"| {' | '.join(HEAD)} |\n|{' --- |' * len(HEAD)}", flush=True)
