@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch.nn.functional import log_softmax, mse_loss
 
 import ttt_env
-from ttt_env.agents.alphazero.agent import DEFAULT_SIMULATIONS, AlphaZero
+from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork, load_network
 from ttt_env.agents.alphazero.search import PuctSearch, merged
 from ttt_env.agents.combining import Symmetric
@@ -168,7 +168,7 @@ def main() -> None:
         "--teacher", type=Path, help="the file of a proof; by default the game is proved anew"
     )
     parser.add_argument("--new", action="store_true", help="begin with a new network, not the package's")
-    parser.add_argument("--simulations", type=int, default=DEFAULT_SIMULATIONS, help="of the agent's search")
+    parser.add_argument("--simulations", type=int, default=2, help="of the agent's search")
     parser.add_argument("--seed", type=int, default=0, help="of what the learning draws")
     parser.add_argument("--out", type=Path, default=Path("models/taught.npz"), help="the network's file")
     parser.add_argument(
