@@ -281,7 +281,7 @@ CLOCKS = {
         "ttt_env.make_agent('minimax:seconds=1e-9').policy(ttt_env.get_game('tictactoe-v0').start)",
     ),
     "proof": (
-        "ttt_env.proofs.proof", "time.monotonic", "proofs.search_kernel",
+        "ttt_env.proofs.prover", "time.monotonic", "proofs.search_kernel",
         ["search"],
         "ttt_env.prove('tictactoe-v0', seconds=1e-9)",
     ),
