@@ -191,6 +191,7 @@ def table(folder: Path) -> str:
         for opponent, found in facts["results"].items():
             if opponent == "random" and found["score"] == 1:
                 won.append(_file(facts))
+                games = found["games"]
                 continue
             seats = [_seat(found[seat], found["games"] // 2) for seat in ("as_x", "as_o")]
             low, high = found["interval"]
@@ -201,7 +202,7 @@ def table(folder: Path) -> str:
             asked = f"The proof asked it in {proved['positions']:,} positions"
             ends.append(f"Proved of {_file(facts)}: {worst}. {asked}.\n")
     if won:
-        ends.insert(0, f"{', '.join(won)} won every game against `random`.\n")
+        ends.insert(0, f"Against `random` {', '.join(won)} won every one of {games} games.\n")
     tables = (
         Table.of(("file", "game", "exploitability", "blunders", "everywhere"), rows, "ll"),
         Table.of(("file", "against", "as X", "as O", "score"), sampled, "ll"),
