@@ -139,7 +139,7 @@ class Finisher(ttt_env.Agent):
 @pytest.mark.parametrize("seat", "XO")
 @pytest.mark.parametrize(
     ("name", "game"),
-    [("random", GAMES[0]), ("minimax", "mnk-v0:m=4,n=3,k=3"), slow("win-block", "lopsided")],
+    [*(("random", game) for game in GAMES), ("minimax", "mnk-v0:m=4,n=3,k=3"), slow("win-block", "lopsided")],
 )
 def test_an_agent_that_completes_sets_is_not_asked_where_it_can(name, game, seat):
     game = LOPSIDED if game == "lopsided" else ttt_env.get_game(game)

@@ -100,7 +100,7 @@ def worst_case(
             check_answers(player, boards)
             _check_symmetric(player, boards, permutations)
         moves = _policies(player, boards) > 0 if is_asked else boards.legal
-        if not is_asked and worst < 2 and player.completes_sets:
+        if not is_asked and worst < 2 and player.completes_sets and not played_game.misere:
             stopping = moves & _stopping(boards)
             _check_completes(player, boards, moves & ~stopping)
             moves = stopping
