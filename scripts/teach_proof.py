@@ -153,7 +153,7 @@ def winning_strategy(game: Game, path: Path | None) -> Strategy:
 def taught(net: ResidualNetwork, strategy: Strategy, seed: int, keeps: bool = True) -> PolicyValueNetwork:
     """The network after it has learned the strategy's moves; of other positions it keeps what it says."""
     teacher = Taught(net.exported(), strategy)
-    worst_case(Symmetric(strategy.game, teacher), "X", most=MOST)
+    worst_case(Symmetric(strategy.game, teacher), "X", most=MOST, trusted=True)
     targets = teacher.targets()
     others = kept(net.exported(), targets, np.random.default_rng(seed)) if keeps else None
     return learned(net, targets, others, seed)

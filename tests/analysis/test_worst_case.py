@@ -10,6 +10,7 @@ from tests import reference
 from tests.support.documents import ROOT
 from tests.support.marks import slow
 from tests.support.positions import LOPSIDED
+from ttt_env.agents.combining import Symmetric
 from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError
 
@@ -119,7 +120,7 @@ class TheFirstCell(ttt_env.Agent):
 
 def test_an_agent_that_is_not_as_symmetric_as_it_says_is_refused():
     with pytest.raises(PolicyError, match="is_symmetric, but plays differently in"):
-        worst_case(TheFirstCell(ttt_env.get_game("tictactoe-v0")), "X")
+        worst_case(TheFirstCell(ttt_env.get_game("tictactoe-v0")), "X", trusted=True)
 
 
 class Finisher(ttt_env.Agent):
@@ -144,7 +145,7 @@ class Finisher(ttt_env.Agent):
 def test_an_agent_that_completes_sets_is_not_asked_where_it_can(name, game, seat):
     game = LOPSIDED if game == "lopsided" else ttt_env.get_game(game)
     agent = Finisher(ttt_env.make_agent(name, game))
-    asked, whole = worst_case(agent, seat), worst_case(Plain(agent), seat)
+    asked, whole = worst_case(agent, seat, trusted=True), worst_case(Plain(agent), seat)
     assert (asked.value, len(asked.record.cells)) == (whole.value, len(whole.record.cells))
     assert asked.positions < whole.positions or whole.value == -1
     end_of(asked.record, agent, seat)
@@ -155,7 +156,28 @@ def test_an_agent_that_completes_fewer_sets_than_it_says_is_refused():
         is_fixed = completes_sets = True
 
     with pytest.raises(PolicyError, match="completes_sets, but does not in"):
-        worst_case(Liar(ttt_env.make_agent("random", "tictactoe-v0")), "X")
+        worst_case(Liar(ttt_env.make_agent("random", "tictactoe-v0")), "X", trusted=True)
+
+
+@pytest.mark.parametrize("seat", "XO")
+@pytest.mark.parametrize("wraps", [lambda agent: agent, lambda agent: Symmetric(agent.game, agent)])
+def test_an_agent_from_outside_is_asked_everywhere_whatever_it_declares(wraps, seat):
+    class Liar(Plain):
+        """Draws its moves, also where it could complete a set."""
+
+        is_fixed = completes_sets = is_symmetric = True
+
+    random = ttt_env.make_agent("random", "tictactoe-v0")
+    found, whole = worst_case(wraps(Liar(random)), seat), worst_case(wraps(Plain(random)), seat)
+    assert found == whole
+
+
+def test_an_agent_whose_declarations_were_changed_is_asked_everywhere():
+    agent, whole = (ttt_env.make_agent("minimax", "mnk-v0:m=4,n=3,k=3") for _ in range(2))
+    agent.is_symmetric = True
+    with pytest.raises(AttributeError, match="completes_sets"):
+        agent.completes_sets = True
+    assert worst_case(agent, "X") == worst_case(whole, "X")
 
 
 def test_as_many_positions_as_it_may_ask_in_are_enough():

@@ -58,9 +58,6 @@ class Agent:
     """True if its moves in positions that an automorphism of the game maps to each other lead to positions
     that one maps to each other, so that `worst_case` need ask it in only one of them."""
 
-    completes_sets: bool = False
-    """True if it completes a set wherever it can, and so wins, so that `worst_case` need not ask it there."""
-
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         ancestors = [vars(ancestor).keys() for ancestor in cls.__mro__]
@@ -88,6 +85,11 @@ class Agent:
         and judged by these answers. A class declares it by `is_fixed = True`. The declaration is about the
         class's own moves: a subclass that overrides how it moves has to declare it again.
         """
+        return False
+
+    @property
+    def completes_sets(self) -> bool:
+        """True if it completes a set wherever it can, and so wins: `worst_case` need not ask it there."""
         return False
 
     @property

@@ -230,8 +230,11 @@ class Symmetric(Agent):
         check_size(game)
         super().__init__(game)
         self.agent = make_agent(agent, game)
-        self.completes_sets = self.agent.completes_sets
         self._permutations = np.array(automorphisms(game), np.uint8)
+
+    @property
+    def completes_sets(self) -> bool:  # noqa: D102
+        return self.agent.completes_sets
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102

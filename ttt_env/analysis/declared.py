@@ -16,6 +16,7 @@ SOME_COMPARED = 16
 """The same where one function gives all answers: a `policy` that is overridden alone, or a network."""
 _OWN = f"{__name__.partition('.')[0]}."
 _ASKED = ("policy", "policies", "choose", "choose_in_game")  # the methods that play and analyses call
+_DECLARED = ("is_symmetric", "completes_sets")
 _BATCH = 1024
 
 
@@ -29,7 +30,18 @@ def is_own(agent: Agent) -> bool:
 
 def _is_unchanged(agent: Agent) -> bool:
     kind = type(agent)
-    return _is_ours(kind) and not kind.asks_others and not any(name in vars(agent) for name in _ASKED)
+    is_changed = any(name in vars(agent) for name in (*_ASKED, *_DECLARED))
+    return _is_ours(kind) and not kind.asks_others and not is_changed
+
+
+def is_surely_symmetric(agent: Agent) -> bool:
+    """True if the agent declares that it `is_symmetric`, and is this package's own, whoever it asks."""
+    return agent.is_symmetric and _is_unchanged(agent)
+
+
+def surely_completes_sets(agent: Agent) -> bool:
+    """True if the agent declares that it `completes_sets`, and all its parts are this package's own."""
+    return agent.completes_sets and is_own(agent)
 
 
 def _is_ours(kind: type) -> bool:

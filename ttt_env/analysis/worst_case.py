@@ -7,7 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, AgentLike, checked_policies, game_of, make_agent
-from ttt_env.analysis.declared import check_answers, check_judged_as_played
+from ttt_env.analysis.declared import (
+    check_answers,
+    check_judged_as_played,
+    is_surely_symmetric,
+    surely_completes_sets,
+)
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError
 from ttt_env.render.words import RESULTS
 from ttt_env.rules import (
@@ -60,7 +65,12 @@ class _Layer(NamedTuple):
 
 
 def worst_case(
-    agent: AgentLike, seat: Seat, game: Game | str | None = None, *, most: int = 1_000_000
+    agent: AgentLike,
+    seat: Seat,
+    game: Game | str | None = None,
+    *,
+    most: int = 1_000_000,
+    trusted: bool = False,
 ) -> WorstCase:
     """The worst result of an agent with a fixed policy on a seat, proved by trying every reply.
 
@@ -69,9 +79,10 @@ def worst_case(
     may make any move that it gives a probability above 0. The search ends with the first game that is lost.
 
     An agent that `is_symmetric`, such as `symmetric:alphazero`, is asked in one of all symmetric positions,
-    and `positions` counts these. That it plays the others in the same way is compared in some of them. An
-    agent that `completes_sets` is no longer asked where it can complete one, as soon as one game has ended
-    so: only replies that stop it are followed. That it does complete sets is looked at in some positions.
+    and `positions` counts these. An agent that `completes_sets` is no longer asked where it can complete one,
+    as soon as one game has ended so: only replies that stop it are followed. An agent from outside this
+    package is asked everywhere, whatever it declares. If it is `trusted`, its declarations are followed too,
+    and compared with its answers in some positions only: the result then holds as far as they are true.
 
     Raises `GameTooLargeError` for a game of more than 64 cells, or where the agent would be asked in more
     positions; `ParameterError` for an agent that declares no fixed policy, `PolicyError` for a policy that is
@@ -85,7 +96,9 @@ def worst_case(
     check_judged_as_played(player)
     if not player.is_fixed:
         raise ParameterError(f"{player!r} declares no fixed policy: its games can be played, but not proved")
-    permutations = np.array(automorphisms(played_game) if player.is_symmetric else [], np.uint8)
+    merges = is_surely_symmetric(player) or (trusted and player.is_symmetric)
+    permutations = np.array(automorphisms(played_game) if merges else [], np.uint8)
+    completes_sets = surely_completes_sets(player) or (trusted and player.completes_sets)
     layers = [_Layer(Boards.start(played_game), np.zeros(1, np.intp), np.zeros(1, np.intp))]
     worst, found, asked = 2, (0, 0, 0), 0
     while len(boards := layers[-1].boards) and worst > -1:
@@ -100,7 +113,7 @@ def worst_case(
             check_answers(player, boards)
             _check_symmetric(player, boards, permutations)
         moves = _policies(player, boards) > 0 if is_asked else boards.legal
-        if not is_asked and worst < 2 and player.completes_sets and not played_game.misere:
+        if not is_asked and worst < 2 and completes_sets and not played_game.misere:
             stopping = moves & _stopping(boards)
             _check_completes(player, boards, moves & ~stopping)
             moves = stopping
@@ -123,26 +136,25 @@ def _policies(agent: Agent, boards: Boards) -> NDArray[np.float64]:
 
 def _stopping(boards: Boards) -> NDArray[np.bool_]:
     """The cells, `[B, cells]`, after which the other player can complete no set, or the game is over."""
-    threats = _completing(boards.game, boards.theirs, boards.mine)
-    n_threats = np.bitwise_count(threats)
-    stopping = np.where(n_threats == 0, full_mask(boards.game), np.where(n_threats == 1, threats, 0))
-    return boards.cells(stopping | _completing(boards.game, boards.mine, boards.theirs))
+    mine, theirs = _completing(boards)
+    n_threats = np.bitwise_count(theirs)
+    stopping = np.where(n_threats == 0, full_mask(boards.game), np.where(n_threats == 1, theirs, 0))
+    return boards.cells(stopping | mine)
 
 
-def _completing(game: Game, own: Masks, other: Masks) -> Masks:
-    """The empty cells, as masks `[B]`, by which a player with these stones completes a set."""
-    completing = np.zeros_like(own)
-    for mask in set_masks(game):
-        rest = mask & ~own
-        completing |= np.where((np.bitwise_count(rest) == 1) & (mask & other == 0), rest, 0)
-    return completing
+def _completing(boards: Boards) -> tuple[Masks, Masks]:
+    """The empty cells, as masks `[B]`, that complete a set of the player to move, and one of the other."""
+    from ttt_env.compiled.bits import completing_in  # imports numba: where it is wanted
+
+    masks = set_masks(boards.game)
+    return completing_in(boards.mine, boards.theirs, masks), completing_in(boards.theirs, boards.mine, masks)
 
 
 def _check_completes(agent: Agent, boards: Boards, replies: NDArray[np.bool_]) -> None:
     """Raise `PolicyError` if the agent may do anything but complete a set after one of some replies."""
     rows = np.flatnonzero(replies.any(axis=1))[:_COMPARED]
     after = boards[rows].play(replies[rows].argmax(axis=1))
-    completing = boards.cells(_completing(boards.game, after.mine, after.theirs))
+    completing = boards.cells(_completing(after)[0])
     for position, policy, completes in zip(after, _policies(agent, after), completing, strict=True):
         if (policy > 0)[~completes].any():
             raise PolicyError(f"{agent!r} says that it completes_sets, but does not in {position}")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from ttt_env.compiled.compiler import inner, inner_by_types
+from ttt_env.compiled.compiler import compiled, inner, inner_by_types
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.compiled.wide import (
     Wide,
@@ -212,6 +212,15 @@ def _completing(stones: np.uint64, others: np.uint64, masks: Masks, first: int, 
 def completing(stones: np.uint64, others: np.uint64, masks: Masks) -> np.uint64:
     """The empty cells that complete a set of `stones`; `masks` are the sets to try, none of them owned."""
     return _completing(stones, others, masks, 0, len(masks))
+
+
+@compiled
+def completing_in(stones: Masks, others: Masks, masks: Masks) -> Masks:
+    """`completing` in each of some positions, `[B]`; on boards of up to 64 cells."""
+    cells = np.empty_like(stones)
+    for row in range(len(stones)):
+        cells[row] = completing(stones[row], others[row], masks)
+    return cells
 
 
 @inner
