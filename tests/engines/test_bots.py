@@ -247,7 +247,7 @@ FAST = {"kills its parent", "floods errors", "floods after its move", "says two 
 @pytest.mark.parametrize("name", [name if name in FAST else slow(name) for name in HOSTILE])
 def test_a_hostile_bot_loses_by_its_reason(name: str, pids: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if name == "closes output":  # and never ends, for which it is given time
-        monkeypatch.setattr("ttt_env.text.players.program._GRACE", 0.05)
+        monkeypatch.setattr("ttt_env.text.players.process._GRACE", 0.05)
     if name in ONLY_LINUX and sys.platform != "linux":
         pytest.skip("only Linux ends who has killed his keeper")
     fault = HOSTILE[name]

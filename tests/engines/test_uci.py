@@ -34,7 +34,7 @@ from ttt_env.errors import (
     PlayerError,
     UntrustedAnswersError,
 )
-from ttt_env.text.players.program import Program
+from ttt_env.text.players.process import Program
 
 SQUARE = ttt_env.get_game("square-v0")
 FIVE = ttt_env.get_game("mnk-v0:m=6,n=6,k=5")

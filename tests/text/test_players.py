@@ -33,7 +33,7 @@ from ttt_env.app.scorecard import verdict
 from ttt_env.errors import NotJudgedError, ParameterError, PlayerError
 from ttt_env.text import TextEnv, prompt_text, refutation_text
 from ttt_env.text.players import ChatAgent, CommandAgent, PromptAgent
-from ttt_env.text.players.program import Program
+from ttt_env.text.players.process import Program
 
 GAME = ttt_env.get_game("tictactoe-v0")
 PROGRAM = Path(scripted_models.__file__)

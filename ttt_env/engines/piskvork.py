@@ -13,7 +13,8 @@ from ttt_env.engines import serving
 from ttt_env.errors import IllegalMoveError, NotationError, ParameterError, shown
 from ttt_env.rules import Game, Position, as_generator, cells_of
 from ttt_env.rules.catalogue import mnk
-from ttt_env.text.players.program import STARTUP, TIMEOUT, Program, ProgramAgent
+from ttt_env.text.players.process import Program
+from ttt_env.text.players.program import STARTUP, TIMEOUT, ProgramAgent
 
 PROTOCOL = "Piskvork"
 MINE, THEIRS = 1, 2

@@ -14,7 +14,8 @@ from ttt_env.agent import AgentLike, Answer
 from ttt_env.engines import serving
 from ttt_env.errors import NotationError, ParameterError, shown
 from ttt_env.rules import Game, Position, as_integer, as_path
-from ttt_env.text.players.program import STARTUP, TIMEOUT, Program, ProgramAgent
+from ttt_env.text.players.process import Program
+from ttt_env.text.players.program import STARTUP, TIMEOUT, ProgramAgent
 
 PROTOCOL = "UCI"
 _MOVE = re.compile(r"(?:P@)?([a-z])([1-9][0-9]{0,2})", re.IGNORECASE)

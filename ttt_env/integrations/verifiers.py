@@ -23,7 +23,8 @@ from typing import Any, Literal
 from ttt_env.agent import Outcome
 from ttt_env.errors import extra_for
 from ttt_env.rules import Seat
-from ttt_env.text.env import Replies, TextEnv, TwoPlayerTextEnv, start_rows
+from ttt_env.text.env import Replies, TextEnv, start_rows
+from ttt_env.text.two_player import TwoPlayerTextEnv
 from ttt_env.text.wording import BoardStyle
 
 with extra_for("verifiers needs", "verifiers"):

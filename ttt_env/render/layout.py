@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from ttt_env.rules import Coordinates, Game, Position, Seat
-from ttt_env.rules.game import spacing
+from ttt_env.rules.shapes import spacing
 
 CARD = "#f7f5f0"
 PANEL = "#c8d0db"

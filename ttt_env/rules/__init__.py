@@ -24,7 +24,6 @@ from ttt_env.rules.checks import (
 )
 from ttt_env.rules.game import (
     SEATS,
-    Coordinates,
     Game,
     Position,
     Seat,
@@ -35,6 +34,7 @@ from ttt_env.rules.game import (
     random_position,
 )
 from ttt_env.rules.notation import GameRecord
+from ttt_env.rules.shapes import Coordinates
 from ttt_env.rules.sizes import (
     INTERACTIVE_CELLS,
     MASK_CELLS,

@@ -1,9 +1,9 @@
 """Games as data, and the rules of play on plain Python ints."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations, islice, product
+from itertools import product
 from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from ttt_env.errors import (
     CellError,
     GameError,
-    GameTooLargeError,
     IllegalMoveError,
     ImpossiblePositionError,
     shown,
 )
-from ttt_env.rules.checks import BOOLEANS, as_bool, as_generator, as_integer, integer_of, items_of
-from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS, NAME_LETTERS, check_board
+from ttt_env.rules.checks import BOOLEANS, as_bool, as_generator, as_integer
+from ttt_env.rules.shapes import Coordinates, checked_coordinates, checked_sets, checked_shape, runs_along
+from ttt_env.rules.sizes import NAME_LETTERS, check_board
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 Seat = Literal["X", "O"]
 SEATS: tuple[Seat, Seat] = ("X", "O")
-Coordinates = tuple[tuple[float, float], ...]
-_FARTHEST = 1e6  # of a coordinate
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,8 +71,8 @@ class Game:
         if len(name) > NAME_LETTERS:
             raise GameError(f"the name of a game has at most {NAME_LETTERS} letters: {shown(name)}")
         axes = checked_shape(shape)
-        sets = _checked_sets(winning_sets, prod(axes))
-        places = None if coordinates is None else _checked_coordinates(coordinates, prod(axes))
+        sets = checked_sets(winning_sets, prod(axes))
+        places = None if coordinates is None else checked_coordinates(coordinates, prod(axes))
         if not isinstance(misere, bool):
             raise GameError(f"misere={shown(misere)}: True and False are allowed")
         self.__dict__.update(name=name, shape=axes, winning_sets=sets, misere=misere, coordinates=places)
@@ -135,7 +133,7 @@ class Game:
         directions = [d for d in product((-1, 0, 1), repeat=len(shape)) if d > (0,) * len(shape)]
         if k == 1:
             directions = directions[:1]
-        return [run for d in directions for run in _runs_along(shape, d, k)]
+        return [run for d in directions for run in runs_along(shape, d, k)]
 
     @staticmethod
     def squares(n: int, tilted: bool = True) -> list[tuple[int, ...]]:
@@ -468,76 +466,3 @@ def _fault(position: Position) -> str | None:
     if game.owns_set(theirs) and all(game.owns_set(theirs ^ 1 << c) for c in cells_of(theirs)):
         return "two winning sets that no single last move completes"
     return None
-
-
-def _runs_along(shape: tuple[int, ...], direction: tuple[int, ...], k: int) -> Iterator[tuple[int, ...]]:
-    for corner in product(*map(range, shape)):
-        last = [c + d * (k - 1) for c, d in zip(corner, direction, strict=True)]
-        if all(0 <= c < size for c, size in zip(last, shape, strict=True)):
-            run = [[c + d * i for c, d in zip(corner, direction, strict=True)] for i in range(k)]
-            yield tuple(
-                sum(c * prod(shape[axis + 1 :]) for axis, c in enumerate(coordinates)) for coordinates in run
-            )
-
-
-def checked_shape(shape: Iterable[int]) -> tuple[int, ...]:
-    """The axes of a board. Raises `GameError` for no shape, `GameTooLargeError` for too many cells."""
-    numbers = [integer_of(axis) for axis in items_of(shape, 3) or ()]
-    axes = () if None in numbers else tuple(number for number in numbers if number is not None)
-    if not 1 <= len(axes) <= 3 or min(axes) < 1:
-        raise GameError(f"shape {shown(shape)}: a board has one to three axes of at least one cell each")
-    check_board(f"a board of shape {shown(axes)}", prod(axes))
-    return axes
-
-
-def _checked_coordinates(coordinates: Iterable[tuple[float, float]], n_cells: int) -> Coordinates:
-    """The coordinates of all cells, no two at one place."""
-    try:
-        places = [(float(x), float(y)) for x, y in islice(coordinates, n_cells + 1)]
-    except Exception:  # they may be of a user's class
-        raise GameError(
-            f"coordinates holds a pair of numbers for each cell, not {shown(coordinates)}"
-        ) from None
-    is_finite = all(abs(number) <= _FARTHEST for place in places for number in place)
-    if len(places) != n_cells or not is_finite:
-        raise GameError(
-            f"coordinates holds {n_cells} pairs of numbers up to {_FARTHEST:g}, one for each cell, "
-            f"not {shown(coordinates)}"
-        )
-    length = max(max(axis) - min(axis) for axis in zip(*places, strict=True))
-    if length >= spacing(places) * BOARD_CELLS:
-        raise GameError(
-            f"coordinates: two cells are closer to each other than a {BOARD_CELLS}th of the board's length"
-        )
-    return tuple(places)
-
-
-def spacing(coordinates: Sequence[tuple[float, float]]) -> float:
-    """The width that squares around these places can have at most without overlapping; 1 for a single one."""
-    pairs = combinations(coordinates, 2)
-    return min((max(abs(x - u), abs(y - v)) for (x, y), (u, v) in pairs), default=1.0)
-
-
-def _checked_sets(winning_sets: Iterable[Iterable[int]], n_cells: int) -> tuple[tuple[int, ...], ...]:
-    given = items_of(winning_sets, BOARD_SETS)
-    if given is not None and len(given) > BOARD_SETS:
-        raise GameTooLargeError(f"a game has at most {BOARD_SETS} winning sets; there are more")
-    collections = [None] if given is None else [items_of(cells, BOARD_CELLS) for cells in given]
-    if None in collections:
-        raise GameError(f"winning_sets holds collections of cells, not {shown(winning_sets)}")
-    sets = [_checked_set(cells, n_cells) for cells in collections if cells is not None]
-    if not sets or () in sets:
-        raise GameError("a game needs at least one winning set, and none of them empty")
-    return tuple(sorted(set(sets)))
-
-
-def _checked_set(cells: Sequence[object], n_cells: int) -> tuple[int, ...]:
-    if len(cells) > BOARD_CELLS:
-        raise GameTooLargeError(f"a winning set names at most {BOARD_CELLS} cells; one names more")
-    numbers = [number for number in map(integer_of, cells) if number is not None]
-    if len(numbers) < len(cells):
-        raise GameError(f"winning_sets: {shown(cells)} are not all integers")
-    winning_set = tuple(sorted(set(numbers)))
-    if winning_set and (winning_set[0] < 0 or winning_set[-1] >= n_cells):
-        raise GameError(f"winning set {shown(winning_set)} is out of the board: cells are 0 to {n_cells - 1}")
-    return winning_set

@@ -6,7 +6,6 @@ import socket
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, wait
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -162,7 +161,7 @@ class LokyPool:
     def start(self, key: str, tasks: list[Task], limit: float | None) -> Any:
         """A handle of a batch that has been sent."""
         batch = work_of, _function_of_file, [key], tasks, limit
-        with suppress(BrokenProcessPool):
+        with suppress(self._loky.BrokenProcessPool):
             return self._running().submit(*batch)
         self.stop([])  # a process has ended since the last look
         return self._running().submit(*batch)
@@ -175,7 +174,7 @@ class LokyPool:
         """The result of `work_of`; None if the batch was lost with its process."""
         try:
             done: tuple[list[TaskOutcome], float] = handle.result()
-        except BrokenProcessPool:
+        except self._loky.BrokenProcessPool:
             return None
         return done
 

@@ -97,7 +97,7 @@ class NumpyBackend:
         return counts[:, 0] if counts.shape[1] == 1 else counts.sum(axis=1, dtype=np.uint8)
 
     def cells(self, actions: ArrayLike, size: int, n_cells: int) -> NDArray[np.int64] | None:  # noqa: D102
-        if isinstance(actions, Sequence) and len(actions) != size:
+        if type(actions) is not np.ndarray and isinstance(actions, Sequence) and len(actions) != size:
             return None
         try:
             cells = np.asarray(actions)
@@ -174,7 +174,7 @@ class TorchBackend:
 
     def cells(self, actions: ArrayLike, size: int, n_cells: int) -> "torch.Tensor | None":
         """The host waits for the device here: no sub-env may move if one of the actions is bad."""
-        if isinstance(actions, Sequence) and len(actions) != size:
+        if type(actions) is not np.ndarray and isinstance(actions, Sequence) and len(actions) != size:
             return None
         try:
             cells = self._torch.as_tensor(actions, device=self.device)

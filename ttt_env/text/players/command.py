@@ -10,7 +10,8 @@ from ttt_env.rules import Position, get_game
 from ttt_env.storage import game_to_dict
 from ttt_env.text.players.function_file import MODULE as FUNCTION_FILE
 from ttt_env.text.players.function_file import function_in
-from ttt_env.text.players.program import NoLineError, Program, ProgramAgent
+from ttt_env.text.players.process import NoLineError, Program
+from ttt_env.text.players.program import ProgramAgent
 from ttt_env.text.protocol import Question, echoed_id, read_answer
 
 

@@ -1,0 +1,87 @@
+"""The shape of a board, the places of its cells and its winning sets: checked, and straight runs of cells."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, islice, product
+from math import prod
+
+from ttt_env.errors import GameError, GameTooLargeError, shown
+from ttt_env.rules.checks import integer_of, items_of
+from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS, check_board
+
+Coordinates = tuple[tuple[float, float], ...]
+_FARTHEST = 1e6  # of a coordinate
+
+
+def runs_along(shape: tuple[int, ...], direction: tuple[int, ...], k: int) -> Iterator[tuple[int, ...]]:
+    """All straight runs of `k` cells in one direction."""
+    for corner in product(*map(range, shape)):
+        last = [c + d * (k - 1) for c, d in zip(corner, direction, strict=True)]
+        if all(0 <= c < size for c, size in zip(last, shape, strict=True)):
+            run = [[c + d * i for c, d in zip(corner, direction, strict=True)] for i in range(k)]
+            yield tuple(
+                sum(c * prod(shape[axis + 1 :]) for axis, c in enumerate(coordinates)) for coordinates in run
+            )
+
+
+def checked_shape(shape: Iterable[int]) -> tuple[int, ...]:
+    """The axes of a board. Raises `GameError` for no shape, `GameTooLargeError` for too many cells."""
+    numbers = [integer_of(axis) for axis in items_of(shape, 3) or ()]
+    axes = () if None in numbers else tuple(number for number in numbers if number is not None)
+    if not 1 <= len(axes) <= 3 or min(axes) < 1:
+        raise GameError(f"shape {shown(shape)}: a board has one to three axes of at least one cell each")
+    check_board(f"a board of shape {shown(axes)}", prod(axes))
+    return axes
+
+
+def checked_coordinates(coordinates: Iterable[tuple[float, float]], n_cells: int) -> Coordinates:
+    """The coordinates of all cells, no two at one place."""
+    try:
+        places = [(float(x), float(y)) for x, y in islice(coordinates, n_cells + 1)]
+    except Exception:  # they may be of a user's class
+        raise GameError(
+            f"coordinates holds a pair of numbers for each cell, not {shown(coordinates)}"
+        ) from None
+    is_finite = all(abs(number) <= _FARTHEST for place in places for number in place)
+    if len(places) != n_cells or not is_finite:
+        raise GameError(
+            f"coordinates holds {n_cells} pairs of numbers up to {_FARTHEST:g}, one for each cell, "
+            f"not {shown(coordinates)}"
+        )
+    length = max(max(axis) - min(axis) for axis in zip(*places, strict=True))
+    if length >= spacing(places) * BOARD_CELLS:
+        raise GameError(
+            f"coordinates: two cells are closer to each other than a {BOARD_CELLS}th of the board's length"
+        )
+    return tuple(places)
+
+
+def spacing(coordinates: Sequence[tuple[float, float]]) -> float:
+    """The width that squares around these places can have at most without overlapping; 1 for a single one."""
+    pairs = combinations(coordinates, 2)
+    return min((max(abs(x - u), abs(y - v)) for (x, y), (u, v) in pairs), default=1.0)
+
+
+def checked_sets(winning_sets: Iterable[Iterable[int]], n_cells: int) -> tuple[tuple[int, ...], ...]:
+    """The winning sets, each once, and sorted."""
+    given = items_of(winning_sets, BOARD_SETS)
+    if given is not None and len(given) > BOARD_SETS:
+        raise GameTooLargeError(f"a game has at most {BOARD_SETS} winning sets; there are more")
+    collections = [None] if given is None else [items_of(cells, BOARD_CELLS) for cells in given]
+    if None in collections:
+        raise GameError(f"winning_sets holds collections of cells, not {shown(winning_sets)}")
+    sets = [_checked_set(cells, n_cells) for cells in collections if cells is not None]
+    if not sets or () in sets:
+        raise GameError("a game needs at least one winning set, and none of them empty")
+    return tuple(sorted(set(sets)))
+
+
+def _checked_set(cells: Sequence[object], n_cells: int) -> tuple[int, ...]:
+    if len(cells) > BOARD_CELLS:
+        raise GameTooLargeError(f"a winning set names at most {BOARD_CELLS} cells; one names more")
+    numbers = [number for number in map(integer_of, cells) if number is not None]
+    if len(numbers) < len(cells):
+        raise GameError(f"winning_sets: {shown(cells)} are not all integers")
+    winning_set = tuple(sorted(set(numbers)))
+    if winning_set and (winning_set[0] < 0 or winning_set[-1] >= n_cells):
+        raise GameError(f"winning set {shown(winning_set)} is out of the board: cells are 0 to {n_cells - 1}")
+    return winning_set
