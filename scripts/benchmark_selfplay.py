@@ -328,7 +328,7 @@ def _load() -> float | None:
 
 
 def table(lines: Sequence[dict[str, Any]]) -> str:
-    """The lines as tables in Markdown: speeds, and where the time goes."""
+    """The lines as tables in Markdown."""
     return "\n".join(_table(setup, of_setup) for setup in SETUPS if (of_setup := of(setup, lines)))
 
 
@@ -338,7 +338,7 @@ def of(setup: Setup, lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _table(setup: Setup, lines: Sequence[dict[str, Any]]) -> str:
-    head = ("", "moves/s", "× OpenSpiel", "evaluations per move", "time in network")
+    head = ("", "moves/s", "× OpenSpiel", "evaluations per move")
     rows = []
     works = {
         contender: [Work(**line["works"][contender]) for line in lines]
@@ -350,9 +350,8 @@ def _table(setup: Setup, lines: Sequence[dict[str, Any]]) -> str:
         row = (
             contender,
             figure(total.moves / total.cpu),
-            figure(ratio(rounds, works[PEER])) if PEER in works else "",
+            about(ratio(rounds, works[PEER])) if PEER in works else "",
             f"{total.asked / total.moves:.3g}",
-            f"{total.network / total.seconds:.0%}",
         )
         rows.append(row)
     told = [
@@ -371,6 +370,11 @@ def ratio(ours: Sequence[Work], theirs: Sequence[Work]) -> float:
 def figure(number: float) -> str:
     """A number in three digits, or whole."""
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def about(number: float) -> str:
+    """A number in two digits: OpenSpiel makes few moves, so a ratio to its speed has no more."""
+    return f"{float(f'{number:.2g}'):,g}"
 
 
 def main() -> None:

@@ -182,8 +182,7 @@ def table(folder: Path) -> str:
         facts = json.loads(path.read_text(encoding="utf-8"))
         everywhere = facts["blunders_everywhere"]
         counts = [facts["blunders"]["count"], "–" if everywhere is None else everywhere["count"]]
-        exploitability = f"{facts['exploitability']['mean']:.4g}"
-        rows.append((_file(facts), f"`{facts['game']['name']}`", exploitability, *map(str, counts)))
+        rows.append((_file(facts), f"`{facts['game']['name']}`", *map(str, counts)))
     ends: list[str] = []
     won: list[str] = []
     for path in sorted(folder.glob("*.scorecard.json")):
@@ -202,9 +201,10 @@ def table(folder: Path) -> str:
             asked = f"The proof asked it in {proved['positions']:,} positions"
             ends.append(f"Proved of {_file(facts)}: {worst}. {asked}.\n")
     if won:
-        ends.insert(0, f"Against `random` {', '.join(won)} won every one of {games} games.\n")
+        winners = "each of these" if len(won) == len({row[0] for row in sampled}) else ", ".join(won)
+        ends.insert(0, f"Against `random` {winners} won all {games} games.\n")
     tables = (
-        Table.of(("file", "game", "exploitability", "blunders", "everywhere"), rows, "ll"),
+        Table.of(("file", "game", "blunders", "everywhere"), rows, "ll"),
         Table.of(("file", "against", "as X", "as O", "score"), sampled, "ll"),
     )
     return "\n".join([*(f"{table.to_markdown(is_markup=True)}\n" for table in tables), *ends])

@@ -1,4 +1,4 @@
-"""The exact strength of every classical agent on one game: the ladder.
+"""The exact strength of every agent that needs no training on one game: the ladder.
 
 Writes the tables of docs/guide/ladder.md (Markdown between two markers, one row an agent) and the heat map of
 everyone against everyone (SVG and PNG). 3×3 takes seconds. On 4×4 boards (`--game square-v0`,
@@ -7,6 +7,7 @@ minutes and 2.2 GB.
 """
 
 import argparse
+from math import inf
 from pathlib import Path
 
 import ttt_env
@@ -58,10 +59,11 @@ def results(played: Tournament, name: str, opponent: str) -> tuple[ttt_env.Resul
 
 
 def rows(played: Tournament, agents: list[str]) -> list[list[str]]:
-    """The rows of the table, best agents first."""
-    table = []
-    for name in (name for name in played.ranking if name in agents):
-        worst = played.exploitability[name]
+    """The rows of the table, the least exploitable agents first."""
+    table, found = [], played.exploitability
+    nash_conv = {name: found[name].nash_conv if found[name] else inf for name in played.ranking}
+    for name in sorted((name for name in played.ranking if name in agents), key=nash_conv.__getitem__):
+        worst = found[name]
         against = ["/".join(map(percent, seat)) for seat in results(played, name, "random")]
         lost = [percent(seat.loss) for seat in results(played, name, "minimax")]
         exploited = [f"{value:.3f}" for value in (worst.as_x, worst.as_o)] if worst else ["?", "?"]

@@ -34,7 +34,7 @@ CLASSICAL = (
 )
 MIXED = ("win-block", "ppo", "value-network", "mcts:simulations=50,seed=0", "newell-simon", "weights")
 RUNS: tuple[tuple[int, Backend], ...] = ((1, "loky"), (2, "loky"), (1, "ray"), (2, "ray"))
-MACHINES = (1, 2, 10, 100)
+MACHINES = (1, 10, 100)
 CORES = 16
 
 

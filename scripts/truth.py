@@ -30,10 +30,10 @@ SCRIPTS = Path(__file__).parent
 PAGE = SCRIPTS.parent / "docs" / "truth.md"
 LINES = SCRIPTS / "figures" / "truth.jsonl"
 NOTES = {
-    systems.SOFTMAX: "*X at 1* is a softmax player X at temperature 1; a *hot* one has a high temperature.",
-    systems.VALUE_NETWORK: "*Usual* and *the mixed cycle* are his own training; *good games* are draws with "
-    "itself and wins against a random player. Figures are means of [five seeds]"
-    "(experiments/value-network.md) (smallest to largest).",
+    systems.SOFTMAX: "*X at 1*: X plays softmax minimax at temperature 1. O's runs from 0.1 to 1.",
+    systems.VALUE_NETWORK: "*Usual*, also *the mixed cycle*, is his own training; *good games* are draws "
+    "with itself and wins against a random player; *score* is exact, against such a player. Figures are "
+    "means of [five seeds](experiments/value-network.md) (smallest to largest).",
 }
 """The terms of a system's claims, shown above its table."""
 
@@ -54,16 +54,20 @@ def page() -> str:
     verdicts = [finding.verdict for finding in findings.values()]
     parts = [
         f"Of {len(CLAIMS)} claims {verdicts.count(CONFIRMED)} are confirmed, {verdicts.count(IN_PART)} in "
-        f"part, and {verdicts.count(NOT_CONFIRMED)} are not.\n"
+        f"part, and {verdicts.count(NOT_CONFIRMED)} are not. A table without verdicts is confirmed "
+        "throughout.\n"
     ]
     for system in dict.fromkeys(one.system for one in CLAIMS):
         claims = [one for one in CLAIMS if one.system == system]
         rows = [one.row(findings[one.name]) for one in claims]
         table = Table.of(("claim", "who", "our figure", "verdict", "name"), rows, "lllll")
-        author = ""
+        author, said = "", set[str]()
         if len({one.who for one in claims}) == 1:  # then named once, above the table
             author = " ".join([f"Claimed by {claims[0].who}.", *filter(None, [NOTES.get(system)])]) + "\n\n"
-            table = Table([column for column in table.columns if column.name != "who"])
+            said.add("who")
+        if {findings[one.name].verdict for one in claims} == {CONFIRMED}:  # then said once, above all tables
+            said.add("verdict")
+        table = Table([column for column in table.columns if column.name not in said])
         parts.append(f"## {system}\n\n{author}{table.to_markdown(is_markup=True)}\n")
     return "\n".join(parts)
 

@@ -55,6 +55,12 @@ def found(figure: str, holds: bool, partly: bool = False) -> Finding:
     return Finding(figure, CONFIRMED if holds else IN_PART if partly else NOT_CONFIRMED)
 
 
+def same(figure: str, published: str, exactly: str = "") -> Finding:
+    """The verdict on a published figure, which is not repeated if ours is the same; `exactly` follows."""
+    is_same = figure == published
+    return found(("the same" if is_same else figure) + exactly, is_same)
+
+
 def percent(share: float, digits: int = 1) -> str:
     """A share in percent."""
     return f"{100 * share:.{digits}f} %"

@@ -11,7 +11,7 @@ import numpy as np
 from softmax_figures import FINE, chances, openings, outcomes
 
 import ttt_env
-from claims import Finding, cells_of, claim, found, percent
+from claims import Finding, cells_of, claim, found, percent, same
 from ttt_env.agents.heuristics.weights import cell_weights
 from ttt_env.agents.learned.lookup import code
 from ttt_env.agents.planning.planners import every_move
@@ -28,9 +28,9 @@ SQUARE = "Square tic-tac-toe"
 FIVE_ROUNDS = "Five rounds"
 BOTS = "Bots"
 GIBSON = "[Gibson 2024](https://www.lachlangibson.dev/blog/tic-tac-toe/)"
-DANIELS = "Daniels"
-AGARWAL = "Agarwal"
-THORMEIER = "Thormeier"
+DANIELS = "[Daniels](learn/five-systems.md#a-value-network-thomas-daniels)"
+AGARWAL = "[Agarwal](learn/five-systems.md#square-tic-tac-toe-sundeep-agarwal)"
+THORMEIER = "[Thormeier](learn/five-systems.md#five-rounds-pascal-thormeier)"
 DAVIS = "[Davis 2018](https://nicolodavis.com/blog/tic-tac-toe/)"
 
 # --- Gibson -----------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def softmax_example() -> Finding:
     shares = [100 * agent.policy(position)[cell] for cell in (2, 5, 8)]
     value = outcomes(0.2, 1).values().of(ttt_env.Boards.of([position]))[0]
     text = f"{value:.4f}; {' / '.join(f'{share:.2f}' for share in shares)} %"
-    return found(text, text == "0.9813; 97.46 / 2.52 / 0.02 %")
+    return same(text, "0.9813; 97.46 / 2.52 / 0.02 %")
 
 
 @claim(SOFTMAX, GIBSON, "X wins more than half of the games if both temperatures are 1.")
@@ -70,7 +70,7 @@ def softmax_draws() -> Finding:
     return found(text, draws[most] - draws[least] < 0.02, draws[least] < 0.2 < draws[most])
 
 
-@claim(SOFTMAX, GIBSON, "With X at 1 the chances are equal with O near 0.5.")
+@claim(SOFTMAX, GIBSON, "With X at 1, both win equally often when O is near 0.5.")
 def softmax_equal_chances() -> Finding:
     """His first plot."""
     at = root(lambda o: lead(1, o), 0.1, 1.0)
@@ -96,14 +96,14 @@ def root(function: Callable[[float], float], low: float, high: float) -> float:
 def softmax_cold_x() -> Finding:
     """His second plot."""
     most = max(chances(0.1, o)[2] for o in TEMPERATURES)
-    return found(f"at most {percent(most, 3)} for O from 0.1 to 1", most < 0.01)
+    return found(f"at most {percent(most, 3)}", most < 0.01)
 
 
 @claim(SOFTMAX, GIBSON, "With X at 1 the centre is the best opening.")
 def softmax_hot_opening() -> Finding:
     """His third plot."""
     leads = [centre - max(others) for centre, *others in (openings(1, o) for o in TEMPERATURES)]
-    return found(f"ahead by {min(leads):.3f} to {max(leads):.3f} for O from 0.1 to 1", min(leads) > 0)
+    return found(f"ahead by {min(leads):.3f} to {max(leads):.3f}", min(leads) > 0)
 
 
 @claim(SOFTMAX, GIBSON, "With X at 0.1 the corner is the best opening, except against a hot O.")
@@ -136,17 +136,11 @@ class Spread(NamedTuple):
         """True if each seed is below each of the other's."""
         return self.largest < other.least
 
-    def beside(self, other: "Spread") -> str:
-        """The two in words."""
-        are_apart = self.is_below(other) or other.is_below(self)
-        return "no seeds overlap" if are_apart else "the seeds overlap"
-
 
 class Training(NamedTuple):
-    """The last fifth of the trainings of a kind, by `value_network_figures.MEASURES`."""
+    """The last fifth of the trainings of a kind, by the columns of their table."""
 
     good: Spread
-    good_against_random: Spread | None
     score: Spread
     exploitability: Spread
 
@@ -159,7 +153,7 @@ def trainings() -> dict[str, Training]:
     rows = {}
     for line in TRAININGS.read_text("utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 5 and spread.fullmatch(cells[1]):
+        if len(cells) == 4 and spread.fullmatch(cells[1]):
             numbers = [spread.fullmatch(cell) for cell in cells[1:]]
             spreads = [Spread(*map(float, match.groups())) if match else None for match in numbers]
             rows[cells[0]] = Training(*spreads)  # type: ignore[arg-type]
@@ -194,14 +188,14 @@ RATES = {"0.0125": "rate 0.0125", "0.025": "usual", "0.05": "rate 0.05", "0.075"
 def network_rate_too_high() -> Finding:
     """His comparison of rates."""
     high, usual = trainings()["rate 0.1"].good, trainings()["usual"].good
-    return found(f"{high} good games, {usual} at 0.025", high.is_below(usual))
+    return found(f"{high} good games", high.is_below(usual))
 
 
 @daniels("Learning from games against a random opponent only is worse than the mixed cycle.")
 def network_random_only() -> Finding:
     """Measured on the games against random alone, which both have."""
     alone, mixed = trainings()["random only"].score, trainings()["usual"].score
-    text = f"exact score against random {alone}, the mixed cycle {mixed}: {alone.beside(mixed)}"
+    text = f"score {alone}, the mixed cycle {mixed}"
     return found(text, alone.is_below(mixed), alone.mean < mixed.mean)
 
 
@@ -209,9 +203,10 @@ def network_random_only() -> Finding:
 def network_self_play() -> Finding:
     """His most interesting finding."""
     alone = trainings()["self-play only"]
-    text = f"{alone.good} good games; exact score against random {alone.score}, where random has 0; "
-    text += f"exploitability {alone.exploitability}"
-    has_learned_nothing = alone.exploitability.least == 1 and alone.score.largest < 0.3
+    first_free = ttt_env.match(lambda position: position.legal_cells[0], "random", GAME, exact=True).score
+    text = f"{alone.good} good games; score {alone.score}, where always taking the first free cell scores "
+    text += f"{first_free:.3g}; exploitability {alone.exploitability.mean:.3g}"
+    has_learned_nothing = alone.exploitability.least == 1 and alone.score.largest < first_free
     return found(text, alone.good.largest >= 99.5 and has_learned_nothing)
 
 
@@ -220,8 +215,7 @@ def network_empty() -> Finding:
     """His remark on the input."""
     empty, usual = trainings()["empty 0"].score, trainings()["usual"].score
     is_wider = empty.largest - empty.least > usual.largest - usual.least
-    text = f"exact score against random {empty}, usual {usual}: {empty.beside(usual)}, and "
-    text += "vary more" if is_wider else "do not vary more"
+    text = f"score {empty}, usual {usual.mean:.3g}; the range is {'wider' if is_wider else 'no wider'}"
     return found(text, is_wider and empty.is_below(usual), is_wider and empty.mean < usual.mean)
 
 
@@ -229,8 +223,7 @@ def network_empty() -> Finding:
 def network_indicator() -> Finding:
     """His comparison of views."""
     without, tenth = trainings()["no indicator"], trainings()["tenth input"]
-    scores = f"{without.score} without, {tenth.score} with"
-    text = f"exact score against random {scores}: {without.score.beside(tenth.score)}"
+    text = f"score {without.score} without, {tenth.score} with"
     return found(text, tenth.score.is_below(without.score), tenth.score.mean < without.score.mean)
 
 
@@ -242,7 +235,7 @@ def square_weights() -> Finding:
     """His figure of the empty board."""
     weights = cell_weights(ttt_env.Boards.start(ttt_env.get_game("square-v0")))[0].reshape(4, 4)
     text = " / ".join(" ".join(f"{weight:.0f}" for weight in row) for row in weights)
-    return found(text, text == "3 5 5 3 / 5 7 7 5 / 5 7 7 5 / 3 5 5 3")
+    return same(text, "3 5 5 3 / 5 7 7 5 / 5 7 7 5 / 3 5 5 3")
 
 
 @claim(
@@ -253,7 +246,7 @@ def square_beaten_by_the_first() -> Finding:
     certificate = ttt_env.certify("weights", "square-v0")
     worst = ttt_env.exploitability("weights", "square-v0")
     game = cells_of(certificate.refutations["O"])
-    second = f"moving second it always loses to an opponent who knows it, as in {game}"
+    second = f"moving second it loses every game to its best response, as in {game}"
     text = f"moving first it never loses; {second}"
     return found(text, certificate.worst_case == {"X": 0, "O": -1} and (worst.as_x, worst.as_o) == (0, 1))
 
@@ -261,11 +254,13 @@ def square_beaten_by_the_first() -> Finding:
 # --- Thormeier --------------------------------------------------------------------------------------------
 
 
-@claim(FIVE_ROUNDS, THORMEIER, "The whole tree has 549,946 nodes (his 1,099,892 count it for both players).")
+@claim(FIVE_ROUNDS, THORMEIER, "The whole tree has 1,099,892 nodes.")
 def brute_force_nodes() -> Finding:
     """The tree that his fourth bot walks through."""
     nodes = sum(histories(ply) for ply in range(10))
-    return found(f"{nodes:,}, and 2 × {nodes:,} = {2 * nodes:,}", (nodes, 2 * nodes) == (549_946, 1_099_892))
+    return found(
+        f"{nodes:,}; he counts each once for each player", nodes == 1_099_892, 2 * nodes == 1_099_892
+    )
 
 
 def histories(ply: int) -> int:
@@ -321,7 +316,7 @@ def board_code() -> Finding:
 )
 def search_converges() -> Finding:
     """With his kind of search; here it also keeps what it has proved."""
-    sizes, seeds = (10, 100, 1000, 10_000), range(3)
+    sizes, seeds = (10, 100, 1000, 10_000), range(20)
     worst = [
         np.mean(
             [ttt_env.exploitability(f"mcts:simulations={n},seed={seed}").exploitability for seed in seeds]
@@ -330,5 +325,5 @@ def search_converges() -> Finding:
     ]
     text = "; ".join(f"{n:,}: {mean:.3f}" for n, mean in zip(sizes, worst, strict=True))
     return found(
-        f"exploitability by simulations {text} (three seeds)", worst[-1] == 0, worst == sorted(worst)[::-1]
+        f"exploitability by simulations {text} (twenty seeds)", worst[-1] == 0, worst == sorted(worst)[::-1]
     )

@@ -20,7 +20,7 @@ from ttt_env.training.recipe import recipe_names
 TEACHERS = ("rules", "responses", "solver", "regret", "moves")
 """The algorithm's source of knowledge about the game: the `rules`, by playing itself or random players;
 exact best `responses` to itself; a `solver`, as an opponent or as a judge of its errors; the exact `regret`
-of its own moves; or perfect `moves`."""
+of its own moves; or `moves` that give no value away."""
 
 
 @dataclass(frozen=True)

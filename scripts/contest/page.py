@@ -24,6 +24,7 @@ GAMES = {
 COLUMNS = ("algorithm", "CPU seconds", "at 0", "taught by", "steps")
 COLOURS = ("tab20", "tab20b")
 CURVES = 6  # in a panel
+UNNAMED = {"gymnasium", "numpy", "peft", "python", "tensordict"}  # their versions are in the lines alone
 
 
 class Runs:
@@ -77,16 +78,24 @@ def _rank(by: str, runs: Runs) -> tuple[float, float, float, str]:
 
 
 def table(records: Sequence[Record]) -> str:
-    """A table in Markdown for each game, by teacher, and below them what was run where."""
+    """A table in Markdown for each game, by teacher, and below them what was run where.
+
+    The first row of each teacher names it.
+    """
     parts = []
     for game, runs in grouped(records, by="cpu_seconds").items():
-        rows = [_row(each) for each in sorted(runs, key=lambda each: TEACHERS.index(each.teacher))]
+        by_teacher = sorted(runs, key=lambda each: TEACHERS.index(each.teacher))
+        known = [None, *(each.teacher for each in by_teacher)]
+        rows = [
+            _row(each, "" if each.teacher == before else each.teacher)
+            for each, before in zip(by_teacher, known, strict=False)
+        ]
         body = Table.of(COLUMNS, rows, "lrrlr").to_markdown(is_markup=True)
         parts.append(f"### {GAMES.get(game, game)}\n\n{body}\n\n")
     return "".join(parts) + (_notes(records) if records else "")
 
 
-def _row(runs: Runs) -> tuple[str, ...]:
+def _row(runs: Runs, teacher: str) -> tuple[str, ...]:
     at_zero = f"{runs.n_at_zero}/{len(runs.records)}"
     if runs.n_at_zero < len(runs.records):
         at_zero += f"; {_spread(runs.quartiles('exploitability'), lambda number: f'{number:.2g}')}"
@@ -94,7 +103,7 @@ def _row(runs: Runs) -> tuple[str, ...]:
         runs.algorithm,
         _spread(runs.until_zero("cpu_seconds"), _short),
         at_zero,
-        runs.teacher,
+        teacher,
         _shown(runs.until_zero("steps")[1], lambda number: f"{number:,.0f}"),
     )
 
@@ -115,11 +124,11 @@ def _spread(quartiles: NDArray[np.float64], shown: Callable[[float], str]) -> st
 
 
 def _notes(records: Sequence[Record]) -> str:
-    """The versions and machines of all runs, each once."""
+    """The versions of the packages that learn, and the machines, of all runs, each once."""
     packages: dict[str, set[str]] = {}
     for record in records:
-        for package, number in record["versions"].items():
-            packages.setdefault(package, set()).add(number)
+        for package in record["versions"].keys() - UNNAMED:
+            packages.setdefault(package, set()).add(record["versions"][package])
     found = [record["machine"] for record in records]
     machines = sorted({f"{each['processor']}, {each['cores']} cores, {each['system']}" for each in found})
     used = ", ".join(f"{name} {' and '.join(sorted(numbers))}" for name, numbers in sorted(packages.items()))

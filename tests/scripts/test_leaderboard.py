@@ -310,7 +310,7 @@ def record(algorithm, seed, steps, exploitability, **more):
         "good": 1.0,
         "perfect": 0.75,
         "curve": curve,
-        "versions": {"numpy": "2.4"},
+        "versions": {"numpy": "2.4", "torch": "2.13"},
         "machine": {"processor": "abacus", "cores": 2, "system": "none"},
         **more,
     }
@@ -328,10 +328,10 @@ class TestPage:
         rows = page.table(self.MADE_UP).splitlines()
         assert rows[0] == "### 3×3"
         assert rows[4] == "| unseeded | 0.1 | 1/1 | rules | 70 |"
-        assert rows[5] == "| fast | 0.9 | 5/5 | rules | 3,000 |"
-        assert rows[6] == "| slow | – (0.9 to –) | 2/5; 0.5 (0 to 0.5) | rules | – |"
+        assert rows[5] == "| fast | 0.9 | 5/5 |  | 3,000 |"
+        assert rows[6] == "| slow | – (0.9 to –) | 2/5; 0.5 (0 to 0.5) |  | – |"
         assert rows[7] == "| taught | 0.1 | 1/1 | solver | 70 |"
-        assert rows[-3:] == ["Versions: numpy 2.4.", "", "Machines: abacus, 2 cores, none."]
+        assert rows[-3:] == ["Versions: torch 2.13.", "", "Machines: abacus, 2 cores, none."]
 
     def test_a_curve_holds_what_was_last_reported(self):
         runs = page.Runs([line for line in self.MADE_UP if line["algorithm"] == "slow"])

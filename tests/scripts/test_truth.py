@@ -53,5 +53,4 @@ def test_verdicts_and_fractions() -> None:
 
 def test_the_table_of_trainings_is_read_whole() -> None:
     assert list(trainings()) == list(CHANGES)
-    assert trainings()["self-play only"].good_against_random is None
     assert str(trainings()["usual"].good) == "95.2 (94 to 95.9)"
