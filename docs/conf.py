@@ -8,7 +8,7 @@ import ttt_env
 sys.path.insert(0, str(Path(__file__).parent))  # of `building`
 
 project = "ttt_env"
-author = "the developers of ttt_env"
+author = "the ttt_env maintainers"
 copyright = author
 version = release = ttt_env.__version__
 

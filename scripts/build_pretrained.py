@@ -133,6 +133,11 @@ AGENTS: dict[str, tuple[str, Game, Callable[[Game, float], Agent]]] = {
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "experiments" / "pretrained.md"
 PROOF_OF_QUBIC = DOCS / "proofs" / "qubic-v0.npz"
+KEY_OF_COMPUTED = """*Errors*: reachable positions in which the agent may give value away, here missed wins.
+*Everywhere*: errors among all positions of the game; a dash: not counted."""
+KEY_OF_SAMPLED = """*As X*, *as O*: games won/drawn/lost. *Score*: wins minus losses per game, with a 95 %
+interval. With best play X wins 6,5,4 and Qubic, which explains the losses as O."""
+"""The keys below the two tables."""
 JUDGES = ("random", "mcts:simulations=1000", "mcts:simulations=5000", "mcts:simulations=20000")
 """The opponents of an agent on a game that cannot be enumerated; the last one only on up to 30 cells."""
 
@@ -201,13 +206,15 @@ def table(folder: Path) -> str:
             asked = f"The proof asked it in {proved['positions']:,} positions"
             ends.append(f"Proved of {_file(facts)}: {worst}. {asked}.\n")
     if won:
-        winners = "each of these" if len(won) == len({row[0] for row in sampled}) else ", ".join(won)
-        ends.insert(0, f"Against `random` {winners} won all {games} games.\n")
-    tables = (
-        Table.of(("file", "game", "blunders", "everywhere"), rows, "ll"),
-        Table.of(("file", "against", "as X", "as O", "score"), sampled, "ll"),
+        is_all = len(won) == len({row[0] for row in sampled})
+        winners = "each network in this table" if is_all else ", ".join(won)
+        ends.insert(0, f"Against `random`, {winners} won all {games} games.\n")
+    parts = (
+        (Table.of(("file", "game", "errors", "everywhere"), rows, "ll"), KEY_OF_COMPUTED),
+        (Table.of(("file", "against", "as X", "as O", "score"), sampled, "ll"), KEY_OF_SAMPLED),
     )
-    return "\n".join([*(f"{table.to_markdown(is_markup=True)}\n" for table in tables), *ends])
+    texts = [f"{table.to_markdown(is_markup=True)}\n\n{key}\n" for table, key in parts]
+    return "\n".join([*texts, *ends])
 
 
 def _file(facts: Mapping[str, Any]) -> str:

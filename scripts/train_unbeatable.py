@@ -30,7 +30,7 @@ from ttt_env.storage.line_file import change_lines, read_lines
 from ttt_env.training.evaluation import Evaluation
 
 HEAD = ("game", "algorithm", "seed", "seconds", "cpu", "steps", "exploitability", "as X", "as O", "blunders")
-SUMMARY_HEAD = ("game", "algorithm", "goal", "seeds", "CPU seconds", "steps", "blunders left")
+SUMMARY_HEAD = ("game", "algorithm", "goal", "seeds", "CPU seconds", "steps", "errors left")
 FIGURES = ("cpu", "steps", "blunders")
 PAGE = Path(__file__).parents[1] / "docs" / "experiments" / "unbeatable.md"
 TRAINING = ("game", "algorithm", "seed", "until", "steps", "seconds")  # which one it is
@@ -109,6 +109,7 @@ def table(lines: Sequence[dict[str, Any]]) -> str:
         found = [line for line in group if has_reached(line)]
         goal = "optimal everywhere" if until == "optimal" else "certified"
         figures = [middle_and_worst([line[name] for line in found]) for name in FIGURES]
+        figures[1] += " games" if found and algorithm == "alphazero" else ""  # of which its steps are
         rows.append((f"`{game}`", algorithm, goal, f"{len(found)} of {len(group)}", *figures))
     return Table.of(SUMMARY_HEAD, rows, "lll").to_markdown(is_markup=True) + "\n"
 

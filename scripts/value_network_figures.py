@@ -42,7 +42,8 @@ MEASURES = (
     "score against random",
     "exploitability",
 )
-TABLED = (0, 2, 3)  # the measures in the table: the exact score says more than the games against random
+TABLED = {0: ".1f", 2: ".3f", 3: ".2f"}
+"""The measures in the table, and their format: the exact score says more than the games against random."""
 USUAL = "usual"
 CHANGES: dict[str, dict[str, object]] = {
     USUAL: {},
@@ -240,7 +241,10 @@ def draw_hundreds(panel: Axes, games: float, good: NDArray[np.int64], colour: st
 
 def table(curves_of: Curves) -> str:
     """The measures at the end of training, as a Markdown table: mean over the seeds, least and largest."""
-    rows = [[name, *map(spread, at_end(curves_of, name).T[[*TABLED]])] for name in CHANGES]
+    rows = [
+        [name, *(spread(at_end(curves_of, name)[:, place], form) for place, form in TABLED.items())]
+        for name in CHANGES
+    ]
     return Table.of(["training", *(MEASURES[place] for place in TABLED)], rows).to_markdown()
 
 
@@ -286,11 +290,12 @@ def verdicts(curves_of: Curves) -> str:
     return "\n".join(lines)
 
 
-def spread(numbers: NDArray[np.number]) -> str:
+def spread(numbers: NDArray[np.number], form: str = ".3g") -> str:
     """A mean with the least and the largest."""
     if np.isnan(numbers).any():
         return ""
-    return f"{numbers.mean():.3g} ({numbers.min():.3g} to {numbers.max():.3g})"
+    shown = f"{numbers.mean():{form}} ({numbers.min():{form}} to {numbers.max():{form}})"
+    return shown.replace("-", "−")
 
 
 def compared(curves_of: Curves, name: str, other: str, place: int, share: float = 0.2) -> str:

@@ -2,7 +2,7 @@
 
 The opponent plays by softmax minimax at some temperature (Lachlan Gibson, "Making tic-tac-toe interesting
 with AI"). A player who knows that temperature plays the best response to it; a player who ascribes another
-one plays the best response to that. The table has the expected wins minus losses a game, averaged over both
+one plays the best response to that. The table has the expected wins minus losses per game, averaged over both
 seats, for each true temperature (rows) and each ascribed one (columns), and next to them the score of
 `minimax`, which ascribes nothing, and of `adaptive`, which infers the temperature from the opponent's moves
 in the game, by each of its two estimates.

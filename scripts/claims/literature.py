@@ -105,7 +105,7 @@ def grid_squares() -> Finding:
 # --- Theory -----------------------------------------------------------------------------------------------
 
 
-@claim(THEORY, "Newell and Simon 1972", "Their eight rules in order never lose.")
+@claim(THEORY, "Newell and Simon 1972", "Newell and Simon's eight rules, tried in order, never lose.")
 def newell_simon() -> Finding:
     """On both seats, over all games that can come up."""
     certificate = ttt_env.certify("newell-simon")
@@ -113,7 +113,9 @@ def newell_simon() -> Finding:
     return found(f"value given away in {certificate.n_blunders} of {n} positions", certificate.unbeatable)
 
 
-@claim(THEORY, "Newell and Simon 1972", "To a corner O must reply in the centre, to the centre in a corner.")
+@claim(
+    THEORY, "Newell and Simon 1972", "O must answer a corner with the centre, and the centre with a corner."
+)
 def replies() -> Finding:
     """The replies that hold the draw."""
     solution = ttt_env.solve(GAME)
@@ -130,7 +132,7 @@ def misere() -> Finding:
     solution = ttt_env.solve("tictactoe-v0:misere=true")
     cells = list(solution.best_cells(solution.game.start))
     return found(
-        f"value {solution.value}; the only opening that holds it: {cells[0]}",
+        f"value {solution.value}; the only opening that keeps it is {cells[0]}",
         (solution.value, cells) == (0, [4]),
     )
 
@@ -142,11 +144,12 @@ def small_games() -> Iterable[ttt_env.Game]:
             yield from (ttt_env.get_game("mnk-v0", m=m, n=n, k=k) for k in range(1, m + 1))
 
 
-@claim(THEORY, "Hales and Jewett 1963", "The second player wins no m,n,k game.")
+@claim(THEORY, "Hales and Jewett 1963", "No m,n,k game is won by the second player.")
 def strategy_stealing() -> Finding:
     """Over all small boards."""
     values = [ttt_env.solve(game).value for game in small_games()]
-    text = f"of all {len(values)} of up to 9 cells X wins {values.count(1)}, O {values.count(-1)}"
+    x_wins, o_wins = values.count(1), values.count(-1) or "none"
+    text = f"X wins {x_wins} of the {len(values)} games of up to 9 cells, O {o_wins}"
     return found(text, -1 not in values)
 
 

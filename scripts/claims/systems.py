@@ -59,7 +59,7 @@ def softmax_both_hot() -> Finding:
     return found(text, x_wins > 0.5)
 
 
-@claim(SOFTMAX, GIBSON, "With X at 1 about 20 % of the games are drawn, whatever O's temperature.")
+@claim(SOFTMAX, GIBSON, "With X at 1, about 20 % of the games are drawn, whatever O's temperature.")
 def softmax_draws() -> Finding:
     """His first plot."""
     draws = {o: chances(1, o)[1] for o in FINE.tolist()}
@@ -92,21 +92,21 @@ def root(function: Callable[[float], float], low: float, high: float) -> float:
     return low
 
 
-@claim(SOFTMAX, GIBSON, "With X at 0.1 O almost never wins.")
+@claim(SOFTMAX, GIBSON, "With X at 0.1, O almost never wins.")
 def softmax_cold_x() -> Finding:
     """His second plot."""
     most = max(chances(0.1, o)[2] for o in TEMPERATURES)
     return found(f"at most {percent(most, 3)}", most < 0.01)
 
 
-@claim(SOFTMAX, GIBSON, "With X at 1 the centre is the best opening.")
+@claim(SOFTMAX, GIBSON, "With X at 1, the centre is the best opening.")
 def softmax_hot_opening() -> Finding:
     """His third plot."""
     leads = [centre - max(others) for centre, *others in (openings(1, o) for o in TEMPERATURES)]
     return found(f"ahead by {min(leads):.3f} to {max(leads):.3f}", min(leads) > 0)
 
 
-@claim(SOFTMAX, GIBSON, "With X at 0.1 the corner is the best opening, except against a hot O.")
+@claim(SOFTMAX, GIBSON, "With X at 0.1, the corner is the best opening, except against a hot O.")
 def softmax_cold_opening() -> Finding:
     """His fourth plot."""
 
@@ -130,7 +130,7 @@ class Spread(NamedTuple):
     largest: float
 
     def __str__(self) -> str:
-        return f"{self.mean:.3g} ({self.least:.3g} to {self.largest:.3g})"
+        return f"{self.mean:.3g} ({self.least:.3g} to {self.largest:.3g})".replace("-", "−")
 
     def is_below(self, other: "Spread") -> bool:
         """True if each seed is below each of the other's."""
@@ -151,7 +151,7 @@ def trainings() -> dict[str, Training]:
     number = r"(-?[\d.]+)"
     spread = re.compile(rf"{number} \({number} to {number}\)")
     rows = {}
-    for line in TRAININGS.read_text("utf-8").splitlines():
+    for line in TRAININGS.read_text("utf-8").replace("−", "-").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 4 and spread.fullmatch(cells[1]):
             numbers = [spread.fullmatch(cell) for cell in cells[1:]]
@@ -165,7 +165,7 @@ def daniels(text: str) -> Callable[[Callable[[], Finding]], Callable[[], Finding
     return claim(VALUE_NETWORK, DANIELS, text)
 
 
-@daniels("The good games of a hundred rise to between 90 and 100.")
+@daniels("The number of good games per hundred rises to between 90 and 100.")
 def network_rises() -> Finding:
     """His progress plot."""
     good = trainings()["usual"].good
@@ -184,14 +184,14 @@ def network_rates_alike() -> Finding:
 RATES = {"0.0125": "rate 0.0125", "0.025": "usual", "0.05": "rate 0.05", "0.075": "rate 0.075"}
 
 
-@daniels("A learning rate of 0.1 goes wrong.")
+@daniels("A learning rate of 0.1 fails.")
 def network_rate_too_high() -> Finding:
     """His comparison of rates."""
     high, usual = trainings()["rate 0.1"].good, trainings()["usual"].good
     return found(f"{high} good games", high.is_below(usual))
 
 
-@daniels("Learning from games against a random opponent only is worse than the mixed cycle.")
+@daniels("Training only against a random opponent is worse than the mixed cycle.")
 def network_random_only() -> Finding:
     """Measured on the games against random alone, which both have."""
     alone, mixed = trainings()["random only"].score, trainings()["usual"].score
@@ -199,7 +199,7 @@ def network_random_only() -> Finding:
     return found(text, alone.is_below(mixed), alone.mean < mixed.mean)
 
 
-@daniels("Learning from games against itself only shows 100 good games of 100, and has learned nothing.")
+@daniels("A network trained only against itself draws 100 of 100 games, and has learned nothing.")
 def network_self_play() -> Finding:
     """His most interesting finding."""
     alone = trainings()["self-play only"]
@@ -258,9 +258,8 @@ def square_beaten_by_the_first() -> Finding:
 def brute_force_nodes() -> Finding:
     """The tree that his fourth bot walks through."""
     nodes = sum(histories(ply) for ply in range(10))
-    return found(
-        f"{nodes:,}; he counts each once for each player", nodes == 1_099_892, 2 * nodes == 1_099_892
-    )
+    text = f"{nodes:,}; he counts every node twice, once per player"
+    return found(text, nodes == 1_099_892, 2 * nodes == 1_099_892)
 
 
 def histories(ply: int) -> int:

@@ -78,24 +78,16 @@ def _rank(by: str, runs: Runs) -> tuple[float, float, float, str]:
 
 
 def table(records: Sequence[Record]) -> str:
-    """A table in Markdown for each game, by teacher, and below them what was run where.
-
-    The first row of each teacher names it.
-    """
+    """A table in Markdown for each game, by teacher, and below them what was run where."""
     parts = []
     for game, runs in grouped(records, by="cpu_seconds").items():
         by_teacher = sorted(runs, key=lambda each: TEACHERS.index(each.teacher))
-        known = [None, *(each.teacher for each in by_teacher)]
-        rows = [
-            _row(each, "" if each.teacher == before else each.teacher)
-            for each, before in zip(by_teacher, known, strict=False)
-        ]
-        body = Table.of(COLUMNS, rows, "lrrlr").to_markdown(is_markup=True)
+        body = Table.of(COLUMNS, [_row(each) for each in by_teacher], "lrrlr").to_markdown(is_markup=True)
         parts.append(f"### {GAMES.get(game, game)}\n\n{body}\n\n")
     return "".join(parts) + (_notes(records) if records else "")
 
 
-def _row(runs: Runs, teacher: str) -> tuple[str, ...]:
+def _row(runs: Runs) -> tuple[str, ...]:
     at_zero = f"{runs.n_at_zero}/{len(runs.records)}"
     if runs.n_at_zero < len(runs.records):
         at_zero += f"; {_spread(runs.quartiles('exploitability'), lambda number: f'{number:.2g}')}"
@@ -103,7 +95,7 @@ def _row(runs: Runs, teacher: str) -> tuple[str, ...]:
         runs.algorithm,
         _spread(runs.until_zero("cpu_seconds"), _short),
         at_zero,
-        teacher,
+        runs.teacher,
         _shown(runs.until_zero("steps")[1], lambda number: f"{number:,.0f}"),
     )
 

@@ -328,8 +328,8 @@ class TestPage:
         rows = page.table(self.MADE_UP).splitlines()
         assert rows[0] == "### 3×3"
         assert rows[4] == "| unseeded | 0.1 | 1/1 | rules | 70 |"
-        assert rows[5] == "| fast | 0.9 | 5/5 |  | 3,000 |"
-        assert rows[6] == "| slow | – (0.9 to –) | 2/5; 0.5 (0 to 0.5) |  | – |"
+        assert rows[5] == "| fast | 0.9 | 5/5 | rules | 3,000 |"
+        assert rows[6] == "| slow | – (0.9 to –) | 2/5; 0.5 (0 to 0.5) | rules | – |"
         assert rows[7] == "| taught | 0.1 | 1/1 | solver | 70 |"
         assert rows[-3:] == ["Versions: torch 2.13.", "", "Machines: abacus, 2 cores, none."]
 

@@ -79,7 +79,7 @@ class Certificate(Saved):
     """The possible results of an agent, over all games that its moves of positive probability allow.
 
     `worst_case` is its worst result on each seat (1 won, 0 drawn, −1 lost). `refutations` holds for each seat
-    a shortest whole game that ends worse for the agent than best play of both, or None if there is none.
+    a shortest whole game that ends worse for the agent than best play by both sides, or None if none does.
     `positions` counts for each seat the positions that can be reached with the agent to move. In `n_blunders`
     of them, counted over both seats, it may give value away; `n_missed_wins` of these are won for it.
     `blunders` and `missed_wins` are these positions; a file lists at most 100,000 of each.
@@ -149,7 +149,7 @@ class Certificate(Saved):
 
     @property
     def unbeatable(self) -> bool:
-        """True if no game on either seat ends worse for the agent than with best play of both sides."""
+        """True if no game on either seat ends worse for the agent than with best play by both sides."""
         return all(record is None for record in self.refutations.values())
 
     def __bool__(self) -> bool:

@@ -219,7 +219,7 @@ def _read_forfeits(entries: Fields, played: Match) -> Forfeits:
 
 @dataclass(frozen=True)
 class Exploitability(Saved):
-    """The gain of the best response to an agent, in wins − losses a game, for each seat of the *agent*.
+    """The gain of the best response to an agent, in wins − losses per game, for each seat of the *agent*.
 
     `as_x` is the gain of the best response, moving second, against the agent as X; `as_o` that of the best
     response, moving first, against the agent as O. On a game whose value is a draw, 0 or below means that
@@ -257,7 +257,7 @@ class Exploitability(Saved):
         origin = "computed from the answers it gave" if self.source == "recorded" else "computed"
         return "\n".join(
             [
-                f"What the best response gains against the agent, wins − losses a game, {origin}:",
+                f"What the best response gains against the agent, wins − losses per game, {origin}:",
                 f"  against the agent as X, moving second itself  {gain(self.as_x, 4)}",
                 f"  against the agent as O, moving first itself   {gain(self.as_o, 4)}",
                 f"Exploitability {mean}: the mean of the two; 0 is optimal play.",

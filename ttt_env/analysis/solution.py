@@ -110,7 +110,7 @@ class ValueAgent(Agent):
 
 
 class Solution:
-    """A strongly solved game: the value of every position under best play of both.
+    """A strongly solved game: the value of every position under best play by both sides.
 
     >>> from ttt_env import Position
     >>> solution = solve("tictactoe-v0")

@@ -60,7 +60,7 @@ def _on_seat(certificate: "Certificate", seat: Seat) -> Paragraph:
     worst = f"As {seat} it {RESULTS[certificate.worst_case[seat]]} at worst."
     record = certificate.refutations[seat]
     if record is None:
-        return Paragraph([worst, "Nobody gets more against it than best play of both gives."])
+        return Paragraph([worst, "Nobody gets more against it than best play by both sides gives."])
     lines = [worst, f"A shortest game that ends worse for it than best play: {record}"]
     if (forfeit := certificate.forfeit_after(record)) is not None:
         said = quoted(forfeit.said, forfeit.outcome)

@@ -162,8 +162,8 @@ def train(
 ) -> None:
     """Train an agent, and prove how strong it is.
 
-    A training that was killed continues with --resume. With --seeds, or several values behind a --set, it is
-    a sweep of many trainings, whose results are in the folder --out; the same command resumes it.
+    A training run that was killed continues with --resume. With --seeds, or several values behind a --set, it
+    is a sweep of many runs, whose results are in the folder --out; the same command resumes it.
     """
     from ttt_env.app.learning import default_file, search_of, seeds_of, sweep_and_judge, train_and_judge
     from ttt_env.training.evaluation import Until

@@ -44,7 +44,7 @@ _FACTS: Columns = {
     "theirs": (pa.int32(), "The cells of the other player, in the same way."),
     "value": (
         pa.int8(),
-        "What best play of both leads to, for the player to move: 1 it wins, 0 a draw, -1 it loses.",
+        "What best play by both sides leads to, for the player to move: 1 it wins, 0 a draw, -1 it loses.",
     ),
     "move_values": (
         _CELLS,
@@ -224,7 +224,7 @@ _GAME_COLUMNS: Columns = {
     "cells": (_NUMBERS, "The cell of each move."),
     "values": (
         _NUMBERS,
-        "What best play of both led to before each move, for who made it: 1 a win, 0 a draw, -1 a loss.",
+        "What best play by both sides led to before each move, for its player: 1 a win, 0 a draw, -1 a loss.",
     ),
     "regrets": (_NUMBERS, "The value that each move gave away: 0 for a good move, at most 2."),
     "good": (_ANSWERS, "Whether each move was good: it kept the value."),

@@ -77,7 +77,7 @@ Reward: TypeAlias = "RewardName | Callable[[TextEnv], float]"
 
 
 class MoveRecord(NamedTuple):
-    """An own move: the values of the position before and after it, for its player, under best play of both.
+    """An own move: the values of the position before and after it, under best play, for its player.
 
     Values are 1 won, 0 drawn, −1 lost, and None where they are not known. `cell` is None for a reply by which
     the game was lost without a move.

@@ -214,7 +214,7 @@ def refutation_text(certificate: Certificate, board: BoardStyle = "grid") -> str
     if record is None or seat is None:
         text = (
             f"No game of {certificate.game.name} refutes you. In every game that your answers allow, as X "
-            "and as O, you get at least what best play of both players gives."
+            "and as O, you get at least the result of best play by both sides."
         )
         if certificate.n_blunders:
             count = f"{certificate.n_blunders:,} of the positions that you can reach"
@@ -235,8 +235,8 @@ def refutation_text(certificate: Certificate, board: BoardStyle = "grid") -> str
     value = certificate.game_value if seat == "X" else -certificate.game_value
     moves = f"The cells played were {' '.join(map(str, record.cells))}." if record.cells else ""
     opening = (
-        f"You can be beaten at {certificate.game.name}. With best play of both players the game is "
-        f"{_VALUES[value]} as {seat}; here is a shortest game in which you got less. {moves}"
+        f"You can be beaten at {certificate.game.name}. With best play by both sides the game is "
+        f"{_VALUES[value]} when you play {seat}. Here is a shortest game in which you get less. {moves}"
     )
     return "\n\n".join([opening.rstrip(), *filter(None, turns), ending])
 

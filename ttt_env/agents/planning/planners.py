@@ -204,7 +204,7 @@ class Minimax(Planner):
         numbers = [CellNumbers("value under best play", values)]
         value = max(values.values())
         keeps = "{cells} keeps to it" if value > -1 else "whatever it plays"
-        reason = f"Under best play of both {position.to_move} {RESULTS[int(value)]}, and {keeps}"
+        reason = f"With best play by both sides, {position.to_move} {RESULTS[int(value)]}, and {keeps}"
         if self._prefer == "fast":
             after = distances(self.game).of(Boards.of(position.child(cell) for cell in scores))
             n_moves = dict(zip(scores, after.astype(float).tolist(), strict=True))

@@ -49,11 +49,11 @@ SQUARE_DEFEATS = {
 class MoveInsight:
     """A legal move: the chance that the player to move plays it, and its worth to the player who makes it.
 
-    `value` is its value under best play of both, 1, 0 or −1; `against` is its expected result against the
-    opponent at the table; `estimate`, in [−1, 1], is what a tree search of `visits` simulations expects where
-    the value is not known. `plies` are the moves from this one to the end of the game under best play. What
-    is not known is None. `is_best` says that no move is known to be better: by value, and of equal ones by
-    the result against the opponent.
+    `value` is its value under best play by both sides, 1, 0 or −1; `against` is its expected result against
+    the opponent at the table; `estimate`, in [−1, 1], is what a tree search of `visits` simulations expects
+    where the value is not known. `plies` are the moves from this one to the end of the game under best play.
+    An unknown number is None. `is_best` says that no move is known to be better: by value, and of equal ones
+    by the result against the opponent.
     """
 
     cell: int

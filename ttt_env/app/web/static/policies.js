@@ -95,7 +95,7 @@ const follow = (policy) => (values, number) => policy[number];
 export const answered = (positions, policy, isX) =>
   isX ? induce(positions, follow(policy), best) : induce(positions, best, follow(policy));
 
-/** The moves from each position to the end of the game under best play of both, whose `values` these are. */
+/** The moves from each position to the end of the game under best play by both sides, whose `values` these are. */
 export function movesToEnd(positions, values) {
   const ends = positions.map(() => 0);
   for (let number = positions.length - 1; number >= 0; number--) {
@@ -105,7 +105,7 @@ export function movesToEnd(positions, values) {
   return ends;
 }
 
-/** The values of all positions under best play of both, to the player to move: 1, 0 or −1. @returns {number[]} */
+/** The values of all positions under best play by both sides, to the player to move: 1, 0 or −1. @returns {number[]} */
 export function bestValues(positions) {
   const { win, loss } = induce(positions, best, best);
   return Array.from(win, (share, number) => Math.round(share - loss[number])); // a mean of equal ones may be rounded
