@@ -10,7 +10,10 @@ from tests import reference
 from tests.support.documents import ROOT
 from tests.support.marks import slow
 from tests.support.positions import LOPSIDED
+from ttt_env.agents.alphazero.agent import AlphaZero
+from ttt_env.agents.alphazero.network import PolicyValueNetwork
 from ttt_env.agents.combining import Symmetric
+from ttt_env.analysis.declared import is_own, surely_completes_sets
 from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError
 
@@ -178,6 +181,16 @@ def test_an_agent_whose_declarations_were_changed_is_asked_everywhere():
     with pytest.raises(AttributeError, match="completes_sets"):
         agent.completes_sets = True
     assert worst_case(agent, "X") == worst_case(whole, "X")
+
+
+def test_an_agent_with_a_network_from_outside_is_asked_everywhere():
+    class Fickle(PolicyValueNetwork):
+        """A network that may answer anything, as another class of networks can."""
+
+    ours = ttt_env.make_agent("alphazero:simulations=2", "mnk-v0:m=4,n=4,k=4")
+    theirs = AlphaZero.of(Fickle(ours.game, ours.network.weights), simulations=2)
+    assert theirs.completes_sets and surely_completes_sets(ours) and not surely_completes_sets(theirs)
+    assert is_own(ours) and not is_own(theirs)
 
 
 def test_as_many_positions_as_it_may_ask_in_are_enough():

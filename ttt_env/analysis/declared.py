@@ -31,7 +31,13 @@ def is_own(agent: Agent) -> bool:
 def _is_unchanged(agent: Agent) -> bool:
     kind = type(agent)
     is_changed = any(name in vars(agent) for name in (*_ASKED, *_DECLARED))
+    is_changed |= any(_is_derived(type(part)) for value in vars(agent).values() for part in _values_in(value))
     return _is_ours(kind) and not kind.asks_others and not is_changed
+
+
+def _is_derived(kind: type) -> bool:
+    """True for a class from outside that changes one of ours, such as a network that draws its answers."""
+    return not issubclass(kind, Agent) and not _is_ours(kind) and any(map(_is_ours, kind.__mro__))
 
 
 def is_surely_symmetric(agent: Agent) -> bool:
