@@ -133,7 +133,7 @@ AGENTS: dict[str, tuple[str, Game, Callable[[Game, float], Agent]]] = {
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "experiments" / "pretrained.md"
 PROOF_OF_QUBIC = DOCS / "proofs" / "qubic-v0.npz"
-KEY_OF_COMPUTED = """*Errors*: reachable positions in which the agent may give value away, here missed wins.
+KEY_OF_COMPUTED = """*Errors*: reachable positions where the agent may give value away; all are missed wins.
 *Everywhere*: errors among all positions of the game; a dash: not counted."""
 KEY_OF_SAMPLED = """*As X*, *as O*: games won/drawn/lost. *Score*: wins minus losses per game, with a 95 %
 interval. With best play X wins 6,5,4 and Qubic, which explains the losses as O."""
@@ -202,9 +202,9 @@ def table(folder: Path) -> str:
             score = f"{found['score']:+.3f} ({low:+.2f} to {high:+.2f})"
             sampled.append((_file(facts), f"`{opponent}`", *seats, score))
         if proved := facts["worst_case"]:
-            worst = f"as {proved['seat']} it {RESULTS[proved['value']]} against every defence"
-            asked = f"The proof asked it in {proved['positions']:,} positions"
-            ends.append(f"Proved of {_file(facts)}: {worst}. {asked}.\n")
+            worst = f"as {proved['seat']}, {_file(facts)} {RESULTS[proved['value']]} against every defence"
+            asked = f"The proof asked for its move in {proved['positions']:,} positions"
+            ends.append(f"Proved: {worst}. {asked}.\n")
     if won:
         is_all = len(won) == len({row[0] for row in sampled})
         winners = "each network in this table" if is_all else ", ".join(won)

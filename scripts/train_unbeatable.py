@@ -87,7 +87,7 @@ def summary(name: str, lines: list[dict[str, Any]]) -> str:
     """The number of the trainings that reached their goal, and the seconds that these took."""
     is_optimal = lines[0]["training_until"] == "optimal"
     reached = [line for line in lines if has_reached(line)]
-    goal = "optimal everywhere" if is_optimal else "certified unbeatable"
+    goal = "optimal" if is_optimal else "certified unbeatable"
     text = f"{name}: {len(reached)} of {len(lines)} {goal}"
     if not reached:
         return text
@@ -107,7 +107,7 @@ def table(lines: Sequence[dict[str, Any]]) -> str:
     rows = []
     for (game, algorithm, until), group in of_kind.items():
         found = [line for line in group if has_reached(line)]
-        goal = "optimal everywhere" if until == "optimal" else "certified"
+        goal = "optimal" if until == "optimal" else "certified"
         figures = [middle_and_worst([line[name] for line in found]) for name in FIGURES]
         figures[1] += " games" if found and algorithm == "alphazero" else ""  # of which its steps are
         rows.append((f"`{game}`", algorithm, goal, f"{len(found)} of {len(group)}", *figures))

@@ -30,7 +30,8 @@ SCRIPTS = Path(__file__).parent
 PAGE = SCRIPTS.parent / "docs" / "truth.md"
 LINES = SCRIPTS / "figures" / "truth.jsonl"
 NOTES = {
-    systems.SOFTMAX: "*X at 1*: X plays softmax minimax at temperature 1. O's runs from 0.1 to 1.",
+    systems.SOFTMAX: "*X at 1*: X plays softmax minimax at temperature 1. O's temperature runs from 0.1 "
+    "to 1.",
     systems.VALUE_NETWORK: "*Usual*, also *the mixed cycle*, is his own training; *good games* are draws "
     "with itself and wins against a random player; *score* is exact, against such a player. Figures are "
     "means of [five seeds](experiments/value-network.md) (smallest to largest).",

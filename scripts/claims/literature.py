@@ -219,7 +219,9 @@ def best_response_to_random() -> Finding:
     return same(text, "0.9947916667; 0.9248677249", f": {exactly}")
 
 
-@claim(STRENGTH, "many tutorials", "The player that scores most against a random player is the best player.")
+@claim(
+    STRENGTH, "a common assumption", "The player that scores most against a random player is the best player."
+)
 def most_against_random() -> Finding:
     """The best response to random, which takes the first of equal moves."""
     x_wins = backward_induction(reachable(GAME), uniform, first_of_best).start[0]
@@ -253,5 +255,6 @@ def alphazero_masters() -> Finding:
     certificates = [ttt_env.Certificate.load(FOLDER / f"{name}.certificate.json") for name in names]
     first, second, third = (f"{sum(one.positions.values()):,}" for one in certificates)
     text = f"value given away in {sum(one.n_blunders for one in certificates)} of {first} positions on 3×3, "
-    text += f"{second} on Square and {third} on 4,4,4; on 3×3 some games began at its errors"
+    text += f"{second} on Square and {third} on 4,4,4; on 3×3 some games began at its errors, on the "
+    text += "[leaderboard](leaderboard.md) none"
     return found(text, all(certificates))

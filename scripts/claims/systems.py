@@ -64,9 +64,7 @@ def softmax_draws() -> Finding:
     """His first plot."""
     draws = {o: chances(1, o)[1] for o in FINE.tolist()}
     most, least = max(draws, key=draws.__getitem__), min(draws, key=draws.__getitem__)
-    text = (
-        f"at most {percent(draws[most])}, with O at {most:g}; at least {percent(draws[least])}, at {least:g}"
-    )
+    text = f"between {percent(draws[least])} (O at {least:g}) and {percent(draws[most])} (O at {most:g})"
     return found(text, draws[most] - draws[least] < 0.02, draws[least] < 0.2 < draws[most])
 
 
@@ -103,7 +101,7 @@ def softmax_cold_x() -> Finding:
 def softmax_hot_opening() -> Finding:
     """His third plot."""
     leads = [centre - max(others) for centre, *others in (openings(1, o) for o in TEMPERATURES)]
-    return found(f"ahead by {min(leads):.3f} to {max(leads):.3f}", min(leads) > 0)
+    return found(f"its score leads by {min(leads):.3f} to {max(leads):.3f}", min(leads) > 0)
 
 
 @claim(SOFTMAX, GIBSON, "With X at 0.1, the corner is the best opening, except against a hot O.")
@@ -201,11 +199,12 @@ def network_random_only() -> Finding:
 
 @daniels("A network trained only against itself draws 100 of 100 games, and has learned nothing.")
 def network_self_play() -> Finding:
-    """His most interesting finding."""
+    """His most interesting finding. That each run reaches 100 is said on the page of the trainings."""
     alone = trainings()["self-play only"]
     first_free = ttt_env.match(lambda position: position.legal_cells[0], "random", GAME, exact=True).score
-    text = f"{alone.good} good games; score {alone.score}, where always taking the first free cell scores "
-    text += f"{first_free:.3g}; exploitability {alone.exploitability.mean:.3g}"
+    text = f"each run reaches 100 good games; mean {alone.good}; "
+    text += f"exploitability {alone.exploitability.mean:.3g}; "
+    text += f"score {alone.score}, where always taking the first free cell scores {first_free:.3g}"
     has_learned_nothing = alone.exploitability.least == 1 and alone.score.largest < first_free
     return found(text, alone.good.largest >= 99.5 and has_learned_nothing)
 

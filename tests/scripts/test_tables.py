@@ -91,7 +91,7 @@ def test_a_training_without_its_goal_counts_as_none():
     row = train_unbeatable.table(lines).splitlines()[2]
     assert row == "| `tictactoe-v0` | dqn | certified | 2 of 3 | 2.0 (3.0) | 2,000 (3,000) | 3 (3) |"
     row = train_unbeatable.table([line(1.0, unbeatable=True, everywhere=5, until="optimal")]).splitlines()[2]
-    assert row == "| `tictactoe-v0` | dqn | optimal everywhere | 0 of 1 | – | – | – |"
+    assert row == "| `tictactoe-v0` | dqn | optimal | 0 of 1 | – | – | – |"
 
 
 def test_a_text_without_the_place_of_a_table_is_refused():
