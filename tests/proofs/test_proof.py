@@ -15,6 +15,7 @@ from tests.support.marks import slow
 from tests.support.random_games import random_game
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, ImpossiblePositionError, ParameterError
+from ttt_env.proofs import prover
 from ttt_env.proofs.known import short_proof
 from ttt_env.proofs.proof import prove
 from ttt_env.rules.game import random_position
@@ -243,12 +244,30 @@ def test_the_speed_of_the_machine_does_not_change_the_search(monkeypatch):
     assert found.nodes > 1 << 15
 
 
+@pytest.mark.parametrize("game", [game for game, value in PUBLISHED.items() if "m=7" not in game])
+def test_hasty_and_patient_searches_by_turns_find_the_same_value(game, monkeypatch):
+    monkeypatch.setattr(prover, "_FIRST_TURN", 5)
+    found = prove(game)
+    found.check()
+    assert found.value == PUBLISHED[game]
+
+
+def test_each_turn_is_as_long_as_the_one_before_or_twice_as_long():
+    spent, turns = 0, []
+    for _ in range(6):
+        patient, left = prover._turn(spent)
+        assert prover._turn(spent + left - 1) == (patient, 1)
+        spent += left
+        turns.append((patient, left // prover._FIRST_TURN))
+    assert turns == [(False, 1), (True, 1), (False, 2), (True, 2), (False, 4), (True, 4)]
+
+
 def test_the_table_grows_without_loss(monkeypatch):
-    from ttt_env.proofs import search_kernel as proof_kernel
+    from ttt_env.proofs import state_kernel
 
     game = ttt_env.get_game("mnk-v0:m=6,n=4,k=4")
     small = prove(game, seconds=60)
-    monkeypatch.setattr(proof_kernel, "_FIRST_BITS", 8)
+    monkeypatch.setattr(state_kernel, "_FIRST_BITS", 8)
     assert prove(game, seconds=60).value == small.value == 0
 
 
@@ -270,11 +289,12 @@ def turned_game(rng):
 def test_more_stones_outside_of_a_zone_and_fewer_anywhere_do_not_help_the_attacker(number):
     from ttt_env.compiled.sets import winning_sets
     from ttt_env.proofs import search_kernel as kernel
+    from ttt_env.proofs import state_kernel
 
     rng = np.random.default_rng(number)
     makers = (lambda: ttt_env.get_game(SYMMETRIC[number]), lambda: turned_game(rng))
     game = makers[number // 3]() if number < 6 else random_game(number, rng)
-    attacker_wins, search, n_changed = attacker_of(game), kernel.new_search(game), 0
+    attacker_wins, search, n_changed = attacker_of(game), state_kernel.new_search(game), 0
     for _ in range(60):
         stones = rng.choice(3, size=game.n_cells, p=[0.5, 0.25, 0.25])
         attacks = bool((stones > 0).sum() % 2)  # whose turn it is follows from the stones, as in a game
@@ -298,9 +318,10 @@ def test_more_stones_outside_of_a_zone_and_fewer_anywhere_do_not_help_the_attack
 def test_the_zone_of_a_symmetric_position_is_that_of_the_merged_moves_too(seed, attacker, defender):
     from ttt_env.compiled.sets import winning_sets
     from ttt_env.proofs import search_kernel as kernel
+    from ttt_env.proofs import state_kernel
 
     game = turned_game(np.random.default_rng(seed))
-    search, attacks = kernel.new_search(game), True
+    search, attacks = state_kernel.new_search(game), True
     kernel.set_root(search, attacker, defender, attacks)
     assert kernel.search(search, winning_sets(game), 100_000) == kernel.NO
     outside = game.full_mask & ~(attacker | defender | int(search.zones[0]))

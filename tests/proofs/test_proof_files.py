@@ -22,7 +22,7 @@ from tests.support.random_games import random_game
 from ttt_env import Game, Proof, get_game, prove
 from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import ProofError, ResultFileError
-from ttt_env.proofs import extraction, search_kernel
+from ttt_env.proofs import extraction, state_kernel
 from ttt_env.rules.game import random_position
 
 CHECKER = ROOT / "scripts" / "check_proof.py"
@@ -598,12 +598,12 @@ def test_a_killed_search_goes_on(tmp_path):
     ("game", "nodes", "kept"),  # the entries that a checkpoint keeps whatever their effort
     [
         ("mnk-v0:m=5,n=3,k=3,misere=true", 5_000, 0),
-        ("mnk-v0:m=4,n=3,k=3,misere=true", 100, search_kernel._KEPT),
-        ("mnk-v0:m=6,n=5,k=4", 50, search_kernel._KEPT),
+        ("mnk-v0:m=4,n=3,k=3,misere=true", 100, state_kernel._KEPT),
+        ("mnk-v0:m=6,n=5,k=4", 50, state_kernel._KEPT),
     ],
 )
 def test_interrupted_searches_end_with_the_same_value(game, nodes, kept, tmp_path, monkeypatch):
-    monkeypatch.setattr(search_kernel, "_KEPT", kept)
+    monkeypatch.setattr(state_kernel, "_KEPT", kept)
     path, n_calls = tmp_path / "search.npz", 0
     while (found := prove(game, nodes=nodes, checkpoint=path)).value is None:
         n_calls += 1

@@ -577,7 +577,7 @@ class TestRefutationText:
 
         certificate = ttt_env.certify(careless, game)
         text = refutation_text(certificate)
-        assert "the game is a win for you as X" in text and "your move made it a draw" in text
+        assert "the game is a win for you when you play X" in text and "your move made it a draw" in text
         assert "Cells that keep the win: " in text
 
     def test_of_a_perfect_player(self) -> None:

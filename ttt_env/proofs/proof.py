@@ -43,8 +43,8 @@ class Proof(Saved):
     `regions` are groups of free cells which prove that the player to move does not win, as `drawing_regions`
     describes; empty if that was proved by search, or is not true.
 
-    The proof of a value holds on to its search, some megabytes up to a gigabyte, for its `strategies`; use
-    `without_search` to keep many proofs.
+    The proof of a value holds on to its search, some megabytes up to an eighth of the memory, for its
+    `strategies`; use `without_search` to keep many proofs.
 
     >>> import ttt_env
     >>> proof = ttt_env.prove("qubic-v0", nodes=1000)
@@ -228,9 +228,10 @@ def prove(
     holds by pairs and groups of cells (`drawing_regions`), the first needs no search. The second needs
     no search on the empty board of a game that is not misère: an additional stone never hurts there, so
     the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). The search is by proof
-    numbers, and in every position for a sequence of threats that wins. `progress` is called about ten times a
-    second. The search may be interrupted at any time. Without a limit in seconds it searches the same nodes
-    each time, on every machine with the memory for its table.
+    numbers, and in every position for a sequence of threats that wins. By turns it leaves a move soon for a
+    better one, which finds wins, and stays with it, which refutes many moves. `progress` is called about ten
+    times a second. The search may be interrupted at any time. Without a limit in seconds it searches the same
+    nodes each time, on every machine with the memory for its table.
 
     With `checkpoint`, the path of a file, what is known is written there every minute and at the end. Another
     call goes on from such a file, with a budget of its own, and its proof counts the nodes and seconds of all

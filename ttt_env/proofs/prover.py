@@ -22,6 +22,7 @@ _SLICE_SECONDS = 0.1
 _TWO_CELLS = Game("two cells", (2,), [(0, 1)])  # on which searches are prepared
 _FIRST_SLICE = 5_000  # nodes
 _FIRST_TRIAL = 1_000  # nodes
+_FIRST_TURN = 1 << 18  # nodes of the first turn of a hasty search, and of a patient one
 _ALTERNATIVES = 8  # moves that a strategy is chosen from
 _FEW_NODES = 100  # to learn whether one of them keeps the value
 _CHECKPOINT_SECONDS = 60.0
@@ -116,7 +117,7 @@ class Prover:
     def _ask(self, seat: Seat, position: Position, max_nodes: float) -> bool | None:
         """True if the seat wins, None after `max_nodes` nodes. Raises `OutOfBudgetError`."""
         question, end = self.questions[seat], self.nodes + max_nodes
-        question.begin(position)
+        question.begin(position, self._earlier_nodes)
         while self.nodes < end:
             answer = self._search(question, end - self.nodes)
             if answer is not None:
@@ -183,37 +184,52 @@ class Prover:
 
 
 class _Question:
-    """The search for whether one seat wins, which can be asked about one position after another."""
+    """The search for whether one seat wins, which can be asked about one position after another.
+
+    Which answer is right is not known before, and the way to find it soonest differs. So hasty and patient
+    searches take turns, each from the root with what the table knows by then, and both of twice the length
+    after each two.
+    """
 
     def __init__(self, game: Game, seat: Seat) -> None:
-        from ttt_env.proofs import search_kernel as proof_kernel
+        from ttt_env.proofs import search_kernel, state_kernel
 
-        self._kernel = proof_kernel
-        self._sets, self._search = winning_sets(game), proof_kernel.new_search(game)
+        self._kernel, self._state = search_kernel, state_kernel
+        self._sets, self._search = winning_sets(game), state_kernel.new_search(game)
         self.game, self.seat = game, seat
 
-    def begin(self, position: Position) -> None:
-        """Begin to search this position."""
-        attacks = position.to_move == self.seat
+    def begin(self, position: Position, spent: int = 0) -> None:
+        """Begin to search this position, or go on after earlier runs have spent so many nodes."""
+        self._position, self._spent = position, spent
+        self._begin_turn()
+
+    def _begin_turn(self) -> None:
+        position, attacks = self._position, self._position.to_move == self.seat
         stones = (position.mine, position.theirs) if attacks else (position.theirs, position.mine)
-        self._kernel.set_root(self._search, *stones, attacks)
+        patient, self._left = _turn(self._spent)
+        self._kernel.set_root(self._search, *stones, attacks, patient)
 
     def search(self, n_nodes: float) -> tuple[bool | None, int]:
         """The answer, None if `n_nodes` or those that the table is for were too few; and the nodes used."""
-        state, kernel = self._search.state, self._kernel
-        before = int(state[kernel.NODES])
-        self._search = kernel.grown(self._search)
-        n_nodes = min(n_nodes, kernel.n_nodes_left(self._search))  # so that no slice's end changes the search
+        kernel, counts = self._kernel, self._search.state
+        if self._left == 0:
+            self._begin_turn()
+        before = int(counts[self._state.NODES])
+        self._search = self._state.grown(self._search)
+        n_nodes = min(n_nodes, self._left)
+        n_nodes = min(n_nodes, self._state.n_nodes_left(self._search))  # so no slice's end changes the search
         answer = kernel.search(self._search, self._sets, int(n_nodes))
-        return None if answer == kernel.OPEN else answer == kernel.YES, int(state[kernel.NODES]) - before
+        used = int(counts[self._state.NODES]) - before
+        self._spent, self._left = self._spent + used, self._left - used
+        return None if answer == kernel.OPEN else answer == kernel.YES, used
 
     def known(self) -> tuple[int, Masks]:
         """The size of the table, and the answers in it that took longest: `recall` takes them."""
-        return int(self._search.state[self._kernel.TABLE_BITS]), self._kernel.answers_of(self._search)
+        return int(self._search.state[self._state.TABLE_BITS]), self._state.answers_of(self._search)
 
     def recall(self, table_bits: int, answers: Masks) -> None:
         """Go on with what was known in another run. Raises `ValueError` if it does not fit."""
-        self._search = self._kernel.with_answers(self._search, table_bits, answers)
+        self._search = self._state.with_answers(self._search, table_bits, answers)
 
     def ordered_cells(self, position: Position) -> list[int]:
         """The legal cells, those first that the search would try first."""
@@ -233,6 +249,14 @@ def _claim(position: Position, value: int) -> tuple[Seat, bool]:
 def _is_dead(position: Position) -> bool:
     """True if neither player can complete a set any more."""
     return all(mask & position.mine and mask & position.theirs for mask in position.game.winning_masks)
+
+
+def _turn(spent: int) -> tuple[bool, int]:
+    """The turn of a search that has spent so many nodes: True if it is patient, and the nodes left of it."""
+    length = _FIRST_TURN
+    while spent >= 2 * length:
+        spent, length = spent - 2 * length, 2 * length
+    return spent >= length, length - spent % length
 
 
 @cache
