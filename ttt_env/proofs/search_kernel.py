@@ -47,11 +47,9 @@ from ttt_env.proofs.state_kernel import (
     ANSWER,
     BY_THREATS,
     DEPTH,
-    HASTY,
     NEVER,
     NODES,
     PATIENCE,
-    PATIENT,
     PHASE,
     ROOT_ATTACKS,
     SCATTER,
@@ -63,6 +61,7 @@ from ttt_env.proofs.state_kernel import (
 )
 
 _ENTER, _CHOOSE, _OVER = 0, 1, 2
+_HASTY, _PATIENT = 1, 8  # quarters of the second best number
 _STEPS = (20, 10)  # between the first numbers of the attacker's and of the defender's moves
 _MOST_CELLS = 64
 
@@ -228,7 +227,7 @@ def _choose(s: ProofSearch, sets: WinningSets) -> tuple[int, int]:
         if not_won == 0:
             s.zones[depth] = _zone_of_moves(s, depth, sets)
         return won, not_won
-    excess = second * (HASTY if side else s.state[PATIENCE]) // 4
+    excess = second * (_HASTY if side else s.state[PATIENCE]) // 4
     s.limits[depth + 1, side] = min(s.limits[depth, side], second + max(1, excess))
     s.limits[depth + 1, 1 - side] = s.limits[depth, 1 - side] - (n_open - 1)
     _make_move(s, depth, side, s.moves[depth, best])
@@ -282,11 +281,11 @@ def _keep_moves(s: ProofSearch, depth: int, cells: np.uint64) -> None:
 
 
 def set_root(s: ProofSearch, attacker: int, defender: int, attacks: bool, patient: bool = False) -> None:
-    """Begin a search at this position; the table is kept."""
+    """Begin a search at this position, hasty or patient; the table is kept."""
     s.attacker[0], s.defender[0] = attacker, defender
     s.codes[0] = codes_of(s.of_stones, attacker, defender)
     s.state[[DEPTH, PHASE, ROOT_ATTACKS, BY_THREATS]] = 0, _ENTER, attacks, 0
-    s.state[PATIENCE] = PATIENT if patient else HASTY
+    s.state[PATIENCE] = _PATIENT if patient else _HASTY
 
 
 def first_look(s: ProofSearch, sets: WinningSets) -> tuple[int, list[int]]:

@@ -18,7 +18,6 @@ from ttt_env.rules.game import Game
 from ttt_env.rules.symmetry import automorphisms
 
 NEVER = (1 << 28) - 1  # the number of what is impossible
-HASTY, PATIENT = 1, 8  # quarters of the second best number
 SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two products are the same (Knuth, 1973)
 _BUCKET = 4  # entries of the table that may hold a position
 _LONG = 8  # the effort of what is worth a checkpoint, 64 nodes or more, where not all is kept
@@ -68,7 +67,7 @@ def new_search(game: Game) -> ProofSearch:
     """A search of this game with an empty table."""
     depths, n_cells = game.n_cells + 2, game.n_cells
     state = np.zeros(PATIENCE + 1, np.int64)
-    state[TABLE_BITS], state[PATIENCE] = _FIRST_BITS, HASTY
+    state[TABLE_BITS] = _FIRST_BITS
     permutations = np.array(automorphisms(game), np.uint8)
     return ProofSearch(
         attacker=np.zeros(depths, np.uint64),
