@@ -30,7 +30,7 @@ from ttt_env.proofs import file as proof_file
 from ttt_env.proofs.extraction import Extraction
 from ttt_env.proofs.strategy import Strategy
 from ttt_env.rules import Boards, Game
-from ttt_env.training.residual import ResidualNetwork, planes_of
+from ttt_env.training.residual import ResidualNetwork
 
 MOST = 20_000_000  # positions that the agent is asked in
 N_KEPT = 20_000  # positions of other games
@@ -129,7 +129,7 @@ def learned(net: ResidualNetwork, targets: Targets, others: Targets | None, seed
 
 def _loss(net: ResidualNetwork, targets: Targets, rows: NDArray[np.intp]) -> torch.Tensor:
     boards = targets.boards[rows]
-    logits, values = net(planes_of(boards))
+    logits, values = net(net.planes(boards))
     chances = log_softmax(logits.masked_fill(torch.from_numpy(~boards.legal), -1e9), dim=1)
     policy_loss = -(torch.from_numpy(targets.policies[rows]) * chances).sum(dim=1).mean()
     return policy_loss + mse_loss(values, torch.from_numpy(targets.values[rows]))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.devices import DEVICES
 from tests.support.marks import slow
 from tests.support.naive_puct import NaivePuct, completing, wins_by_threats
 from tests.support.positions import LOPSIDED, random_positions
@@ -219,7 +220,7 @@ class TestNetwork:
     def test_is_that_of_torch(self, name):
         game = GAMES[name]
         torch = pytest.importorskip("torch")
-        from ttt_env.training.residual import ResidualNetwork, planes_of
+        from ttt_env.training.residual import ResidualNetwork
 
         boards = Boards.of(positions(game, 40))
         for blocks in (0, 2):
@@ -229,19 +230,25 @@ class TestNetwork:
                 for parameter in learner.parameters():  # normalisations that do something
                     parameter.add_(0.2 * torch.randn_like(parameter))
                 for _ in range(10):
-                    learner.train()(planes_of(boards))
-                logits, values = learner.eval()(planes_of(boards))
+                    learner.train()(learner.planes(boards))
+                logits, values = learner.eval()(learner.planes(boards))
             chances = torch.softmax(logits.masked_fill(torch.from_numpy(~boards.legal), -torch.inf), dim=1)
             own_priors, own_values = learner.folded().evaluate(boards)
             assert values.abs().max() > 0.01
             np.testing.assert_allclose(own_priors, chances.numpy(), atol=1e-5)
             np.testing.assert_allclose(own_values, values.numpy(), atol=1e-5)
+            for device in DEVICES:
+                answers = np.full((40, game.n_cells), np.nan, np.float32), np.full(40, np.nan, np.float32)
+                learner.to(device).evaluate_into(np.stack([boards.mine, boards.theirs], axis=1), *answers)
+                np.testing.assert_allclose(answers[0], own_priors, atol=1e-3 if device == "cuda" else 1e-5)
+                np.testing.assert_allclose(answers[1], own_values, atol=1e-3 if device == "cuda" else 1e-5)
+            learner.to("cpu")
             assert learner.exported().size == learner.size
 
     @pytest.mark.parametrize("name", ["3×3", "qubic", "line"])
     def test_can_be_trained_further(self, name):
         torch = pytest.importorskip("torch")
-        from ttt_env.training.residual import ResidualNetwork, planes_of
+        from ttt_env.training.residual import ResidualNetwork
 
         boards = Boards.of(positions(GAMES[name], 40))
         net = network(GAMES[name])
@@ -249,7 +256,7 @@ class TestNetwork:
         for array, weights in learner.exported().weights.items():
             np.testing.assert_array_equal(weights, net.weights[array])
         with torch.no_grad():
-            _, values = learner(planes_of(boards))
+            _, values = learner(learner.planes(boards))
         np.testing.assert_allclose(net.evaluate(boards)[1], values.numpy(), atol=1e-5)
 
     def test_is_convolutional_where_the_board_has_two_or_three_axes(self):

@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import ttt_env
 from tests.envs.test_vector import BAD_ACTIONS, NEAR_WIN, Nth, Wandering, open_positions
+from tests.support.devices import DEVICE
 from tests.support.marks import slow, slow_unless
 from tests.support.refusals import all_raise
 from ttt_env import Agent, Boards, Position
@@ -38,7 +39,7 @@ class NumpysDraws(TorchBackend):
     source, state, restore = NumpyBackend.source, NumpyBackend.state, NumpyBackend.restore
 
     def random(self, source: Any, shape: tuple[int, ...]) -> Any:
-        return torch.from_numpy(source.random(shape))
+        return torch.from_numpy(source.random(shape)).to(self.device)
 
 
 LOWEST = Nth(ttt_env.get_game("tictactoe-v0"), 0)
@@ -49,7 +50,7 @@ def drawn_start(rng: np.random.Generator) -> Position:
 
 
 def on_torch(num_envs: int = 4, seed: int = 0, options: Any = None, **settings: Any) -> VectorGameEnv:
-    envs = ttt_env.make_vec("tictactoe-v0", num_envs, backend="torch", **settings)
+    envs = ttt_env.make_vec("tictactoe-v0", num_envs, backend="torch", device=DEVICE, **settings)
     envs.reset(seed=seed, options=options)
     return envs
 
@@ -61,10 +62,15 @@ def both(monkeypatch: pytest.MonkeyPatch) -> Any:
     def made(num_envs: int, opponent: Any, **settings: Any) -> list[VectorGameEnv]:
         envs = [ttt_env.make_vec("tictactoe-v0", num_envs, opponent, **settings)]
         with monkeypatch.context() as patch:
-            patch.setattr(vector, "backend_of", lambda name, device: NumpysDraws(device))
+            patch.setattr(vector, "backend_of", lambda name, device: NumpysDraws(DEVICE))
             return [*envs, ttt_env.make_vec("tictactoe-v0", num_envs, opponent, **settings)]
 
     return made
+
+
+def in_numpy(array: Any) -> Any:
+    """The array or tensor in NumPy's memory."""
+    return array.cpu().numpy() if isinstance(array, torch.Tensor) else np.asarray(array)
 
 
 def host(value: Any, rows: Any = slice(None)) -> Any:
@@ -73,7 +79,7 @@ def host(value: Any, rows: Any = slice(None)) -> Any:
         return {key: host(part, rows) for key, part in value.items()}
     if isinstance(value, tuple):
         return [host(part, rows) for part in value]
-    array = value.numpy() if isinstance(value, torch.Tensor) else value
+    array = in_numpy(value)
     return array.dtype.name, array[rows].shape, array[rows].tobytes()
 
 
@@ -83,11 +89,11 @@ def finals(info: dict[str, Any], over: Any) -> Any:
     assert (
         (info.pop("_final_info", None) is None) == (info.pop("_final_obs", None) is None) == (final is None)
     )
-    rows = np.flatnonzero(over)
+    rows = np.flatnonzero(in_numpy(over))
     if final is None or not len(rows):
         return None
     kept = {key: part for key, part in told.items() if not key.startswith("_")}
-    return host(kept, rows), [np.asarray(final[at]).tolist() for at in rows]
+    return host(kept, rows), [in_numpy(final[at]).tolist() for at in rows]
 
 
 def tell_alike(steps: list[Any]) -> None:
@@ -114,7 +120,7 @@ def play_alike(envs: list[VectorGameEnv], n_steps: int = 25, **reset: Any) -> No
             host((each.seats, each.action_masks())) for each in envs[1:]
         ]
         if envs[0].autoreset_mode.name == "DISABLED" and over.any():
-            masks = [torch.from_numpy(over) if each._backend.is_remote else over for each in envs]
+            masks = [torch.from_numpy(over).to(DEVICE) if each._backend.is_remote else over for each in envs]
             tell_alike([e.reset(options={"reset_mask": mask}) for e, mask in zip(envs, masks, strict=True)])
 
 
@@ -398,7 +404,7 @@ class TestDevice:
 
     @pytest.mark.parametrize("opponent", ["random", None])
     def test_all_arrays_are_tensors(self, opponent: Any) -> None:
-        envs = on_torch(opponent=opponent, observation="dict", autoreset_mode="same_step", device="cpu")
+        envs = on_torch(opponent=opponent, observation="dict", autoreset_mode="same_step")
         observation, rewards, over, truncated, info = envs.step(torch.arange(4))
         final = {**info.pop("final_obs"), **info.pop("final_info")}
         arrays = [*observation.values(), rewards, over, truncated, *info.values(), *final.values()]
@@ -511,4 +517,4 @@ class TestRefused:
     def test_without_the_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(__import__("sys").modules, "array_api_compat", None)
         with pytest.raises(ImportError, match=r"\.\[torch\]"):
-            TorchBackend("cpu")
+            TorchBackend(DEVICE)

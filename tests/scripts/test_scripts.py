@@ -18,6 +18,10 @@ SMALL: dict[str, tuple[list[str], str]] = {
     "behaviour_cloning.py": (["--game", "mnk-v0:m=3,n=2,k=2", "--epochs", "20"], "gives value away in 0."),
     "benchmark_envs.py": (["--seconds", "0.001", "--rounds", "1"], "np.take alone"),
     "benchmark_exact.py": (["--rounds", "1", "--games", "mnk-v0:m=4,n=3,k=3"], "value  1"),
+    "benchmark_gpu.py": (
+        ["--device", "cpu", "--sizes", "4", "--seconds", "0.001", "--game", "tictactoe-v0", "--rounds", "1"],
+        "| cpu | 1024 |",
+    ),
     "benchmark_search.py": (["--rounds", "1", "--share", "0.01"], "ratio"),
     "benchmark_selfplay.py": (
         ["--rounds", "1", "--seconds", "0.001", "--out", "a.jsonl"],

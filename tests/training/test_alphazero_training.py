@@ -1,5 +1,6 @@
 """Training AlphaZero: the games it plays, what it learns of them, and how a training goes on."""
 
+import pickle
 from contextlib import nullcontext
 from functools import partial
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.devices import DEVICES
 from ttt_env.agents.alphazero.network import NetworkSize, load_network
 from ttt_env.agents.alphazero.search import PuctSearch
 from ttt_env.errors import GameTooLargeError, ParameterError
@@ -283,6 +285,29 @@ def test_the_learning_rate_falls_after_so_many_games():
     assert rates[1] == pytest.approx(0.3 * rates[0])
 
 
+@pytest.mark.parametrize("device", DEVICES)
+class TestDevice:
+    def test_becomes_unbeatable_there(self, device):
+        agent = train(steps=20_000, device=device, judged=(50,))
+        assert ttt_env.certify(agent, TICTACTOE).unbeatable
+
+    def test_learns_and_is_asked_there(self, device):
+        training = tiny(device=device)
+        while not training.games.ended > 20:
+            training.advance()
+        assert training.search.network is training.network
+        assert {weights.device.type for weights in training.network.parameters()} == {device}
+        assert all(np.isfinite(training.losses))
+
+    def test_goes_on_there(self, device):
+        training, resumed = (tiny(device=device) for _ in range(2))
+        training.advance()
+        resumed.restore(pickle.loads(pickle.dumps(training.state())))
+        for each in (training, resumed):
+            each.advance()
+        assert_equal(*(each.exported().weights.values() for each in (training, resumed)))
+
+
 class TestErrors:
     @pytest.mark.parametrize(
         ("changes", "message"),
@@ -297,6 +322,8 @@ class TestErrors:
             ({"judged": (0,)}, "judged=0"),
             ({"drops": 5}, "drops=5 of alphazero"),
             ({"drops": (5, 0)}, "drops=0"),
+            ({"device": "nowhere"}, "device='nowhere': alphazero cannot use it"),
+            ({"device": 0}, "device=0 of alphazero"),
         ],
     )
     def test_bad_hyperparameters_are_named(self, changes, message):

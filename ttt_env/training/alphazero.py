@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 from ttt_env import rules
 from ttt_env.agent import NO_LIMIT, Agent, Budget, Floats, Learner, make_agent
 from ttt_env.agents.alphazero.agent import AlphaZero
-from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork
-from ttt_env.errors import ParameterError, extra_for, unknown
+from ttt_env.agents.alphazero.network import Evaluator, NetworkSize, PolicyValueNetwork
+from ttt_env.envs.vector.backends import torch_device
+from ttt_env.errors import ParameterError, extra_for, shown, unknown
 from ttt_env.rules import Boards, Game, is_enumerable, random_position
 from ttt_env.training.evaluation import Evaluation
 
 if TYPE_CHECKING:
+    import torch
+
     from ttt_env.agents.alphazero.search import Found, PuctSearch
 
 KIND = "alphazero"
@@ -47,7 +50,9 @@ class AlphaZeroSettings:
     `replay` positions, down the gradient of the squared error of the value, plus the cross entropy of the
     policy, plus `l2` times half the squared weights. The rate is `learning_rate`, and falls to 0.3 times
     its value after each of the numbers of games in `drops`. The network has the size `channels`, `blocks`,
-    `filters`, `units`: see `NetworkSize`.
+    `filters`, `units`: see `NetworkSize`. It learns and is asked on the `device` of PyTorch, such as "cuda";
+    with None it learns on the CPU and compiled code answers, which is faster there for boards of two axes.
+    A GPU wants many `games`.
 
     After every `pause` of these rounds the agent is judged by as many simulations as `judged` says, one after
     the other as long as it passes: 1 is the network alone. On a game that cannot be enumerated it plays some
@@ -73,6 +78,7 @@ class AlphaZeroSettings:
     blocks: int = 2
     filters: int = 4
     units: int = 32
+    device: str | None = None
     pause: int = 2
     judged: tuple[int, ...] = (1, 50)
     opponents: tuple[str, ...] = ("random", "mcts:simulations=1000")
@@ -111,6 +117,8 @@ class AlphaZeroSettings:
         if not rules.as_number("concentration", changed.concentration, KIND) > 0:
             raise ParameterError(f"concentration={changed.concentration!r} of {KIND}: it must be above 0")
         rules.as_bool("threats", changed.threats, KIND)
+        if not isinstance(changed.device, str | None):
+            raise ParameterError(f"device={shown(changed.device)} of {KIND}: a name such as 'cuda' is needed")
         judged = _integers("judged", changed.judged)
         if not judged:
             raise ParameterError(f"judged=() of {KIND}: numbers of simulations are needed")
@@ -130,7 +138,7 @@ def settings_for(game: Game) -> AlphaZeroSettings:
         return AlphaZeroSettings()
     of_larger = AlphaZeroSettings(threats=True, sampled_moves=8, replay=100_000, pause=20, judged=(200,))
     if len(game.shape) == 3:  # 27 neighbours a cell make the network slow: it learns more from each game
-        return replace(of_larger, simulations=64, updates=32)
+        return replace(of_larger, simulations=64, updates=32, device="cpu")
     return replace(of_larger, simulations=100, blocks=3)
 
 
@@ -299,13 +307,13 @@ class AlphaZeroLearner(Learner):
         prepare()
         torch.manual_seed(seed)
         self.rng = np.random.default_rng(seed)
-        self.network = ResidualNetwork(game, settings.size)
+        self.network = ResidualNetwork(game, settings.size).to(_device(settings)).eval()
         self.optimizer = torch.optim.Adam(
             self.network.parameters(), lr=settings.learning_rate, weight_decay=settings.l2
         )
         self.games = SelfPlay(game, settings, self.rng)
         self.replay = ReplayBuffer(game, settings.replay)
-        self.search = PuctSearch(self.exported(), noise=settings.noise, threats=settings.threats)
+        self.search = PuctSearch(self._evaluator(), noise=settings.noise, threats=settings.threats)
         self.rounds = 0
         self.losses = math.nan, math.nan  # of the last round: value, policy
         self.seconds = {"search": 0.0, "network": 0.0, "learning": 0.0}
@@ -316,8 +324,9 @@ class AlphaZeroLearner(Learner):
 
     @classmethod
     def check(cls, game: Game, hyperparameters: Mapping[str, Any]) -> None:  # noqa: D102
-        settings_for(game).adjusted(hyperparameters)
+        settings = settings_for(game).adjusted(hyperparameters)
         _check_torch()
+        _device(settings)
 
     @property
     def steps(self) -> int:  # noqa: D102
@@ -348,7 +357,7 @@ class AlphaZeroLearner(Learner):
     def advance(self, budget: Budget = NO_LIMIT) -> None:
         """A round of the training."""
         begin, evaluating = perf_counter(), self.search.seconds
-        self.search.ask(self.exported())
+        self.search.ask(self._evaluator())
         for _ in range(self.settings.moves):
             self.replay.add(self.games.move(self.search))
         played = perf_counter()
@@ -365,19 +374,20 @@ class AlphaZeroLearner(Learner):
         import torch
         from torch.nn.functional import log_softmax, mse_loss
 
-        from ttt_env.training.residual import planes_of
-
-        losses = np.zeros(2)
+        device, losses = self.network.device, np.zeros(2)
         for group in self.optimizer.param_groups:
             group["lr"] = self.settings.rate(self.games.ended)
         self.network.train()
         for _ in range(self.settings.updates):
             positions = self.replay.sample(self.settings.batch, self.rng)
-            logits, values = self.network(planes_of(positions.boards))
-            illegal = torch.from_numpy(~positions.boards.legal)
+            logits, values = self.network(self.network.planes(positions.boards))
+            illegal, policies, results = (
+                torch.from_numpy(array).to(device)
+                for array in (~positions.boards.legal, positions.policies, positions.values)
+            )
             chances = log_softmax(logits.masked_fill(illegal, -1e9), dim=1)
-            value_loss = mse_loss(values, torch.from_numpy(positions.values))
-            policy_loss = -(torch.from_numpy(positions.policies) * chances).sum(dim=1).mean()
+            value_loss = mse_loss(values, results)
+            policy_loss = -(policies * chances).sum(dim=1).mean()
             self.optimizer.zero_grad()
             (value_loss + policy_loss).backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
@@ -405,7 +415,18 @@ class AlphaZeroLearner(Learner):
 
     def restore(self, state: Any) -> None:  # noqa: D102
         vars(self).update(state)
-        self.search.ask(self.exported())
+        self.search.ask(self._evaluator())
+
+    def _evaluator(self) -> Evaluator:
+        """The network as the games ask it."""
+        return self.exported() if self.settings.device is None else self.network
+
+
+def _device(settings: AlphaZeroSettings) -> "torch.device":
+    """Where the network learns. Raises `ParameterError` for what is no device of PyTorch here."""
+    import torch
+
+    return torch_device(settings.device, torch.float32, KIND)
 
 
 def _check_torch() -> None:

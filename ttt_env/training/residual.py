@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ttt_env.agents.alphazero.network import N_PLANES, NetworkSize, PolicyValueNetwork, is_convolutional
-from ttt_env.rules import Boards, Game
+from ttt_env.rules import Boards, Game, Masks
 
 _CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
 _NORMS = {1: nn.BatchNorm1d, 2: nn.BatchNorm2d, 3: nn.BatchNorm3d}
@@ -68,6 +68,11 @@ class ResidualNetwork(nn.Module):
         convolution = _CONVOLUTIONS[n_axes](n_inputs, n_outputs, kernel, padding=kernel // 2, bias=False)
         return nn.Sequential(convolution, _NORMS[n_axes](n_outputs))
 
+    @property
+    def device(self) -> torch.device:
+        """The device of its weights."""
+        return self.value.weight.device
+
     def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
         """The logits of the moves, `[B, cells]`, and the values for the player to move, `[B]`."""
         signals = torch.relu(self.first(planes.reshape(len(planes), -1, *self._axes)))
@@ -77,6 +82,22 @@ class ResidualNetwork(nn.Module):
         policy = torch.relu(self.policy_filter(signals)).flatten(2).transpose(1, 2).flatten(1)
         value = torch.relu(self.value_filter(signals)).flatten(2).transpose(1, 2).flatten(1)
         return self.policy(policy), torch.tanh(self.value(torch.relu(self.hidden(value)))).squeeze(1)
+
+    @torch.inference_mode()
+    def evaluate_into(self, masks: Masks, priors: NDArray[np.float32], values: NDArray[np.float32]) -> None:
+        """As `Evaluator` has it, on the device of the weights."""
+        planes = self.planes(Boards(self.game, masks[:, 0], masks[:, 1]))
+        logits, found = self(planes)
+        chances = torch.softmax(logits.masked_fill(planes[:, -1] == 0, -torch.inf), dim=1)
+        answers = torch.cat([chances, found[:, None]], dim=1).cpu().numpy()  # one transfer
+        priors[:], values[:] = answers[:, :-1], answers[:, -1]
+
+    def planes(self, boards: Boards) -> Tensor:
+        """The input for positions, `[B, 3, cells]`: own stones, the other's, empty cells."""
+        masks = torch.from_numpy(np.stack([boards.mine, boards.theirs], axis=1).view(np.int64))
+        cells = torch.arange(self.game.n_cells, device=self.device)
+        stones = masks.to(self.device)[:, :, None] >> cells & 1
+        return torch.cat([stones, 1 - stones.sum(dim=1, keepdim=True)], dim=1).float()
 
     def exported(self) -> PolicyValueNetwork:
         """The network as its file holds it and as it plays: `folded`, rounded to half precision."""
@@ -104,12 +125,6 @@ class ResidualNetwork(nn.Module):
             weights[name], weights[f"{name}_bias"] = _numbers(linear.weight).T, _numbers(linear.bias)
         weights["value"], weights["value_bias"] = _numbers(self.value.weight)[0], _numbers(self.value.bias)
         return PolicyValueNetwork(self.game, weights)
-
-
-def planes_of(boards: Boards) -> Tensor:
-    """The network's input for positions, `[B, 3, cells]`: own stones, the other's, empty cells."""
-    mine, theirs = boards.cells(boards.mine), boards.cells(boards.theirs)
-    return torch.from_numpy(np.stack([mine, theirs, ~(mine | theirs)], axis=1).astype(np.float32))
 
 
 def _numbers(tensor: Tensor) -> NDArray[np.float32]:

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.errors import ParameterError, PolicyFileError
-from ttt_env.rules import Boards, Game, as_integer, check_size
+from ttt_env.rules import Boards, Game, Masks, as_integer, check_size
 from ttt_env.storage import Arrays, Form, read_arrays, save_arrays
 
 if TYPE_CHECKING:
@@ -68,6 +68,22 @@ def places_of(game: Game) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return sees, sees
 
 
+class Evaluator(Protocol):
+    """A network that a search can ask."""
+
+    @property
+    def game(self) -> Game:
+        """The game whose positions it evaluates."""
+
+    def evaluate_into(
+        self, masks: Masks, priors: NDArray[np.float32], values: NDArray[np.float32], /
+    ) -> None:
+        """Write the move probabilities `[B, cells]` and values `[B]` of positions into these arrays.
+
+        `masks` `[B, 2]` are the stones of the player to move and those of the opponent.
+        """
+
+
 @dataclass(frozen=True)
 class PolicyValueNetwork:
     """A residual network of a game, ready to be asked, without torch.
@@ -101,12 +117,17 @@ class PolicyValueNetwork:
 
     def evaluate(self, boards: Boards) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The move probabilities `[B, cells]` and values `[B]` of positions in which the game goes on."""
-        from ttt_env.agents.alphazero.network_kernel import evaluate
-
         priors = np.empty((len(boards), self.game.n_cells), np.float32)
         values = np.empty(len(boards), np.float32)
-        evaluate(self.kernel, np.stack([boards.mine, boards.theirs], axis=1), priors, values)
+        self.evaluate_into(np.stack([boards.mine, boards.theirs], axis=1), priors, values)
         return priors, values
+
+    def evaluate_into(  # noqa: D102
+        self, masks: Masks, priors: NDArray[np.float32], values: NDArray[np.float32]
+    ) -> None:
+        from ttt_env.agents.alphazero.network_kernel import evaluate
+
+        evaluate(self.kernel, masks, priors, values)
 
     def save(self, path: str | Path) -> None:
         """Write the network as an `.npz` file of half-precision numbers.

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import Floats
-from ttt_env.agents.alphazero import network_kernel as residual
 from ttt_env.agents.alphazero import search_kernel as puct
-from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
+from ttt_env.agents.alphazero.network import Evaluator, NetworkSize, PolicyValueNetwork, shapes_of
 from ttt_env.compiled.canonical import images_of
 from ttt_env.compiled.compiler import ready
 from ttt_env.compiled.sets import winning_sets
@@ -73,7 +72,7 @@ class PuctSearch:
 
     def __init__(
         self,
-        network: PolicyValueNetwork,
+        network: Evaluator,
         *,
         c_init: float = C_INIT,
         c_base: float = C_BASE,
@@ -99,7 +98,7 @@ class PuctSearch:
         self.moves = 0
         """The number of moves made in the trees: on the way down, and to see which of them end the game."""
 
-    def ask(self, network: PolicyValueNetwork) -> None:
+    def ask(self, network: Evaluator) -> None:
         """Go on with another network, and forget what the last one said."""
         self.network = network
         self._forget()
@@ -156,7 +155,7 @@ class PuctSearch:
         for begin in range(n_evaluated, n_asked, _ASKED_AT_ONCE):
             check_wanted()
             rows = slice(begin, min(begin + _ASKED_AT_ONCE, n_asked))
-            residual.evaluate(self.network.kernel, known.boards[rows], known.priors[rows], known.values[rows])
+            self.network.evaluate_into(known.boards[rows], known.priors[rows], known.values[rows])
         known.counts[1] = n_asked
         self.evaluated += n_asked - n_evaluated
         self.seconds += perf_counter() - clock

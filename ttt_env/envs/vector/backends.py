@@ -141,10 +141,7 @@ class TorchBackend:
             import torch
         self.xp: Any = xp
         self._device_name, self._torch = device, torch
-        try:
-            self.device = torch.empty(0, dtype=torch.float64, device=device or "cpu").device
-        except Exception as error:  # PyTorch's errors for what is no device are of many kinds
-            raise ParameterError(f"device={shown(device)}: backend='torch' cannot use it: {error}") from error
+        self.device = torch_device(device, torch.float64, "backend='torch'")
 
     def __reduce__(self) -> tuple[Make, tuple[BackendName, str | None]]:
         return backend_of, ("torch", self._device_name)
@@ -196,6 +193,19 @@ class TorchBackend:
 
     def restore(self, source: "torch.Generator", state: "torch.Tensor") -> None:  # noqa: D102
         source.set_state(state)
+
+
+def torch_device(name: str | None, dtype: "torch.dtype", user: str) -> "torch.device":
+    """PyTorch's device of this name, the CPU for None.
+
+    Raises `ParameterError` if there is none on which `user` can have numbers of this type.
+    """
+    import torch
+
+    try:
+        return torch.empty(0, dtype=dtype, device=name or "cpu").device
+    except Exception as error:  # PyTorch's errors for what is no device are of many kinds
+        raise ParameterError(f"device={shown(name)}: {user} cannot use it: {error}") from error
 
 
 def backend_of(name: BackendName = "numpy", device: str | None = None) -> Backend:
