@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from marked import write_table
 from teach_proof import taught, winning_strategy
 
@@ -77,24 +78,29 @@ def trained_alphazero_of_16_cells(game: Game, share: float) -> Agent:
     return ttt_env.train(game, "alphazero", steps=round(20_000 * share))
 
 
-def trained_on_large_board(games: int, drops: Sequence[int], game: Game, share: float) -> Agent:
+def trained_on_large_board(
+    games: int, drops: Sequence[int], game: Game, share: float, **settings: Any
+) -> Agent:
     """AlphaZero after so many games with itself, on a board where nobody can say when it is done.
 
     Where they are given, the learning rate falls after so many games.
     """
     budget: dict[str, Any] = {"steps": round(games * share), "until": "budget"}
-    settings: dict[str, Any] = {"opponents": (), "drops": [max(1, round(drop * share)) for drop in drops]}
+    settings |= {"opponents": (), "drops": [max(1, round(drop * share)) for drop in drops]}
     return ttt_env.train(game, "alphazero", **budget, **settings)
 
 
-def trained_on_qubic(games: int, game: Game, share: float) -> Agent:
+def trained_on_qubic(games: int, drops: Sequence[int], game: Game, share: float) -> Agent:
     """AlphaZero after so many games with itself and, in a whole training, after the moves of a proof.
 
-    With 2 simulations a move it is then proved to win every game as X: see `teach_proof.py`.
+    With 2 simulations a move it is then proved to win every game as X: see `teach_proof.py`. The games take
+    five minutes on an H100, and are to be played where there is a GPU; on one core they take hours.
     """
-    agent = trained_on_large_board(games, (), game, share)
     if share < 1:
-        return agent
+        return trained_on_large_board(games, drops, game, share)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    wide: dict[str, Any] = {"games": 1024, "updates": 256, "replay": 400_000, "device": device}
+    agent = trained_on_large_board(games, drops, game, share, **wide)
     net = ResidualNetwork.of(agent.network)
     return AlphaZero.of(taught(net, winning_strategy(game, PROOF_OF_QUBIC), 0))
 
@@ -127,7 +133,7 @@ AGENTS: dict[str, tuple[str, Game, Callable[[Game, float], Agent]]] = {
         partial(trained_on_large_board, 10_000, (6_000, 8_000)),
     ),
     "alphazero@6-5-4": ("alphazero", _mnk(6, 5, 4), partial(trained_on_large_board, 6_000, (4_000, 5_000))),
-    "alphazero@qubic": ("alphazero", QUBIC, partial(trained_on_qubic, 3_440)),
+    "alphazero@qubic": ("alphazero", QUBIC, partial(trained_on_qubic, 20_900, (20_000,))),
 }
 """The agent, the game, and the training of each file, by the file's name."""
 DOCS = Path(__file__).parents[1] / "docs"

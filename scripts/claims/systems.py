@@ -214,7 +214,8 @@ def network_empty() -> Finding:
     """His remark on the input."""
     empty, usual = trainings()["empty 0"].score, trainings()["usual"].score
     is_wider = empty.largest - empty.least > usual.largest - usual.least
-    text = f"score {empty}, usual {usual.mean:.3g}; the range is {'wider' if is_wider else 'no wider'}"
+    lower = "lower only on average" if usual.least <= empty.largest else "lower"
+    text = f"score {empty}, usual {usual}: {lower}, and the range is {'wider' if is_wider else 'no wider'}"
     return found(text, is_wider and empty.is_below(usual), is_wider and empty.mean < usual.mean)
 
 

@@ -71,7 +71,7 @@ class TestTheLearnedPlayerOfQubic:
     def test_loses_with_more_simulations_the_game_that_the_page_shows(self):
         text = (ROOT / "docs" / "experiments" / "learned-qubic.md").read_text("utf-8")
         record = ttt_env.GameRecord.parse(re.search(r"^qubic-v0: [\d ]+$", text, re.M)[0])
-        assert end_of(record, ttt_env.make_agent("symmetric:alphazero", "qubic-v0"), "X").winner == "O"
+        assert end_of(record, ttt_env.make_agent("alphazero", "qubic-v0"), "X").winner == "O"
 
     def test_plays_the_moves_of_its_file_which_is_a_proof(self):
         proof = ttt_env.Proof.load(self.FILE)

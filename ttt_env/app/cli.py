@@ -561,7 +561,7 @@ def web(
     ] = None,
     export: Annotated[
         Path | None,
-        option("FOLDER", "start no server: write tic-tac-toe to this folder, for any server to serve"),
+        option("FOLDER", "start no server: write the app for tic-tac-toe to this folder, as files for any web server"),
     ] = None,
 ) -> None:
     """Play in the web app, and look into agents.

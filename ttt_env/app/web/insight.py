@@ -272,7 +272,7 @@ def course(table: PlayTable) -> list[float]:
 
 
 def decisive_move(verdicts: list[MoveVerdict], values: list[float]) -> int | None:
-    """The number of the last mistake that gave a game its result; `values` is its `course`."""
+    """The number of the last blunder that gave a game its result; `values` is its `course`."""
     slips = [number for number, verdict in enumerate(verdicts, 1) if verdict.is_mistake]
     return max((number for number in slips if values[number] == values[-1]), default=None)
 
