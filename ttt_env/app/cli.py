@@ -561,7 +561,7 @@ def web(
     ] = None,
     export: Annotated[
         Path | None,
-        option("FOLDER", "start no server: write the app for tic-tac-toe to this folder, as files for any web server"),
+        option("FOLDER", "start no server: write the app for tic-tac-toe to this folder, for any web server"),
     ] = None,
 ) -> None:
     """Play in the web app, and look into agents.
