@@ -356,6 +356,8 @@ class TestMakeAgent:
             (10**5000, "an agent is a spec string, .* not"),
             (float("nan"), "not nan"),
             (Weighted, "not <class .*Weighted"),
+            ("mcts,simulations=5", "parameters follow a colon, as in mcts:simulations=5"),
+            ("ben.py,timeout=6", "parameters follow a colon, as in ben.py:timeout=6"),
             ("a.zip", "is a file, not an agent: [a-z0-9]+:a.zip plays from it"),
             ("b/c.npz", "is a file, not an agent: [a-z0-9]+:b/c.npz plays from it"),
             ("d.onnx", "is a file, not an agent: [a-z0-9]+:d.onnx plays from it"),

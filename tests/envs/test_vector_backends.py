@@ -496,6 +496,7 @@ class TestRefused:
             ({"backend": "jax"}, "unknown backend 'jax'.*numpy, torch"),
             ({"backend": "numpy", "device": "cuda"}, "unknown device 'cuda'"),
             ({"backend": "torch", "device": "nowhere"}, "device='nowhere'"),
+            ({"backend": "torch", "device": "meta"}, "device='meta'"),
             ({"backend": "torch", "opponent": "mcts:simulations=2"}, "no fixed policy"),
             ({"backend": "torch", "opponent": max}, "no fixed policy"),
             ({"backend": "torch", "opponent": ["random", "mcts:simulations=2"]}, "no fixed policy"),

@@ -323,6 +323,7 @@ class TestErrors:
             ({"drops": 5}, "drops=5 of alphazero"),
             ({"drops": (5, 0)}, "drops=0"),
             ({"device": "nowhere"}, "device='nowhere': alphazero cannot use it"),
+            ({"device": "meta"}, "device='meta': alphazero cannot use it"),
             ({"device": 0}, "device=0 of alphazero"),
         ],
     )

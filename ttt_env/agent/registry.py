@@ -4,7 +4,7 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
-from ttt_env.errors import UnknownAgentError, unknown
+from ttt_env.errors import UnknownAgentError, shown, unknown
 
 if TYPE_CHECKING:
     from ttt_env.agent.interface import Agent
@@ -46,6 +46,10 @@ def agent_class(name: str) -> "type[Agent]":
     if name.endswith(FUNCTION_FILE):
         name = PROGRAM
     if name not in installed():
+        agent, comma, parameters = name.partition(",")
+        if comma and (agent in installed() or agent.endswith(FUNCTION_FILE)):
+            text = f"unknown agent {shown(name)}: parameters follow a colon, as in {agent}:{parameters}"
+            raise UnknownAgentError(text)
         reader = _READERS.get(name[name.rfind(".") :])
         file = f"{name!r} is a file, not an agent: {reader}:{name} plays from it; " if reader else ""
         raise UnknownAgentError(file + unknown("agent", name, installed()))

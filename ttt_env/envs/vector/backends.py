@@ -203,7 +203,9 @@ def torch_device(name: str | None, dtype: "torch.dtype", user: str) -> "torch.de
     import torch
 
     try:
-        return torch.empty(0, dtype=dtype, device=name or "cpu").device
+        number = torch.zeros((), dtype=dtype, device=name or "cpu")
+        number.item()  # "meta" has no values
+        return number.device
     except Exception as error:  # PyTorch's errors for what is no device are of many kinds
         raise ParameterError(f"device={shown(name)}: {user} cannot use it: {error}") from error
 
