@@ -285,7 +285,7 @@ def five_rounds() -> Finding:
     is_harder = all(later < earlier for earlier, later in pairwise(worst))
     game = ttt_env.certify(ROUNDS[-1]).shortest_refutation
     numbers = ", ".join(f"{one:.3f}" for one in worst)
-    text = f"exploitability {numbers}; the last, too, is beaten by {cells_of(game)}"
+    text = f"each is harder to exploit: {numbers}; yet even the last is beaten, by {cells_of(game)}"
     return found(text, is_harder)
 
 

@@ -298,6 +298,7 @@ class TestDevice:
         assert training.search.network is training.network
         assert {weights.device.type for weights in training.network.parameters()} == {device}
         assert all(np.isfinite(training.losses))
+        assert training.network.first[1].running_mean.abs().max() > 0 and not training.network.training
 
     def test_goes_on_there(self, device):
         training, resumed = (tiny(device=device) for _ in range(2))
