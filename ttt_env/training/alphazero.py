@@ -51,7 +51,7 @@ class AlphaZeroSettings:
     policy, plus `l2` times half the squared weights. The rate is `learning_rate`, and falls to 0.3 times
     its value after each of the numbers of games in `drops`. The network has the size `channels`, `blocks`,
     `filters`, `units`: see `NetworkSize`. It learns and is asked on the `device` of PyTorch, such as "cuda";
-    with None it learns on the CPU and compiled code answers, which is faster there for boards of two axes.
+    with None it learns on the CPU and compiled code answers, which is faster there on the smallest boards.
     A GPU wants many `games`.
 
     After every `pause` of these rounds the agent is judged by as many simulations as `judged` says, one after
@@ -136,9 +136,11 @@ def settings_for(game: Game) -> AlphaZeroSettings:
     """The settings that a game is trained with if no others are given."""
     if rules.is_instant(game):
         return AlphaZeroSettings()
-    of_larger = AlphaZeroSettings(threats=True, sampled_moves=8, replay=100_000, pause=20, judged=(200,))
+    of_larger = AlphaZeroSettings(
+        threats=True, sampled_moves=8, replay=100_000, device="cpu", pause=20, judged=(200,)
+    )
     if len(game.shape) == 3:  # 27 neighbours a cell make the network slow: it learns more from each game
-        return replace(of_larger, simulations=64, updates=32, device="cpu")
+        return replace(of_larger, simulations=64, updates=32)
     return replace(of_larger, simulations=100, blocks=3)
 
 
