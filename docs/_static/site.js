@@ -33,7 +33,7 @@ for (const table of document.querySelectorAll("table.docutils:has(thead th.text-
   if (table.tBodies[0].rows.length < 4) continue;
   table.classList.add("sortable");
   for (const heading of table.tHead.rows[0].cells) {
-    if (heading.localName !== "th") continue;
+    if (heading.localName !== "th" || heading.querySelector("a")) continue; // no link inside of a button
     const button = document.createElement("button");
     button.type = "button";
     button.append(...heading.childNodes);
