@@ -286,7 +286,7 @@ class AlphaZeroLearner(Learner):
 
     The hyperparameters take the place of what `settings_for` the game says. The agent is due after every
     `pause` rounds, and is judged with each number of simulations in `judged`. The same game, settings and
-    seed give the same training, on one machine.
+    seed give the same training, on the CPU of one machine.
 
     Raises `GameTooLargeError` for more than 64 cells, `ImportError` without the extra `train`.
     """
@@ -382,14 +382,11 @@ class AlphaZeroLearner(Learner):
         self.network.train()
         for _ in range(self.settings.updates):
             positions = self.replay.sample(self.settings.batch, self.rng)
-            logits, values = self.network(self.network.planes(positions.boards))
-            illegal, policies, results = (
-                torch.from_numpy(array).to(device)
-                for array in (~positions.boards.legal, positions.policies, positions.values)
-            )
-            chances = log_softmax(logits.masked_fill(illegal, -1e9), dim=1)
-            value_loss = mse_loss(values, results)
-            policy_loss = -(policies * chances).sum(dim=1).mean()
+            planes = self.network.planes(positions.boards)
+            logits, values = self.network(planes)
+            chances = log_softmax(logits.masked_fill(planes[:, -1] == 0, -1e9), dim=1)
+            value_loss = mse_loss(values, torch.from_numpy(positions.values).to(device))
+            policy_loss = -(torch.from_numpy(positions.policies).to(device) * chances).sum(dim=1).mean()
             self.optimizer.zero_grad()
             (value_loss + policy_loss).backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
