@@ -1,7 +1,8 @@
 """A residual network that says of a position how likely each move is to be the best, and who wins."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -125,9 +126,7 @@ class PolicyValueNetwork:
     def evaluate_into(  # noqa: D102
         self, masks: Masks, priors: NDArray[np.float32], values: NDArray[np.float32]
     ) -> None:
-        from ttt_env.agents.alphazero.network_kernel import evaluate
-
-        evaluate(self.kernel, masks, priors, values)
+        _evaluate()(self.kernel, masks, priors, values)
 
     def save(self, path: str | Path) -> None:
         """Write the network as an `.npz` file of half-precision numbers.
@@ -145,6 +144,14 @@ class PolicyValueNetwork:
         """The network with the weights that its file holds."""
         rounded = {name: array.astype(np.float16).astype(np.float32) for name, array in self.weights.items()}
         return PolicyValueNetwork(self.game, rounded)
+
+
+@cache
+def _evaluate() -> Callable[..., None]:
+    """The compiled function, imported once: an import for each position would take longer than the call."""
+    from ttt_env.agents.alphazero.network_kernel import evaluate
+
+    return evaluate
 
 
 def shapes_of(game: Game, size: NetworkSize) -> dict[str, tuple[int, ...]]:
