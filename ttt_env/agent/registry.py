@@ -1,12 +1,13 @@
 """The agents that are installed here, ours and other packages', by name."""
 
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
 from ttt_env.errors import UnknownAgentError, shown, unknown
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from ttt_env.agent.interface import Agent
 
 ENTRY_POINT_GROUP = "ttt_env.agents"
@@ -18,12 +19,17 @@ _READERS = {".zip": "sb3", ".npz": "lookup", ".onnx": "onnx"}  # agents that pla
 
 
 @lru_cache(maxsize=3)
-def installed(group: str = ENTRY_POINT_GROUP) -> dict[str, EntryPoint]:
+def installed(group: str = ENTRY_POINT_GROUP) -> "dict[str, EntryPoint]":
     """The entry points of a group, by name."""
+    from importlib.metadata import entry_points  # a tenth of what `import ttt_env` adds to its libraries
+
     return {point.name: point for point in entry_points(group=group)}
 
 
-_loaded = lru_cache(maxsize=256)(EntryPoint.load)
+@lru_cache(maxsize=256)
+def _loaded(point: "EntryPoint") -> "type[Agent]":
+    loaded: type[Agent] = point.load()
+    return loaded
 
 
 def agent_names() -> list[str]:
@@ -53,5 +59,4 @@ def agent_class(name: str) -> "type[Agent]":
         reader = _READERS.get(name[name.rfind(".") :])
         file = f"{name!r} is a file, not an agent: {reader}:{name} plays from it; " if reader else ""
         raise UnknownAgentError(file + unknown("agent", name, installed()))
-    registered: type[Agent] = _loaded(installed()[name])
-    return registered
+    return _loaded(installed()[name])

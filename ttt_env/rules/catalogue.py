@@ -8,9 +8,8 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, lru_cache
-from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ttt_env.errors import GameError, ParameterError, TttEnvError, UnknownGameError, shown, unknown
 from ttt_env.rules.checks import as_integer, integer_of
@@ -25,6 +24,9 @@ from ttt_env.rules.specs import (
     read_items,
     split_spec,
 )
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Cells = tuple[int, ...]
 _ID = re.compile(r"[A-Za-z][\w.-]*")
@@ -80,8 +82,10 @@ _registered: dict[str, Game] = {}
 
 
 @cache
-def _installed() -> dict[str, EntryPoint]:
+def _installed() -> "dict[str, EntryPoint]":
     """The games of other packages."""
+    from importlib.metadata import entry_points
+
     return {
         point.name: point for point in entry_points(group=ENTRY_POINT_GROUP) if point.name not in CATALOGUE
     }
