@@ -295,8 +295,11 @@ class TestPlayer:
             assert agent.answer(TTT.start).cell == 4
 
     @pytest.mark.parametrize(
-        "late", ["BEGIN) echo 1,1; echo 0,0;;", "BEGIN) echo 1,1;; RESTART) echo 0,0; echo OK;;"]
-    )
+        "late",
+        ["BEGIN) echo 1,1; echo 0,0;;", "BEGIN) echo 1,1;; RESTART) echo 0,0; echo OK;;",
+         r"BEGIN) echo 1,1;; RESTART) printf 'OK\n0,0\n';;",
+         r"""BEGIN) printf "${half}1,1\n";; RESTART) printf 'OK\n0'; half=',0\n';;"""],
+    )  # fmt: skip
     def test_a_move_too_many_is_told(self, late):
         started = 'START*) echo "MESSAGE hello"; echo "OK - fine";;'
         with engine(late, started) as agent:
@@ -305,11 +308,25 @@ class TestPlayer:
                 agent.answer(TTT.start)
             assert not agent._programs
 
-    def test_a_move_too_many_is_told_at_the_end(self):
-        with engine("BEGIN) echo 1,1;; END) echo DEBUG bye; echo 0,0;;") as agent:
+    @pytest.mark.parametrize("late", ["END) echo DEBUG bye; echo 0,0;;", r"RESTART) printf 'OK\n0,0\n';;"])
+    def test_a_move_too_many_is_told_at_the_end(self, late):
+        with engine(f"BEGIN) echo 1,1;; {late}", STARTED.partition("RESTART)")[0]) as agent:
             assert agent.answer(TTT.start).cell == 4
             with pytest.raises(UntrustedAnswersError, match="'0,0'"):
                 agent.check_asked()
+
+    def test_a_move_before_the_first_question_is_told(self):
+        with engine("BEGIN) echo 1,1;;", r"START*) printf 'OK\n0,0\n';;") as agent:
+            with pytest.raises(UntrustedAnswersError, match="'0,0'"):
+                agent.answer(TTT.start)
+
+    def test_messages_may_come_at_any_time(self):
+        """Also in two parts, the second of which would be a move."""
+        cases = r"BEGIN) printf '0,0\nDEBUG\n1,1\nMESSAGE ';; RESTART) printf '0,0\nOK\nMESSAGE x\nDEBUG ';;"
+        with engine(cases, r"START*) printf 'OK\nDEBUG ';;") as agent:
+            for _ in range(2):
+                assert agent.answer(TTT.start).cell == 4
+            agent.check_asked()
 
     def test_a_board_that_was_not_answered_is_not_taken_for_the_one_before(self):
         """The engine has another board than the last one that it answered, so no TURN goes on from there."""

@@ -358,12 +358,34 @@ class TestPlayer:
                 agent.answer(TTT.start) if check == "next question" else agent.check_asked()
             assert not agent._programs
 
-    def test_a_move_that_comes_before_readyok_is_told(self):
-        ready = 'isready) [ "$late" ] && echo bestmove a1; echo readyok;;'
+    @pytest.mark.parametrize("check", ["next question", "end"])
+    @pytest.mark.parametrize("late", [r"bestmove a1\nreadyok\n", r"readyok\ninfo\nbestmove a1\n"])
+    def test_a_move_that_comes_with_readyok_is_told(self, late, check):
+        ready = f"isready) [ $late ] && printf '{late}' || echo readyok;;"
         with engine("late=1; echo bestmove b2", greeted=f"{GREETED.partition('isready')[0]}{ready}") as agent:
             assert agent.answer(TTT.start).cell == 4
             with pytest.raises(UntrustedAnswersError, match="'bestmove a1'"):
+                agent.answer(TTT.start) if check == "next question" else agent.check_asked()
+
+    def test_a_move_that_begins_before_the_question_and_ends_after_it_is_told(self):
+        greeted = GREETED.replace("echo readyok", r"printf 'readyok\n'$half")
+        with engine('echo ${move:-bestmove b2}; half=bestm; move="ove a1"', greeted) as agent:
+            assert agent.answer(TTT.start).cell == 4
+            with pytest.raises(UntrustedAnswersError, match="'a1'"):
                 agent.answer(TTT.start)
+
+    def test_a_move_before_the_first_question_is_told(self):
+        with engine("echo bestmove b2", greeted=GREETED.replace("uci)", "uci) echo bestmove a1;")) as agent:
+            with pytest.raises(UntrustedAnswersError, match="'bestmove a1'"):
+                agent.answer(TTT.start)
+
+    def test_other_lines_may_come_at_any_time(self):
+        """Also in two parts, the second of which would be a move."""
+        cases = GREETED.replace("echo readyok", r"printf 'info\nreadyok\ninfo\ninfo string '")
+        with engine("echo bestmove a1; echo info; echo bestmove b2; printf 'info string '", cases) as agent:
+            for _ in range(2):
+                assert agent.answer(TTT.start).cell == 4
+            agent.check_asked()
 
     def test_a_move_that_comes_after_readyok_is_told_in_the_end(self):
         """Each move arrives once the next question is asked: the answers are shifted by one."""

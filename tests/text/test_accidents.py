@@ -208,6 +208,8 @@ class TestLinesTooMany:
             ("say(cell)", "say('bye')"),
             ("say(cell)\nsay('')", ""),
             ("say(cell)\ntime.sleep(0.01)\nsay(cell)", ""),
+            ("os.write(1, json.dumps(cell).encode() + b'\\n' + b'x' * 100_000)", ""),
+            ("say('}' if asked['id'] > 1 else cell)\nos.write(1, b'{')", ""),
         ],
     )  # fmt: skip
     def test_nothing_is_believed_nor_kept(self, body: str, after: str, tmp_path: Path) -> None:
@@ -261,11 +263,16 @@ class TestLinesTooMany:
     def test_late_lines_that_echo_their_question_harm_nobody(self, tmp_path: Path) -> None:
         body = """
 open('ids', 'a').write(f"{asked['id']} ")
+if asked['id'] > 1:
+    say(late[9:])
 cell['id'] = asked['id']
 say(cell | {'id': asked['id'] - 1, 'cell': 99})
 say(cell)
-say(cell)"""
-        with bot(body, tmp_path) as agent:
+say(cell)
+late = json.dumps(cell | {'separator': '\\u2028'}, ensure_ascii=False)
+say(late)
+os.write(1, late[:9].encode())"""
+        with bot(body, tmp_path, after="say(late[9:])") as agent:
             found = ttt_env.certify(agent)
         ids = [int(number) for number in (tmp_path / "ids").read_text().split()]
         assert ids == list(range(1, found.asked + 1))

@@ -33,7 +33,7 @@ from ttt_env.app.scorecard import verdict
 from ttt_env.errors import NotJudgedError, ParameterError, PlayerError
 from ttt_env.text import TextEnv, prompt_text, refutation_text
 from ttt_env.text.players import ChatAgent, CommandAgent, PromptAgent
-from ttt_env.text.players.process import Program
+from ttt_env.text.players.process import NoLineError, Program
 
 GAME = ttt_env.get_game("tictactoe-v0")
 PROGRAM = Path(scripted_models.__file__)
@@ -181,11 +181,13 @@ class TestPromptAgent:
         assert not answers.exists() or len(answers.read_text().splitlines()) <= 1
 
     @pytest.mark.parametrize(
-        "settings", [{"board": "round"}, {"answer": "cell"}, {"errors": "ignore"}], ids=str
+        "settings",
+        [{"board": "round"}, {"answer": "cell"}, {"errors": "ignore"}, {"reply": 3}, {"reply": None}],
+        ids=str,
     )
     def test_bad_settings(self, settings: dict[str, Any]) -> None:
-        with pytest.raises(ParameterError):
-            PromptAgent(GAME, MODELS["perfect"], **settings)
+        with pytest.raises(ParameterError, match=next(iter(settings))):
+            PromptAgent(GAME, **{"reply": MODELS["perfect"], **settings})
 
 
 class TestCommandAgent:
@@ -221,6 +223,26 @@ class TestCommandAgent:
     def test_reads_lines(self, script: str, cell: int | None, outcome: str, said: str) -> None:
         with shell(script) as agent:
             assert agent.answer(MIDDLE) == (cell, outcome, said)
+
+    @pytest.mark.parametrize(("length", "outcome"), [(10, "unreadable"), (11, "flooded")])
+    def test_a_line_that_is_too_long(
+        self, length: int, outcome: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its length decides, and not in how many parts it arrives."""
+        monkeypatch.setattr("ttt_env.text.players.process._LONGEST_LINE", 10)
+        for script in (says("x" * length), "read l; printf x" + "; printf x" * (length - 1)):
+            with shell(script) as agent:
+                assert agent.answer(MIDDLE) == (None, outcome, "x" * 10)
+
+    def test_errors_count_before_the_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("ttt_env.text.players.process._MOST_STDERR", 10)
+        talking = Program(["sh", "-c", "echo 0123456789 >&2; echo 4"])
+        talking.allow(60.0)
+        while talking.status is None:
+            time.sleep(0.001)
+        with pytest.raises(NoLineError, match="flooded"):
+            talking.read()
+        talking.end()
 
     @pytest.mark.parametrize(
         "then", ["wait", "while echo yes >&2; do sleep 0.01; done"], ids=["silent", "talking"]

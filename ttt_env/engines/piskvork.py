@@ -278,7 +278,7 @@ class PiskvorkAgent(ProgramAgent):
     this is the game here is for you to see to. It gets `seconds` to think about each move, and `timeout`
     more, and `startup` to start, before it is ended. In a game it is told each move of its opponent, in other
     positions the whole board. A cell that it says without being asked is noticed before the next question,
-    in its answer to RESTART, and when it is told to END.
+    before and behind its answer to RESTART, and when it is told to END.
 
     Raises `ParameterError` for a game of three axes, and for parameters out of their ranges. Where the engine
     refuses the board, `answer` raises `PlayerError`.
@@ -301,7 +301,7 @@ class PiskvorkAgent(ProgramAgent):
         self._known: WeakKeyDictionary[Program, Position] = WeakKeyDictionary()
         """The board that each process has, with its own last move."""
 
-    FAREWELL = ("END",)
+    FAREWELL = ("RESTART", "END")
 
     @staticmethod
     def check(game: Game) -> None:  # noqa: D102
@@ -310,9 +310,9 @@ class PiskvorkAgent(ProgramAgent):
     def _greet(self, program: Program) -> None:
         rows, columns = serving.rows_and_columns(self.game, PROTOCOL)
         start = f"START {rows}" if rows == columns else f"RECTSTART {columns},{rows}"
-        program.send(start)
+        self._tell(program, start)
         answer = _said(program)
-        self._check_lines(answer)
+        self._check_lines([answer])
         if not answer.upper().startswith("OK"):
             self._refuse(f"answers {answer!r} to {start}")
         self._known[program] = self.game.start
@@ -331,10 +331,10 @@ class PiskvorkAgent(ProgramAgent):
     def _ask(self, program: Program, position: Position) -> Answer:
         last_move = self._last_move(program, position)
         if last_move is not None:
-            program.send(f"TURN {format_cell(last_move, self.game)}")
+            self._tell(program, f"TURN {format_cell(last_move, self.game)}")
         else:
             self._clear(program)
-            program.send(*(board_lines(position) if position.ply else ["BEGIN"]))
+            self._tell(program, *(board_lines(position) if position.ply else ["BEGIN"]))
         self._known.pop(program, None)  # until it is sure that the engine has the same board
         answer = serving.answered(read_cell_name, _said(program), position)
         if answer.cell is not None:
@@ -354,9 +354,9 @@ class PiskvorkAgent(ProgramAgent):
         """Have the engine clear its board. Raises `PlayerError` if it does not."""
         if self._known.get(program) == self.game.start:
             return
-        program.send("RESTART")
+        self._tell(program, "RESTART")
         answer = _said(program)
-        self._check_lines(answer)
+        self._check_lines([answer])
         if not answer.upper().startswith("OK"):
             self._greet(program)  # RESTART is optional
 

@@ -326,14 +326,14 @@ class UciAgent(ProgramAgent):
             raise ParameterError(f"variants={shown(variants)} of uci: there is no such file")
         self._options = _checked_options(options)
 
-    FAREWELL = ("quit",)
+    FAREWELL = ("isready", "quit")
 
     @staticmethod
     def check(game: Game) -> None:  # noqa: D102
         check_squares(game)
 
     def _greet(self, program: Program) -> None:
-        choices = _choices(program)
+        choices = self._choices(program)
         for name, value in self._options.items():
             if name.lower() not in choices:
                 self._refuse(f"has no option {name!r}; it has {', '.join(sorted(choices))}")
@@ -363,42 +363,42 @@ class UciAgent(ProgramAgent):
                 f"reads no files of variants; its own are {', '.join(choices.get(_VARIANT.lower(), []))}"
             )
         program.send(f"setoption name {_FILE} value {file}")
-        return _choices(program)
+        return self._choices(program)
+
+    def _choices(self, program: Program) -> dict[str, list[str]]:
+        """The answer of the engine to `uci`: the names of its options in small letters, and their values.
+
+        Only options of a list have values: an engine that has read a file of variants names them here.
+        """
+        self._tell(program, "uci")
+        choices: dict[str, list[str]] = {}
+        while (line := program.read().strip()) != "uciok":
+            self._check_lines([line])
+            words = line.split()
+            if words[:2] == ["option", "name"] and "type" in words:
+                at = words.index("type")
+                values = [
+                    word for before, word in zip(words[at:], words[at + 1 :], strict=False) if before == "var"
+                ]
+                choices[" ".join(words[2:at]).lower()] = values
+        return choices
 
     def _is_answer(self, line: str) -> bool:
         return line.split()[:1] == ["bestmove"]
 
     def _wait(self, program: Program) -> None:
         """Wait until the engine has done what it was told. Raises `UntrustedAnswersError` for a late move."""
-        program.send("isready")
+        self._tell(program, "isready")
         while (line := program.read().strip()) != "readyok":
-            self._check_lines(line)
+            self._check_lines([line])
 
     def _ask(self, program: Program, position: Position) -> Answer:
         self._wait(program)
-        program.send(position_command(position), self._go)
+        self._tell(program, position_command(position), self._go)
         while True:
             line = program.read().strip()
             if self._is_answer(line):
                 return serving.answered(read_move, " ".join(line.split()[1:2]), position)
-
-
-def _choices(program: Program) -> dict[str, list[str]]:
-    """The answer of the engine to `uci`: the names of its options in small letters, and the values of each.
-
-    Only options of a list have values: an engine that has read a file of variants names them here.
-    """
-    program.send("uci")
-    choices: dict[str, list[str]] = {}
-    while (line := program.read().strip()) != "uciok":
-        words = line.split()
-        if words[:2] == ["option", "name"] and "type" in words:
-            at = words.index("type")
-            values = [
-                word for before, word in zip(words[at:], words[at + 1 :], strict=False) if before == "var"
-            ]
-            choices[" ".join(words[2:at]).lower()] = values
-    return choices
 
 
 def _checked_options(options: str | None) -> dict[str, str]:

@@ -85,7 +85,7 @@ class CommandAgent(ProgramAgent):
 
     def _ask(self, program: Program, position: Position) -> Answer:
         number, n_late = next(self._numbers), 0
-        program.send(Question(position, self.timeout, number).line)
+        self._tell(program, Question(position, self.timeout, number).line)
         try:
             while (echoed := echoed_id(line := program.read())) is not None:
                 if type(echoed) is int and echoed == number:

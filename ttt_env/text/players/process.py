@@ -94,9 +94,11 @@ class Program:
         for descriptor in (self._in, self._out, self._err, self._trouble):
             os.set_blocking(descriptor, False)
         self._unread, self._stderr, self._n_stderr = bytearray(), bytearray(), 0
-        self._deadline = time.monotonic()
+        self._deadline, self._is_begun = time.monotonic(), False
         self.n_lines = 0
         """The number of its lines that have been read."""
+        self.is_early = False
+        """True if it had begun the line that was read last before it was sent anything since."""
 
     @property
     def status(self) -> int | None:
@@ -105,7 +107,7 @@ class Program:
 
     def send(self, *lines: str) -> None:
         """Send it these lines. Whether it has taken them shows when it is read: nothing is raised here."""
-        self._n_stderr = 0
+        self._n_stderr, self._is_begun = 0, bool(self._unread.strip())
         with suppress(BlockingIOError, BrokenPipeError):
             os.write(self._in, "".join(f"{line}\n" for line in lines).encode())
 
@@ -115,29 +117,49 @@ class Program:
 
     def read(self) -> str:
         """The next line that it says in its time; its last one may have no end. Raises `NoLineError`."""
+        self.is_early, self._is_begun = self._is_begun, False
         with self._listening() as selector:
-            while b"\n" not in self._unread:
+            while (line := self._line()) is None:
                 left = self._deadline - time.monotonic()
                 if left <= 0:
                     raise self._no_line("timed out")
                 if self._n_stderr > _MOST_STDERR:
                     raise self._no_line("flooded")
-                if len(self._unread) > _LONGEST_LINE:
-                    raise NoLineError("flooded", _text(self._unread[:_LONGEST_LINE]))
                 if not self._hear(selector, min(left, _LOOK_UP)):
-                    if self._unread:
-                        break
-                    raise self._ended()
-        line, _, self._unread = self._unread.partition(b"\n")
+                    if not self._unread:
+                        raise self._ended()
+                    self._unread += b"\n"
         self.n_lines += 1
-        return _text(line)
+        return line
 
-    def unread(self) -> str:
-        """The lines that it has said by now and nobody has read; they are forgotten here."""
-        with suppress(BlockingIOError):
-            while len(self._unread) < _LONGEST_LINE and (chunk := os.read(self._out, _CHUNK)):
-                self._unread += chunk
-        return self._forgotten()
+    def _line(self) -> str | None:
+        """Its next line, None while that has no end. Raises `NoLineError` if it is too long."""
+        end = self._unread.find(b"\n", 0, _LONGEST_LINE + 1)
+        if end < 0 and len(self._unread) > _LONGEST_LINE:
+            raise NoLineError("flooded", _text(self._unread[:_LONGEST_LINE]))
+        if end < 0:
+            return None
+        line = _text(self._unread[:end])
+        del self._unread[: end + 1]
+        return line
+
+    def unread(self) -> Iterator[str]:
+        """The lines that it has said by now and nobody has read; one that has no end yet is left to `read`.
+
+        Raises `NoLineError` after the start of a line that is too long, and if it goes on beyond its time.
+        """
+        try:
+            yield from iter(self._line, None)
+            with suppress(BlockingIOError):
+                while chunk := os.read(self._out, _CHUNK):
+                    self._unread += chunk
+                    yield from iter(self._line, None)
+                    if time.monotonic() > self._deadline:
+                        raise self._no_line("timed out")
+        except NoLineError as failure:
+            if failure.why == "flooded":
+                yield failure.said
+            raise
 
     @property
     def has_input(self) -> bool:
@@ -151,18 +173,14 @@ class Program:
             self._process.stdin.close()
         self.allow(_END_GRACE)
 
-    def rest(self) -> str:
-        """The unread lines that it says until it ends, or its time does."""
-        with self._listening() as selector:
-            while (left := self._deadline - time.monotonic()) > 0 and len(self._unread) < _LONGEST_LINE:
-                if not self._hear(selector, left):
-                    break
-        return self._forgotten()
-
-    def _forgotten(self) -> str:
-        text = _text(self._unread)
-        self._unread.clear()
-        return text
+    def rest(self) -> Iterator[str]:
+        """The unread lines that it says until it ends, or its time does, or the start of one is too long."""
+        with self._listening() as selector, suppress(NoLineError):
+            yield from iter(self._line, None)
+            while (left := self._deadline - time.monotonic()) > 0 and self._hear(selector, left):
+                yield from iter(self._line, None)
+        if self._unread:
+            yield _text(self._unread[:_LONGEST_LINE])
 
     @contextmanager
     def _listening(self) -> Iterator[selectors.BaseSelector]:
@@ -174,9 +192,10 @@ class Program:
     def _hear(self, selector: selectors.BaseSelector, seconds: float) -> bool:
         """Wait this long for more, and take it in; False once the output has ended."""
         ready = [key.fd for key, _ in selector.select(seconds)]
-        if self._err in ready and not self._read_stderr():
-            selector.unregister(self._err)
-        if self._out in ready:
+        if self._err in ready:  # read first, so that all that was written before a line is counted before it
+            if not self._read_stderr():
+                selector.unregister(self._err)
+        elif self._out in ready:
             chunk = os.read(self._out, _CHUNK)
             self._unread += chunk
             return bool(chunk)

@@ -5,8 +5,9 @@ import shlex
 import shutil
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack
 from functools import cached_property, partial
 from hashlib import file_digest, sha256
 from itertools import chain, count, repeat
@@ -37,8 +38,9 @@ _SCRIPTS = (".py", ".js", ".mjs", ".ts", ".sh", ".rb", ".pl", ".lua", ".php", ".
 class ProgramAgent(AskedAgent, ABC):
     """Plays as a program answers that is asked by lines.
 
-    A subclass is a protocol. It says how a new process is greeted (`_greet`) and asked (`_ask`), which lines
-    are answers (`_is_answer`), how a process is told to end (`FAREWELL`), and which games there are no words
+    A subclass is a protocol. It says how a new process is greeted (`_greet`) and asked (`_ask`), where all
+    that is to be answered is sent by `_tell` and the answer is the line that is read last, which lines are
+    answers (`_is_answer`), how a process is told to end (`FAREWELL`), and which games there are no words
     for (`check`). Its other parameters are its `_settings`.
 
     As many processes of the program run as questions are asked at once. Each has `startup` seconds to start,
@@ -187,19 +189,34 @@ class ProgramAgent(AskedAgent, ABC):
         """As that of `Agent`; the processes end, and the next question starts one again."""
         with self._lock:
             idle, self._idle = self._idle, []
-        for program in idle:
-            program.end_input(*self.FAREWELL)
-        for text in [self._last_lines(program) for program in idle]:
-            self._check_lines(text)
+        with ExitStack() as ends:
+            for program in idle:
+                ends.callback(self._drop, program)
+                program.end_input(*self.FAREWELL)
+            for program in idle:
+                self._check_lines(program.rest())
 
-    def _check_lines(self, text: str) -> None:
-        """Raise `UntrustedAnswersError` if there is an answer in this text, for which nobody waits."""
-        for line in filter(self._is_answer, map(str.strip, text.splitlines())):
-            raise UntrustedAnswersError(
-                f"{self!r} has said a line too many, {shown(line)}: a line for each question is due, and "
-                "no other. So its lines may answer other questions than they seem to, and none of them is "
-                "believed"
-            )
+    def _tell(self, program: Program, *lines: str) -> None:
+        """Send a process lines that it has to answer, unless it has said an answer already.
+
+        Raises `UntrustedAnswersError` for such an answer. This comes right before each question: an answer
+        may be late behind the line by which the process says that it is ready.
+        """
+        self._check_lines(program.unread())
+        program.send(*lines)
+
+    def _check_lines(self, lines: Iterable[str]) -> None:
+        """Raise `UntrustedAnswersError` if there is an answer in these lines, for which nobody waits."""
+        for line in filter(self._is_answer, map(str.strip, lines)):
+            self._distrust(line)
+
+    def _distrust(self, line: str) -> NoReturn:
+        """Raise `UntrustedAnswersError` for an answer that nobody waits for."""
+        raise UntrustedAnswersError(
+            f"{self!r} has said a line too many, {shown(line)}: a line for each question is due, and "
+            "no other. So its lines may answer other questions than they seem to, and none of them is "
+            "believed"
+        )
 
     def _asked(self, position: Position, take: Callable[[], Program]) -> Answer:
         """The answer of the process that `take` gives. Raises `NoLineError` if there is none."""
@@ -210,15 +227,18 @@ class ProgramAgent(AskedAgent, ABC):
                 if is_new:
                     program.allow(self.startup)
                     self._greet(program)
-                self._check_lines(program.unread())
                 seconds = self.timeout + self.seconds_per_move
                 program.allow(seconds + (0 if program.n_lines else self.startup))
                 answer = self._ask(program, position)
+                if program.is_early:
+                    self._distrust(answer.said)
                 is_kept = program.has_input
                 return answer
             except NoLineError as failure:
                 if self._is_closed:
                     self._refuse("is closed")
+                if program.is_early and failure.why == "flooded":
+                    self._check_lines([failure.said])
                 if is_new or failure.why != "ended" or failure.status != 0:
                     raise
                 # It has ended after another question, which is allowed: ask a new one.
@@ -238,8 +258,10 @@ class ProgramAgent(AskedAgent, ABC):
                 return self._started()
             if program.status is None:
                 return program
-            program.end_input()
-            self._check_lines(self._last_lines(program))
+            with ExitStack() as ends:
+                ends.callback(self._drop, program)
+                program.end_input()
+                self._check_lines(program.rest())
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -285,13 +307,6 @@ class ProgramAgent(AskedAgent, ABC):
         with self._lock:
             self._programs.discard(program)
         program.end()
-
-    def _last_lines(self, program: Program) -> str:
-        """The unread lines of a process whose input has ended, which is ended then."""
-        try:
-            return program.rest()
-        finally:
-            self._drop(program)
 
     def _refuse(self, why: str) -> NoReturn:
         """Raise `PlayerError` for a program that is of no use here."""

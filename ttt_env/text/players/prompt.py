@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Literal, get_args
 
 from ttt_env.agent import Answer, AskedAgent
-from ttt_env.errors import NotJudgedError, shown
+from ttt_env.errors import NotJudgedError, ParameterError, shown
 from ttt_env.rules import Game, Position, get_game, one_of
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.wording import BoardStyle, prompt_text
@@ -37,6 +37,8 @@ class PromptAgent(AskedAgent):
     that failed, or an exception that comes from one, and a `MemoryError` raise `NotJudgedError`, whatever
     `errors` says.
 
+    Raises `ParameterError` for a `reply` that cannot be called and for other bad settings.
+
     >>> from ttt_env import certify
     >>> def first_free(prompt: str) -> str:
     ...     return f"[{prompt.partition('Free cells: ')[2].partition(' ')[0].rstrip('.')}]"
@@ -54,6 +56,8 @@ class PromptAgent(AskedAgent):
         errors: OnError = "lose",
     ) -> None:
         super().__init__(get_game(game))
+        if not callable(reply):
+            raise ParameterError(f"reply={shown(reply)} of PromptAgent: a function of a prompt is needed")
         self.reply = reply
         self.board = one_of("board", board, get_args(BoardStyle))
         self.answer_format = answer if isinstance(answer, AnswerFormat) else AnswerFormat(answer)
