@@ -503,10 +503,64 @@ class TestTwoPlayers:
         assert twin.reply("[1]").startswith("You have played 4. O has played 1.")
         assert env.reply("[8]").startswith("You have played 0. X has played 8.")
 
-    @pytest.mark.parametrize("name", ["play_as", "start", "replies", "opponent_weights"])
-    def test_what_a_game_of_two_players_has_no_use_for_is_refused(self, name: str) -> None:
-        with pytest.raises(TypeError, match=name):
+    @pytest.mark.parametrize(
+        "name", ["opponent", "opponent_weights", "play_as", "replies", "seed", "start", "observation"]
+    )
+    def test_settings_of_a_game_against_an_opponent_are_refused(self, name: str) -> None:
+        allowed = "answer, board, illegal, misere, nodes, retries, reward, reward_weights, rewards"
+        refused = f"unknown parameter of TwoPlayerTextEnv for tictactoe-v0 '{name}'.* Allowed: {allowed}$"
+        with pytest.raises(ttt_env.errors.ParameterError, match=refused):
             TwoPlayerTextEnv(**{name: None})
+
+    def test_allowed_settings(self) -> None:
+        """Each of them arrives in both conversations."""
+        settings: dict[str, Any] = {"illegal": "retry", "retries": 1, "nodes": 7, "board": "line"}
+        rewards: dict[str, Any] = {"rewards": {"illegal": -9}, "reward": "shaped", "reward_weights": (2, 1)}
+        env = TwoPlayerTextEnv(answer="<{cell}>", **settings, **rewards)
+        env.reset()
+        for _ in range(2):
+            env.reply("Hm.")
+        player = env.players["X"]
+        assert {name: getattr(player, name) for name in settings} == settings
+        assert (player.answer.template, player.result, player.reward) == ("<{cell}>", -9.0, -19.0)
+
+
+class TestParameters:
+    @pytest.mark.parametrize("kind", [TextEnv, TwoPlayerTextEnv])
+    @pytest.mark.parametrize(
+        "game, parameters",
+        [
+            ("tictactoe-v0", {"misere": True}),
+            ("mnk-v0", {"m": 4, "n": 3, "k": 3}),
+            ("mnk-v0:m=4,n=4", {"k": 3}),
+        ],
+    )
+    def test_of_the_game(self, kind: Any, game: str, parameters: dict[str, Any]) -> None:
+        env = kind(game, **parameters)
+        env.reset()
+        assert env.game == env.position.game == ttt_env.get_game(game, **parameters)
+
+    @pytest.mark.parametrize("name", ["rewrad", "observation", "render_mode", "n"])
+    def test_unknown_ones(self, name: str) -> None:
+        allowed = (
+            "answer, board, illegal, misere, nodes, opponent, opponent_weights, play_as, replies, retries, "
+            "reward, reward_weights, rewards, seed, start"
+        )
+        refused = f"unknown parameter of TextEnv for tictactoe-v0 '{name}'.* Allowed: {allowed}$"
+        with pytest.raises(ttt_env.errors.ParameterError, match=refused):
+            TextEnv(**{name: "human"})
+
+    @pytest.mark.parametrize("kind", [TextEnv, TwoPlayerTextEnv])
+    @pytest.mark.parametrize(
+        "game, error",
+        [
+            ("tictacto", ttt_env.errors.UnknownGameError),
+            (ttt_env.get_game("square-v0"), ttt_env.errors.ParameterError),
+        ],
+    )
+    def test_for_games_without_them(self, kind: Any, game: Any, error: type[Exception]) -> None:
+        with pytest.raises(error):
+            kind(game, misere=True)
 
 
 class TestRows:

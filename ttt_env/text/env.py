@@ -4,7 +4,7 @@ Its opponents may draw by the position alone, so that the same board meets the s
 the rows of a data set to train or to judge a player on.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -20,7 +20,20 @@ from ttt_env.envs.board import DEFAULT_REWARDS, Lineup, Opponents, PlayAs, Start
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
 from ttt_env.proofs.known import PROOF_NODES, known_value
-from ttt_env.rules import SEATS, Game, Position, Seat, as_integer, canonical, one_of, other_seat
+from ttt_env.rules import (
+    SEATS,
+    Game,
+    Position,
+    Seat,
+    as_integer,
+    canonical,
+    check_names,
+    get_game,
+    one_of,
+    other_seat,
+    parameters_of,
+    parameters_of_game,
+)
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.wording import BoardStyle, board_text, end_text, fault_text, prompt_text, turn_text
 
@@ -131,7 +144,8 @@ class TextEnv:
     `reset` gives the prompt: the rules, the board, the player's mark, the free cells, and how to answer.
     After each `reply` (free text) or `move` (a cell) a text says what happened and what to do next; `reward`
     is what this reply has earned, `done` whether the game is over, and `info` a `TextInfo`. All but the words
-    is as in `ttt_env.make(game, opponent=…)`: `opponent`, `opponent_weights`, `play_as`, `start`, `rewards`.
+    is as in `ttt_env.make(game, opponent=…)`: `opponent`, `opponent_weights`, `play_as`, `start`, `rewards`,
+    and the parameters of the game.
 
     `illegal` says what an unreadable reply and a taken cell do: "lose" the game; "raise" `IllegalMoveError`;
     or "retry": be told what was wrong, up to `retries` times in a game, and lose at the next one.
@@ -148,6 +162,9 @@ class TextEnv:
 
     `board` is "grid", "coordinates" or "line" (see `board_text`), `answer` how a reply names its cell: a text
     with `{cell}` in place of the number.
+
+    Raises the errors of `ttt_env.make` for bad values, and `ParameterError` for a name that is neither a
+    setting of this env nor a parameter of the game, such as `observation` and `render_mode`.
 
     >>> env = TextEnv("tictactoe-v0", opponent="minimax", play_as="X", board="line")
     >>> print(env.reset(seed=3).splitlines()[-1])
@@ -177,6 +194,7 @@ class TextEnv:
         seed: int | None = None,
         **parameters: Any,
     ) -> None:
+        self.game, _ = split_settings("TextEnv", game, parameters, SETTINGS)
         self.illegal = one_of("illegal", illegal, get_args(IllegalReply))
         self.replies = one_of("replies", replies, get_args(Replies))
         self.board = one_of("board", board, get_args(BoardStyle))
@@ -185,9 +203,8 @@ class TextEnv:
         self.answer = answer if isinstance(answer, AnswerFormat) else AnswerFormat(answer)
         self._earned = _reward_function(reward, reward_weights)
         self._env: SingleAgentEnv[Any] = SingleAgentEnv(
-            game, play_as=play_as, illegal="raise", rewards=rewards, start=start, **parameters
+            self.game, play_as=play_as, illegal="raise", rewards=rewards, start=start
         )
-        self.game = self._env.game
         self._usual = self._lineup_of(opponent, opponent_weights)
         self._seat(self._usual)
         self._seed = None if seed is None else as_integer("seed", seed, "TextEnv", 0)
@@ -364,6 +381,23 @@ class TextEnv:
         return turn_text(self.position, self.board, self.answer.template)
 
 
+SETTINGS = tuple(parameters_of(TextEnv, skip=1))
+"""The names of the settings of `TextEnv`; the parameters of the game come in addition."""
+
+
+def split_settings(
+    owner: str, game: Game | str, named: Mapping[str, Any], settings: Collection[str]
+) -> tuple[Game, dict[str, Any]]:
+    """The game, with those of the named values that are its parameters, and those that are `settings`.
+
+    Raises the errors of `get_game`, and `ParameterError` for a name that is neither.
+    """
+    of_game = [name for name in parameters_of_game(game) if name not in settings]
+    game = get_game(game, **{name: named[name] for name in of_game if name in named})
+    check_names(f"{owner} for {game.name}", named, dict.fromkeys([*of_game, *settings]))
+    return game, {name: named[name] for name in settings if name in named}
+
+
 @dataclass(frozen=True)
 class _WeightedReward:
     """The reward of the last reply: the result of the game and minus the regret of the move, weighted.
@@ -409,21 +443,20 @@ class StartRow(TypedDict):
     seed: int
 
 
-def start_rows(game: Game, *, plies: int = 0, seeds: int = 1) -> Iterator[StartRow]:
+def start_rows(game: Game | str, *, plies: int = 0, seeds: int = 1) -> Iterator[StartRow]:
     """The rows of a data set of games: the start on both seats, and the positions soon after it.
 
     A game starts with the player as X, with the player as O, and in every position with 1 to `plies` stones
     that can be reached and is not over, one of all symmetric ones, where the player is to move. Each of these
     comes with the seeds 0 to `seeds` − 1. They come ply by ply and are made when they are asked for. Raises
-    `ParameterError` for numbers that are no integers or too small.
+    `ParameterError` for numbers that are no integers or too small, `UnknownGameError` for an unknown id.
 
-    >>> from ttt_env.rules.catalogue import get_game
-    >>> [row["position"] for row in start_rows(get_game("tictactoe-v0"), plies=1)]
+    >>> [row["position"] for row in start_rows("tictactoe-v0", plies=1)]
     [None, None, 'X../.../...', '.X./.../...', '.../.X./...']
     """
     plies = as_integer("plies", plies, "start_rows", 0)
     seeds = as_integer("seeds", seeds, "start_rows", 1)
-    return _rows(game, plies, range(seeds))
+    return _rows(get_game(game), plies, range(seeds))
 
 
 def _rows(game: Game, plies: int, seeds: range) -> Iterator[StartRow]:

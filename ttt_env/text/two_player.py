@@ -6,16 +6,22 @@ from typing import Any
 
 from ttt_env.agent import Outcome
 from ttt_env.errors import EpisodeOrderError
-from ttt_env.rules import SEATS, Game, Position, Seat, get_game, other_seat
-from ttt_env.text.env import TextEnv
+from ttt_env.rules import SEATS, Game, Position, Seat, other_seat
+from ttt_env.text.env import SETTINGS, TextEnv, split_settings
 from ttt_env.text.players.prompt import PromptAgent
+
+_OF_ONE_PLAYER = ("opponent", "opponent_weights", "play_as", "replies", "seed", "start")
+_SETTINGS = [name for name in SETTINGS if name not in _OF_ONE_PLAYER]
 
 
 class TwoPlayerTextEnv:
     """A game in which both players read texts and reply with texts, as two language models do.
 
     Each player has a `TextEnv`, in `players["X"]` and `players["O"]`, whose opponent is the other player. Its
-    texts, exact rewards and `info` are those of that conversation; `settings` are arguments of `TextEnv`.
+    texts, exact rewards and `info` are those of that conversation. `settings` are the parameters of the game
+    and the settings of `TextEnv`, except those for a game against a given opponent: `opponent`,
+    `opponent_weights`, `play_as`, `replies`, `seed` and `start`. Raises `ParameterError` for these and for
+    unknown names, and for bad values the errors of `TextEnv`.
 
     `reset` returns the prompt of the player on `seat`. `reply` takes that player's reply and returns the next
     message, for whoever is on `seat` then; the message that ends the game is for the player who has replied.
@@ -30,7 +36,7 @@ class TwoPlayerTextEnv:
     """
 
     def __init__(self, game: Game | str = "tictactoe-v0", **settings: Any) -> None:
-        self.game = get_game(game)
+        self.game, settings = split_settings("TwoPlayerTextEnv", game, settings, _SETTINGS)
         self._said: dict[Seat, str] = {}
         form = settings.get("answer", "[{cell}]")
         self.players = {
