@@ -113,6 +113,7 @@ class TestGames:
         (position_chats, {"board": "square"}, ParameterError),
         (position_chats, {"answer": "[]"}, ParameterError),
         (position_chats, {"seed": -1}, ParameterError),
+        (position_chats, {"one_per_class": "no"}, ParameterError),
         (position_chats, {"game": "qubic-v0"}, GameTooLargeError),
         (game_chats, {"level": "good"}, ParameterError),
         (game_chats, {"games": 0}, ParameterError),

@@ -220,6 +220,14 @@ class TestFolders:
         assert not {"croissant.json", "README.md"} & left.keys()
         assert left.items() <= files_of(whole).items()
 
+    def test_what_is_refused_leaves_the_data_set_that_is_there(self, tmp_path):
+        write_dataset(LOPSIDED, tmp_path, kinds=["games"], games=np.int64(2), seed=np.int32(3))
+        before = files_of(tmp_path)
+        with pytest.raises(ParameterError, match="progress=3"):
+            write_dataset(LOPSIDED, tmp_path, kinds=["games"], progress=3)
+        assert files_of(tmp_path) == before
+        assert json.loads(before["dataset.json"])["settings"] == {"kinds": ["games"], "games": 2, "seed": 3}
+
     def test_another_run_makes_it_whole_with_the_same_bytes(self, tmp_path):
         game, whole, torn = "mnk-v0:m=3,n=2,k=2", tmp_path / "whole", tmp_path / "torn"
         write_dataset(game, whole, games=5, published=date(2026, 1, 2))
@@ -249,6 +257,9 @@ def line_of(card, name):
         ("tictactoe-v0", {"games": 0}, ParameterError, "games=0 of a data set"),
         ("tictactoe-v0", {"seed": -1}, ParameterError, "seed=-1 of a data set"),
         ("tictactoe-v0", {"published": "today"}, ParameterError, "a datetime.date is needed"),
+        ("tictactoe-v0", {"one_per_class": "no"}, ParameterError, "one_per_class='no'"),
+        ("tictactoe-v0", {"finished": 1}, ParameterError, "finished=1"),
+        ("tictactoe-v0", {"prompts": "no"}, ParameterError, "prompts='no'"),
         (LOPSIDED, {"kinds": ["minari"]}, ParameterError, "not in the catalogue"),
     ],
     ids=lambda value: str(value) if isinstance(value, str | dict) else "",

@@ -17,7 +17,7 @@ from tests.support import naive
 from tests.support.naive import twin
 from ttt_env import Game, Position, get_game
 from ttt_env.datasets import PositionTable
-from ttt_env.errors import GameTooLargeError, ParameterError
+from ttt_env.errors import GameTooLargeError, ParameterError, UnknownGameError
 from ttt_env.rules.symmetry import symmetries, transform
 from ttt_env.text import TextEnv
 from ttt_env.text.answers import AnswerFormat
@@ -183,11 +183,21 @@ class TestFiles:
         ("tictactoe-v0", {"board": "round"}, ParameterError, "unknown board 'round'"),
         ("tictactoe-v0", {"answer": "cell"}, ParameterError, "a text with one {cell}"),
         ("tictactoe-v0", {"seed": -1}, ParameterError, "seed=-1 of a data set"),
+        ("tictactoe-v0", {"one_per_class": "no"}, ParameterError, "one_per_class='no' of a data set"),
+        ("tictactoe-v0", {"finished": 1}, ParameterError, "finished=1 of a data set"),
+        ("tictactoe-v0", {"prompts": "no"}, ParameterError, "prompts='no' of a data set"),
+        ("tictacto-v0", {}, UnknownGameError, "did you mean tictactoe-v0"),
     ],
 )
 def test_refusals(game, options, error, message):
     with pytest.raises(error, match=message):
-        PositionTable(get_game(game), **options)
+        PositionTable(game, **options)
+
+
+def test_a_game_may_be_an_id(tmp_path):
+    assert PositionTable("tictactoe-v0") == PositionTable(TICTACTOE)
+    with pytest.raises(ParameterError, match="progress=3"):
+        PositionTable("tictactoe-v0").write(tmp_path / "rows", progress=3)
 
 
 @pytest.mark.slow

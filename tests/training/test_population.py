@@ -95,6 +95,10 @@ def test_ends_when_a_learner_is_unbeatable(tmp_path):
     [
         ({"seeds": [1]}, "two learners or more"),
         ({"seeds": [1, 1]}, "of different seeds"),
+        ({"seeds": 3}, "seeds=3"),
+        ({"seeds": None}, "seeds=None"),
+        ({"seeds": range(10**9)}, "up to 100,000"),
+        ({"report": 3}, "report=3"),
         ({"algo": "dqm"}, "did you mean dqn"),
         ({"rounds": 0}, "rounds=0"),
         ({"until": "optimal"}, "budget"),

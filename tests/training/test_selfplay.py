@@ -147,9 +147,13 @@ class TestPool:
         [
             ({"draw": "unifrom"}, "did you mean uniform"),
             ({"draw": {"pasts": 1}}, "did you mean past"),
-            ({"draw": {"past": -1, "scripted": 2}}, "finite weights ≥ 0"),
+            ({"draw": ["past"]}, "unknown draw"),
+            ({"draw": {"past": -1, "scripted": 2}}, "past=-1 of draw"),
+            ({"draw": {"past": "a"}}, "past='a' of draw"),
+            ({"draw": {"past": float("inf")}}, "finite weights ≥ 0"),
             ({"draw": {"past": 0}}, "not all 0"),
-            ({"past": -1}, "-1 past selves"),
+            *(({"past": past}, "past=") for past in (-1, "4", 2.5, None, True, 10**30)),
+            ({"responses": True}, "responses=True"),
             ({"scripted": [], "past": 0, "responses": 0}, "an opponent at all"),
             ({"scripted": ["minmax"]}, "did you mean minimax"),
         ],
@@ -306,6 +310,43 @@ class TestSelfPlay:
         assert given[-1] == ("set_opponent", pool.agents, pool.weights(pool.past[-1]))
         assert any(given[-1][2])
 
+    @pytest.mark.parametrize("name", ["MaskablePPO", "MaskedDQN"])
+    @pytest.mark.parametrize("is_reset", [True, False])
+    def test_each_call_of_learn_is_evaluated(self, name, is_reset, tmp_path):
+        """By default SB3 counts the steps of each call from 0."""
+        model, found = fresh(name), []
+        callback = SelfPlay(every=128, until="budget", checkpoint=tmp_path / "c", report=found.append)
+        for calls in range(1, 4):
+            model.learn(192, callback, reset_num_timesteps=is_reset)
+            assert found[-1].steps == 192 * calls
+            assert found[-1].exploitability == ttt_env.exploitability(SB3.from_model(TICTACTOE, model))
+        assert [evaluation.steps for evaluation in found] == [0, 128, 192, 320, 384, 512, 576]
+        model, callback = SelfPlay.resumed(tmp_path / "c", every=128, until="budget", report=found.append)
+        model.learn(64, callback, reset_num_timesteps=is_reset)
+        assert found[-1].steps == 640
+
+    def test_opponents_of_long_names_do_not_stop_a_model_that_prints(self, capsys):
+        pool = OpponentPool(["epsilon:minimax,epsilon=0.123456"])
+        fresh(verbose=1).learn(64, SelfPlay(pool, every=64, verbose=0))
+        assert "exploitability" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("pool", "random"),
+            ("starts", 3),
+            *(("every", every) for every in ("a", -5, 0, 2.5)),
+            *(("seconds", seconds) for seconds in ("10", None, 0, float("nan"))),
+            ("best", 3),
+            ("checkpoint", b"c"),
+            ("report", 3),
+            ("verbose", "no"),
+        ],
+    )
+    def test_values_that_are_not_allowed(self, name, value):
+        with pytest.raises(ParameterError, match=f"{name}={value!r} of self-play"):
+            SelfPlay(**{name: value})
+
     def test_what_it_cannot_train_is_refused(self):
         with pytest.raises(ParameterError, match="did you mean optimal"):
             SelfPlay(until="optimall")
@@ -317,6 +358,12 @@ class TestSelfPlay:
             sb3.A2C("MlpPolicy", envs, device="cpu").learn(40, SelfPlay())
         envs.norm_obs = False
         sb3.A2C("MlpPolicy", envs, device="cpu").learn(40, SelfPlay())
+
+
+@pytest.mark.parametrize("shares", [("a",), (2.0,), (-1,), (float("nan"),), (True,), (0.5, "a"), (0.5, 0.9)])
+def test_random_starts_are_probabilities(shares):
+    with pytest.raises(ParameterError, match="of random starts"):
+        RandomStarts("tictactoe-v0", *shares)
 
 
 def test_random_starts_are_positions_to_be_played():

@@ -3,6 +3,7 @@
 import json
 from copy import deepcopy
 
+import numpy as np
 import pytest
 
 import ttt_env
@@ -32,10 +33,13 @@ def test_seeds_and_values_of_the_command_line():
         with pytest.raises(ParameterError, match="--seeds"):
             seeds_of(wrong)
     settings = {"learning_rate": "3e-4,1e-3", "policy_kwargs.net_arch": "[64],[32, 32]", "draw": "a,b"}
+    settings |= {"target_kl": "none, 0.03", "net": "x,[64,[2]],'u,v',[3"}
     assert search_of([f"{name}={values}" for name, values in settings.items()]) == {
         "learning_rate": [3e-4, 1e-3],
         "policy_kwargs.net_arch": [[64], [32, 32]],
         "draw": ["a", "b"],
+        "target_kl": ["none", 0.03],
+        "net": ["x", [64, [2]], "u,v", "[3"],
     }
     for settings in (["gamma"], ["=3"], ["gamma="], ["gamma=1", "gamma=0.9"]):
         with pytest.raises(ParameterError, match="--set"):
@@ -58,6 +62,7 @@ class TestRecipe:
         """Stable-Baselines3 writes into `policy_kwargs`; a training does not change the recipe either."""
         pytest.importorskip("sb3_contrib")
         before = deepcopy(recipe("qr-dqn").hyperparameters)
+        recipe("dqn").adjusted({"learning_rate": lambda progress: 0.1, "gamma": 1, "policy_kwargs": None})
         changes = {"learning_rate": 0.5, "policy_kwargs.net_arch": [8], "random_starts": 0.1, "pool.past": 3}
         adjusted = recipe("qr-dqn").adjusted(changes)
         assert adjusted.hyperparameters["learning_rate"] == 0.5
@@ -78,6 +83,10 @@ class TestRecipe:
             ({"envs.start": 1}, "unknown parameter of envs 'start'"),
             ({"gamma.x": 1}, "gamma is no table"),
             ({"random_starts": 2}, "random_starts=2"),
+            ({"gamma": "a"}, "gamma='a' of dqn is not a value of type float: numbers are allowed"),
+            ({"batch_size": 1.5}, "batch_size=1.5 of dqn is not a value of type int"),
+            ({"buffer_size": True}, "buffer_size=True of dqn is not a value of type int"),
+            ({"learning_rate": None}, "learning_rate=None of dqn is not a value of type float, Callable"),
         ],
     )
     def test_mistakes(self, changes, told):
@@ -213,6 +222,11 @@ class TestSweep:
             files = [folder / one.model for folder in (tmp_path / "alone", tmp_path / "shared")]
             assert files[0].read_bytes() == files[1].read_bytes()
 
+    def test_numbers_may_be_those_of_numpy(self, tmp_path):
+        options = {"steps": np.int64(20), "seconds": np.float32(60), "until": "budget"}
+        (trial,) = sweep(algos="q-learning", out=tmp_path, seeds=np.arange(1), **options).trials
+        assert trial.budget == {"steps": 20, "seconds": 60.0, "until": "budget"}
+
     def test_an_error_ends_one_trial_and_is_tried_again(self, tmp_path):
         options = {"algos": "q-learning", "out": tmp_path, "seeds": [0], "steps": 500}
         found = sweep(search={"alpha": [0.0, 1.0]}, **options)
@@ -230,6 +244,8 @@ class TestSweep:
         [
             ({"algos": "qlearning"}, "did you mean q-learning"),
             ({"algos": []}, "algorithms="),
+            ({"algos": 3}, "algos=3"),
+            ({"algos": [["dqn"]]}, "unknown algorithm"),
             ({"seeds": []}, "seeds="),
             ({"seeds": [1, 1]}, "none of them twice"),
             ({"seeds": "0-9"}, "seed='0'"),
@@ -241,6 +257,12 @@ class TestSweep:
             ({"until": "unbeatabel"}, "did you mean unbeatable"),
             ({"search": {"alfa": [1]}}, "did you mean alpha"),
             ({"search": {"alpha": 1}}, "alpha=1"),
+            ({"search": [1]}, r"search=\[1\]"),
+            ({"search": []}, r"search=\[\]"),
+            ({"search": {3: [1]}}, "names of hyperparameters"),
+            ({"samples": "a"}, "samples='a'"),
+            ({"report": 3}, "report=3"),
+            ({"asha": "no"}, "asha='no'"),
             ({"search": {"alpha": [object]}}, "alpha=<class"),
             ({"asha": True}, 'backend="ray"'),
             ({"asha": True, "backend": "ray", "steps": None}, "steps= or seconds="),
@@ -280,7 +302,7 @@ def test_on_the_command_line(tmp_path):
         (["--seeds", "0-1", "--set", "alfa=1"], "did you mean alpha?"),
         (["--seeds", "0-1", "--asha"], "ray"),
         (["--seeds", "0-1", "--resume"], "without --resume"),
-        (["--seeds", "0-1", "--opponent", "random"], "unknown hyperparameter of q-learning 'pool.scripted'"),
+        (["--seeds", "0-1", "--opponent", "random"], "qr-dqn: q-learning learns without"),
     ],
 )
 def test_mistakes_on_the_command_line(arguments, told, tmp_path):

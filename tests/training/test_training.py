@@ -19,6 +19,7 @@ pytest.importorskip("sb3_contrib")
 
 import torch
 
+from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.training.evaluation import evaluate
 from ttt_env.training.loop import TrainingOptions, checkpoint_of, train
@@ -30,7 +31,7 @@ ANY_MOVE_WINS = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)])
 
 def checkpoint(content):
     """A checkpoint that is as it was written, whatever its content is."""
-    return b"ttt_env checkpoint 3\n" + hashlib.sha256(content).digest() + content
+    return b"ttt_env checkpoint 4\n" + hashlib.sha256(content).digest() + content
 
 
 def left_off(out, algo="maskable-ppo", game=TICTACTOE):
@@ -85,6 +86,16 @@ def test_opponents_of_ones_own(tmp_path):
     train(opponents=["weights", lambda position: position.legal_cells[-1]], steps=10, out=tmp_path / "m.zip")
     first, last = left_off(tmp_path / "m.zip").learner.pool.specs
     assert first == "weights" and last(TICTACTOE.start) == 8
+
+
+def test_opponents_of_one_name_all_take_part():
+    """Two of them have the same text: "<Lookup of tictactoe-v0>"."""
+    found, name = [], "<Lookup of tictactoe-v0>"
+    lookups = [Lookup.of(ttt_env.make_agent(spec)) for spec in ("minimax", "random")]
+    opponents = [*lookups, "random", "random"]
+    agent = train(algo="dqn", opponents=opponents, steps=8, until="budget", report=found.append)
+    assert list(found[-1].results) == [name, f"{name} (2)", "random", "random (2)"]
+    assert list(found[-1].results.values()) == [ttt_env.match(agent, opponent) for opponent in opponents]
 
 
 class TestResume:
@@ -160,8 +171,8 @@ class TestResume:
             (None, "no checkpoint"),
             (b"", "is no checkpoint"),
             (pickle.dumps({}), "is no checkpoint"),
-            (b"ttt_env checkpoint 2\n", "of this version"),
-            (b"ttt_env checkpoint 3\n", "no whole checkpoint"),
+            (b"ttt_env checkpoint 3\n", "of this version"),
+            (b"ttt_env checkpoint 4\n", "no whole checkpoint"),
             (checkpoint(pickle.dumps({}))[:-1], "no whole checkpoint"),
             (checkpoint(b"\x80\x04\x95"), "of another version .*: pickle data was truncated"),
             (checkpoint(b"cno_such\nthing\n."), "of another version .*: No module named 'no_such'"),
@@ -224,6 +235,13 @@ def test_the_progress_of_a_long_training_fits_into_80_columns(agent):
         ({"until": "optimall"}, "did you mean optimal"),
         ({"algo": "maskable-pp"}, "unknown algorithm 'maskable-pp': did you mean maskable-ppo"),
         ({"algo": "dqn", "opponents": ["minmax"]}, "did you mean minimax"),
+        ({"algo": "dqn", "policy_kwargs": {"nett": 3}}, r"dqn cannot be made with policy_kwargs=\{'nett': 3\}"),
+        ({"algo": "dqn", "policy_kwargs": {"x": 1}}, "unexpected keyword argument 'x'"),
+        ({"algo": "dqn", "policy": "Foo"}, "dqn cannot be made with policy='Foo'"),
+        ({"algo": "dqn", "random_starts": 0.9}, "probability=0.9, errors=0.5 of random starts"),
+        ({"algo": "alphazero", "opponents": "random"}, "opponents='random' of alphazero"),
+        ({"algo": "alphazero", "opponents": ["minmax"]}, "did you mean minimax"),
+        ({"resume": "no"}, "resume='no'"),
         ({"resume": True}, "out="),
         (
             {"algo": "dqn", "resume": True, "out": "m.zip", "opponents": ["random"]},

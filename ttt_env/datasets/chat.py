@@ -11,7 +11,7 @@ from ttt_env.agent import Agent, chosen_cell, make_agent
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.solution import distances
 from ttt_env.datasets.players import EXPERT, Level, Player, drawn, numbers_of, players_of
-from ttt_env.rules import SEATS, Boards, Game, Seat, as_integer, canonical_boards, get_game, one_of
+from ttt_env.rules import SEATS, Boards, Game, Seat, as_bool, as_integer, canonical_boards, get_game, one_of
 from ttt_env.rules.symmetry import same_boards
 from ttt_env.storage import write_atomically
 from ttt_env.text.answers import AnswerFormat
@@ -71,6 +71,7 @@ def position_chats(
     game, form = get_game(game), AnswerFormat(answer)
     one_of("ties", ties, get_args(Ties))
     one_of("board", board, get_args(BoardStyle))
+    as_bool("one_per_class", one_per_class, "a data set")
     seed = as_integer("seed", seed, "a data set", 0)
     batches = (moves.boards for layer in reachable(game) for moves in layer.moves())
     return (

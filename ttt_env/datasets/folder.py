@@ -19,7 +19,7 @@ from ttt_env.datasets.minari_sets import OPPONENT, import_minari, write_minari
 from ttt_env.datasets.players import EXPERT, NOVICES, Level
 from ttt_env.datasets.tables import Columns, GameTable, PositionTable, schema_of
 from ttt_env.errors import ParameterError, ResultFileError, extra_for, shown
-from ttt_env.rules import Game, as_integer, as_path, get_game, one_of
+from ttt_env.rules import Game, as_callback, as_integer, as_path, get_game, one_of
 from ttt_env.storage import game_to_dict, opened, write_atomically
 from ttt_env.text.wording import BoardStyle
 from ttt_env.workers import Progress
@@ -49,9 +49,9 @@ class DatasetOrder:
     published: date | None = None
 
     def __post_init__(self) -> None:
-        self.positions  # noqa: B018 - checks its parameters
+        object.__setattr__(self, "seed", self.positions.seed)  # which checks its parameters
         one_of("ties", self.ties, get_args(Ties))
-        as_integer("games", self.games, "a data set", 1)
+        object.__setattr__(self, "games", as_integer("games", self.games, "a data set", 1))
         if self.published is not None and type(self.published) is not date:
             raise ParameterError(f"published={shown(self.published)}: a datetime.date is needed")
         if "minari" in (self.kinds or ()) and not self.has_id:
@@ -269,6 +269,7 @@ def write_dataset(
         if not isinstance(kinds, list | tuple) or not kinds:
             raise ParameterError(f"kinds={shown(kinds)}: a list of some of {', '.join(KINDS)} is needed")
         kinds = tuple(dict.fromkeys(one_of("kind", kind, KINDS) for kind in kinds))
+    tell = as_callback("progress", progress, "a data set") or (lambda kind, done, total: None)
     order = DatasetOrder(
         get_game(game),
         kinds,
@@ -292,7 +293,6 @@ def write_dataset(
     }
     asked = {"format": _FORMAT, "game": game_to_dict(order.game), "settings": settings}
     write_json(asked, folder / _MARKER)
-    tell = progress or (lambda kind, done, total: None)
     files = [
         file for kind in order.chosen_kinds for file in WRITERS[kind](order, folder, partial(tell, kind))
     ]

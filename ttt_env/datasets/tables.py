@@ -81,6 +81,8 @@ def schema_of(columns: Columns) -> pa.Schema:
 class PositionTable:
     """The positions of a game in which it goes on, as rows of a table that is made piece by piece.
 
+    `game` may also be the id of a game, and is then replaced by that game.
+
     With `one_per_class` there is one row for all positions that are the same but for turning and mirroring
     the board; with `finished` there are also those in which the game is over. `prompts` says whether there
     are the columns `prompt` and `answer`; by default there are for games of up to 12 cells. `board` and
@@ -92,10 +94,10 @@ class PositionTable:
 
     The rows are in the order of their plies and, within a ply, of the solver's numbers of the positions.
 
-    Raises `GameTooLargeError` for a game of more than 18 cells, `ParameterError` for what is not allowed.
+    Raises `UnknownGameError` for an unknown game, `GameTooLargeError` for one of more than 18 cells,
+    `ParameterError` for what is not allowed.
 
-    >>> from ttt_env import get_game
-    >>> first = next(PositionTable(get_game("tictactoe-v0")).batches()).to_pylist()[0]
+    >>> first = next(PositionTable("tictactoe-v0").batches()).to_pylist()[0]
     >>> first["position"], first["value"], len(first["perfect_cells"])
     ('.../.../...', 0, 9)
     """
@@ -109,9 +111,14 @@ class PositionTable:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "game", rules.get_game(self.game))
         rules.check_enumerable(self.game)
+        for name in ("one_per_class", "finished"):
+            rules.as_bool(name, getattr(self, name), "a data set")
+        if self.prompts is not None:
+            rules.as_bool("prompts", self.prompts, "a data set")
         rules.one_of("board", self.board, get_args(BoardStyle))
-        rules.as_integer("seed", self.seed, "a data set", 0)
+        object.__setattr__(self, "seed", rules.as_integer("seed", self.seed, "a data set", 0))
         AnswerFormat(self.answer)
 
     @property
@@ -178,9 +185,11 @@ class PositionTable:
         A ply begins a group of rows. `progress` is called with the numbers of positions that have been looked
         at and of all. The same table gives the same bytes with the same version of pyarrow.
 
-        Raises `OSError` if the file cannot be written; there is then no part of it.
+        Raises `ParameterError` for a `progress` that is no function, `OSError` if the file cannot be written;
+        there is then no part of it.
         """
-        write_atomically(path, lambda file: self._fill(file, progress or (lambda done, total: None)))
+        told = rules.as_callback("progress", progress, "a data set") or (lambda done, total: None)
+        write_atomically(path, lambda file: self._fill(file, told))
 
     def _fill(self, file: BufferedWriter, progress: Progress) -> None:
         n_done, total = 0, sum(len(layer if self.finished else layer.open) for layer in reachable(self.game))

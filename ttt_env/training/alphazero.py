@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env import rules
-from ttt_env.agent import NO_LIMIT, Agent, Budget, Floats, Learner, make_agent
+from ttt_env.agent import NO_LIMIT, Agent, AgentLike, Budget, Floats, Learner
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.network import Evaluator, NetworkSize, PolicyValueNetwork
 from ttt_env.envs.vector.backends import torch_device
 from ttt_env.errors import ParameterError, extra_for, shown, unknown
 from ttt_env.rules import Boards, Game, is_enumerable, random_position
 from ttt_env.training.evaluation import Evaluation
+from ttt_env.training.pool import named_opponents
 
 if TYPE_CHECKING:
     import torch
@@ -81,7 +82,7 @@ class AlphaZeroSettings:
     device: str | None = None
     pause: int = 2
     judged: tuple[int, ...] = (1, 50)
-    opponents: tuple[str, ...] = ("random", "mcts:simulations=1000")
+    opponents: tuple[AgentLike, ...] = ("random", "mcts:simulations=1000")
 
     def rate(self, games: int) -> float:
         """The learning rate after this number of games."""
@@ -119,6 +120,10 @@ class AlphaZeroSettings:
         rules.as_bool("threats", changed.threats, KIND)
         if not isinstance(changed.device, str | None):
             raise ParameterError(f"device={shown(changed.device)} of {KIND}: a name such as 'cuda' is needed")
+        if not isinstance(changed.opponents, list | tuple):
+            raise ParameterError(
+                f"opponents={shown(changed.opponents)} of {KIND}: a list of agents is needed"
+            )
         judged = _integers("judged", changed.judged)
         if not judged:
             raise ParameterError(f"judged=() of {KIND}: numbers of simulations are needed")
@@ -327,6 +332,7 @@ class AlphaZeroLearner(Learner):
     @classmethod
     def check(cls, game: Game, hyperparameters: Mapping[str, Any]) -> None:  # noqa: D102
         settings = settings_for(game).adjusted(hyperparameters)
+        named_opponents(settings.opponents, game)
         _check_torch()
         _device(settings)
 
@@ -346,8 +352,7 @@ class AlphaZeroLearner(Learner):
         return [AlphaZero.of(network, simulations, threats=threats) for simulations in self.settings.judged]
 
     def opponents(self) -> dict[str, Agent]:  # noqa: D102
-        specs = () if is_enumerable(self.game) else self.settings.opponents
-        return {spec: make_agent(spec, self.game) for spec in specs}
+        return {} if is_enumerable(self.game) else named_opponents(self.settings.opponents, self.game)
 
     def looked(self, evaluation: Evaluation) -> None:  # noqa: D102
         if evaluation.certificate is not None and self.is_due:

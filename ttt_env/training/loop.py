@@ -16,11 +16,21 @@ from typing import Any, get_args
 
 from ttt_env.agent import NO_LIMIT, Agent, Budget, Learner, Log, learner_class
 from ttt_env.errors import ParameterError, PolicyFileError, extra_for
-from ttt_env.rules import MAX_SEED, Game, as_callback, as_integer, as_number, as_path, get_game, one_of
+from ttt_env.rules import (
+    MAX_SEED,
+    Game,
+    as_bool,
+    as_callback,
+    as_integer,
+    as_number,
+    as_path,
+    get_game,
+    one_of,
+)
 from ttt_env.storage import opened, reason, write_atomically
 from ttt_env.training.evaluation import Evaluation, Report, Until, evaluate
 
-_HEAD = b"ttt_env checkpoint 3\n"  # followed by the SHA-256 of the rest
+_HEAD = b"ttt_env checkpoint 4\n"  # followed by the SHA-256 of the rest
 _CHECKSUM = 32  # bytes
 
 
@@ -121,7 +131,7 @@ class TrainingOptions:
             as_integer("steps", self.steps, owner, 1)
         if self.seconds is not None and not as_number("seconds", self.seconds, owner) > 0:
             raise ParameterError(f"seconds={self.seconds!r} of {owner}: a number above 0 is needed")
-        if self.resume and (self.out is None or self.hyperparameters):
+        if as_bool("resume", self.resume, owner) and (self.out is None or self.hyperparameters):
             raise ParameterError(
                 "resume=True needs out=, to know its checkpoint, "
                 "and goes on with its opponents and hyperparameters"

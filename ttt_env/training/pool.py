@@ -14,7 +14,7 @@ from ttt_env.analysis.grid import grid
 from ttt_env.analysis.induction import Values, backward_induction, best
 from ttt_env.analysis.layers import Bools, Layer, reachable
 from ttt_env.analysis.solution import ValueAgent
-from ttt_env.errors import ParameterError, unknown
+from ttt_env.errors import ParameterError
 from ttt_env.rules import Boards, Game, Position, get_game, is_tabulated, random_position
 
 
@@ -105,11 +105,28 @@ Draw: TypeAlias = Literal["uniform", "prioritised"] | Mapping[str, float]
 KINDS = ("scripted", "past", "responses", "shared")
 _HARDNESS = 2  # the exponent of "prioritised"
 _SAMPLED = 100  # games, where results cannot be computed
+_MOST_KEPT = 1_000_000  # past selves, and best responses
+
+
+def named_opponents(specs: Iterable[AgentLike], game: Game) -> dict[str, Agent]:
+    """The agents of a game by name, in this order; a name that is taken gets a number, as in "name (2)".
+
+    Raises the errors of `make_agent`.
+    """
+    agents: dict[str, Agent] = {}
+    for spec in specs:
+        name, number = str(spec), 1
+        while name in agents:
+            number += 1
+            name = f"{spec} ({number})"
+        agents[name] = make_agent(spec, game)
+    return agents
 
 
 class OpponentPool:
     """Agents to train against: `scripted` ones and the latest `past` selves and best `responses` to them.
 
+    Results against scripted agents go by their names; of several with one name, the second is "name (2)".
     `shared` is a list, empty at first, of agents that others put into the pool, as a population does.
 
     `draw` says how an episode gets one of them. "uniform": all equally often. "prioritised": the
@@ -118,7 +135,8 @@ class OpponentPool:
     using multi-agent reinforcement learning", 2019). A mapping from "scripted", "past", "responses",
     "shared" to weights: a kind by its weight, and then one of that kind uniformly.
 
-    Raises `ParameterError` for another `draw`, numbers below 0, or a pool that never has an opponent.
+    Raises `ParameterError` for another `draw`, for `past` and `responses` that are no integers from 0 to
+    1,000,000, and for a pool that never has an opponent.
 
     >>> from ttt_env.training import OpponentPool
     >>> pool = OpponentPool(["random", "minimax"], past=4, responses=4, draw="prioritised")
@@ -134,16 +152,19 @@ class OpponentPool:
     ) -> None:
         is_one = isinstance(scripted, str) or not isinstance(scripted, Sequence)
         self.specs: list[AgentLike] = [scripted] if is_one else list(scripted)  # type: ignore[list-item,arg-type]
-        if min(past, responses) < 0 or not (self.specs or past or responses):
-            raise ParameterError(
-                f"{past} past selves, {responses} responses: numbers ≥ 0 and an opponent at all are needed"
-            )
+        past, responses = (
+            rules.as_integer(name, number, "a pool of opponents", 0, _MOST_KEPT)
+            for name, number in (("past", past), ("responses", responses))
+        )
+        if not (self.specs or past or responses):
+            raise ParameterError("scripted=[], past=0, responses=0: a pool needs an opponent at all")
         if isinstance(draw, Mapping):
             rules.check_names("draw", draw, dict.fromkeys(KINDS))
-            if not (any(draw.values()) and all(0 <= weight < math.inf for weight in draw.values())):
-                raise ParameterError(f"draw={dict(draw)}: finite weights ≥ 0, not all 0, are needed")
-        elif draw not in ("uniform", "prioritised"):
-            raise ParameterError(unknown("draw", draw, ["uniform", "prioritised"]))
+            draw = {name: rules.as_number(name, weight, "draw") for name, weight in draw.items()}
+            if not any(draw.values()) or math.inf in draw.values():
+                raise ParameterError(f"draw={draw}: finite weights ≥ 0, not all 0, are needed")
+        else:
+            rules.one_of("draw", draw, ["uniform", "prioritised"])
         self.draw = draw
         self.scripted: dict[str, Agent] = {}
         self.past: deque[Agent] = deque(maxlen=past)
@@ -152,7 +173,7 @@ class OpponentPool:
 
     def bind(self, game: Game) -> None:
         """Make the scripted agents of a game. Raises the errors of `make_agent`."""
-        self.scripted = {str(agent): make_agent(agent, game) for agent in self.specs}
+        self.scripted = named_opponents(self.specs, game)
 
     @property
     def agents(self) -> list[Agent]:
@@ -192,6 +213,8 @@ class RandomStarts:
     With the probability `errors` it is one of the learner's own errors instead, once `set_errors` has told
     which these are.
 
+    Raises `ParameterError` unless both are probabilities whose sum is at most 1.
+
     >>> import ttt_env
     >>> env = ttt_env.make("tictactoe-v0", opponent="random", start=RandomStarts("tictactoe-v0", 1.0))
     >>> for seed in range(3):
@@ -203,7 +226,13 @@ class RandomStarts:
     """
 
     def __init__(self, game: Game | str, probability: float = 0.3, errors: float = 0.0) -> None:
-        self.game, self.probability, self.errors = get_game(game), probability, errors
+        self.game = get_game(game)
+        self.probability = rules.as_number("probability", probability, "random starts", 1.0)
+        self.errors = rules.as_number("errors", errors, "random starts", 1.0)
+        if self.probability + self.errors > 1:
+            raise ParameterError(
+                f"probability={probability}, errors={errors} of random starts: their sum is at most 1"
+            )
         self._costly = self._all = Boards.joined(self.game, [])
 
     def set_errors(self, boards: Boards, costly: Boards) -> None:

@@ -17,7 +17,19 @@ from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.saved import write_json
 from ttt_env.errors import GameTooLargeError, ParameterError, ResultFileError, shown
-from ttt_env.rules import MAX_SEED, TABLE_CELLS, Game, as_integer, as_path, get_game, is_tabulated, one_of
+from ttt_env.rules import (
+    MAX_SEED,
+    TABLE_CELLS,
+    Game,
+    as_callback,
+    as_integer,
+    as_path,
+    get_game,
+    is_tabulated,
+    items_of,
+    one_of,
+)
+from ttt_env.rules.sizes import TRIALS
 from ttt_env.storage import game_to_dict, opened, reason
 from ttt_env.tournament import Tournament, tournament
 from ttt_env.training.evaluation import Evaluation
@@ -158,14 +170,17 @@ def population(
             f"which games of up to {TABLE_CELLS} cells have"
         )
     recipe(algo).algorithm_class()
-    numbers = tuple(as_integer("seed", seed, "a population", 0, MAX_SEED) for seed in seeds)
-    if len(numbers) < 2 or len(set(numbers)) < len(numbers):
+    given = items_of(seeds, TRIALS) or []
+    numbers = tuple(as_integer("seed", seed, "a population", 0, MAX_SEED) for seed in given)
+    if not 2 <= len(numbers) <= TRIALS or len(set(numbers)) < len(numbers):
         raise ParameterError(
-            f"seeds={shown(seeds)}: a population has two learners or more, of different seeds"
+            f"seeds={shown(seeds)}: a population has two learners or more (up to {TRIALS:,}), "
+            "of different seeds"
         )
     round_steps = as_integer("round_steps", round_steps, "a population", 1)
     as_integer("rounds", rounds, "a population", 1)
     one_of("until", until, ["unbeatable", "budget"])
+    as_callback("report", report, "a population")
     plan = PopulationPlan(game, algo, numbers, round_steps, folder)
     looks: dict[int, list[Look]] = {seed: [] for seed in plan.seeds}
     with Workers(workers, backend, address) as pool:

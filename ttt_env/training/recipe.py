@@ -7,12 +7,15 @@ from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from importlib.resources import files
-from inspect import signature
+from inspect import Parameter, signature
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
 from ttt_env.errors import ParameterError, extra_for, shown, unknown
 from ttt_env.rules import Game, as_number, as_positive, is_enumerable
+from ttt_env.rules.specs import not_of_type
 from ttt_env.storage import opened, reason
 from ttt_env.training.pool import OpponentPool
 
@@ -21,6 +24,7 @@ _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _TABLES = ("pool", "envs", "hyperparameters")
 _SHARES = ("random_starts", "error_starts")
 _OF_ENVS = ("n_envs", "illegal", "play_as", "rewards")
+_NUMBERS: dict[Any, Any] = {int: Integral, float: Real}
 _SET_BY_TRAINING = {"env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
 
 
@@ -61,8 +65,8 @@ class Recipe:
         `envs.NAME`, or `opponents` for `pool.scripted`; an entry of a hyperparameter that is a table is named
         as in `policy_kwargs.net_arch`.
 
-        Raises `ParameterError` for a name that the recipe's algorithm, pool or environments do not have, and
-        `ImportError` without the extra `train`.
+        Raises `ParameterError` for a name that the recipe's algorithm, pool or environments do not have, for
+        a value of another type than the algorithm declares, and `ImportError` without the extra `train`.
         """
         if not changes:
             return self
@@ -78,6 +82,8 @@ class Recipe:
                 tables[first][entry] = value
             else:
                 self._check_name("hyperparameters", first)
+                if not entry:
+                    self._check_type(first, value)
                 _set(tables["hyperparameters"], name.split("."), value)
         return replace(self, **shares, **tables)
 
@@ -88,10 +94,26 @@ class Recipe:
         elif table == "pool":
             allowed = signature(OpponentPool).parameters
         else:
-            allowed = signature(self.algorithm_class()).parameters.keys() - _SET_BY_TRAINING
+            allowed = self._hyperparameters().keys()
         if name not in allowed:
             kind = f"hyperparameter of {self.name}" if table == "hyperparameters" else f"parameter of {table}"
             raise ParameterError(unknown(kind, name, allowed))
+
+    def _hyperparameters(self) -> dict[str, Parameter]:
+        """The parameters of the algorithm that a recipe may set."""
+        parameters = signature(self.algorithm_class()).parameters
+        return {name: each for name, each in parameters.items() if name not in _SET_BY_TRAINING}
+
+    def _check_type(self, name: str, value: object) -> None:
+        """Raise `ParameterError` for a value of another type than the algorithm declares, if it does."""
+        declared = self._hyperparameters()[name].annotation
+        is_union = get_origin(declared) in (Union, UnionType)
+        kinds = [get_origin(kind) or kind for kind in (get_args(declared) if is_union else (declared,))]
+        if not all(isinstance(kind, type) for kind in kinds) or Parameter.empty in kinds:
+            return
+        of_numbers = tuple(_NUMBERS.get(kind, kind) for kind in kinds)
+        if not isinstance(value, of_numbers) or (isinstance(value, bool) and bool not in kinds):
+            raise ParameterError(not_of_type(name, value, self.name, kinds))
 
     def of_game(self, game: Game) -> "Recipe":
         """The recipe with `random` in place of `minimax` where the game has too many positions for that."""

@@ -21,8 +21,16 @@ import numpy as np
 from ttt_env.agent import NO_LIMIT, Agent, Budget, Learner, Log
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.analysis.layers import reachable
-from ttt_env.errors import ParameterError, extra_for
-from ttt_env.rules import is_enumerable, is_tabulated, one_of
+from ttt_env.errors import ParameterError, extra_for, shown
+from ttt_env.rules import (
+    as_callback,
+    as_integer,
+    as_number,
+    as_path,
+    is_enumerable,
+    is_tabulated,
+    one_of,
+)
 from ttt_env.storage import write_atomically
 from ttt_env.training.evaluation import Evaluation, Report, Until, costly
 from ttt_env.training.loop import Training, TrainingCheckpoint, TrainingProgress, read_checkpoint
@@ -39,10 +47,13 @@ _POSITIONS_PER_STEP = 512  # larger games are evaluated after as many steps as t
 _EVERY_SAMPLED = 65_536
 _MANY = 2**62  # steps
 _OF_LOGS = ("_custom_logger",)  # which a loaded model does not have
+_PRINTED = 33  # letters of a figure's name; SB3 cuts longer ones, and fails where two become the same
 
 
 class ModelLearner(Learner):
     """A model of Stable-Baselines3 that learns against a pool of opponents; its steps are moves of the model.
+
+    They are counted over all calls of `learn`, also where the model itself counts each from 0.
 
     It is due when a rollout begins, but not sooner than `every` steps after the last time (by default 4,096,
     more on games of more than 2,097,152 positions). The agent is the model's greedy policy, with masks
@@ -76,13 +87,18 @@ class ModelLearner(Learner):
             if is_enumerable(self.game):
                 every = max(_EVERY, sum(map(len, reachable(self.game))) // _POSITIONS_PER_STEP)
         self.every = every
+        self._steps = model.num_timesteps
         self._frozen: tuple[int, Agent] | None = None
         self._judged_at: int | None = None
         pool.bind(self.game)
 
     @property
     def steps(self) -> int:  # noqa: D102
-        return self.model.num_timesteps
+        return self._steps
+
+    def count(self, steps: int) -> None:
+        """Add steps that the model has made."""
+        self._steps += steps
 
     @property
     def is_due(self) -> bool:  # noqa: D102
@@ -133,10 +149,11 @@ class ModelLearner(Learner):
             logger.close()
 
     def record(self, scalars: Mapping[str, float], step: int) -> None:
-        """Write numbers to the model's own log."""
+        """Write numbers to the model's own log, at the step that the model has in it."""
         for name, value in scalars.items():
-            self.model.logger.record(name, value)
-        self.model.logger.dump(step)
+            is_printed = len(name.partition("/")[2]) <= _PRINTED
+            self.model.logger.record(name, value, exclude=None if is_printed else ("stdout", "log"))
+        self.model.logger.dump(self.model.num_timesteps)
 
     def save(self, path: str | Path) -> None:  # noqa: D102
         write_atomically(path, lambda file: self.model.save(file, exclude=_OF_LOGS))
@@ -184,8 +201,8 @@ class _IsDue(Exception):
     """Ends a call of `learn` when a rollout begins, where the model is as a next call finds it."""
 
 
-class _Timed(BaseCallback):
-    """Measures the first step of the environments, in which they are compiled."""
+class _Counting(BaseCallback):
+    """Counts the learner's steps, and measures the first of the environments, in which they are compiled."""
 
     learner: ModelLearner
 
@@ -193,13 +210,14 @@ class _Timed(BaseCallback):
         self._first_step_begin = None if self.learner.uncounted else time.monotonic()
 
     def _on_step(self) -> bool:
+        self.learner.count(self.training_env.num_envs)
         if self._first_step_begin is not None:
             self.learner.uncounted = time.monotonic() - self._first_step_begin
             self._first_step_begin = None
         return True
 
 
-class _Stretch(_Timed):
+class _Stretch(_Counting):
     """Ends a call of `learn` when the learner is due, or after some seconds."""
 
     def __init__(self, learner: ModelLearner, seconds: float) -> None:
@@ -216,7 +234,7 @@ class _Stretch(_Timed):
         return time.monotonic() - self.learner.uncounted < self._end
 
 
-class SelfPlay(_Timed):
+class SelfPlay(_Counting):
     """Trains a model against a pool of opponents, and looks exactly at how strong it has become.
 
     For `learn` of any algorithm on the vector environments of this package. It evaluates the model, renews
@@ -229,6 +247,10 @@ class SelfPlay(_Timed):
     It ends the training when the model is certified unbeatable ("optimal": when it gives value away in no
     position of the game at all; "budget": never), and after `seconds`. The first step of the environments, in
     which they are compiled, does not count in these.
+
+    Further calls of `learn` with the same callback go on with its pool, its steps and its evaluations.
+
+    Raises `ParameterError` for values that are not allowed.
 
     >>> from sb3_contrib import MaskablePPO
     >>> from ttt_env.envs.sb3 import make_vec_env
@@ -253,13 +275,20 @@ class SelfPlay(_Timed):
         starts: RandomStarts | None = None,
         verbose: int = 1,
     ) -> None:
-        super().__init__(verbose)
+        owner = "self-play"
+        super().__init__(as_integer("verbose", verbose, owner, 0))
         self.until: Until = one_of("until", until, get_args(Until))
-        if not seconds > 0:
-            raise ParameterError(f"seconds={seconds!r}: a number above 0 is needed")
-        self.pool, self.starts, self.every, self.seconds = pool or OpponentPool(), starts, every, seconds
-        self._files = [None if path is None else Path(path) for path in (best, checkpoint)]
-        self._report, self.progress = report, TrainingProgress()
+        self.seconds = as_number("seconds", seconds, owner)
+        if not self.seconds > 0:
+            raise ParameterError(f"seconds={seconds!r} of {owner}: a number above 0 is needed")
+        self.every = None if every is None else as_integer("every", every, owner, 1)
+        for name, value, kind in (("pool", pool, OpponentPool), ("starts", starts, RandomStarts)):
+            if value is not None and not isinstance(value, kind):
+                raise ParameterError(f"{name}={shown(value)} of {owner}: {kind.__name__} or None is needed")
+        self.pool, self.starts = pool or OpponentPool(), starts
+        files = {"best": best, "checkpoint": checkpoint}
+        self._files = [None if path is None else as_path(name, path, owner) for name, path in files.items()]
+        self._report, self.progress = as_callback("report", report, owner), TrainingProgress()
         self._least = math.inf  # of all exploitabilities so far
 
     @classmethod
@@ -269,8 +298,8 @@ class SelfPlay(_Timed):
         The options are the constructor's. The file holds pickled objects: loading one runs code, so
         load only files that you trust. Raises `PolicyFileError` for a file that is no whole checkpoint.
         """
-        kept = read_checkpoint(path)
         callback = cls(**options)
+        kept = read_checkpoint(path)
         callback.learner, callback.progress = ModelLearner.__new__(ModelLearner), kept.progress
         callback.learner.restore(kept.state)
         callback.pool = callback.learner.pool

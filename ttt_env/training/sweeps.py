@@ -134,9 +134,10 @@ def sweep(
     they are among the best quarter of those that came so far (Li et al., "A system for massively parallel
     hyperparameter tuning", 2020).
 
-    Raises, before any training begins, `ParameterError` for unknown algorithms and hyperparameters, for seeds
-    and budgets that cannot be, `GameTooLargeError` for a game that cannot be enumerated, `ResultFileError` if
-    `out` holds other results or another sweep writes to it, and `ImportError` if an extra is missing.
+    Raises, before any training begins, `ParameterError` for unknown algorithms and hyperparameters, and for
+    other arguments that are not allowed, `GameTooLargeError` for a game that cannot be enumerated,
+    `ResultFileError` if `out` holds other results or another sweep writes to it, and `ImportError` if an
+    extra is missing.
 
     >>> import tempfile
     >>> from ttt_env.training import sweep
@@ -145,11 +146,10 @@ def sweep(
     >>> found.best.unbeatable, found.best.steps
     (True, 2500)
     """
-    trials = _trials(
-        get_game(game), algos, seeds, _choices(search or {}, samples, rng), steps, seconds, until
-    )
+    trials = _trials(get_game(game), algos, seeds, _choices(search, samples, rng), steps, seconds, until)
     rules.one_of("backend", backend, get_args(Backend))
-    if asha:
+    rules.as_callback("report", report, "a sweep")
+    if rules.as_bool("asha", asha, "a sweep"):
         if backend != "ray":
             raise ParameterError('asha=True is done by Ray Tune: backend="ray" is needed (--ray)')
         if any(trial.steps is None and trial.seconds is None for trial in trials):
@@ -222,8 +222,15 @@ def _trials(
             f"up to {ENUMERABLE_CELLS} have"
         )
     if seconds is not None:
-        rules.as_positive("seconds", seconds, "a sweep")  # of which a file of results holds finite ones
-    names = [algos] if isinstance(algos, str) else list(algos)
+        seconds = rules.as_positive("seconds", seconds, "a sweep")  # a file of results holds finite ones
+    if steps is not None:
+        steps = rules.as_integer("steps", steps, "a sweep", 1)
+    names = [algos] if isinstance(algos, str) else rules.items_of(algos, TRIALS)
+    if names is None:
+        raise ParameterError(
+            f"algos={shown(algos)} of a sweep: a name of an algorithm, or several, is needed"
+        )
+    learners = [learner_class(algo) for algo in names]
     numbers = _checked_seeds(seeds)
     for kind, given in (("algorithm", names), ("seed", numbers)):
         if not given or len(set(given)) < len(given):
@@ -231,8 +238,7 @@ def _trials(
     if len(names) * len(choices) * len(numbers) > TRIALS:
         raise ParameterError(f"more than {TRIALS:,} trials: take fewer seeds or hyperparameters at a time")
     trials = []
-    for algo, choice in product(names, choices):
-        learner = learner_class(algo)
+    for (algo, learner), choice in product(zip(names, learners, strict=True), choices):
         usual = learner.default_budget.seconds
         budget = seconds if seconds or steps or isinf(usual) else usual
         seeded = [Trial(game, algo, seed, choice, steps, budget, until) for seed in numbers]
@@ -253,8 +259,15 @@ def _checked_seeds(seeds: Iterable[int]) -> list[int]:
     return numbers
 
 
-def _choices(search: Mapping[str, Any], samples: int, rng: np.random.Generator | int) -> list[dict[str, Any]]:
+def _choices(
+    search: Mapping[str, Any] | None, samples: int, rng: np.random.Generator | int
+) -> list[dict[str, Any]]:
     """The combinations of hyperparameters, plain values that JSON can hold."""
+    search = {} if search is None else search
+    if not isinstance(search, Mapping) or not all(isinstance(name, str) for name in search):
+        raise ParameterError(
+            f"search={shown(search)} of a sweep: a dict from names of hyperparameters to values is needed"
+        )
     lists = {name: values for name, values in search.items() if not hasattr(values, "sample")}
     distributions = {name: values for name, values in search.items() if hasattr(values, "sample")}
     for name, values in lists.items():
@@ -262,11 +275,11 @@ def _choices(search: Mapping[str, Any], samples: int, rng: np.random.Generator |
             raise ParameterError(
                 f"{name}={shown(values)} of a sweep: a list of values or a distribution of ray.tune is needed"
             )
-    draws = rules.as_integer("samples", samples, "a sweep", 1) if distributions else 1
+    samples = rules.as_integer("samples", samples, "a sweep", 1)
     generator = rules.as_generator(rng)
     drawn = [
         {name: values.sample(random_state=generator) for name, values in distributions.items()}
-        for _ in range(draws)
+        for _ in range(samples if distributions else 1)
     ]
     combined = [
         {**dict(zip(lists, values, strict=True)), **draw}

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from ttt_env.agent import Budget
 from ttt_env.envs.sb3 import make_vec_env
+from ttt_env.errors import ParameterError, TttEnvError, shown
 from ttt_env.rules import Game, is_enumerable
+from ttt_env.storage import reason
 from ttt_env.training.pool import OpponentPool, RandomStarts
 from ttt_env.training.recipe import recipe, recipe_names
 from ttt_env.training.selfplay import ModelLearner
@@ -20,7 +22,8 @@ class RecipeLearner(ModelLearner):
 
     Hyperparameters are named as `Recipe.adjusted` says. The environments are what `make_envs` makes.
 
-    Raises `ParameterError` for an unknown hyperparameter, `ImportError` without the extra `train`.
+    Raises `ParameterError` for an unknown hyperparameter or one of which the algorithm cannot be made,
+    `ImportError` without the extra `train`.
     """
 
     def __init__(
@@ -36,7 +39,13 @@ class RecipeLearner(ModelLearner):
         starts = RandomStarts(game, instructions.random_starts, instructions.error_starts)
         envs = make_envs(game, seed=seed, opponent=pool.specs or "random", start=starts, **instructions.envs)
         build = instructions.algorithm_class()
-        model = build(env=envs, seed=seed, device="cpu", **instructions.hyperparameters)
+        try:
+            model = build(env=envs, seed=seed, device="cpu", **instructions.hyperparameters)
+        except Exception as error:  # whatever the algorithm raises at values that it cannot take
+            if isinstance(error, TttEnvError | ImportError) or not hyperparameters:
+                raise
+            given = ", ".join(f"{name}={shown(value)}" for name, value in hyperparameters.items())
+            raise ParameterError(f"{self.name} cannot be made with {given}: {reason(error)}") from error
         model.game = game  # saved with it, as its spaces are the same for all games of one shape
         # As text in the file it can be read without running the file's code.
         model.trained_as = f"{self.name} on {game.name}"
@@ -46,13 +55,14 @@ class RecipeLearner(ModelLearner):
     def check(cls, game: Game, hyperparameters: Mapping[str, Any]) -> None:  # noqa: D102
         instructions = recipe(cls.name).of_game(game).adjusted(hyperparameters)
         instructions.algorithm_class()
+        RandomStarts(game, instructions.random_starts, instructions.error_starts)
         OpponentPool(**instructions.pool).bind(game)
 
     @classmethod
     def described(cls, game: Game, hyperparameters: Mapping[str, Any]) -> str:  # noqa: D102
-        scripted = recipe(cls.name).of_game(game).adjusted(hyperparameters).pool["scripted"]
+        pool = OpponentPool(**recipe(cls.name).of_game(game).adjusted(hyperparameters).pool)
         responses = ", best responses" if is_enumerable(game) else ""
-        return f"Opponents: {', '.join(scripted)}, past selves{responses}."
+        return f"Opponents: {', '.join(map(str, pool.specs))}, past selves{responses}."
 
 
 @cache
