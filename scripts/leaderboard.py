@@ -23,18 +23,17 @@ from typing import Any
 
 from contest import page, records
 from contest.entries import ENTRIES, TEACHERS, Entry
-from contest.protocol import attempt
+from contest.protocol import attempt, cpu_seconds_of
 from frameworks import run as frameworks
 from marked import write_table
 
 import ttt_env
+from ttt_env.errors import ResultFileError
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "contest" / "results"
 PAGE = HERE.parent / "docs" / "leaderboard.md"
 FIGURE = HERE / "figures" / "leaderboard.svg"
-CPU_SECONDS = {"tictactoe-v0": 300.0, "tictactoe-v0:misere=true": 300.0, "mnk-v0:m=4,n=3,k=3": 600.0}
-CPU_SECONDS_ELSE = 1_200.0
 WARM_UP = "tictactoe-v0", 0, 120.0, 2  # game, seed, seconds of the processor, reports
 
 
@@ -82,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
                 if not is_warm:
                     attempt(entry.train, ttt_env.get_game(WARM_UP[0]), *WARM_UP[1:])
                     is_warm = True
-                limit = options.cpu_seconds or CPU_SECONDS.get(game.name, CPU_SECONDS_ELSE)
+                limit = options.cpu_seconds or cpu_seconds_of(game)
                 made = attempt(entry.train, game, seed, limit)
                 record = records.record_of(entry, game, seed, limit, made)
                 records.add(file, record, made.policy)
@@ -111,13 +110,11 @@ def _line(record: records.Record) -> str:
 
 def verify(options: argparse.Namespace) -> int:
     """Judge every policy anew, and say which lines are not as they claim."""
-    files = [
-        path
-        for each in options.files
-        for path in (sorted(each.glob(f"*{records.SUFFIX}")) if each.is_dir() else [each])
-    ]
-    found = [fault for file in files for fault in records.faults(file)]
-    print("\n".join(found) or f"all is as {sum(len(records.read(file)) for file in files)} lines say")
+    lines = records.read_all(options.files)
+    found = [fault for file in records.files_in(options.files) for fault in records.faults(file)]
+    n_unseen = sum(line["policy"] is None for line in lines)
+    unseen = f"; {n_unseen} without a policy to judge" if n_unseen else ""
+    print("\n".join(found) or f"all is as {len(lines)} lines say{unseen}")
     return int(bool(found))
 
 
@@ -146,7 +143,8 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     running.add_argument("--algorithm", nargs="+", default=[])
     running.add_argument("--game", nargs="+", default=list(page.GAMES))
     running.add_argument("--seeds", type=int, default=10, help="how many, from 0 on")
-    running.add_argument("--cpu-seconds", type=float, help="the limit of a run; by default that of the game")
+    seconds_help = "the limit of a run; by default, and at most for `verify`, that of the game"
+    running.add_argument("--cpu-seconds", type=float, help=seconds_help)
     running.add_argument("--out", type=Path, help="file to add to; by default that of the algorithm here")
     running.add_argument("--teacher", choices=TEACHERS, help="what a function of yours learns from")
     running.add_argument("--packages", nargs="+", default=[], help="those whose versions belong to it")
@@ -173,7 +171,11 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what is asked for; the exit status."""
     options = parsed(arguments)
-    status: Any = options.command(options)
+    try:
+        status: Any = options.command(options)
+    except ResultFileError as error:  # names the file and the line
+        print(error, file=sys.stderr)
+        return 1
     return int(status)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,23 @@ from ttt_env.analysis.recorded import answering
 from ttt_env.analysis.solution import distances, solve
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import is_tabulated
 
+CPU_SECONDS = {"tictactoe-v0": 300.0, "tictactoe-v0:misere=true": 300.0, "mnk-v0:m=4,n=3,k=3": 600.0}
+CPU_SECONDS_ELSE = 1_200.0
 MOST_POSITIONS = 800_000  # in which a policy that is kept may come to move
 MOST_ROWS = 100_000  # of its table, in which symmetric ones are merged if it plays alike in them
+Ended = Literal["goal", "time", "returned"]
+
+
+def cpu_seconds_of(game: Game) -> float:
+    """The CPU seconds that a run on this game may take."""
+    return CPU_SECONDS.get(game.name, CPU_SECONDS_ELSE)
+
+
+def is_always_kept(game: Game) -> bool:
+    """True if the game has so few positions that every policy is small enough to be kept."""
+    return is_tabulated(game) and sum(len(layer.open) for layer in reachable(game)) <= MOST_ROWS
 
 
 class Finished(Exception):
@@ -168,12 +182,12 @@ class Attempt:
     """The attempt of one seed: the reports, the policy of the last one, and the reason why it ended.
 
     `policy` is None if it is too large to be kept: see `MOST_ROWS`. It `ended` at its "goal", an
-    exploitability of 0, because its "time" was up, or because the algorithm had "returned".
+    exploitability of 0 in time, because its "time" was up, or because the algorithm had "returned".
     """
 
     curve: list[Point]
     policy: Lookup | None
-    ended: str
+    ended: Ended
 
 
 def attempt(train: Train, game: Game, seed: int, cpu_seconds: float, reports: float = inf) -> Attempt:
@@ -203,18 +217,19 @@ class _Referee:
         self._clock = Clock()
 
     @property
-    def ended(self) -> str:
-        """The reason why the attempt is over, empty while it continues."""
-        if self.policy is not None and self.curve[-1].exploitability == 0:
+    def ended(self) -> Ended | None:
+        """The reason why the attempt is over, None while it continues."""
+        is_kept_in_time = self.policy is not None and self.curve[-1].cpu_seconds < self._cpu_seconds
+        if is_kept_in_time and self.curve[-1].exploitability == 0:
             return "goal"
         is_out_of_time = self._clock.read()[1] >= self._cpu_seconds
-        return "time" if is_out_of_time or len(self.curve) >= self._reports else ""
+        return "time" if is_out_of_time or len(self.curve) >= self._reports else None
 
     def report(self, policy: AgentLike) -> bool:
         """Judge a policy, and say whether the attempt is over. The algorithm may also go on, and is ended."""
-        if self.curve and self.ended:
-            return True
         used = self._clock.read()
+        if self.curve and self.ended:  # asked later, so only the first report can be a late one
+            return True
         with self._clock.paused():
             self.policy, judged = judge(policy, self.game)
         self.curve.append(Point(self.steps.n, *used, *judged))

@@ -3,19 +3,24 @@
 import hashlib
 import os
 import platform
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import ttt_env
+from contest import protocol
 from contest.entries import TEACHERS, Entry
-from contest.protocol import Attempt, Judged, Point, judge_table
+from contest.protocol import Attempt, Ended, Judged, Point, judge_table
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.dossier import versions
-from ttt_env.errors import TttEnvError
+from ttt_env.analysis.tablebase import is_tablebase
+from ttt_env.errors import ResultFileError, TttEnvError
 from ttt_env.rules.game import Game
-from ttt_env.storage.files import as_file_name
+from ttt_env.storage import Fields
+from ttt_env.storage.files import as_file_name, file_errors
 from ttt_env.storage.line_file import change_lines, read_lines
 
 FORMAT = "ttt_env leaderboard 1"
@@ -77,18 +82,71 @@ def policy_path(file: Path, record: Mapping[str, Any]) -> Path:
 
 
 def read(file: Path) -> list[Record]:
-    """The lines of a file; none if there is no such file. Raises `ValueError` for a line that is none."""
-    records = read_lines(file)
+    """The lines of a file; none if there is no such file.
+
+    Raises `ResultFileError`, which names the file, for one that cannot be read, and also the line and the
+    entry for an entry that is missing, or has a wrong type or range.
+    """
+    with file_errors(file, "read", ResultFileError):
+        records = read_lines(file)
     for number, record in enumerate(records, 1):
         if record.get("format") != FORMAT:
-            raise ValueError(f"{file}, line {number} is no line of a leaderboard ({FORMAT})")
+            raise ResultFileError(f"{file}, line {number} is no line of a leaderboard ({FORMAT})")
+        try:
+            _check(Fields(record))
+        except ResultFileError as error:
+            raise ResultFileError(f"{file}, line {number}: {error}") from error
     return records
 
 
-def read_all(files: Iterable[Path]) -> list[Record]:
-    """The lines of these files, and of all `.jsonl` files in those that are folders."""
-    paths = (sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path] for path in files)
-    return [record for group in paths for path in group for record in read(path)]
+def _check(line: Fields) -> None:
+    """Raise `ResultFileError` for an entry that is missing, or has a wrong type or range."""
+    for key in ("algorithm", "source"):
+        line.text(key)
+    line.choice("teacher", TEACHERS)
+    line.flag("is_seeded")
+    line.agrees("game", line.read("game", ttt_env.get_game).name)
+    line.integer("seed")
+    line.number("limit_cpu_seconds", 0, inf)
+    line.choice("ended", get_args(Ended))
+    _check_point(line, Point._fields)
+    curve = line.parts("curve")
+    if not curve or any(len(point) != len(Point._fields) for point in curve):
+        raise line.error("curve", f"it is no list of points, each of {len(Point._fields)} numbers")
+    for point in curve:
+        _check_point(point, range(len(point)))
+    if not line.is_null("policy") and not re.fullmatch("[0-9a-f]{64}", line.text("policy")):
+        raise line.error("policy", "it is no SHA-256 of 64 hexadecimal digits")
+    versions, machine = line.part("versions"), line.part("machine")
+    for package in line.table("versions"):
+        versions.text(package)
+    machine.text("processor")
+    machine.optional(machine.integer, "cores")
+    machine.text("system")
+
+
+def _check_point(point: Fields, keys: Iterable[str | int]) -> None:
+    """The same for the numbers of a `Point`, which are found by these keys."""
+    steps, *others = keys
+    point.integer(steps)
+    for key, most in zip(others, (inf, inf, 1, 1, 1), strict=True):
+        point.number(key, 0, most)
+
+
+def files_in(paths: Iterable[Path]) -> list[Path]:
+    """These files, and all `.jsonl` files in those that are folders."""
+    groups = (sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path] for path in paths)
+    return [file for group in groups for file in group]
+
+
+def read_all(paths: Iterable[Path]) -> list[Record]:
+    """The lines of these files and folders. Raises `ResultFileError` for one without lines, and as `read`."""
+    found = {path: [record for file in files_in([path]) for record in read(file)] for path in paths}
+    for path, records in found.items():
+        if not records:
+            why = "holds no lines of a leaderboard" if path.exists() else "does not exist"
+            raise ResultFileError(f"{path} {why}")
+    return [record for records in found.values() for record in records]
 
 
 def add(file: Path, record: Record, policy: Lookup | None) -> None:
@@ -117,29 +175,54 @@ def faults(file: Path) -> Iterator[str]:
 
 
 def _faults_of(record: Record, file: Path) -> Iterator[str]:
+    game = ttt_env.get_game(record["game"])
     yield from _faults_of_text(record)
+    yield from _breaches(record, game)
     if record["policy"] is None:
         return
+    path = str(policy_path(file, record))
     try:
-        policy = Lookup(ttt_env.get_game(record["game"]), str(policy_path(file, record)))
+        if is_tablebase(path):
+            yield "its policy is a tablebase, and no table of answers"
+            return
+        policy = Lookup(game, path)
         judged = judge_table(policy)
     except TttEnvError as error:
         yield str(error)
         return
     if fingerprint(policy) != record["policy"]:
         yield "the policy has another fingerprint"
+    if len(policy) > protocol.MOST_ROWS:
+        yield f"the policy has {len(policy):,} rows, and only {protocol.MOST_ROWS:,} are kept"
     for figure, found in judged._asdict().items():
         if not abs(record[figure] - found) <= CLOSE or (record[figure] == 0) != (found == 0):
             yield f"{figure} is {found}, not {record[figure]}"
 
 
+def _breaches(record: Record, game: Game) -> Iterator[str]:
+    """The contradictions between a line and the protocol, by which no attempt at this game ends so."""
+    ended, curve = record["ended"], record["curve"]
+    used, limit, most = record["cpu_seconds"], record["limit_cpu_seconds"], protocol.cpu_seconds_of(game)
+    is_at_goal = record["exploitability"] == 0 and record["policy"] is not None and used < limit
+    if (ended == "goal") != is_at_goal:
+        yield f"it ended by {ended} with exploitability {record['exploitability']}"
+    if used >= limit and (ended == "returned" or len(curve) > 1):
+        yield f"it went on after its limit of {limit:g} CPU seconds"
+    if limit > most:
+        yield f"its limit is {limit:g} CPU seconds, and {most:g} are allowed on {game.name}"
+    if not protocol.is_always_kept(game):
+        return
+    if record["policy"] is None:
+        yield f"its policy is missing, and none is too large to be kept on {game.name}"
+    if any(Point(*point).exploitability == 0 for point in curve[:-1]):
+        yield "its curve goes on after exploitability 0"
+
+
 def _faults_of_text(record: Record) -> Iterator[str]:
     """The contradictions within a line."""
     curve = [Point(*point) for point in record["curve"]]
-    if record["teacher"] not in TEACHERS:
-        yield f"its teacher is none of {', '.join(TEACHERS)}"
-    if (record["ended"] == "goal") != (record["exploitability"] == 0 and record["policy"] is not None):
-        yield f"it ended by {record['ended']} with exploitability {record['exploitability']}"
+    if any(point.perfect > point.good for point in curve):
+        yield "its curve has a larger share of perfect moves than of good ones"
     for name in ("steps", "seconds", "cpu_seconds"):
         numbers = [getattr(point, name) for point in curve]
         if numbers != sorted(numbers):

@@ -122,6 +122,13 @@ class TestAttempt:
         assert made.curve[0].exploitability == pytest.approx(ttt_env.exploitability("random").exploitability)
         assert [point.steps for point in protocol.attempt(improving, TTT, 0, 60, reports=1).curve] == [3]
 
+    def test_a_report_that_comes_too_late_is_not_at_its_goal(self, tmp_path):
+        made = protocol.attempt(lambda make_env, seed, report: "minimax", TTT, 0, 1e-9)
+        assert made.ended == "time" and [point.exploitability for point in made.curve] == [0]
+        line = records.record_of(Entry("late", "here:train", None, "solver"), TTT, 0, 1e-9, made)
+        records.add(tmp_path / "late.jsonl", line, made.policy)
+        assert not list(records.faults(tmp_path / "late.jsonl"))
+
     def test_no_time_passes_while_a_policy_is_judged(self, monkeypatch):
         now = 0.0
         monkeypatch.setattr(protocol.time, "perf_counter", lambda: now)
@@ -261,6 +268,7 @@ class TestVerify:
     def test_tampered_lines_are_refused(self, made):
         path, whole = made / "mine.jsonl", lines(made)
         last = whole[2]
+        at_zero = [0, 0, 0, 0, 1, 1]
         better = [*last["curve"][:-1], [*last["curve"][-1][:3], 0.0, last["good"], last["perfect"]]]
         for number, changes, fault in (
             (0, {"steps": 5}, "steps is 5, and 20 at the end of its curve"),
@@ -269,8 +277,13 @@ class TestVerify:
             (0, {"policy": None}, "it ended by goal with exploitability 0"),
             (0, {"policy": "0" * 64}, "there is no such file"),
             (0, {"ended": "time"}, "it ended by time with exploitability 0"),
-            (0, {"teacher": "oracle"}, "its teacher is none of rules, responses, solver"),
             (0, {"seed": 1}, "a run is there twice"),
+            (2, {"policy": None}, "its policy is missing, and none is too large to be kept"),
+            (0, {"curve": [at_zero, *whole[0]["curve"]]}, "its curve goes on after exploitability 0"),
+            (0, {"limit_cpu_seconds": 1e-9}, "it ended by goal with exploitability 0"),
+            (2, {"limit_cpu_seconds": 1e-9}, "it went on after its limit of 1e-09 CPU seconds"),
+            (0, {"limit_cpu_seconds": 5e3}, "its limit is 5000 CPU seconds, and 300 are allowed"),
+            (2, {"curve": [[*last["curve"][0][:5], 1], last["curve"][1]]}, "a larger share of perfect moves"),
             # a better claim than the policy
             (2, {"exploitability": 0.0, "ended": "goal", "curve": better}, "exploitability is 0.66354"),
         ):
@@ -289,8 +302,71 @@ class TestVerify:
     @pytest.mark.parametrize("text", ["{", "[]", '{"format": "another"}'])
     def test_what_is_no_line_is_refused(self, made, text):
         (made / "mine.jsonl").write_text(text + "\n", "utf-8")
-        with pytest.raises(ValueError, match=r"mine.jsonl, line 1 is no"):
-            self.verified(made)
+        found = self.verified(made)
+        assert found.returncode == 1 and found.stderr.startswith("mine.jsonl, line 1 is no")
+
+    @pytest.mark.parametrize(
+        ("changes", "told"),
+        [
+            ({"teacher": "oracle"}, "teacher: unknown teacher 'oracle'"),
+            ({"ended": "victory"}, "ended: unknown ended 'victory'"),
+            ({"game": "mnk-v0:n=3,m=4,k=3"}, "game: 'mnk-v0:n=3,m=4,k=3', and 'mnk-v0:m=4,n=3,k=3' follows"),
+            ({"game": "chess"}, "game: unknown game 'chess'"),
+            ({"seed": 0.0}, "seed: 0.0, where integers"),
+            ({"seconds": -3.0}, "seconds: -3.0, where numbers from 0"),
+            ({"good": True}, "good: True, where numbers from 0 to 1"),
+            ({"curve": []}, "curve: it is no list of points"),
+            ({"curve": "abc"}, "curve is 'abc'"),
+            ({"curve": [[1, 2.0]]}, "curve: it is no list of points, each of 6 numbers"),
+            ({"curve": [[1, 0.1, 0.1, -7.0, 1.0, 1.0]]}, "curve[0][3]: -7.0, where numbers from 0 to 1"),
+            ({"policy": 5}, "policy: 5, where a text"),
+            ({"policy": "../../p"}, "policy: it is no SHA-256"),
+            ({"versions": None}, "versions is None"),
+            ({"machine": {}}, "machine.processor: it is missing"),
+        ],
+        ids=str,
+    )
+    def test_an_entry_of_a_wrong_type_or_range_is_named_with_its_line(self, made, changes, told):
+        first, second, _ = lines(made)
+        text = f"{json.dumps(first)}\n{json.dumps(second | changes)}\n"
+        (made / "mine.jsonl").write_text(text, "utf-8")
+        for command in ("verify", "table"):
+            found = script(LEADERBOARD, command, "mine.jsonl", cwd=made)
+            assert found.returncode == 1 and found.stderr.startswith(f"mine.jsonl, line 2: {told}")
+
+    @pytest.mark.parametrize("key", ["algorithm", "curve", "policy", "machine"])
+    def test_an_entry_that_is_missing_is_named(self, made, key):
+        line = lines(made)[0]
+        del line[key]
+        (made / "mine.jsonl").write_text(json.dumps(line), "utf-8")
+        assert self.verified(made).stderr == f"mine.jsonl, line 1: {key}: it is missing\n"
+
+    @pytest.mark.parametrize(
+        ("name", "told"),
+        [
+            ("missing.jsonl", "does not exist"),
+            ("empty.jsonl", "holds no lines of a leaderboard"),
+            ("policies", "holds no lines of a leaderboard"),
+            ("bytes.jsonl", "cannot be read"),
+        ],
+    )
+    def test_a_file_without_lines_is_refused(self, made, name, told):
+        (made / "empty.jsonl").touch()
+        (made / "bytes.jsonl").write_bytes(b"\xff")
+        found = script(LEADERBOARD, "verify", "mine.jsonl", name, cwd=made)
+        assert found.returncode == 1 and found.stderr.startswith(f"{name} {told}")
+
+    def test_a_tablebase_and_a_table_of_too_many_rows_are_refused(self, made, monkeypatch):
+        path, (first, *_) = made / "mine.jsonl", lines(made)
+        monkeypatch.setattr(protocol, "MOST_ROWS", 10)
+        assert any("rows, and only 10 are kept" in fault for fault in records.faults(path))
+        ttt_env.solve(TTT).save(records.policy_path(path, first))
+        assert any("its policy is a tablebase" in fault for fault in records.faults(path))
+
+    def test_policies_that_were_too_large_to_keep_are_counted(self, made, monkeypatch):
+        monkeypatch.setattr(protocol, "MOST_ROWS", 10)
+        (made / "mine.jsonl").write_text(json.dumps(lines(made)[2] | {"policy": None}), "utf-8")
+        assert self.verified(made).stdout == "all is as 1 lines say; 1 without a policy to judge\n"
 
 
 def record(algorithm, seed, steps, exploitability, **more):

@@ -38,6 +38,12 @@ import json, sys
 for line in sys.stdin:
     print(json.dumps({"cell": json.loads(line)["legal"][0]}), flush=True)
 """
+CHEAT_WITH_ITS_NUMBER = """\
+import json, os
+while True:
+    input()
+    print(json.dumps({"cell": 0, "process": os.getpid()}), flush=True)
+"""
 PYTHON = sys.executable
 
 
@@ -300,6 +306,49 @@ class TestResults:
         assert entries["random"]["certificate_brought"].endswith("is not checked, so it does not count")
         assert "cannot be read: cheat.py" in entries["weights"]["certificate_brought"]
         assert not any(str(folder) in (folder / "class-results" / name).read_text() for name in WRITTEN)
+
+    def test_every_part_of_a_certificate_that_is_brought_is_compared(self, tmp_path):
+        true = ttt_env.certify("block").to_dict()
+        n, n_perfect = true["blunders"]["count"], true["good"]
+        blunders = ["XX./.O./...", *true["blunders"]["positions"][1:]]  # in the first it blocks
+        inconsistent, n_consistent = [["X../.../...", "..X/.../..."]], true["consistent"] - 1
+        forged = {
+            "imperfect": ({"imperfect": n, "perfect": n_perfect}, f"imperfect = {n}"),
+            "blunder": (
+                {"blunders": {"count": n, "positions": blunders}},
+                "blunders.positions[0] = 'XX./.O./...'",
+            ),
+            "pair": (
+                {"inconsistent": inconsistent, "consistent": n_consistent},
+                "the number of inconsistent = 1",
+            ),
+        }
+        for name, (changes, _) in forged.items():
+            (tmp_path / f"{name}.json").write_text(json.dumps(true | changes), "utf-8")
+            Certificate.load(tmp_path / f"{name}.json")  # nothing in it is contradictory
+        entries = [{"name": name, "spec": "block", "certificate": f"{name}.json"} for name in forged]
+        with Contest(read_plan(write(tmp_path, *entries)), tmp_path / "results") as contest:
+            contest.play()
+        for name, (_, told) in forged.items():
+            assert f"is wrong: it says {told}, and here it is " in contest.verdicts[name].brought, name
+
+    def test_parts_that_cannot_be_compared_are_named(self, tmp_path):
+        """The bot declares nothing, and its words hold the number of its process."""
+        first_free = Lookup.of(lambda position: position.legal_cells[0], GAME)
+        ttt_env.certify(first_free).save(tmp_path / "declared.json")
+        (tmp_path / "first.py").write_text(FIRST_FREE)
+        (tmp_path / "cheat.py").write_text(CHEAT_WITH_ITS_NUMBER)
+        ttt_env.certify(f"process:{PYTHON} -S {tmp_path / 'cheat.py'}").save(tmp_path / "cheat.json")
+        names = {"first": "declared.json", "cheat": "cheat.json"}
+        entries = [
+            {"name": name, "command": [PYTHON, "-S", f"{name}.py"], "fixed": True, "certificate": file}
+            for name, file in names.items()
+        ]
+        with Contest(read_plan(write(tmp_path, *entries)), tmp_path / "results") as contest:
+            contest.play()
+        for name, parts in (("first", "source, asked"), ("cheat", "words of forfeits")):
+            told = f"is confirmed, except for parts that cannot be compared: {parts}"
+            assert contest.verdicts[name].brought.endswith(told)
 
     def test_the_page_needs_nothing_else_and_shows_names_as_they_are(self, played):
         folder, _, _ = played

@@ -21,6 +21,7 @@ from ttt_env.errors import (
     ResultFileError,
     TournamentFileError,
     missing_extra,
+    shown,
 )
 from ttt_env.rules import SEATS, Game, is_enumerable
 from ttt_env.storage import Fields, LineFile
@@ -162,7 +163,8 @@ def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 JOURNAL, ANSWERS, CERTIFICATES = "journal.jsonl", "answers", "certificates"
 WRITTEN = ("results.json", "table.md", "table.csv", "games.txt", "index.html")
 """The files that show the results."""
-_COMPARED = ("unbeatable", "worst_case", "positions", "n_blunders", "n_missed_wins")
+_BASIS = ("source", "asked")  # parts of a certificate that say how it was made
+_WORDS = "words of forfeits"
 _LIBRARIES = ("jinja2", "networkx", "scipy")
 Say = Callable[[str], object]
 
@@ -314,7 +316,12 @@ class Contest:
 
 
 def _compared(file: Path, ours: Certificate | None) -> str:
-    """The verdict on the certificate in a file that an entry brought: it is not believed, but checked."""
+    """The verdict on the certificate in a file that an entry brought: it is not believed, but checked.
+
+    It is confirmed if all that the file says is found here as well. The words of a forfeit may differ from
+    run to run. If only one of the two certificates is about recorded answers, their basis differs, and one
+    may leave counts open. Parts that cannot be compared for these reasons are named.
+    """
     try:
         theirs = Certificate.load(file)
     except ResultFileError as error:
@@ -324,11 +331,37 @@ def _compared(file: Path, ours: Certificate | None) -> str:
         return "the certificate that it brought is not checked, so it does not count"
     if theirs.game != ours.game:
         return f"the certificate that it brought is of {theirs.game.name}"
-    for key in _COMPARED:
-        said, found = getattr(theirs, key), getattr(ours, key)
-        if said != found:
-            return f"the certificate that it brought is wrong: it says {key} = {said}, and here it is {found}"
-    return "the certificate that it brought is confirmed"
+    said, found = _parts_of(theirs), _parts_of(ours)
+    skipped = []
+    for key in ("unbeatable", *_differing(said, found)):  # the verdict first
+        pair = said[key], found[key]
+        has_other_basis = theirs.source != ours.source and (key in _BASIS or None in pair)
+        if key == _WORDS or has_other_basis:
+            skipped.append(key)
+        elif pair[0] != pair[1]:
+            return f"the certificate that it brought is wrong: {_difference(key, *pair)}"
+    rest = f", except for parts that cannot be compared: {', '.join(skipped)}" if skipped else ""
+    return f"the certificate that it brought is confirmed{rest}"
+
+
+def _parts_of(certificate: Certificate) -> dict[str, Any]:
+    """All that the file of a certificate says, with the words of its forfeits as a part of their own."""
+    parts = certificate.to_dict()
+    return parts | {_WORDS: [forfeit.pop("said") for forfeit in parts["forfeits"]]}
+
+
+def _difference(part: str, said: Any, found: Any) -> str:
+    """The first difference in a part that differs, with both values."""
+    entries: list[tuple[str, Any, Any]] = []
+    if isinstance(said, Mapping):
+        entries = [(f"{part}.{key}", said[key], found[key]) for key in found]
+    elif isinstance(said, list):
+        entries = [(f"the number of {part}", len(said), len(found))]
+        entries += [(f"{part}[{at}]", *pair) for at, pair in enumerate(zip(said, found, strict=False))]
+    for entry in entries:
+        if entry[1] != entry[2]:
+            return _difference(*entry)
+    return f"it says {part} = {shown(said)}, and here it is {shown(found)}"
 
 
 def _check_folder(folder: Path) -> None:
