@@ -3,6 +3,7 @@
 import hashlib
 import inspect
 import json
+import os
 import re
 import shlex
 import signal
@@ -12,6 +13,7 @@ import time
 from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -26,7 +28,9 @@ from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.recorded import answering
 from ttt_env.app import cli, installed
 from ttt_env.app.console import ProgressLine
+from ttt_env.app.learning import trained_as
 from ttt_env.app.scorecard import scorecard
+from ttt_env.app.web.roster import named_models
 
 
 def test_demo_trains_saves_and_judges(tmp_path):
@@ -158,6 +162,23 @@ class TestTrainedFiles:
             assert told in run.stderr and "--out" in run.stderr
             assert (tmp_path / file).read_bytes() == before
 
+    @pytest.mark.parametrize("name", ["m.npz", "m.zip"])
+    def test_a_file_that_is_no_model_is_read_no_further_than_it_says(self, name, tmp_path):
+        path = tmp_path / name
+        if path.suffix == ".npz":
+            np.savez_compressed(path, trained_as=np.zeros(1 << 20), game=np.array("tictactoe-v0"))
+        else:
+            with ZipFile(path, "w") as file:
+                file.writestr("data", '{"trained_as": "\\u001b[31mdqn"}')
+        assert trained_as(path) is None
+        path.unlink()
+        path.symlink_to(os.devnull)
+        assert trained_as(path) is None
+        if hasattr(os, "mkfifo"):
+            path.unlink()
+            os.mkfifo(path)  # a reader would wait for ever
+            assert trained_as(path) is None
+
     def test_the_same_again_takes_its_place(self, tmp_path):
         for _ in range(2):
             run = ttt("train", "value-network", "--steps", "10", "--set", "hidden=[5]", cwd=tmp_path)
@@ -168,6 +189,13 @@ class TestTrainedFiles:
         assert run.returncode == 2 and not list(tmp_path.iterdir())
         assert "there is no checkpoint models/dqn-tictactoe-v0.zip.checkpoint" in run.stderr
         assert "--out" in run.stderr and "Errno" not in run.stderr and not run.stdout
+
+
+def test_a_sweep_in_which_every_trial_fails_is_no_success(tmp_path):
+    values = "hidden=[5,'x'],[5,'y']"
+    run = ttt("train", "value-network", "--steps", "9", "--set", values, "--out", "sweep", cwd=tmp_path)
+    assert run.returncode == 3 and "Scorecard" not in run.stdout
+    assert run.stderr.startswith("ttt: every trial failed") and "hidden='x'" in run.stderr
 
 
 class TestValueNetworkTraining:
@@ -450,11 +478,20 @@ MISTAKES = [
     ("train q-learning --resume --out nowhere.npz", "nowhere.npz.checkpoint"),
     ("train --resume --out nowhere.zip", "nowhere.zip.checkpoint"),
     ("train q-learning --set view=xo", "unknown hyperparameter of q-learning 'view'"),
-    ("train q-learning --opponent random", "unknown hyperparameter of q-learning 'pool.scripted'"),
+    ("train q-learning --opponent random", "--opponent is for a2c, dqn, maskable-ppo"),
+    ("train dqn --opponent random --set pool.scripted=[]", "name the same opponents"),
+    ("solve ring.json m=3", "m=3: a game from a file, ring.json, has no parameters"),
+    ("certify C:/models/dqn.zip", "C:/models/dqn.zip is no model: there is no such file"),
+    ("certify C:/bots/bot.py", "there is no file 'C:/bots/bot.py'"),
     ("train value-network --until optimall", "did you mean optimal?"),
     # These would take hours if they were not refused at once.
     (f"bench {SLOW} random --csv nowhere/x.csv", "there is no folder 'nowhere'"),
     (f"bench {SLOW} random --plot nowhere/x.svg", "there is no folder 'nowhere'"),
+    (
+        f"bench {SLOW} random --plot x.foo",
+        "'x.foo' is no picture's name, which must end in .svg or .png or .pdf",
+    ),
+    (f"bench {SLOW} random --plot heat", "'heat' is no picture's name"),
     ("bench random minimax --csv .", "it is a folder"),
     (f"bench {SLOW} random --workers 0", "workers=0 of shared work: integers from 1 to 4096"),
     (f"certify {SLOW} --out nowhere/x.json", "there is no folder 'nowhere'"),
@@ -620,6 +657,63 @@ class TestErrors:
         path = Path(re.search(r"KeyError: 'key'\. (\S+) says where", run.stderr)[1])
         assert "Traceback" in path.read_text("utf-8")
         path.unlink()
+
+
+class TestStreams:
+    """Letters that standard output cannot hold, and an input that is closed, end no command."""
+
+    @staticmethod
+    def run(line, encoding="utf-8", **options):
+        """A program in a process of its own, as its streams are made when Python starts."""
+        environment = os.environ | {"PYTHONIOENCODING": encoding, "LC_ALL": "C", "PYTHONUTF8": "0"}
+        command = [sys.executable, "-m", "ttt_env.app", *line.split()]
+        return subprocess.run(command, capture_output=True, env=environment, **options)
+
+    @pytest.mark.parametrize(
+        ("encoding", "line", "status", "told"),
+        [
+            ("cp1252", "solve", 0, "+---+---+---+"),
+            ("cp1252", "bench random minimax --csv out", 0, "random     -217  -0.87"),
+            ("latin-1", "certify random --out out", 1, "+---+---+---+"),
+            ("ascii", "play random random --games 1 --seed 0", 0, "+---+---+---+"),
+            ("ascii", "replay tictactoe-v0: 4 1", 0, "+---+---+---+"),
+        ],
+    )
+    def test_letters_that_an_encoding_lacks(self, encoding, line, status, told, tmp_path):
+        run = self.run(line, encoding, cwd=tmp_path)
+        assert run.returncode == status, run.stderr
+        assert told in run.stdout.decode(encoding)
+        assert (tmp_path / "out").exists() == line.endswith("out")
+
+    def test_json(self, tmp_path):
+        ttt_env.Game("ringħ", (3, 1), [[0, 1]]).save(tmp_path / "ring.json")
+        run = self.run("solve ring.json --json", "cp1252", cwd=tmp_path)
+        assert json.loads(run.stdout.decode("cp1252"))["game"] == "ringħ", run.stderr
+
+    @pytest.mark.parametrize(("line", "status"), [("play random", 0), ("text random", 1), ("engine", 0)])
+    def test_an_input_that_is_closed_or_no_text(self, line, status, tmp_path):
+        for how in ({"preexec_fn": lambda: os.close(0)}, {"input": b"\xff\n"}):
+            run = self.run(line, cwd=tmp_path, **how)
+            assert run.returncode == status and b"not expect" not in run.stderr
+
+
+class TestPathsWithColons:
+    def test_a_model(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "a:b").mkdir()
+        for path in ("a:b/x.npz", "C:\\x.npz"):
+            assert ttt("export", "minimax", path, cwd=tmp_path).returncode == 0
+            for typed in (path, f"lookup:{path}"):
+                assert list(named_models([typed])) == [Path(path).stem]
+                assert ttt("certify", typed, cwd=tmp_path).returncode == 0
+
+    def test_a_bot(self, tmp_path):
+        bot = "C:\\bot.py"
+        assert ttt("new", bot, cwd=tmp_path).returncode == 0
+        for typed in (bot, f"{bot}:choose", f"epsilon:{bot},epsilon=0,timeout=9"):
+            assert ttt("certify", typed, cwd=tmp_path).returncode == 1
+        (tmp_path / "a:b.py").write_bytes((tmp_path / bot).read_bytes())
+        assert "without a colon" in ttt("certify", "a:b.py", cwd=tmp_path).stderr
 
 
 class TestNew:

@@ -20,7 +20,7 @@ try:
 except ImportError as missing:  # pragma: no cover (needs an install without the extra)
     raise SystemExit(str(missing_extra("the command line needs", "cli"))) from missing
 
-from ttt_env.agent import Agent, agent_names, learner_names, make_agent
+from ttt_env.agent import Agent, agent_names, learner_class, learner_names, make_agent
 from ttt_env.app.console import (
     INTERRUPTED,
     STANDARD_OUTPUT,
@@ -29,6 +29,7 @@ from ttt_env.app.console import (
     argument,
     check_outputs,
     option,
+    prepare_streams,
     print_json,
     progress_line,
     write_file,
@@ -38,6 +39,8 @@ from ttt_env.app.engine import engine
 from ttt_env.app.games import games_app
 from ttt_env.app.tournament import tournament as tournament_of_file
 from ttt_env.errors import NotJudgedError, ParameterError, TttEnvError, UntrustedAnswersError, WorkerError
+from ttt_env.render.charts import FORMATS
+from ttt_env.render.svg import format_of
 from ttt_env.rules import Game, Position, game_names, get_game, one_of, register_game
 from ttt_env.storage import load_game
 from ttt_env.storage.game_log import GameLog
@@ -171,7 +174,12 @@ def train(
 
     search = search_of(settings or [])
     if opponent:
-        search.setdefault("pool.scripted", [list(map(spec_of, opponent))])
+        with_opponents = [name for name in learner_names() if learner_class(name).plays_as == "sb3"]
+        if one_of("algorithm", algo, learner_names()) not in with_opponents:
+            raise ParameterError(f"--opponent is for {', '.join(with_opponents)}: {algo} learns without")
+        if "pool.scripted" in search:
+            raise ParameterError("--opponent and --set pool.scripted name the same opponents: give only one")
+        search["pool.scripted"] = [list(map(spec_of, opponent))]
     is_sweep = any(len(values) != 1 for values in search.values())
     if is_sweep or seeds is not None or asha or workers is not None or ray is not None:
         if resume or tensorboard is not None:
@@ -235,6 +243,8 @@ def bench(
     """
     json_to = STANDARD_OUTPUT if as_json else None
     check_outputs(csv, plot, json_to)
+    if plot is not None and plot != STANDARD_OUTPUT:
+        format_of(plot, FORMATS)  # raises for another ending, before anything is played
     # Ray writes to standard output when a process of its ends.
     with progress_line(f"bench on {game}, matches") as line, redirect_stdout(sys.stderr):
         result = tournament(
@@ -455,10 +465,15 @@ def solve(
 
 
 def _game_to_solve(game: str | None, parameters: list[str], named: str | None) -> Game:
-    """The game of the argument or of the option --game, with parameters. Raises `ParameterError` for both."""
+    """The game of the argument or of the option --game, with parameters.
+
+    Raises `ParameterError` for both, and for parameters of a game from a file.
+    """
     if game is not None and named is not None:
         raise ParameterError(f"two games are named, {game!r} and {named!r}: one is solved")
     text = game or named or "tictactoe-v0"
+    if parameters and text.endswith(".json"):
+        raise ParameterError(f"{' '.join(parameters)}: a game from a file, {text}, has no parameters")
     return game_of(f"{text}{',' if ':' in text else ':'}{','.join(parameters)}" if parameters else text)
 
 
@@ -651,6 +666,7 @@ def with_address(arguments: list[str]) -> list[str]:
 
 def main() -> None:
     """Run the command; whatever goes wrong is told in one line."""
+    prepare_streams()
     arguments = with_address(sys.argv[1:])
     try:
         sys.exit(app(arguments, prog_name="ttt", standalone_mode=False))

@@ -1,5 +1,7 @@
 """The output of a command: its result to standard output or a file, its progress to standard error."""
 
+import codecs
+import io
 import json
 import shlex
 import signal
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON, and nothing else")]
 STANDARD_OUTPUT = Path("-")
 INTERRUPTED = 128 + signal.SIGINT  # the exit status that shells give a program that Ctrl-C has ended
+_ASCII = str.maketrans("−–…·│─┌┬┐├┼┤└┴┘⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "--..|-+++++++++" + 10 * "*")
 _TASK_LETTERS = 36  # of a task's name: they leave room in 80 columns for its progress
 _PLAIN_SECONDS = 2.0, 10.0  # where there is no terminal: until the first line, and between two
 
@@ -55,8 +58,26 @@ class Command(TyperCommand):
 
 
 def print_json(result: object) -> None:
-    """Write the result to standard output as JSON."""
-    typer.echo(json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False))
+    """Write the result to standard output as JSON, in ASCII alone if that is not UTF-8."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    is_ascii = codecs.lookup(encoding).name != "utf-8"
+    typer.echo(json.dumps(result, indent=1, ensure_ascii=is_ascii, allow_nan=False))
+
+
+def prepare_streams() -> None:
+    """Make standard input and output take whatever comes: any bytes, any letters; a closed input is empty."""
+    sys.stdin = sys.stdin or io.StringIO()
+    codecs.register_error("plain", _in_ascii)
+    for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "plain"), (sys.stderr, "plain")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=errors)
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Letters that an encoding lacks, in ASCII: signs and lines by their likes, others by their numbers."""
+    assert isinstance(error, UnicodeEncodeError)
+    text = error.object[error.start : error.end].translate(_ASCII)
+    return text.encode("ascii", "backslashreplace").decode(), error.end
 
 
 def program_here(name: str) -> str:

@@ -1,6 +1,5 @@
 """`ttt engine`: an agent that other programs play with, over standard input and output."""
 
-import io
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout, suppress
@@ -34,8 +33,6 @@ def engine(
 
     They ask it over standard input, and it answers on standard output.
     """
-    if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(errors="replace")  # a byte that is no text makes a wrong line, not an end
     out, lock = sys.stdout, Lock()
 
     def say(line: str) -> None:

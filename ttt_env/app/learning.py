@@ -14,7 +14,6 @@ from types import FrameType
 from typing import Any, TypeVar
 from zipfile import ZipFile
 
-import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
@@ -22,17 +21,19 @@ from rich.progress import Progress as Bar
 from ttt_env.agent import learner_class, make_agent
 from ttt_env.app.console import program_here
 from ttt_env.app.scorecard import scorecard
-from ttt_env.errors import ParameterError, PolicyFileError, shown
+from ttt_env.errors import ParameterError, PolicyFileError, WorkerError, shown
 from ttt_env.rules import Game, is_enumerable
 from ttt_env.rules.sizes import TRIALS
-from ttt_env.storage import as_file_name
+from ttt_env.storage import as_file_name, opened
 from ttt_env.storage.models import spec_of
+from ttt_env.storage.policy_file import game_name, text_in
 from ttt_env.training.evaluation import Evaluation
 from ttt_env.training.loop import TrainingOptions, checkpoint_of
 from ttt_env.training.sweeps import Sweep, sweep
 from ttt_env.training.trial import TrialResult
 
 Value = TypeVar("Value")
+_MOST_BYTES = 1 << 26  # that are read of what a model's file says about the model
 _SEEDS = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?")
 
 
@@ -97,12 +98,11 @@ def trained_as(path: Path) -> str | None:
     """
     try:
         if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as arrays:
-                agent, _, _ = spec_of(str(path)).partition(":")
-                return f"{arrays['trained_as'] if 'trained_as' in arrays else agent} on {arrays['game']}"
-        with ZipFile(path) as file:
-            trained: object = json.loads(file.read("data"))["trained_as"]
-            return str(trained)
+            agent, _, _ = spec_of(str(path)).partition(":")
+            return f"{text_in(path, 'trained_as') or agent} on {game_name(path)}"
+        with opened(path) as stream, ZipFile(stream) as file, file.open("data") as data:
+            trained = json.loads(data.read(_MOST_BYTES))["trained_as"]
+            return trained if isinstance(trained, str) and trained.isprintable() else None
     except Exception:  # a file in which anything is wrong was not written by `ttt train`
         return None
 
@@ -210,7 +210,7 @@ def seeds_of(text: str) -> list[int]:
 def search_of(settings: Sequence[str]) -> dict[str, list[Any]]:
     """The values to try for each hyperparameter, from texts such as `learning_rate=3e-4,1e-3`.
 
-    Values are written as in the files of recipes (TOML); words need no quotes.
+    Values are written as in the files of recipes (TOML), each read by itself; words need no quotes.
     Raises `ParameterError` for other text.
     """
     search: dict[str, list[Any]] = {}
@@ -222,12 +222,32 @@ def search_of(settings: Sequence[str]) -> dict[str, list[Any]]:
             raise ParameterError(
                 f"--set {shown(setting)}: {name.strip()} is set twice; give all values at once"
             )
-        try:
-            values = tomllib.loads(f"values = [{text}]")["values"]
-        except (tomllib.TOMLDecodeError, RecursionError):
-            values = [value.strip() for value in text.split(",")]
-        search[name.strip()] = values
+        values = _toml_values(text)
+        search[name.strip()] = _values_or_words(text) if values is None else values
     return search
+
+
+def _values_or_words(text: str) -> list[Any]:
+    """The items between commas, each read as TOML by itself; one that is no TOML is a word."""
+    values: list[Any] = []
+    parts = text.split(",")
+    while parts:
+        # A list or a text in quotes may have commas of its own.
+        most = len(parts) if parts[0].lstrip().startswith(("[", "{", '"', "'")) else 1
+        tried = ((end, _toml_values(",".join(parts[:end]))) for end in range(1, most + 1))
+        end, read = next(((end, read) for end, read in tried if read), (1, [parts[0].strip()]))
+        values += read
+        del parts[:end]
+    return values
+
+
+def _toml_values(text: str) -> list[Any] | None:
+    """The values of a TOML list without its brackets; None for text that is no TOML."""
+    try:
+        values: list[Any] = tomllib.loads(f"values = [{text}]")["values"]
+        return values
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return None
 
 
 def sweep_and_judge(game: Game, algo: str, out: Path | None, console: Console, **options: Any) -> int:
@@ -235,7 +255,7 @@ def sweep_and_judge(game: Game, algo: str, out: Path | None, console: Console, *
 
     That is 0, or 128 plus the number of the signal that ended it; what is done is kept then, and the same
     command goes on. By default the folder is one in `models/` that names algorithm and game. `options` are
-    those of `sweep`, whose errors are raised.
+    those of `sweep`, whose errors are raised, and `WorkerError` if every trial failed.
     """
     folder = out or Path(f"models/{algo}-{as_file_name(game.name)}-sweep")
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
@@ -244,6 +264,8 @@ def sweep_and_judge(game: Game, algo: str, out: Path | None, console: Console, *
         say(f"Interrupted: what is done is kept.\nTo go on: {shlex.join(['ttt', *sys.argv[1:]])}")
         return 128 + stopped
     say(f"\n{found}\n\nResults and models are in {found.folder}\n")
+    if all(trial.ended == "error" for trial in found.trials):
+        raise WorkerError(f"every trial failed; the same command tries them again: {found.trials[0].error}")
     best = found.best
     path = str(found.folder / str(best.model))
     say(scorecard(found.agent(), found.game, path))

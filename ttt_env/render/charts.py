@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.errors import extra_for
+from ttt_env.render.svg import format_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Figure
 
 Floats = NDArray[np.float64]
+FORMATS: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".png": {}, ".pdf": {"CreationDate": None}}
+"""The metadata of a file of each suffix: without a date, the same figure makes the same file."""
 _COLOURS = "RdBu"  # red and blue can be told apart in every common kind of colour blindness
 _FULL = 1.3  # the score of the darkest colours; the text stays legible on those up to 1
 _DARK = 0.75  # beyond this score the text is white
@@ -32,11 +35,13 @@ def new_figure(width: float, height: float) -> "Figure":
 
 
 def save(figure: "Figure", *paths: str | Path) -> None:
-    """Write the figure under each path, in the format of its suffix; the same figure, the same file."""
+    """Write the figure under each path, in the format of its suffix; the same figure, the same file.
+
+    Raises, before anything is written, `ParameterError` for a suffix that is not in `FORMATS`.
+    """
     from matplotlib import rc_context
 
-    for path in map(Path, paths):
-        metadata: dict[str, Any] = {"Date": None} if path.suffix == ".svg" else {}
+    for path, metadata in [(path, format_of(path, FORMATS)) for path in paths]:
         # Text stays text, and ids depend on the picture alone.
         with rc_context({"svg.fonttype": "none", "svg.hashsalt": "ttt_env"}):
             figure.savefig(path, dpi=160, metadata=metadata)

@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ttt_env.errors import ParameterError, extra_for
 from ttt_env.render import layout as plan
 from ttt_env.render.words import percent
-from ttt_env.rules import SEATS, GameRecord, Position
+from ttt_env.rules import SEATS, GameRecord, Position, as_path
+
+Format = TypeVar("Format")
 
 _LEGIBLE_CELL = 52  # pixels that a cell needs to hold a probability
 _SHARE_LETTERS = 0.2  # the height of a probability, in widths of a cell
@@ -166,10 +168,16 @@ class Picture:
 
 def write(path: str | Path, formats: Mapping[str, Callable[[], bytes]]) -> None:
     """Write what the function for the suffix of `path` returns. Raises `ParameterError` if there is none."""
-    make = formats.get(Path(path).suffix.lower())
-    if make is None:
-        raise ParameterError(f"{str(path)!r} is no picture's name, which must end in {' or '.join(formats)}")
+    make = format_of(path, formats)
     Path(path).write_bytes(make())
+
+
+def format_of(path: str | Path, formats: Mapping[str, Format]) -> Format:
+    """The entry of `formats` for the suffix of `path`. Raises `ParameterError` if there is none."""
+    suffix = as_path("path", path, "a picture").suffix.lower()
+    if suffix not in formats:
+        raise ParameterError(f"{str(path)!r} is no picture's name, which must end in {' or '.join(formats)}")
+    return formats[suffix]
 
 
 def _png(svg: str) -> bytes:

@@ -1,8 +1,10 @@
 """Models on disk, as the command line takes them: by a path alone, or by a spec string with one."""
 
+import os
 from pathlib import Path
 
-from ttt_env.rules import Game, get_game, split_spec
+from ttt_env.errors import ParameterError
+from ttt_env.rules import Game, get_game, split_items, split_spec
 from ttt_env.storage.game_file import load_game
 from ttt_env.storage.policy_file import array_names
 
@@ -28,11 +30,18 @@ def game_of(text: str, folder: Path = Path()) -> Game:
 def spec_of(text: str) -> str:
     """The spec string of an agent, which may also be given as the path of a model's file.
 
-    >>> spec_of("models/mine.zip"), spec_of("minimax:depth=4")
-    ('sb3:models/mine.zip', 'minimax:depth=4')
+    Text with a colon is a path if it begins with a drive, such as C:/, or if there is such a file. Raises
+    `ParameterError` if that is a file of Python, which a spec string cannot name.
+
+    >>> spec_of("models/mine.zip"), spec_of("C:/models/mine.zip"), spec_of("minimax:depth=4")
+    ('sb3:models/mine.zip', 'sb3:C:/models/mine.zip', 'minimax:depth=4')
     """
-    suffix = Path(text).suffix
-    if suffix not in (".npz", *_OF_SUFFIX) or ":" in text:
+    suffix, is_path = Path(text).suffix, len(split_items(text, ":")) == 1
+    if not is_path and os.path.isfile(text):
+        if suffix == ".py":
+            raise ParameterError(f"{text}: the path of a Python file is needed without a colon in it")
+        is_path = True
+    if suffix not in (".npz", *_OF_SUFFIX) or not is_path:
         return text
     agent = _OF_SUFFIX.get(suffix)
     if agent is None:  # if none plays from the file, the error of "lookup" says what is wrong

@@ -336,7 +336,7 @@ def sit_down(
     game: Game, players: tuple[Player, Player], seed: int | None, games: int | None, record: bool
 ) -> None:
     """Play in this terminal; with `record`, finished games are written to the default game log."""
-    make_reading_robust()
+    edit_lines()
     session = PlaySession(game, players, np.random.default_rng(seed))
     with ExitStack() as stack:
         log = stack.enter_context(GameLog()) if record else None
@@ -345,14 +345,12 @@ def sit_down(
 
 def ask_here() -> Ask | None:
     """A function that asks the person at this terminal; None if the program does not run at a terminal."""
-    make_reading_robust()
-    return input if sys.stdin.isatty() and sys.stdout.isatty() else None
+    edit_lines()
+    return input if sys.stdin.isatty() and sys.stdout and sys.stdout.isatty() else None
 
 
-def make_reading_robust() -> None:
-    """Let `input` take any bytes and, at a terminal, edit lines."""
-    if hasattr(sys.stdin, "reconfigure"):
-        sys.stdin.reconfigure(errors="replace")
+def edit_lines() -> None:
+    """Let people edit the lines that `input` reads from a terminal."""
     if sys.stdin.isatty():
         with suppress(ImportError):
             import readline  # noqa: F401 - its import is what does it

@@ -224,12 +224,12 @@ def named_models(paths: list[str]) -> dict[str, str]:
 
 def _name_of_model(spec: str) -> str:
     """The stem of a model's file; of a program, its name and that of its script."""
-    agent, _, rest = spec.partition(":")
-    if agent.strip() in _PROGRAMS or agent.strip().endswith(".py"):
+    agent, items = split_spec(spec)
+    if agent in _PROGRAMS or agent.endswith(".py"):
         program = make_agent(spec)
         assert isinstance(program, ProgramAgent)
         return program.label
-    file = Path(rest.partition(",")[0] or agent)
+    file = Path(items[0] if items else agent)
     if not file.is_file():
         raise ParameterError(f"there is no model {str(file)!r}")
     return file.stem
