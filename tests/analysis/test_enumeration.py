@@ -1,5 +1,6 @@
 """Games enumerated into files: the values of `solve`, and the same files however the work is cut or ended."""
 
+import copy
 import os
 import signal
 import subprocess
@@ -215,10 +216,66 @@ def test_damaged_files(content, tmp_path):
         Solution.load(tmp_path, "tictactoe-v0")
 
 
-def test_a_damaged_chunk(tmp_path):
+@pytest.mark.parametrize(("ply", "value"), [(0, 7), (0, -128), (0, 0), (3, 2), (5, -1)])
+def test_values_that_are_not_those_of_the_counts(ply, value, tmp_path):
+    game, path = "mnk-v0:m=3,n=2,k=2", tmp_path / f"ply-{ply:02}.npy"
+    enumerate_positions(game, tmp_path)
+    values = np.load(path)
+    values[0] = value
+    np.save(path, values)
+    told = rf"{path.name} has other values than .*enumeration\.json counts"
+    with pytest.raises(PolicyFileError, match=told):
+        Solution.load(tmp_path, game)
+    with pytest.raises(ResultFileError, match=told):
+        enumerate_positions(game, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def tictactoe(tmp_path_factory):
+    return enumerate_positions("tictactoe-v0", tmp_path_factory.mktemp("tictactoe")).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("ply", "counts", "told"),
+    [
+        (None, 10, r"plies: the first 10 are missing: the enumeration is unfinished"),
+        (None, 1, r"plies: the first 1 are missing"),
+        (0, {"drawn": 0, "won": 1}, "counts of 0 and 1 contradict"),
+        (0, {"drawn": 0, "lost": 1}, "counts of 0 and 1 contradict"),
+        (0, {"drawn": 0, "ended": 1}, r"plies\[0\]\.ended: 1, but no game is over before 5 moves"),
+        (0, {"drawn": 0}, r"plies\[0\]\.positions: 0"),
+        (1, {"drawn": 8}, "counts of 0 and 1 contradict"),
+        (1, {"drawn": 0, "lost": 9}, "counts of 0 and 1 contradict"),
+        (8, {"full": 1}, r"plies\[8\]\.full: 1, but boards are full after 9 moves"),
+        (9, {"won": 1}, r"plies\[9\]\.full"),
+    ],
+)
+def test_counts_that_contradict_each_other_or_the_rules(ply, counts, told, tictactoe):
+    data = copy.deepcopy(tictactoe)
+    if ply is None:
+        del data["plies"][:counts]
+    else:
+        changed = data["plies"][ply]
+        changed |= counts
+        changed["positions"] = sum(changed[name] for name in ("won", "drawn", "lost", "ended", "full"))
+    with pytest.raises(ResultFileError, match=told):
+        ttt_env.Enumeration.from_dict(data)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"values": np.full(50, 7, np.int8)}, {"tally": np.full(5, -1)}, {"share": np.array('{"worker": "a"}')},
+     {"values": np.zeros(50)}, None],
+    ids=str,
+)  # fmt: skip
+def test_a_damaged_chunk(changed, tmp_path):
     with pytest.raises(Stopped):
         enumerate_positions("tictactoe-v0", tmp_path, chunk=50, progress=stop_after(2))
-    next(tmp_path.glob("*.npz")).write_bytes(b"no chunk")
+    path = next(tmp_path.glob("*.npz"))
+    if changed is None:
+        path.write_bytes(b"no chunk")
+    else:
+        np.savez(path, **{**np.load(path), **changed})
     with pytest.raises(ResultFileError, match=r"ply-.*\.npz cannot be read.*remove it to go on"):
         enumerate_positions("tictactoe-v0", tmp_path, chunk=50)
 

@@ -17,7 +17,7 @@ from tests.support.running import ttt
 from ttt_env.app.terminal.board import board
 from ttt_env.app.web.board import board_of
 from ttt_env.app.web.server import create_app
-from ttt_env.errors import GameError, ParameterError, UnknownGameError
+from ttt_env.errors import GameError, ParameterError, ResultFileError, UnknownGameError
 from ttt_env.render.layout import layout_of
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
@@ -106,7 +106,8 @@ class TestFiles:
     @pytest.mark.parametrize(
         "text",
         ["", "[]", '{"name": "a"}', '{"name": "a", "shape": 3, "winning_sets": []}', "[" * 100_000,
-         '{"name": "a", "shape": [3], "winning_sets": [[7]]}', '{"name": "tictactoe-v0"}'],
+         '{"name": "a", "shape": [3], "winning_sets": [[7]]}', '{"name": "tictactoe-v0"}',
+         '{"name": "tictactoe-v0", "shape": [3, 3], "winning_sets": [[0, 1, 2, 3, 4, 5, 6, 7, 8]]}'],
         ids=lambda text: text[:30],
     )  # fmt: skip
     def test_what_is_no_game_is_an_error_that_names_the_file(self, text, tmp_path):
@@ -169,6 +170,47 @@ class TestNames:
         ttt_env.register_game(hexagon())  # the same again is no error
         certificate = ttt_env.certify("random", "hexagon-v0")
         assert len(certificate.to_dict()["game"]["winning_sets"]) == 3
+
+    def test_an_id_of_this_package_is_the_name_of_its_game_alone(self):
+        def game(name):
+            return ttt_env.Game(name, (3, 3), [range(9)])
+
+        ids = ("tictactoe-v0", "square-v0:n=3", "mnk-v0", "tictactoe-v0:misere=true", "mnk-v0:m=3,n=3,k=3")
+        all_raise(GameError, "or its rules are not those of", game, ids)
+        all_raise(GameError, "{} is the name of no game", game, ("tictactoe-v0:hard=true", "square-v0:n=1"))
+        rows = ttt_env.Game.runs((3, 3), 3)
+        otherwise = ("mnk-v0:k=3,m=3,n=3", "mnk-v0: m=3,n=3,k=3", "tictactoe-v0:misere=false")
+        all_raise(GameError, "not those of", lambda name: ttt_env.Game(name, (3, 3), rows), otherwise)
+        for named in map(ttt_env.get_game, ids):
+            same = ttt_env.Game(named.name, named.shape, named.winning_sets, named.misere)
+            assert same == named == pickle.loads(pickle.dumps(named))
+
+    @pytest.mark.parametrize("name", ["(tictactoe-v0)", "tictactoe-v0 (mine)", "qubic-v0(", "a" + ":b" * 40])
+    def test_every_other_name_goes_into_results_and_back(self, name):
+        game = ttt_env.Game(name, (2, 2), [(0, 3)])
+        for result in (ttt_env.certify("random", game), ttt_env.prove(game)):
+            assert type(result).from_json(result.to_json()) == result
+
+    @pytest.mark.parametrize("name", ["tictactoe-v0", "hexagon-v0"])
+    def test_a_result_of_another_game_under_a_known_name_is_refused(self, name, registered, tmp_path):
+        own = ttt_env.Game("own", (3, 3), [range(9)])
+        results = [
+            ttt_env.certify("random", own),
+            ttt_env.tournament(["random", "block"], own),
+            ttt_env.prove(own),
+            ttt_env.enumerate_positions(own, tmp_path),
+        ]
+        for result in results:
+            forged = result.to_dict()
+            forged["game"]["name"] = name
+            with pytest.raises(ResultFileError, match="or its rules are not those of"):
+                type(result).from_dict(forged)
+
+    def test_no_result_is_made_of_another_game_than_the_registered_one(self, registered):
+        other = ttt_env.Game("hexagon-v0", (7,), [(0, 1)])
+        for act in (ttt_env.get_game, ttt_env.prove, lambda game: ttt_env.certify("random", game)):
+            with pytest.raises(GameError, match="already"):
+                act(other)
 
     def test_other_names_are_an_error(self, registered):
         names = ("tictactoe-v0", "a b", "a:n=3", "3x3", "é")

@@ -1,5 +1,6 @@
 """Files as such: what is opened, and what is replaced."""
 
+import errno
 import os
 
 import pytest
@@ -50,7 +51,18 @@ class TestAtomicWrites:
         for path in (tmp_path, tmp_path / "file" / "below"):
             with pytest.raises(OSError) as caught:
                 write_atomically(path, write(b""))
-            assert caught.value.filename == str(path)
+            assert caught.value.filename == str(path) and str(caught.value).endswith(f": {str(path)!r}")
+
+    @pytest.mark.parametrize(
+        "error",
+        [OSError("no space"), OSError(errno.ENOSPC, "no space"), OSError(1, "no space", "a", None, "b")],
+    )
+    def test_the_error_of_a_write_says_why_and_names_the_file_alone(self, error, tmp_path):
+        def fail(file):
+            raise error
+
+        with pytest.raises(OSError, match=r"\] no space: '[^']*file'$"):
+            write_atomically(tmp_path / "file", fail)
 
     def test_a_null_byte_is_named(self, tmp_path):
         with pytest.raises(OSError, match="null") as caught:

@@ -101,6 +101,33 @@ def test_import_of_no_text(log, tmp_path):
             log.import_text(tmp_path / name)
 
 
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (b"\xff\x00", "is a str"),
+        ("tictactoe-v0: 0 0 0", "is taken"),
+        ("tictactoe-v0: 0,1", "no game record"),
+        ("tictactoe-v0:hard=true: 0", "unknown parameter"),
+        ("ring: 0\n3", "unknown game"),
+    ],
+)
+def test_what_import_would_refuse_is_not_exported(log, tmp_path, record, reason):
+    for each in parsed(GAMES[:2]):
+        log.add(each)
+    with closing(sqlite3.connect(log.path)) as connection, connection:
+        connection.execute("UPDATE games SET record = ? WHERE id = 2", (record,))
+    with pytest.raises(NotationError, match=f"game 2: .*{reason}"):
+        log.export_text(tmp_path / "games.txt")
+    assert not (tmp_path / "games.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["ring", "a (ring"])
+def test_games_that_are_not_known_here_are_exported(log, tmp_path, name):
+    log.add(GameRecord(Game(name, (3,), [(0, 2)]), (0, 1)))
+    assert log.export_text(tmp_path / "games.txt") == 1
+    assert (tmp_path / "games.txt").read_text() == f"{name}: 0 1\n"
+
+
 def test_export_never_overwrites_the_log_itself(log):
     log.add(GameRecord.parse(GAMES[0]))
     with pytest.raises(GameLogError, match="itself"):

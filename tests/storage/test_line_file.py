@@ -1,6 +1,7 @@
 """Files of lines: whole whatever happens to the disk, by one process at a time, and refused when changed."""
 
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -226,6 +227,12 @@ def test_lines_that_are_changed_at_once_are_all_kept(tmp_path):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(add, [{"number": number} for number in range(40)]))
     assert sorted(line["number"] for line in read_lines(tmp_path / "lines.jsonl")) == list(range(40))
+
+
+def test_lines_of_a_pipe_are_not_waited_for(tmp_path):
+    (tmp_path / "lines").symlink_to(os.devnull)
+    with pytest.raises(OSError, match="a pipe or a device"):
+        read_lines(tmp_path / "lines")
 
 
 def test_lines_without_seals_are_changed_whole_or_not_at_all(tmp_path):

@@ -18,9 +18,10 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache, lru_cache, partial
+from itertools import pairwise
 from math import comb, prod
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, ClassVar, Self
 from zipfile import BadZipFile
 
 import numpy as np
@@ -33,7 +34,8 @@ from ttt_env.errors import ResultFileError
 from ttt_env.render.words import RESULTS
 from ttt_env.rules import Game, as_integer, as_path, get_game
 from ttt_env.rules.sizes import check_filed
-from ttt_env.storage import MOST, Fields, game_from_dict, game_to_dict, reason, write_atomically
+from ttt_env.storage import MOST, Fields, game_from_dict, game_to_dict, opened, reason, write_atomically
+from ttt_env.storage.fields import parse_json
 from ttt_env.workers import Backend, Progress, Workers
 
 CHUNK = 1 << 22  # placements: half a second of work, and little enough to be sent about
@@ -121,6 +123,7 @@ class Enumeration(Saved):
     """
 
     FORMAT = "ttt_env enumeration 1"
+    _MAY_BE_UNFINISHED: ClassVar[bool] = False
 
     game: Game
     plies: tuple[CountedPly, ...]
@@ -169,10 +172,21 @@ class Enumeration(Saved):
         entries = Fields(data)
         game = entries.read("game", game_from_dict)
         plies = tuple(_read_ply(each, game) for each in entries.parts("plies"))
-        numbers = [ply.ply for ply in plies]
-        if numbers != sorted(set(numbers)):
-            raise entries.error("plies", "each is to be there once, in their order")
+        missing = game.n_cells + 1 - len(plies)
+        if [ply.ply for ply in plies] != list(range(missing, game.n_cells + 1)):
+            raise entries.error("plies", "each up to the full board is to be there once, in their order")
+        if missing and not cls._MAY_BE_UNFINISHED:
+            raise entries.error("plies", f"the first {missing} are missing: the enumeration is unfinished")
+        for ply, after in pairwise(plies):
+            if not _can_follow(after, ply, game):
+                raise entries.error("plies", f"the counts of {ply.ply} and {after.ply} contradict each other")
         return cls(game, plies)
+
+
+class PartialEnumeration(Enumeration):
+    """The counts in the folder of an enumeration, which may not have come to its first plies yet."""
+
+    _MAY_BE_UNFINISHED = True
 
 
 def _read_ply(entries: Fields, game: Game) -> CountedPly:
@@ -184,11 +198,41 @@ def _read_ply(entries: Fields, game: Game) -> CountedPly:
     ply = CountedPly(number, placements, won, drawn, lost, ended, full, workers)
     entries.agrees("placements", placements)
     entries.agrees("positions", ply.positions)
-    if ply.positions > placements:
+    if not (1 if number == 0 else 0) <= ply.positions <= placements:
         raise entries.error("positions", f"{ply.positions:,}, of {placements:,} placements")
+    first_end = 2 * min(map(len, game.winning_sets)) - 1
+    unfinished = ply.positions - ended - full
+    if ended and number < first_end:
+        raise entries.error("ended", f"{ended:,}, but no game is over before {first_end} moves")
+    if (unfinished and number == game.n_cells) or (full and number < game.n_cells):
+        raise entries.error(
+            "full", f"{full:,}, but boards are full after {game.n_cells} moves, and only then"
+        )
     if sum(share.placements for share in ply.workers) != placements:
         raise entries.error("workers", f"they have not done the {placements:,} placements of this ply")
     return ply
+
+
+def _can_follow(after: CountedPly, ply: CountedPly, game: Game) -> bool:
+    """True if the rules allow these counts of two plies in a row.
+
+    A move to each free cell leads out of every unfinished position. Into a position lead at least one and
+    at most as many moves as its last player has stones.
+    """
+    free, stones = game.n_cells - ply.ply, ply.ply // 2 + 1
+    won, lost = _with_ended(after.won, after.lost, after.ended, game)
+    drawn, unfinished = after.drawn + after.full, ply.won + ply.drawn + ply.lost
+    return (
+        after.positions <= free * unfinished <= stones * after.positions
+        and ply.won <= stones * lost <= stones * free * ply.won
+        and ply.drawn <= stones * drawn <= stones * free * (ply.won + ply.drawn)
+        and free * ply.lost <= stones * won
+    )
+
+
+def _with_ended(won: int, lost: int, ended: int, game: Game) -> tuple[int, int]:
+    """The positions that are won and lost for the player to move, those that are over among them."""
+    return (won + ended, lost) if game.misere else (won, lost + ended)
 
 
 def _by_worker(shares: Iterable[WorkerShare]) -> tuple[WorkerShare, ...]:
@@ -257,8 +301,10 @@ def enumerate_positions(
 def load_layers(folder: str | Path, game: Game) -> list[Bytes]:
     """The values of all slots, ply by ply, as arrays that are read from the files when they are used.
 
+    Each file is read through once before, to check it.
+
     Raises `GameTooLargeError` for a game of more than 21 cells, `ResultFileError` unless the folder holds a
-    whole enumeration of this game.
+    whole enumeration of this game, the values in which agree with its counts.
     """
     check_filed(game)
     files = _Files(Path(folder).absolute(), game)
@@ -307,15 +353,28 @@ class _Files:
         return self.folder / f"ply-{ply:02}.npy"
 
     def read_counts(self) -> dict[int, CountedPly]:
-        """The counts of the plies that are whole. Raises `ResultFileError` if they are of another game."""
+        """The counts of the plies that are whole.
+
+        Raises `ResultFileError` if they are of another game, or if their values are not there or others.
+        """
         if not self._counts.exists():
             return {}
-        counted = Enumeration.load(self._counts)
+        counted = PartialEnumeration.load(self._counts)
         if counted.game != self.game:
             raise ResultFileError(
                 f"{self.folder} holds an enumeration of {counted.game.name}, not of {self.game.name}"
             )
+        for ply in counted.plies:
+            if not self._agree(self.layer(ply.ply), ply.won, ply.lost, ply.ended):
+                raise ResultFileError(f"{self._layer(ply.ply)} has other values than {self._counts} counts")
         return {ply.ply: ply for ply in counted.plies}
+
+    def _agree(self, values: Bytes, won: int, lost: int, ended: int) -> bool:
+        """True if as many slots have each value as were counted; all others, reached or not, have 0."""
+        won, lost = _with_ended(won, lost, ended, self.game)
+        blocks = [values[at : at + CHUNK] for at in range(0, len(values), CHUNK)]
+        found = [[np.count_nonzero(block == value) for value in (1, 0, -1)] for block in blocks]
+        return bool(np.array_equal(np.sum(found, axis=0), [won, len(values) - won - lost, lost]))
 
     def write_counts(self, plies: Mapping[int, CountedPly]) -> None:
         """Write the counts of the plies that are whole."""
@@ -325,6 +384,7 @@ class _Files:
         """The values of a ply, `int8[slots]`, read when they are used. Raises `ResultFileError` without."""
         path, n_slots = self._layer(ply), prod(_sizes(self.game, ply))
         try:
+            opened(path).close()  # a pipe might never end
             values = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
             raise ResultFileError(f"{path} cannot be read: {reason(error)}") from error
@@ -362,11 +422,17 @@ class _Files:
         )
 
     def _read_chunk(self, ply: int, first: int, end: int) -> tuple[Bytes, Tally, WorkerShare]:
-        path = self.chunk(ply, first, end)
+        path, n_slots = self.chunk(ply, first, end), (end - first) * _sizes(self.game, ply)[1]
         try:
-            with np.load(path, allow_pickle=False) as parts:
-                share = WorkerShare(**json.loads(str(parts["share"])))
-                return parts["values"], parts["tally"], share
+            with opened(path) as file, np.load(file, allow_pickle=False) as parts:
+                values, tally, text = parts["values"], parts["tally"], str(parts["share"])
+            share = WorkerShare.read(Fields(parse_json(text)))
+            is_typed = values.dtype == np.int8 and tally.dtype == np.int64
+            is_shaped = values.shape == (n_slots,) and tally.shape == (5,) and share.placements == n_slots
+            won, _, lost, ended, _ = tally.tolist()
+            if not (is_typed and is_shaped and tally.min() >= 0 and self._agree(values, won, lost, ended)):
+                raise ResultFileError("its values and its counts are not those of a chunk")
+            return values, tally, share
         except FileNotFoundError:
             raise ResultFileError(
                 f"{path} is not there, though a worker has written it: all machines need the same folder"

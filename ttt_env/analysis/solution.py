@@ -171,7 +171,8 @@ class Solution:
     def load(cls, path: str | Path, game: Game | str) -> "Solution":
         """The solution that `save` has written, or the one in a folder that `enumerate_positions` has filled.
 
-        The values in a folder are read when they are asked for. Nothing in a file is ever run.
+        The values in a folder are read when they are asked for, and once before, to check them. Nothing in a
+        file is ever run.
 
         Raises `PolicyFileError` for a file that is no tablebase of this game, and for a folder without a
         whole enumeration of it.

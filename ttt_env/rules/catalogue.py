@@ -34,7 +34,7 @@ _ID = re.compile(r"[A-Za-z][\w.-]*")
 
 def tictactoe(misere: bool = False) -> Game:
     """Tic-tac-toe: 3×3, three in a row."""
-    return Game(_name("tictactoe-v0", misere), (3, 3), Game.runs((3, 3), 3), misere)
+    return _game("tictactoe-v0", (3, 3), Game.runs((3, 3), 3), misere)
 
 
 def square(n: int = 4, tilted: bool = True, misere: bool = False) -> Game:
@@ -45,7 +45,7 @@ def square(n: int = 4, tilted: bool = True, misere: bool = False) -> Game:
     as_integer("n", n, "square-v0", 2)
     items = [f"n={n}"] * (n != 4) + ["tilted=false"] * (not tilted)
     name = f"square-v0:{','.join(items)}" if items else "square-v0"
-    return Game(_name(name, misere), (n, n), Game.squares(n, tilted), misere)
+    return _game(name, (n, n), Game.squares(n, tilted), misere)
 
 
 def mnk(m: int = 5, n: int = 5, k: int = 4, misere: bool = False) -> Game:
@@ -55,18 +55,19 @@ def mnk(m: int = 5, n: int = 5, k: int = 4, misere: bool = False) -> Game:
     check_board(f"mnk-v0 with m={shown(m)}, n={shown(n)}", m * n)
     if k > max(m, n):
         raise GameError(f"mnk-v0 with m={m}, n={n}: k={shown(k)} does not fit, at most {max(m, n)} do")
-    return Game(_name(f"mnk-v0:m={m},n={n},k={k}", misere), (n, m), Game.runs((n, m), k), misere)
+    return _game(f"mnk-v0:m={m},n={n},k={k}", (n, m), Game.runs((n, m), k), misere)
 
 
 def qubic(misere: bool = False) -> Game:
     """Qubic: 4×4×4, four in a row in any of 76 ways. Cell = 16 · layer + 4 · row + column."""
-    return Game(_name("qubic-v0", misere), (4, 4, 4), Game.runs((4, 4, 4), 4), misere)
+    return _game("qubic-v0", (4, 4, 4), Game.runs((4, 4, 4), 4), misere)
 
 
-def _name(name: str, misere: bool) -> str:
-    if not misere:
-        return name
-    return f"{name}{',' if ':' in name else ':'}misere=true"
+def _game(name: str, shape: Cells, sets: list[Cells], misere: bool) -> Game:
+    """The game of an id. It gets its name last, because `Game` compares one of such a name with this one."""
+    game = Game("a game of the catalogue", shape, sets, misere)
+    game.__dict__["name"] = f"{name}{',' if ':' in name else ':'}misere=true" if misere else name
+    return game
 
 
 CATALOGUE: dict[str, Callable[..., Game]] = {
@@ -106,19 +107,23 @@ def register_game(game: Game) -> None:
     A package of yours registers its games for good by entry points of the group `ttt_env.games`, each a
     function that returns a `Game` and whose parameters have defaults.
 
-    Raises `GameError` for a name that no id can have, or that another game has.
+    Raises `GameError` for a name that no id can have, or that another game has, and for what is no game.
     """
+    if not isinstance(game, Game):
+        raise GameError(f"{shown(game)} is no ttt_env.Game")
     if not _ID.fullmatch(game.name):
         raise GameError(
             f"{shown(game.name)} is no id: letters, digits, `_`, `-` and `.` are allowed, a letter first, "
             f"such as ring-v0"
         )
     if game.name in game_names() and get_game(game.name) != game:
-        raise GameError(
-            f"there is a game {game.name} already, and it is another one: give yours another name"
-        )
+        raise _taken(game)
     if game.name not in CATALOGUE and game.name not in _installed():  # those may have parameters
         _registered[game.name] = game
+
+
+def _taken(game: Game) -> GameError:
+    return GameError(f"there is a game {game.name} already, and it is another one: give yours another name")
 
 
 def builder(name: str) -> Callable[..., Game]:
@@ -150,7 +155,8 @@ def get_game(game: Game | str, **parameters: Any) -> Game:
     `=` do not count.
 
     Raises `UnknownGameError` for an unknown id, `ParameterError` for a parameter that the game does
-    not have or a value that it cannot take, `GameTooLargeError` for a board of more than 400 cells.
+    not have or a value that it cannot take, `GameTooLargeError` for a board of more than 400 cells,
+    `GameError` for a `Game` with the name of a registered one and other rules.
 
     >>> get_game("mnk-v0:m=4,n=3,k=3") == get_game("mnk-v0", m=4, n=3, k=3)
     True
@@ -159,6 +165,8 @@ def get_game(game: Game | str, **parameters: Any) -> Game:
     """
     if isinstance(game, Game):
         check_names(game.name, parameters, {})
+        if game.name in _registered and _registered[game.name] != game:
+            raise _taken(game)
         return game
     if not isinstance(game, str):
         raise UnknownGameError(f"a game is an id or a ttt_env.Game, not {shown(game)}")
@@ -180,12 +188,15 @@ def get_game(game: Game | str, **parameters: Any) -> Game:
 
 
 def checked_rules(game: Game) -> Game:
-    """The game, which has a name of its own or the rules that its name stands for.
+    """The game, which has a name of its own or the rules that its name stands for, and then its drawing.
 
     Raises `GameError` for an id with other rules than its own, for one that is not written as `get_game`
-    writes it, and for a name that begins as an id of this package does and is none.
+    writes it, and for a name that begins as an id of this package does and is none. For an id of this package
+    `Game` itself raises it, so that no result is ever of such a game.
     """
-    stem = game.name.partition(":")[0].strip()
+    stem = stem_of(game.name)
+    if not (stem in CATALOGUE or stem in _registered or stem in _installed()):
+        return game
     try:
         named = get_game(game.name)
     except TttEnvError as error:
@@ -193,8 +204,15 @@ def checked_rules(game: Game) -> Game:
             raise GameError(f"{shown(game.name)} is the name of no game: {error}") from error
         return game
     if named != game:
-        raise GameError(f"the name {shown(game.name)} or its rules are not those of {named.name}")
-    return named
+        raise GameError(
+            f"the name {shown(game.name)} or its rules are not those of {named.name}: give yours another name"
+        )
+    return named if game.coordinates is None else game
+
+
+def stem_of(name: str) -> str:
+    """The part of a game's name before a colon: the id, if the game is of the catalogue."""
+    return name.partition(":")[0].strip()
 
 
 @lru_cache(maxsize=256)

@@ -68,8 +68,9 @@ def write_atomically(path: str | Path, content: bytes | Callable[[BufferedWriter
         else:
             _replace(target, write)
     except OSError as error:
-        error.filename, error.filename2 = str(path), None
-        raise
+        # A new one: the error of a failed renaming names two files, and would go on to do so.
+        told = error.strerror or str(error)
+        raise OSError(error.errno or errno.EIO, told, str(path)) from error
 
 
 def _check_path(path: object) -> None:

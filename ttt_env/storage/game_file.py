@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ttt_env.errors import GameError
-from ttt_env.rules import CATALOGUE, Game, as_bool, get_game, split_spec
+from ttt_env.rules import CATALOGUE, Game, as_bool, checked_rules, get_game
+from ttt_env.rules.catalogue import stem_of
 from ttt_env.storage.files import opened, reason, write_atomically
 
 FORMAT = "ttt_env game 1"
@@ -15,8 +16,7 @@ _MOST_BYTES = 1 << 25
 
 def game_to_dict(game: Game) -> dict[str, Any]:
     """The name of a game; with its rules and its drawing if it is none of this package."""
-    spec = split_spec(game.name).name
-    return {"name": game.name} if spec in CATALOGUE and get_game(game.name) == game else _described(game)
+    return {"name": game.name} if stem_of(game.name) in CATALOGUE else _described(game)
 
 
 def _described(game: Game) -> dict[str, Any]:
@@ -30,15 +30,20 @@ def _described(game: Game) -> dict[str, Any]:
 
 
 def game_from_dict(data: Mapping[str, Any]) -> Game:
-    """The game for which `game_to_dict` gave this; may raise any error for other data."""
+    """The game for which `game_to_dict` gave this, by the rule of `checked_rules` about its name.
+
+    May raise any error for other data.
+    """
     if "winning_sets" not in data:
         return get_game(data["name"])
-    return Game(
-        data["name"],
-        tuple(data["shape"]),
-        [tuple(cells) for cells in data["winning_sets"]],
-        misere=as_bool("misere", data.get("misere", False), "a game"),
-        coordinates=data.get("coordinates"),
+    return checked_rules(
+        Game(
+            data["name"],
+            tuple(data["shape"]),
+            [tuple(cells) for cells in data["winning_sets"]],
+            misere=as_bool("misere", data.get("misere", False), "a game"),
+            coordinates=data.get("coordinates"),
+        )
     )
 
 
@@ -54,7 +59,8 @@ def load_game(path: str | Path) -> Game:
     Its entries are the parameters of `Game`: `name`, `shape`, `winning_sets`, `misere` and `coordinates`, of
     which the last two may be left out.
 
-    Raises `GameError` if there is no such file, or none of a game.
+    Raises `GameError` if there is no such file, none of a game, or one of other rules than its name stands
+    for here.
     """
     try:
         with opened(path) as file:

@@ -11,7 +11,8 @@ from threading import Lock
 from typing import Any, NamedTuple, Self
 
 from ttt_env.errors import GameLogError, NotationError, TttEnvError
-from ttt_env.rules import Game, GameRecord, get_game
+from ttt_env.rules import CATALOGUE, Game, GameRecord, get_game
+from ttt_env.rules.catalogue import stem_of
 from ttt_env.storage.files import file_errors, opened, write_atomically
 
 PERSON = "person"
@@ -192,13 +193,28 @@ class GameLog:
         return len(records)
 
     def export_text(self, path: str | Path) -> int:
-        """Write the records of all games to a text file, one a line, and return how many they are."""
-        rows = self._read("SELECT record FROM games ORDER BY id")
+        """Write the records of all games to a text file, one a line, and return how many they are.
+
+        Raises `GameLogError` if the file cannot be written, and `NotationError`, with the number of the
+        record, for one that `import_text` would refuse. Of a game that is not known here, only the form of
+        the record is checked.
+        """
+        rows = self._read("SELECT id, record FROM games ORDER BY id")
         if Path(path).resolve() == self.path.resolve():
             raise GameLogError(f"{path} is the game log itself: export to another file")
+        lines = [self._line(*row) for row in rows]
         with file_errors(path, "written", GameLogError):
-            write_atomically(path, "".join(f"{text}\n" for (text,) in rows).encode("utf-8"))
-        return len(rows)
+            write_atomically(path, "".join(f"{line}\n" for line in lines).encode("utf-8"))
+        return len(lines)
+
+    def _line(self, number: int, record: str) -> str:
+        try:
+            return str(GameRecord.parse(record))
+        except TttEnvError as error:
+            is_well_formed = not isinstance(error, NotationError) and record.isprintable()
+            if is_well_formed and stem_of(record) not in CATALOGUE:  # of a game that is not known here
+                return record
+            raise NotationError(f"game log {self.path}, game {number}: {error}") from error
 
 
 def read_records(path: str | Path) -> list[GameRecord]:

@@ -173,8 +173,11 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
     Raises `ResultFileError`, which names the line, for one that is no object.
     """
-    lines = []
-    for number, text in enumerate(path.read_text("utf-8").splitlines() if path.exists() else (), 1):
+    lines, content = [], b""
+    if path.exists():
+        with opened(path) as file:
+            content = file.read()
+    for number, text in enumerate(content.decode("utf-8").splitlines(), 1):
         try:
             line = parse_json(text)
         except ResultFileError as error:

@@ -24,7 +24,7 @@ from ttt_env.storage.files import file_errors, opened, reason, write_atomically
 Arrays = dict[str, NDArray[Any]]
 IDENTITY = frozenset({"game", "shape", "winning_masks", "misere"})  # the arrays about the game of a file
 MOST_BYTES = 1 << 31  # that the arrays of a file hold
-_MAX_NAME_LETTERS = 1000  # of a game
+_MAX_TEXT_LETTERS = 1000  # of a text, such as the name of a game
 _BEGIN = 10  # bytes: NumPy's mark, version 1.0, the length of the text that follows
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '([<>|=]?[A-Za-z]\d{0,9})', 'fortran_order': (?:True|False), "
@@ -114,6 +114,12 @@ def game_name(path: str | Path) -> str:
         return archive.game_name()
 
 
+def text_in(path: str | Path, name: str) -> str | None:
+    """The text in a file's array of this name, None if it has none. Raises as `game_name` does."""
+    with _Archive.open(path, "policy file") as archive:
+        return archive.text(name) if name in archive.names else None
+
+
 def game_of_file(path: str | Path) -> Game:
     """The game that a file was written for: of the catalogue, or one of the user's own.
 
@@ -163,11 +169,15 @@ class _Archive:
 
     def game_name(self) -> str:
         """The name of the game that it was written for."""
-        self.check({"game": Form(np.str_, (), _MAX_NAME_LETTERS)})
-        name = str(self.array("game").item())
-        if not name.isprintable():
-            raise self.error("the name of its game cannot be printed")
-        return name
+        return self.text("game")
+
+    def text(self, name: str) -> str:
+        """The text in an array, one line."""
+        self.check({name: Form(np.str_, (), _MAX_TEXT_LETTERS)})
+        text = str(self.array(name).item())
+        if not text.isprintable():
+            raise self.error(f"its {name} cannot be printed")
+        return text
 
     def mismatch(self, game: Game) -> str | None:
         """In what the file's game differs from this one: shape, winning_masks or misere; None: in nothing."""
