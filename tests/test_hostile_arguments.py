@@ -111,10 +111,26 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "prove()": position(ttt_env.prove),
     "play_game()": position(ttt_env.play_game, "random"),
     "position.play()": position(START.play),
+    "random_position()": position(ttt_env.random_position),
+    "register_game()": position(ttt_env.register_game),
+    "RecordedAgent()": position(ttt_env.RecordedAgent),
+    "collect_episode(agents)": lambda value: ttt_env.collect_episode(ttt_env.make(ID), value),
+    "collect_episode(env)": lambda value: ttt_env.collect_episode(value, {"X": "random", "O": "random"}),
+    "enumerate_positions()": position(ttt_env.enumerate_positions, "folder"),
+    "train()": position(ttt_env.train, "q-learning", steps=10),
+    "certify([])": lambda value: ttt_env.certify([value, "random"]),
+    "solve().value_of()": lambda value: ttt_env.solve(ID).value_of(value),
+    "make_agent().explain()": position(ttt_env.make_agent("random").explain),
 }
 # `make_vec_env` makes what `make_vec` makes, and 20,000 winning sets take long to check.
 QUICK = ("make", "get_game", "Game", "Position", "TextEnv", "solve", "play_game")
 NOT_QUICK = ("make_vec_env(", "make two players(", "Game(winning_sets=)")
+
+
+def test_no_public_function_is_left_out() -> None:
+    functions = {name for name in ttt_env.__all__ if isinstance(getattr(ttt_env, name), FunctionType)}
+    classes = {"Game", "Position", "GameRecord", "RecordedAgent"}
+    assert functions - {"agent_names", "game_names"} | classes <= {name.partition("(")[0] for name in CALLS}
 
 
 def begun(env: Any) -> Any:

@@ -1,20 +1,21 @@
 """Environments by id: `make`, `make_vec`, the registries of Gymnasium and PettingZoo, and `module.env()`."""
 
 import inspect
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args, overload
 
 import gymnasium
 import pettingzoo
 from gymnasium.envs.registration import EnvSpec
 from pettingzoo import ParallelEnv
-from pettingzoo.utils.conversions import turn_based_aec_to_parallel
+from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
 
 from ttt_env.envs.board import Opponents
 from ttt_env.envs.observation import DictObservation, Flat, Planes
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
 from ttt_env.envs.vector.env import VectorGameEnv
-from ttt_env.errors import ParameterError, shown
+from ttt_env.errors import EpisodeOrderError, ParameterError, shown
 from ttt_env.rules import CATALOGUE, Game, get_game, one_of, parameters_of_game
 from ttt_env.rules.sizes import BOARD_CELLS
 
@@ -66,7 +67,8 @@ def make(
     Returns a `pettingzoo.AECEnv`, whose agents are "X" and "O" unless `agent_names` says otherwise, or a
     `gymnasium.Env`. With `api="parallel"` the two-player environment is a `pettingzoo.ParallelEnv`, by
     PettingZoo's `turn_based_aec_to_parallel`: both agents act in each step, and the action of the one that is
-    not to move, whose mask is all 0, does not count.
+    not to move, whose mask is all 0, does not count. A step before `reset` or after the end raises
+    `EpisodeOrderError`.
 
     Raises `UnknownGameError`, `UnknownAgentError`, and `ParameterError` for a parameter that does not
     exist, one that only an env with an opponent has, or a value that is not allowed.
@@ -89,7 +91,7 @@ def make(
             )
         env_for_two: TwoPlayerEnv[Any] = TwoPlayerEnv(id, **kwargs)
         is_parallel = one_of("api", api, get_args(Api)) == "parallel"
-        return turn_based_aec_to_parallel(env_for_two) if is_parallel else env_for_two
+        return _TwoPlayerParallelEnv(env_for_two) if is_parallel else env_for_two
     if api != "aec":
         raise ParameterError(f"api={shown(api)} is for two players: it takes no opponent")
     env: SingleAgentEnv[Any] = SingleAgentEnv(id, opponent, **kwargs)
@@ -158,6 +160,20 @@ def make_vec(
     of_vector = {"opponent": opponent, "num_envs": num_envs, "vectorization_mode": "vector_entry_point"}
     envs.spec = _spec(id, envs.game, {**kwargs, **of_vector})
     return envs
+
+
+class _TwoPlayerParallelEnv(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc]
+    """PettingZoo's wrapper, with our errors for steps out of order and actions that lack the mover's."""
+
+    agents: Sequence[str] = ()  # until the first reset
+
+    def step(self, actions: Any) -> Any:
+        if not self.agents:
+            raise EpisodeOrderError("step() before reset(), or after the end of the episode: call reset()")
+        mover = self.aec_env.agent_selection
+        if not isinstance(actions, Mapping) or mover not in actions:
+            raise ParameterError(f"actions={shown(actions)}: a dict with an action of {mover} is needed")
+        return super().step(actions)
 
 
 def _check_game_once(id: Game | str, kwargs: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -282,10 +283,11 @@ class TestOneRuleForPolicies:
             exactly_as(tuple),
             exactly_as(lambda p: np.array(p, np.float32)),
             exactly_as(lambda p: np.array(p, np.longdouble)),
+            exactly_as(lambda p: [Fraction(each) for each in p]),
             off_by(9e-6),
             off_by(-9e-6),
         ],
-        ids=["list", "tuple", "float32", "longdouble", "a little more", "a little less"],
+        ids=["list", "tuple", "float32", "longdouble", "fractions", "a little more", "a little less"],
     )
     def test_is_accepted(self, way, is_fixed, policy):
         WAYS[way](Given(LOPSIDED, policy, is_fixed))
@@ -302,8 +304,14 @@ class TestOneRuleForPolicies:
             (lambda p: [1.0] + [0.0] * 6, r"its shape is \(7,\), not \(6,\)"),
             (lambda p: [float("nan")] * 6, "nan"),
             (lambda p: [2.0, -1.0] + [0.0] * 4, "should sum to 1"),
+            (exactly_as(lambda p: [str(each) for each in p]), "but \\['"),
+            (exactly_as(lambda p: np.array(p) + 1j), "but array"),
+            (exactly_as(lambda p: np.ma.array(p, mask=[False] * 5 + [True])), "but masked_array"),
         ],
-        ids=["too much", "too little", "taken", "None", "text", "nested", "long", "nan", "negative"],
+        ids=[
+            *("too much", "too little", "taken", "None", "text", "nested", "long", "nan", "negative"),
+            *("texts", "complex", "masked"),
+        ],
     )
     def test_is_refused_by_name(self, way, is_fixed, policy, said):
         with pytest.raises(PolicyError, match=rf"<given> has no policy in [XO./]{{7}}.*({said})"):

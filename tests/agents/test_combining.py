@@ -233,6 +233,19 @@ class TestSymmetric:
             assert canonical(after) == canonical(asked[0].play(asked[0].legal_cells[0]))
         assert len(set(asked)) == 1
 
+    def test_a_choice_of_no_cell_is_refused_by_name(self):
+        class Nowhere(ttt_env.Agent):
+            def choose(self, position, rng):
+                return 99
+
+        with pytest.raises(ttt_env.IllegalMoveError, match=r"<Nowhere of tictactoe-v0> plays 99 in"):
+            ttt_env.play_game(Symmetric(TICTACTOE, Nowhere(TICTACTOE)), "random")
+
+    def test_answers_that_name_no_cell_are_refused_with_the_position(self):
+        silent = ttt_env.RecordedAgent(ttt_env.make_agent(lambda position: 99, TICTACTOE))
+        with pytest.raises(ttt_env.errors.PolicyError, match=r"in \.{3}/\.{3}/\.{3}: it names no free cell"):
+            ttt_env.certify(Symmetric(TICTACTOE, silent))
+
     def test_boards_of_more_than_64_cells_are_refused(self):
         with pytest.raises(GameTooLargeError, match="up to 64"):
             ttt_env.make_agent("symmetric:random", "mnk-v0:m=9,n=9,k=5")

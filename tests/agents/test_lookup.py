@@ -7,7 +7,7 @@ import ttt_env
 from tests import reference
 from tests.support.positions import open_boards
 from ttt_env.agents.learned.lookup import Lookup, code, codes
-from ttt_env.errors import GameTooLargeError, PolicyError
+from ttt_env.errors import ForfeitError, GameTooLargeError, ParameterError, PolicyError
 
 
 def test_base_three_code():
@@ -56,6 +56,32 @@ def test_an_agent_that_is_not_symmetric_is_kept_whole(tmp_path):
     loaded = ttt_env.make_agent(f"lookup:{tmp_path}/t.npz")
     found = loaded.policies(open_boards()).argmax(axis=1)
     assert found.tolist() == [lowest(position) for position in open_boards()]
+
+
+class HardlyEverWrong(ttt_env.Agent):
+    """Perfect but for a losing move of probability 1e-9 in one of four symmetric positions."""
+
+    is_fixed = True
+
+    def policy(self, position):
+        policy = ttt_env.make_agent("minimax").policy(position)
+        if str(position) == "..X/.../...":
+            policy = policy * (1 - 1e-9) + 1e-9 * np.eye(9)[1]
+        return policy
+
+
+def test_a_table_of_a_beatable_agent_is_beatable():
+    agent = HardlyEverWrong(ttt_env.get_game("tictactoe-v0"))
+    table = Lookup.of(agent)
+    assert len(table) == reference.TO_BE_PLAYED
+    assert not ttt_env.certify(agent).unbeatable and not ttt_env.certify(table).unbeatable
+
+
+def test_what_has_no_table_is_refused_with_the_position():
+    with pytest.raises(ForfeitError, match=r"plays 99 in X\.\./\.\.\./\.\.\."):
+        Lookup.of(lambda position: 99 if position.ply == 1 else position.legal_cells[0])
+    with pytest.raises(ParameterError, match="no positions"):
+        Lookup.of("minimax", "tictactoe-v0", [])
 
 
 def test_a_random_function_is_asked_once_and_the_table_has_its_answers():

@@ -15,10 +15,11 @@ import ttt_env
 from tests.support.marks import slow
 from tests.support.naive_uct import NaiveSearch
 from tests.support.positions import LOPSIDED, open_boards
-from ttt_env import Position
+from ttt_env import Position, get_game
 from ttt_env.agents.mcts import search as mcts_search
 from ttt_env.agents.mcts.agent import MCTS
 from ttt_env.agents.mcts.search import Search
+from ttt_env.errors import ImpossiblePositionError, ParameterError
 from ttt_env.rules.game import cells_of
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
@@ -198,6 +199,30 @@ def test_what_was_never_tried_or_does_not_follow_begins_anew():
     elsewhere = Position.parse("X.X/OO./XOX", TICTACTOE)
     search.follow(elsewhere, 3)
     assert (search.position, search.iterations) == (elsewhere, 0)
+
+
+@pytest.mark.parametrize("go", [lambda s, p: s.follow(p, 0), lambda s, p: s.restart(p, 0)])
+@pytest.mark.parametrize("game", ["tictactoe-v0:misere=true", "mnk-v0:m=4,n=4,k=3"])
+def test_a_search_stays_in_its_game(go, game):
+    search = Search(TICTACTOE.start, seed=0)
+    assert search.expected == 0
+    search.run(50)
+    before = search.tree(), search.position
+    for position in (get_game(game).start.play(0), Position(TICTACTOE, 3, 3), "X../.../...", None):
+        with pytest.raises(ImpossiblePositionError):
+            go(search, position)
+        assert (search.tree(), search.position) == before
+
+
+@pytest.mark.parametrize("position", ["X../.../...", None, Position(TICTACTOE, 3, 3)])
+def test_a_search_begins_in_a_position(position):
+    with pytest.raises(ImpossiblePositionError):
+        Search(position)
+
+
+def test_a_network_of_another_kind_is_refused():
+    with pytest.raises(ParameterError, match="network=3 of mcts"):
+        Search(TICTACTOE.start, network=3)
 
 
 def test_a_kept_tree_goes_on_for_the_player_to_move():

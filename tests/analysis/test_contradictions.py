@@ -28,6 +28,7 @@ def silent(position):
 RESULTS = {
     "beatable": lambda: ttt_env.certify("weights"),
     "unbeatable": lambda: ttt_env.certify("minimax"),
+    "certified on 4,3,3": lambda: ttt_env.certify("minimax:prefer=fast", "mnk-v0:m=4,n=3,k=3"),
     "forfeiting": lambda: ttt_env.certify(silent, DRAWN),
     "recorded": lambda: ttt_env.certify(lowest, DRAWN),
     "of a won game": lambda: ttt_env.certify("random", SMALL),
@@ -42,7 +43,7 @@ RESULTS = {
     "of a won game of 4 cells": lambda: ttt_env.certify("random", "mnk-v0:m=4,n=1,k=2"),
     "tournament of two": lambda: ttt_env.tournament({"random": "random", "a function": lowest}, width=0.9),
 }
-LONG = ("forfeiting", "of a won game", "tournament")
+LONG = ("forfeiting", "of a won game", "tournament", "certified on 4,3,3")
 
 
 @cache
@@ -130,7 +131,11 @@ def forged():
     beatable, forfeiting, won, random = map(
         result_of, ("beatable", "forfeiting", "of a won game", "exploitability")
     )
-    lost = str(beatable.refutations["O"])
+    lost, total = str(beatable.refutations["O"]), sum(beatable.positions.values())
+    refuted = beatable.refutations["O"].positions()
+    (deciding, *_) = [str(each) for each in beatable.blunders if each in refuted]
+    on_other_ways = [str(each) for each in beatable.blunders if str(each) != deciding]
+    good = sum(result_of("certified on 4,3,3").positions.values())
     positions = [*map(str, beatable.blunders), ".../.../..."]
     return {
         "no refutation, and beaten": (
@@ -140,6 +145,29 @@ def forged():
         "unbeatable, and blunders on the way to a loss": (
             beatable, {"blunders": NOTHING, "missed_wins": NOTHING}, "no listed blunder",
         ),
+        "beatable, and certified": (
+            beatable,
+            {"refutations": {"X": None, "O": None}, "worst_case": {"X": 0, "O": 0}, "unbeatable": True},
+            "worst_case: 0 or more, with .* blunders in drawn positions",
+        ),
+        "sure of a win that it may give away": (
+            result_of("certified on 4,3,3"),
+            {
+                "blunders": {"count": 1, "positions": ["..../..../...."]},
+                "missed_wins": {"count": 1, "positions": ["..../..../...."]},
+                **{"good": good - 1, "perfect": good - 1, "imperfect": 1},
+            },
+            "worst_case",
+        ),
+        "a refutation by a blunder that is not listed": (
+            beatable,
+            {
+                "blunders": {"count": beatable.n_blunders - 1, "positions": on_other_ways},
+                "good": round(beatable.good_share * total) + 1,
+            },
+            "whose blunder in .* is not listed|no listed blunder",
+        ),
+        "unbeatable as O, and never asked": (result_of("unbeatable"), {"positions__O": 0}, "positions.O: 0"),
         "a worst case that no game has": (beatable, {"worst_case__X": 5}, "worst_case.X"),
         "a better worst case than best play": (beatable, {"worst_case__X": 1}, "worst_case.X"),
         "a refutation that does not end": (

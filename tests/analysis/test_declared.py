@@ -69,6 +69,20 @@ class BeatenInOnePosition(Agent):
         return first_cell(position) if position == self.at else perfect(self.game).policy(position)
 
 
+class BeatenByASlip(Agent):
+    """Perfect in batches; alone, a losing move in one position has a probability that rounding could have."""
+
+    is_fixed = True
+
+    def policies(self, boards):
+        return perfect(self.game).policies(boards)
+
+    def policy(self, position):
+        policy = perfect(self.game).policy(position)
+        is_there = position == position.game.start.play(0)
+        return policy * (1 - 5e-6) + 5e-6 * np.eye(len(policy))[1] if is_there else policy
+
+
 class Disguised(BeatenAlone):
     """Says that it is a class of this package."""
 
@@ -148,6 +162,7 @@ LIARS = [
     BeatenInBatchesOfOne,
     BeatenByBatchSize,
     BeatenInOnePosition,
+    BeatenByASlip,
     Disguised,
     DrawsItsCell,
     ChoosesBesides,

@@ -45,6 +45,24 @@ def test_is_that_of_the_certificate(name, seat, game):
         assert len(found.record.cells) == len(certificate.refutations[seat].cells)
 
 
+@pytest.mark.parametrize(
+    ("fails_in", "moves"), [("X../.O./..X", 3), (".../.../...", 0), ("XO./.X./...", None)]
+)
+def test_an_answer_that_names_no_free_cell_loses(fails_in, moves):
+    def play(position):
+        return 99 if str(position) == fails_in else perfect.best_cells(position)[0]
+
+    perfect = ttt_env.solve("tictactoe-v0")
+    agent = ttt_env.RecordedAgent(ttt_env.make_agent(play, "tictactoe-v0"))
+    certificate = ttt_env.certify(agent)
+    for seat in "XO":
+        found = worst_case(agent, seat)
+        assert found.value == certificate.worst_case[seat]
+        if found.value == -1:
+            assert len(found.record.cells) == moves and "Then it names no free cell" in str(found)
+    assert (moves is None) == certificate.unbeatable
+
+
 def test_a_first_player_wins_where_the_game_is_won():
     assert reference.ENUMERABLE["mnk-v0:m=4,n=3,k=3"][1] == 1
     found = worst_case("minimax", "X", "mnk-v0:m=4,n=3,k=3")

@@ -15,7 +15,13 @@ import ttt_env
 from tests.support.refusals import all_raise
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
-from ttt_env.errors import ImpossiblePositionError, ParameterError, UnknownAgentError, UnknownGameError
+from ttt_env.errors import (
+    EpisodeOrderError,
+    ImpossiblePositionError,
+    ParameterError,
+    UnknownAgentError,
+    UnknownGameError,
+)
 from ttt_env.rules.catalogue import CATALOGUE
 
 MODULES = {id: getattr(ttt_env, id.replace("-", "_")) for id in CATALOGUE}
@@ -36,6 +42,21 @@ def test_every_id(id: str) -> None:
         env = build(misere=True, observation="planes")
         assert isinstance(env, TwoPlayerEnv) and env.game == ttt_env.get_game(id, misere=True)
         assert env.observation_space("O").shape == (*env.game.shape, 2)
+
+
+def test_the_parallel_env_is_stepped_in_order_and_with_the_movers_action() -> None:
+    env: Any = ttt_env.make("tictactoe-v0", api="parallel")
+    with pytest.raises(EpisodeOrderError, match=r"call reset\(\)"):
+        env.step({"X": 4, "O": 0})
+    env.reset(seed=0)
+    for actions in ({"O": 4}, None, 4):
+        with pytest.raises(ParameterError, match="an action of X is needed"):
+            env.step(actions)
+    for cell in (0, 3, 1, 4, 2):
+        *_, terminations, _, _ = env.step({"X": cell, "O": cell})
+    assert terminations == {"X": True, "O": True}
+    with pytest.raises(EpisodeOrderError, match="after the end"):
+        env.step({"X": 5, "O": 5})
 
 
 GAMES: dict[str, tuple[str, dict[str, Any]]] = {

@@ -297,6 +297,7 @@ class TestAttributesOfTheSubEnvs:
         envs = started(3, autoreset_mode=mode, rewards={"illegal": -9})
         assert envs.call("set_opponent", "minimax") == (None, None, None)  # it is called once
         assert [str(agent) for agent in envs.opponents] == [str(ttt_env.make_agent("minimax"))]
+        assert envs.get_attr("opponent") == (envs.opponents[0],) * 3
         envs.set_attr("opponent", "random")
         envs.set_attr("illegal", ["resample"] * 3)
         envs.set_attr("play_as", "O")
@@ -316,6 +317,10 @@ class TestAttributesOfTheSubEnvs:
             ("boards", None),
             ("opponent", "nobody"),
             ("illegal", "win"),
+            *(
+                (name, 0)
+                for name in ("rewards", "start", "observation", "opponent_weights", "backend", "misere")
+            ),
         ]
         bad += [("illegal", values) for values in differing]
         all_raise(ttt_env.TttEnvError, "", lambda pair: envs.set_attr(*pair), bad)
@@ -481,6 +486,7 @@ BAD_ACTIONS: list[Any] = [
     np.array([0, 0, 0, 9]),
     np.array([0, -1, 0, 0], np.int8),
     np.array([0, 0, 2**63, 0], np.uint64),
+    [0, 1, True, 3],
     [0, 1, 2, 3.0],
     [0, 1, 2, None],
     [[0], [1, 2], [3], [4]],
@@ -493,7 +499,7 @@ class TestErrorsChangeNothing:
     def test_bad_actions(self, store: str) -> None:
         envs = started(opponent="random", seed=4)
         twin, before = copy.deepcopy(envs), story(envs)
-        all_raise(ttt_env.IllegalMoveError, "4 cells of tictactoe", envs.step, BAD_ACTIONS)
+        all_raise(ttt_env.errors.CellError, "4 cells of tictactoe", envs.step, BAD_ACTIONS)
         assert story(envs) == before
         assert flat(envs.step(np.arange(4))) == flat(twin.step(np.arange(4)))
 

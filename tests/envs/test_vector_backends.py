@@ -433,15 +433,29 @@ class TestDevice:
     def test_actions_of_every_kind(self) -> None:
         envs = on_torch(opponent="random")
         twin = copy.deepcopy(envs)
-        arrays = (bad for bad in BAD_ACTIONS if isinstance(bad, np.ndarray) and bad.dtype != np.uint64)
+        arrays = (bad for bad in BAD_ACTIONS if isinstance(bad, np.ndarray))
         actions = [*BAD_ACTIONS, *map(torch.from_numpy, arrays)]
         all_raise(ttt_env.IllegalMoveError, "4 cells of tictactoe", envs.step, actions)
         tell_alike([envs.step(np.arange(4)), twin.step(np.arange(4))])
-        good = [torch.tensor([4, 5, 6, 7], dtype=kind) for kind in (torch.int8, torch.uint8, torch.int32)]
-        for cells in (*good, np.array([4, 5, 6, 7]), [4, 5, 6, 7]):
+        kinds = torch.int8, torch.uint8, torch.int32, torch.uint64
+        of_torch = [torch.tensor([4, 5, 6, 7], dtype=kind) for kind in kinds]
+        of_numpy = [np.array([4, 5, 6, 7], dtype) for dtype in (np.int64, np.uint64, ">i4")]
+        for cells in (*of_torch, *of_numpy, np.array([7, 6, 5, 4])[::-1], [4, 5, 6, 7]):
             envs = on_torch(opponent=LOWEST, play_as="X")
             envs.step(cells)  # type: ignore[arg-type]
             assert [board.x_mask for board in envs.boards] == [1 << 4, 1 << 5, 1 << 6, 1 << 7]
+
+
+def test_a_tensor_is_a_cell_if_it_is_one_integer() -> None:
+    for env in (ttt_env.make("tictactoe-v0"), ttt_env.make("tictactoe-v0", opponent="random", play_as="X")):
+        env.reset(seed=0)
+        for wrong in (torch.tensor(True), torch.tensor([4]), torch.tensor([[4]]), torch.tensor(4.0)):
+            with pytest.raises(ttt_env.errors.CellError, match="is not a cell of tictactoe-v0"):
+                env.step(wrong)  # type: ignore[arg-type]
+        env.step(torch.tensor(4))  # type: ignore[arg-type]
+        assert env.position.x_mask == 1 << 4
+    with pytest.raises(ttt_env.errors.ParameterError, match="seed="):
+        env.reset(seed=torch.tensor(True))  # type: ignore[arg-type]
 
 
 class TestRandomNumbers:

@@ -94,6 +94,10 @@ def test_attributes() -> None:
     envs.reset()
     assert envs.get_attr("seat") == ["X"] * 3 and str(envs.get_attr("position", 1)[0]) == ".../.../..."
     assert envs.get_attr("illegal", [0, 2]) == ["lose", "lose"]
+    assert envs.get_attr("opponent", [1]) == envs.envs.opponents
+    for name in ("seat", "illegal"):
+        with pytest.raises(ttt_env.errors.ParameterError, match=r"indices=\[3\]: sub-envs 0 to 2"):
+            envs.get_attr(name, [3])
     assert envs.has_attr("position") and not envs.has_attr("colour")
     envs.set_attr("illegal", "resample")
     assert envs.envs.illegal == "resample"

@@ -349,8 +349,10 @@ def attacker_of(game):
 
 
 def test_wrong_positions_and_boards():
-    with pytest.raises(ImpossiblePositionError, match="no position of square-v0"):
+    with pytest.raises(ImpossiblePositionError, match="a position of tictactoe-v0, not of square-v0"):
         prove("square-v0", TICTACTOE.start)
+    with pytest.raises(ImpossiblePositionError, match="is no Position of square-v0"):
+        prove("square-v0", "..../..../..../....")
     with pytest.raises(ImpossiblePositionError, match="both players on cells"):
         prove(TICTACTOE, ttt_env.Position(TICTACTOE, 1, 1))
     with pytest.raises(GameTooLargeError, match="81 cells"):

@@ -22,6 +22,21 @@ def positions(game):
     return random_positions(game, 6) if game.n_cells > 9 else list(positions_of(game).values())
 
 
+def test_a_copy_has_arrays_of_its_own():
+    boards = Boards.of([TICTACTOE.start, TICTACTOE.start.play(4)])
+    copied = boards.copy()
+    assert list(copied) == list(boards) and (copied.legal == boards.legal).all()
+    for array in (copied.mine, copied.theirs, copied.legal):
+        array[:] = 0
+    assert list(boards)[1] == TICTACTOE.start.play(4) and boards.legal.sum() == 17
+
+
+@pytest.mark.parametrize("positions", [None, 3, [], ["X../.../..."], [TICTACTOE.start, MISERE.start]])
+def test_what_is_no_batch(positions):
+    with pytest.raises(ImpossiblePositionError, match="at least one position, and all of one game"):
+        Boards.of(positions)
+
+
 @pytest.mark.parametrize("game", [TICTACTOE, slow(MISERE), LOPSIDED, *LARGE], ids=repr)
 class TestBoardsArePositions:
     def test_in_and_out(self, game):

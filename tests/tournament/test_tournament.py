@@ -20,7 +20,7 @@ from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import RecordedAgent
 from ttt_env.analysis.results import match_of
-from ttt_env.errors import ParameterError, TaskTimeoutError, UnknownAgentError
+from ttt_env.errors import ParameterError, ResultFileError, TaskTimeoutError, UnknownAgentError
 from ttt_env.tournament import Tournament, tournament
 from ttt_env.tournament.standings import alpha_rank, bradley_terry, nash_mixture
 
@@ -393,6 +393,16 @@ class TestTexts:
             for other in set(TRIO) - {name}:
                 assert float(row[other]) == trio.matches[name, other].score
 
+    @pytest.mark.parametrize("name", ["agent", "rating", "score", "exploited_as_o"])
+    def test_an_agent_may_be_called_like_a_column(self, name: str) -> None:
+        pytest.importorskip("pandas")
+        played = tournament({name: "minimax", f"against {name}": "random", "block": "block"})
+        frame = played.to_dataframe()
+        assert sorted(frame.index) == sorted(played.names) and frame.columns.is_unique
+        assert frame["score"].to_dict() == played.scores and frame["rating"].to_dict() == played.ratings
+        assert frame.loc["block", f"against against {name}"] == played.matches["block", name].score
+        assert next(csv.reader(io.StringIO(played.to_csv()))) == ["agent", *frame.columns]
+
     def test_what_is_not_known_is_nan(self, sampled: Tournament) -> None:
         pytest.importorskip("pandas")
         assert np.isnan(sampled.to_dataframe().loc["unsaid", "exploited_as_x"])
@@ -416,13 +426,26 @@ class TestHeatMap:
             assert float(score.replace("−", "-")) == round(found.score, 2)
             assert bool(margin) != found.exact
 
-    @pytest.mark.parametrize("suffix", ["svg", "png"])
+    @pytest.mark.parametrize("suffix", ["svg", "png", "pdf", "SVG"])
     def test_same_table_same_file(self, suffix: str, tmp_path, trio: Tournament) -> None:
         paths = [tmp_path / f"{n}.{suffix}" for n in range(2)]
         for path in paths:
             trio.plot(path)
         first, second = (path.read_bytes() for path in paths)
         assert first == second and len(first) > 1000
+
+    @pytest.mark.parametrize(
+        ("name", "error", "said"),
+        [
+            ("x.foo", ParameterError, r"'.*x\.foo' is no picture's name, .* \.svg or \.png or \.pdf"),
+            ("heat", ParameterError, "heat' is no picture's name"),
+            ("no/x.svg", ResultFileError, r"no/x\.svg cannot be written: No such file or directory"),
+        ],
+    )
+    def test_a_path_that_is_none(self, name: str, error, said, tmp_path, trio: Tournament) -> None:
+        with pytest.raises(error, match=said):
+            trio.plot(tmp_path / name)
+        assert not list(tmp_path.iterdir())
 
     def test_pyplot_is_left_alone(self, tmp_path, trio: Tournament, monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # to import it is an error now
@@ -438,6 +461,9 @@ class TestErrors:
             ("random", r"at least two agents, not \['random'\]"),
             (["random", "minimax", "random"], "two agents are called 'random'"),
             ([lambda p: 0, lambda p: 1], "two agents are called '<lambda>': name them by a mapping"),
+            ({1: "random", "b": "block"}, "the name of an agent is a str, not 1"),
+            ({"\ud800": "random", "b": "block"}, "the name of an agent is text that UTF-8 can hold"),
+            ({"a" * 10_001: "random", "b": "block"}, "has at most 10000 letters"),
         ],
     )
     def test_agents(self, agents: object, text: str) -> None:

@@ -52,7 +52,8 @@ class Agent:
     """True if its answers come from code outside this package, such as a network that it was given."""
 
     may_forfeit: ClassVar[bool] = False
-    """True if a policy may be 0 on all cells: the agent then has no move there, and loses."""
+    """True of the answers that analyses keep of other agents (`RecordedAgent`): in a batch the policy is 0 on
+    all cells where the other agent named no free cell, and so lost. Elsewhere such a policy is an error."""
 
     is_symmetric: ClassVar[bool] = False
     """True if its moves in positions that an automorphism of the game maps to each other lead to positions

@@ -1,6 +1,7 @@
 """Agents made of spec strings, functions and models of other libraries."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from inspect import Parameter
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ from ttt_env.agent.interface import Agent, AgentLike, Effort
 from ttt_env.agent.registry import FUNCTION_FILE, MODEL_GROUP, agent_class, installed
 from ttt_env.errors import ParameterError, UnknownAgentError, shown, unknown
 from ttt_env.rules import Game, check_names, get_game, items_of, parameters_of, split_items, split_spec
+from ttt_env.rules.checks import as_text
 from ttt_env.rules.specs import Spec, as_value, convert, joined_path, key_of, read_items, unwrapped
 
 _MOST_AGENTS = 10_000  # that are named at once
@@ -114,20 +116,30 @@ def named_agents(agents: Iterable[AgentLike] | Mapping[str, AgentLike]) -> dict[
     """The agents by name: a mapping gives names, a spec string is its own name.
 
     A function goes by its `__name__`, any other agent by its class. Raises `ParameterError` for two agents of
-    one name.
+    one name, and for a name that is no text of at most 10,000 letters.
     """
     if isinstance(agents, Mapping):
-        return dict(agents)
+        return {_checked_name(name): agent for name, agent in agents.items()}
     named: dict[str, AgentLike] = {}
     given = [agents] if isinstance(agents, str) else items_of(agents, _MOST_AGENTS)
     if given is None or len(given) > _MOST_AGENTS:
         raise ParameterError(f"agents={shown(agents)}: up to {_MOST_AGENTS} agents, or a mapping, are needed")
     for agent in given:
-        name = agent if isinstance(agent, str) else getattr(agent, "__name__", type(agent).__name__)
-        if name in named:
+        name = type(agent).__name__
+        with suppress(Exception):  # its class may be a user's, and fail
+            name = agent if isinstance(agent, str) else getattr(agent, "__name__", name)
+        if _checked_name(name) in named:
             raise ParameterError(f"two agents are called {name!r}: name them by a mapping name -> agent")
         named[name] = agent
     return named
+
+
+def _checked_name(name: object) -> str:
+    """The name. Raises `ParameterError` unless it is a text that files can hold."""
+    text = as_text("the name of an agent", name, ParameterError)
+    if text.encode(errors="replace").decode() != text:
+        raise ParameterError(f"the name of an agent is text that UTF-8 can hold, not {shown(name)}")
+    return str(name)
 
 
 def _parsed(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:

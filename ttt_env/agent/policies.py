@@ -117,11 +117,13 @@ def sample_each(policies: Floats, draws: Floats) -> NDArray[np.int64]:
 def checked_policies(agent: "Agent", boards: Boards) -> Floats:
     """The agent's `policies`, `[B, cells]`, each scaled to sum to 1 exactly.
 
-    This is the one rule for what a policy is, in batches and single positions (`checked_policy`): numbers
-    of any type, ≥ 0, 0 on taken cells, whose sum is 1 to within `ROUNDING`; or, in a batch of an agent that
-    `may_forfeit`, 0 everywhere. Numbers below `NEGLIGIBLE` become 0. Raises `PolicyError` for others.
+    This is the one rule for what a policy is, in batches and single positions (`checked_policy`): real
+    numbers of any type, ≥ 0, 0 on taken cells, whose sum is 1 to within `ROUNDING`; or, in a batch of an
+    agent that `may_forfeit`, 0 everywhere. Numbers below `NEGLIGIBLE` become 0. Raises `PolicyError` for
+    others.
     """
-    policies = _as_floats(agent, agent.policies(boards), boards.legal.shape, f"{len(boards)} positions")
+    answer = agent.policies(boards.copy())  # an agent may write into what it is given
+    policies = _as_floats(agent, answer, boards.legal.shape, f"{len(boards)} positions")
     totals = policies.sum(axis=1)
     if agent.may_forfeit:
         totals[~policies.any(axis=1)] = 1.0
@@ -174,7 +176,11 @@ def _checked(agent: "Agent", position: Position, answer: object) -> Floats:
 def _as_floats(agent: "Agent", answer: object, shape: tuple[int, ...], where: object) -> Floats:
     """An agent's answer as numbers of this shape. Raises `PolicyError` if it cannot be that."""
     try:
-        numbers: Floats = np.asarray(answer, dtype=np.float64)
+        given = np.asarray(answer)
+        is_text = given.dtype.kind == "O" and any(isinstance(each, str | bytes) for each in given.flat)
+        if given.dtype.kind not in "biufO" or is_text or isinstance(answer, np.ma.MaskedArray):
+            raise TypeError
+        numbers: Floats = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise PolicyError(f"{agent!r} has no policy in {where}, but {answer!r:.200}") from None
     if numbers.shape != shape:
@@ -183,6 +189,8 @@ def _as_floats(agent: "Agent", answer: object, shape: tuple[int, ...], where: ob
 
 
 def _no_policy(agent: "Agent", position: Position, policy: Floats) -> PolicyError:
+    if not policy.any():
+        return PolicyError(f"{agent!r} has no policy in {position}: it names no free cell")
     return PolicyError(
         f"{agent!r} has no policy in {position}: {policy.round(6).tolist()} "
         "should sum to 1 over the free cells and be 0 elsewhere"

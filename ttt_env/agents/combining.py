@@ -16,6 +16,7 @@ from ttt_env.agent import (
     Explanation,
     Floats,
     PartExplanation,
+    chosen_cell,
     effort_of,
     make_agent,
     name_of,
@@ -261,7 +262,7 @@ class Symmetric(Agent):
         if self.is_fixed:
             return super().choose(position, rng)
         image, cells = self._images(Boards.of([position]))
-        return int(np.flatnonzero(cells[0] == self.agent.choose(image[0], rng))[0])
+        return int(np.flatnonzero(cells[0] == chosen_cell(self.agent, image[0], rng))[0])
 
     def _images(self, boards: Boards) -> tuple[Boards, NDArray[np.int64]]:
         from ttt_env.compiled.canonical import images_of  # imports numba: where it is wanted

@@ -3,6 +3,7 @@
 Nothing here asks the agent: a certificate that passes need not belong to any real agent.
 """
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from ttt_env.rules import (
     SEATS,
     Boards,
     Game,
+    Position,
     Seat,
     canonical_boards,
     check_enumerable,
@@ -43,6 +45,7 @@ def check_certificate(certificate: "Certificate", most_listed: int) -> None:
         _check_positions(certificate, seat)
     _check_blunders(certificate)
     _check_missed_wins(certificate)
+    _check_given_away(certificate)
     _check_totals(certificate)
     _check_pairs(certificate)
 
@@ -83,9 +86,17 @@ def _check_worst_case(c: "Certificate", seat: Seat) -> None:
     _refuse_if(not (record.is_over or is_forfeited), part, f"{record}, which does not end")
     result = record.value(seat) if record.is_over else -1
     _refuse_if(not worst <= result < value, part, f"{record}, which ends with {result} for the agent")
-    own = [position for position in record.positions() if position.to_move == seat and not position.is_over]
-    is_explained = len(c.blunders) < c.n_blunders or not set(own).isdisjoint(c.blunders)
-    _refuse_if(not is_explained, part, f"{record}, in which no listed blunder occurs")
+    if len(c.blunders) < c.n_blunders:
+        return
+    positions, listed = record.positions(), set(c.blunders)
+    own = [position for position in positions if position.to_move == seat and not position.is_over]
+    _refuse_if(listed.isdisjoint(own), part, f"{record}, in which no listed blunder occurs")
+    if is_tabulated(c.game):
+        value_of = solve(c.game).value_of
+        for before, after in pairwise(positions):
+            gives_away = before.to_move == seat and -value_of(after) < value_of(before)
+            is_missing = gives_away and before not in listed
+            _refuse_if(is_missing, part, f"{record}, whose blunder in {before} is not listed")
 
 
 def _check_positions(c: "Certificate", seat: Seat) -> None:
@@ -94,11 +105,25 @@ def _check_positions(c: "Certificate", seat: Seat) -> None:
     named = [*c.blunders, *(forfeit.position for forfeit in c.forfeits)]
     named += [] if record is None else record.positions()
     least = len({position for position in named if position.to_move == seat and not position.is_over})
-    least = max(least, int(seat == "X"))
+    least = max(least, _least_positions(c, seat))
     most = _most_positions(c.game, seat)
     number = c.positions[seat]
     is_wrong = not least <= number <= most
     _refuse_if(is_wrong, f"positions.{seat}", f"{number:,}, where it can be {least:,} to {most:,}")
+
+
+def _least_positions(c: "Certificate", seat: Seat) -> int:
+    """The positions after the first moves that the other player may choose from, which all have to be met."""
+    start = c.game.start
+    if seat == "O":
+        return _n_open_after(start)
+    is_forfeited = any(forfeit.position == start for forfeit in c.forfeits)
+    after = [] if is_forfeited else [start.play(cell) for cell in start.legal_cells]
+    return 1 + min((0 if each.is_over else _n_open_after(each) for each in after), default=0)
+
+
+def _n_open_after(position: Position) -> int:
+    return sum(not position.play(cell).is_over for cell in position.legal_cells)
 
 
 def _most_positions(game: Game, seat: Seat) -> int:
@@ -139,6 +164,20 @@ def _check_missed_wins(c: "Certificate") -> None:
         won = list(c.blunders[solve(c.game).values.of(c.blunders) == 1])
         _refuse_if(won != list(c.missed_wins), part, "they are not the blunders in positions that are won")
     _refuse_if(not set(c.missed_wins) <= set(c.blunders), part, "one of them is no blunder")
+
+
+def _check_given_away(c: "Certificate") -> None:
+    """No seat is sure of more than a blunder leaves it: a loss in a drawn position, a draw in a won one."""
+    least, n_drawn = min(c.worst_case.values()), c.n_blunders - c.n_missed_wins
+    is_wrong = (c.n_blunders > 0 and least > 0) or (n_drawn > 0 and least > -1)
+    _refuse_if(is_wrong, "worst_case", f"{least} or more, with {n_drawn:,} blunders in drawn positions")
+    if len(c.blunders) < c.n_blunders:
+        return
+    won = set(c.missed_wins)
+    for position in c.blunders:
+        left, seat = 0 if position in won else -1, position.to_move
+        is_wrong = c.worst_case[seat] > left
+        _refuse_if(is_wrong, f"worst_case.{seat}", f"{c.worst_case[seat]}, and {position} is a blunder")
 
 
 def _check_totals(c: "Certificate") -> None:

@@ -13,8 +13,8 @@ from ttt_env.analysis.play import play_cells
 from ttt_env.analysis.recorded import Asking, answering, answering_both, asking, check_declared, source_of
 from ttt_env.analysis.results import Ending, Exploitability, Match, Result, match_of_games, rounded
 from ttt_env.analysis.solution import ValueAgent, solve
-from ttt_env.errors import ForfeitError, ParameterError
-from ttt_env.rules import Boards, Game, GameRecord, as_generator, is_enumerable, one_of
+from ttt_env.errors import ForfeitError
+from ttt_env.rules import Boards, Game, GameRecord, as_generator, as_integer, is_enumerable, one_of
 
 _TELLING = 1e-12  # the least probability of a game's own moves that a sum of these digits still shows
 
@@ -56,9 +56,7 @@ def match(
         exact = one.is_fixed and two.is_fixed and is_enumerable(game)
     if not exact:
         rng = as_generator(rng)
-        if not isinstance(games, int) or games < 2:
-            raise ParameterError(f"games={games!r}: an integer of at least 2, one game on each seat")
-        half = games // 2
+        half = as_integer("games", games, "a match", 2) // 2  # on each seat
         with asking(one, two):
             endings: list[Ending] = [("X", *_played(one, two, rng)) for _ in range(half)]
             endings += [("O", *_played(two, one, rng)) for _ in range(half)]

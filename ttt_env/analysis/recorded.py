@@ -92,12 +92,13 @@ class RecordedAgent(Agent):
 
     def __init__(
         self,
-        agent: Agent,
+        agent: AgentLike,
         progress: Asking | None = None,
         *,
         workers: int = 1,
         answers: str | Path | None = None,
     ) -> None:
+        agent = make_agent(agent, game_of(None, agent))
         super().__init__(agent.game)
         check_enumerable(agent.game)
         as_callback("progress", progress, "an agent that is asked")

@@ -40,6 +40,7 @@ class WorstCase:
 
     `value` is 1 if the agent wins every game, 0 if it draws some but loses none, −1 if it can lose. `record`
     is a shortest game with this end, and `positions` is the number of positions in which the agent was asked.
+    A `RecordedAgent` also loses where it names no free cell: `record` then ends before that move.
     """
 
     game: Game
@@ -50,9 +51,10 @@ class WorstCase:
 
     def __str__(self) -> str:
         worst = f"as {self.seat} it {RESULTS[self.value]} at worst, of all games that it can reach"
+        forfeit = "" if self.record.is_over else "\nThen it names no free cell."
         return (
             f"{self.game.name}: {worst}. It was asked in {self.positions:,} positions. "
-            f"A shortest game with this end:\n  {self.record}"
+            f"A shortest game with this end:\n  {self.record}{forfeit}"
         )
 
 
@@ -100,7 +102,8 @@ def worst_case(
     permutations = np.array(automorphisms(played_game) if merges else [], np.uint8)
     completes_sets = surely_completes_sets(player) or (trusted and player.completes_sets)
     layers = [_Layer(Boards.start(played_game), np.zeros(1, np.intp), np.zeros(1, np.intp))]
-    worst, found, asked = 2, (0, 0, 0), 0
+    worst, asked = 2, 0
+    found: tuple[int, int, int | None] = 0, 0, None
     while len(boards := layers[-1].boards) and worst > -1:
         is_asked = SEATS[(len(layers) - 1) % 2] == seat
         asked += len(boards) if is_asked else 0
@@ -113,6 +116,9 @@ def worst_case(
             check_answers(player, boards)
             _check_symmetric(player, boards, permutations)
         moves = _policies(player, boards) > 0 if is_asked else boards.legal
+        if not (has_move := moves.any(axis=1)).all():
+            worst, found = -1, (len(layers) - 1, int(has_move.argmin()), None)
+            break
         if not is_asked and worst < 2 and completes_sets and not played_game.misere:
             stopping = moves & _stopping(boards)
             _check_completes(player, boards, moves & ~stopping)
@@ -198,9 +204,9 @@ def _classes_after(agent: Agent, position: Position, permutations: NDArray[np.ui
     return set(map(tuple, _images(after, permutations).tolist()))
 
 
-def _record(game: Game, layers: list[_Layer], number: int, row: int, cell: int) -> GameRecord:
-    """The game that comes to this row of a layer and ends there with this cell."""
-    moves = [cell]
+def _record(game: Game, layers: list[_Layer], number: int, row: int, cell: int | None) -> GameRecord:
+    """The game that comes to this row of a layer and ends there with this cell, or without a move."""
+    moves = [] if cell is None else [cell]
     for layer in layers[number:0:-1]:
         moves.append(int(layer.cells[row]))
         row = int(layer.rows[row])

@@ -20,7 +20,17 @@ from ttt_env.errors import (
 )
 from ttt_env.render.pixels import Window, draw_pixels
 from ttt_env.render.text import draw_text
-from ttt_env.rules import Game, Position, Seat, get_game, items_of, one_of, parameters_of, parameters_of_game
+from ttt_env.rules import (
+    Game,
+    Position,
+    Seat,
+    check_game,
+    get_game,
+    items_of,
+    one_of,
+    parameters_of,
+    parameters_of_game,
+)
 from ttt_env.rules.checks import as_weights
 
 Illegal = Literal["lose", "raise", "resample"]
@@ -106,27 +116,25 @@ class GameEnv:
         render_mode: RenderMode | None,
     ) -> None:
         """Check and keep the settings, before anything else of the environment is made."""
-        env_settings = {**parameters_of(type(self).__init__, skip=2), "opponent": None}
-        if isinstance(game, Game) or parameters_of_game(game):
-            allowed = {**parameters_of_game(game), **env_settings}
-            for name in parameters.keys() - allowed.keys():
-                text = unknown(f"parameter of {getattr(game, 'name', game)}", name, allowed)
-                # Python's words, by which libraries that try a keyword know that it is not there.
-                raise ParameterError(f"{text} (unexpected keyword argument {name!r})")
-        self.game = game = get_game(game, **parameters)
+        of_game = parameters_of_game(game)
+        self._settings = {**of_game, **parameters_of(type(self).__init__, skip=2), "opponent": None}
+        self.game = get_game(game, **{name: parameters[name] for name in of_game if name in parameters})
+        for name in parameters.keys() - of_game.keys():
+            text = unknown(f"parameter of {self.game.name}", name, self._settings)
+            # Python's words, by which libraries that try a keyword know that it is not there.
+            raise ParameterError(f"{text} (unexpected keyword argument {name!r})")
         self.illegal = one_of("illegal", illegal, get_args(Illegal))
         self.rewards_of = Rewards.of(rewards)
         self.render_mode = one_of("render_mode", render_mode, (None, *get_args(RenderMode)))
         self._observation_kind = observation
-        start = game.start if start is None else start
+        start = self.game.start if start is None else start
         self._start = start if callable(start) else self._checked_start(start)
 
     def _checked_start(self, position: object) -> Position:
-        if not isinstance(position, Position) or position.game != self.game:
-            raise ImpossiblePositionError(f"{shown(position)} is no position of {self.game.name}")
-        if position.checked().is_over:
+        start = check_game(position, self.game).checked()
+        if start.is_over:
             raise ImpossiblePositionError(f"no episode can start in {position}: the game is over")
-        return position
+        return start
 
     def _first_position(self, options: Mapping[str, Any], rng: np.random.Generator) -> Position:
         if "position" in options:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ttt_env.compiled.codes import Games, StepOutcome
 from ttt_env.envs.board import Opponents
 from ttt_env.envs.vector.env import VectorGameEnv, rows_of
-from ttt_env.errors import ParameterError, extra_for
+from ttt_env.errors import ParameterError, extra_for, shown
 from ttt_env.rules import Game, as_integer, as_options
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Indices: TypeAlias = int | Iterable[int] | None
 _NO_INFO: dict[str, Any] = {}  # the info of every sub-env whose episode goes on
-_PER_SUB_ENV = ("position", "seat")  # attributes that each sub-env has for itself
+_PER_SUB_ENV = ("position", "seat", "opponent")  # attributes that each sub-env has for itself
 
 
 def make_vec_env(
@@ -161,7 +161,7 @@ class _Adapter:
         return attr_name in _PER_SUB_ENV or hasattr(self.envs, attr_name)
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
-        """`position` or `seat` of each sub-env; for other names the vector env's attribute, once for each."""
+        """`position`, `seat` or `opponent` of each sub-env; other attributes are common to all."""
         numbers = self._numbers(indices)
         if attr_name in _PER_SUB_ENV:
             of_each = self.envs.get_attr(attr_name)
@@ -196,7 +196,10 @@ class _Adapter:
     def _numbers(self, indices: Indices) -> list[int]:
         if indices is None:
             return list(range(self.num_envs))
-        return [indices] if isinstance(indices, int) else list(indices)
+        numbers = [indices] if isinstance(indices, int) else list(indices)
+        if not all(0 <= number < self.num_envs for number in numbers):
+            raise ParameterError(f"indices={shown(indices)}: sub-envs 0 to {self.num_envs - 1}")
+        return numbers
 
     def _need_all(self, name: str, indices: Indices) -> None:
         if sorted(self._numbers(indices)) != list(range(self.num_envs)):

@@ -262,7 +262,8 @@ def collect_episode(
 ) -> dict[str, list[Transition[Observed]]]:
     """Play one episode, reset included, and return each player's own transitions, by the names of the env.
 
-    The agents see `env.position` and draw from `env.np_random`, so `seed` decides the episode.
+    The agents see `env.position` and draw from `env.np_random`, so `seed` decides the episode. Raises
+    `ParameterError` for another kind of environment, and unless there is one agent for each player.
 
     In PettingZoo's loop the user has to pair these up: `last()` gives the reward of the move *before*
     together with the observation for the move to come.
@@ -271,10 +272,14 @@ def collect_episode(
     >>> [row.reward for row in rows["X"]], [row.reward for row in rows["O"]]
     ([0.0, 0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, -1.0])
     """
+    if not isinstance(env, TwoPlayerEnv):
+        raise ParameterError(
+            f"env={shown(env)}: a TwoPlayerEnv is needed, as make(game) gives without opponent"
+        )
     names = env.possible_agents
-    if set(agents) != set(names):
+    if not isinstance(agents, Mapping) or set(agents) != set(names):
         needed = " and one for ".join(names)
-        raise ParameterError(f"agents for {sorted(map(str, agents))}: one for {needed} are needed")
+        raise ParameterError(f"agents={shown(agents)}: a dict with one for {needed} is needed")
     players = {name: make_agent(agents[name], env.game) for name in names}
     transitions: dict[str, list[Transition[Observed]]] = {name: [] for name in names}
     pending: dict[str, tuple[Observed, int]] = {}

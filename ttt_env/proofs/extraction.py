@@ -20,7 +20,8 @@ from ttt_env.rules import Masks, Position, Seat
 from ttt_env.stopping import check_wanted
 
 _BATCH = 1024  # positions whose replies are looked at in one call
-_BUDGET = 1000  # threats or pairs that are tried for one sequence
+_MOST_THREATS = 1000  # tried for a sequence that wins
+_MOST_PAIRS = 20_000  # tried for those that hold a draw: where there are some, they are nearly always found
 _OPEN = 6  # sequences that take as much room as a position
 
 Part = dict[str, NDArray[Any]]
@@ -95,7 +96,8 @@ class Extraction:
 
         self._kernel, self._cover = kernel, kernel.new_cover(_BATCH)
         self._sets = winning_sets(start.game)
-        self._finder = kernel.Finder(new_threats(start.game, remembers=False), new_pairs(start.game), _BUDGET)
+        self._budget = _MOST_THREATS if wins else _MOST_PAIRS
+        self._finder = kernel.Finder(new_threats(start.game, remembers=False), new_pairs(start.game), 0)
         self._permutations = kernel.permutations_of(start.game)
         self._start, self._seat, self._wins, self._guide, self._report = start, seat, wins, guide, report
         self._n_positions = 0
@@ -107,7 +109,7 @@ class Extraction:
         `MOST_POSITIONS`.
         """
         layer = _first_positions(
-            self._start, self._seat, lambda start, moves: self._covered(start, moves, budget=0)[1]
+            self._start, self._seat, lambda start, moves: self._covered(start, moves, searches=False)[1]
         )
         parts = [self._covered(layer[:0], np.zeros(0, np.uint8))[0]]
         while len(layer):
@@ -142,22 +144,27 @@ class Extraction:
         moves, table = np.empty(len(layer), np.uint8), set[tuple[int, int]]()
         for row, (mine, theirs) in enumerate(layer.tolist()):
             check_wanted()
-            cells = self._guide(Position(self._start.game, mine, theirs), int(self._wins))
-            self._covered(np.repeat(layer[row : row + 1], len(cells), axis=0), np.array(cells, np.uint8))
-            ends = np.cumsum(self._cover.n_open[: len(cells)])
-            after = np.split(self._cover.open[: ends[-1]], ends[:-1])
-            added = [set(map(tuple, part.tolist())) - table for part in after]
-            sizes = [_OPEN * len(new) for new in added] + self._cover.n_sequences[: len(cells)]
-            best = int(sizes.argmin())
-            moves[row] = cells[best]
-            table |= added[best]
+            best, added = np.inf, set[tuple[int, int]]()
+            cells = np.array(self._guide(Position(self._start.game, mine, theirs), int(self._wins)), np.uint8)
+            self._covered(np.repeat(layer[row : row + 1], len(cells), axis=0), cells, searches=False)
+            needs_nothing = self._cover.n_open[: len(cells)] == 0
+            for cell in cells[needs_nothing][:1] if needs_nothing.any() else cells:
+                part, after = self._covered(layer[row : row + 1], np.array([cell], np.uint8))
+                new = set(map(tuple, after.tolist())) - table
+                size = _OPEN * len(new) + int(part["n_sequences"][0])
+                if size < best:
+                    best, added, moves[row] = size, new, cell
+                if best <= 1:  # hardly any move adds less
+                    break
+            table |= added
         return moves
 
     def _covered(
-        self, positions: Masks, moves: NDArray[np.uint8], budget: int = _BUDGET
+        self, positions: Masks, moves: NDArray[np.uint8], searches: bool = True
     ) -> tuple[Part, Masks]:
         kernel, cover = self._kernel, self._cover
-        room = self._sets, self._permutations, self._finder._replace(budget=budget), cover
+        finder = self._finder._replace(budget=self._budget if searches else 0)
+        room = self._sets, self._permutations, finder, cover
         n_right = kernel.follow_replies(positions, moves, self._wins, *room)
         if n_right < len(positions):
             mine, theirs = positions[n_right].tolist()

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 from ttt_env.analysis.saved import Saved
 from ttt_env.errors import (
-    ImpossiblePositionError,
     ParameterError,
     PolicyFileError,
     ProofError,
@@ -21,9 +20,9 @@ from ttt_env.proofs.extraction import Extraction, check_strategy
 from ttt_env.proofs.prover import ProofReport, Prover
 from ttt_env.proofs.strategy import Regions, Strategy, drawing_regions
 from ttt_env.render.words import RESULTS
-from ttt_env.rules.catalogue import checked_rules, get_game
+from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_path
-from ttt_env.rules.game import Game, Position
+from ttt_env.rules.game import Game, Position, check_game
 from ttt_env.rules.sizes import check_size
 from ttt_env.storage.fields import MOST, Fields
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
@@ -188,7 +187,7 @@ class Proof(Saved):
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
         entries = Fields(data)
-        game = entries.read("game", lambda rules: checked_rules(game_from_dict(rules)))
+        game = entries.read("game", game_from_dict)
         position = entries.read("position", lambda text: Position.parse(text, game))
         lower, upper = entries.integers("bounds")
         regions = entries.part("regions")
@@ -269,9 +268,7 @@ def prove(
 def _checked_position(game: Game, position: Position | None) -> Position:
     if position is None:
         return game.start
-    if not isinstance(position, Position) or position.game != game:
-        raise ImpossiblePositionError(f"{shown(position)} is no position of {game.name}")
-    return position.checked()
+    return check_game(position, game).checked()
 
 
 def _check_budget(name: str, value: object) -> None:

@@ -42,8 +42,8 @@ class Boards:
     @classmethod
     def of(cls, positions: Iterable[Position]) -> "Boards":
         """The batch of these positions, at least one and all of one game."""
-        rows = list(positions)
-        if not rows or any(row.game != rows[0].game for row in rows):
+        rows = list(positions) if isinstance(positions, Iterable) else []
+        if not rows or any(not isinstance(row, Position) or row.game != rows[0].game for row in rows):
             raise ImpossiblePositionError("a batch needs at least one position, and all of one game")
         game = rows[0].game
         return cls(
@@ -61,6 +61,12 @@ class Boards:
         no_masks = np.zeros((2, 0, *words_of(game)), np.uint64)
         masks = np.concatenate([no_masks, *(np.stack([part.mine, part.theirs]) for part in parts)], axis=1)
         return cls(game, masks[0], masks[1])
+
+    def copy(self) -> "Boards":
+        """The same positions in arrays of their own, which may be written to, `legal` among them."""
+        boards = Boards(self.game, self.mine.copy(), self.theirs.copy())
+        boards.__dict__["legal"] = self.legal.copy()
+        return boards
 
     def __len__(self) -> int:
         return len(self.mine)

@@ -73,9 +73,15 @@ def _as_float(value: object) -> float:
 
 
 def integer_of(value: object) -> int | None:
-    """`value` as an int; None if it is a truth value or no integer, whatever its class raises."""
+    """`value` as an int; None if it is a truth value or no integer, whatever its class raises.
+
+    An array, or a tensor of another library, is an integer if it has no dimensions.
+    """
+    if isinstance(value, int | np.integer):
+        return None if isinstance(value, bool) else int(value)
     try:
-        return None if isinstance(value, BOOLEANS) else index(value)  # type: ignore[arg-type]
+        is_array = getattr(value, "ndim", 0) != 0 or "bool" in str(getattr(value, "dtype", ""))
+        return None if is_array else index(value)  # type: ignore[arg-type]
     except Exception:
         return None
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from math import prod
-from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from ttt_env.errors import (
     ImpossiblePositionError,
     shown,
 )
-from ttt_env.rules.checks import BOOLEANS, as_bool, as_generator, as_integer
+from ttt_env.rules.checks import as_bool, as_generator, as_integer, integer_of
 from ttt_env.rules.shapes import Coordinates, checked_coordinates, checked_sets, checked_shape, runs_along
 from ttt_env.rules.sizes import NAME_LETTERS, check_board
 
@@ -37,7 +36,8 @@ class Game:
 
     `shape` has one to three axes; cells are numbered row-major (C order) from 0. `winning_sets` are
     collections of cells; order and repetitions in them do not count. `name` is one line of printable text of
-    up to 500 letters, without space around it.
+    up to 500 letters, without space around it. An id of this package, alone or before a colon, is only the
+    name of the game that `get_game` returns for it.
 
     `coordinates` say where each cell is drawn, as `(x, y)`, x to the right and y down, in any unit; by
     default the cells lie in the rows of `shape`. They are no rule: games that differ in nothing else are
@@ -76,6 +76,10 @@ class Game:
         if not isinstance(misere, bool):
             raise GameError(f"misere={shown(misere)}: True and False are allowed")
         self.__dict__.update(name=name, shape=axes, winning_sets=sets, misere=misere, coordinates=places)
+        from ttt_env.rules.catalogue import CATALOGUE, checked_rules, stem_of  # which imports this module
+
+        if stem_of(name) in CATALOGUE:
+            checked_rules(self)
 
     def __hash__(self) -> int:
         return hash((self.name, self.misere))
@@ -385,17 +389,19 @@ class Position(_Stones):
         return self
 
 
-def random_position(game: Game, rng: "np.random.Generator | int | None" = None) -> Position:
+def random_position(game: Game | str, rng: "np.random.Generator | int | None" = None) -> Position:
     """A position in which the game goes on, after a uniformly drawn number of random moves.
 
-    There are fewer moves where the next one would end the game. Raises `ParameterError` for what is
-    neither a generator nor a seed.
+    There are fewer moves where the next one would end the game. `game` may be an id. Raises `ParameterError`
+    for what is neither a generator nor a seed, and `UnknownGameError` for what is no game.
 
-    >>> from ttt_env import get_game
-    >>> position = random_position(get_game("tictactoe-v0"), rng=0)
-    >>> position.is_over, position == random_position(get_game("tictactoe-v0"), rng=0)
+    >>> position = random_position("tictactoe-v0", rng=0)
+    >>> position.is_over, position == random_position("tictactoe-v0", rng=0)
     (False, True)
     """
+    from ttt_env.rules.catalogue import get_game  # which imports this module
+
+    game = get_game(game)
     rng, position = as_generator(rng), game.start
     for _ in range(int(rng.integers(game.n_cells))):
         cells = position.legal_cells
@@ -420,10 +426,15 @@ def cells_of(mask: int) -> list[int]:
     return cells
 
 
-def check_game(position: Position, game: Game) -> None:
-    """Raise `ImpossiblePositionError` for a position of another game."""
+def check_game(position: object, game: Game) -> Position:
+    """The position. Raises `ImpossiblePositionError` for one of another game, and for anything else."""
+    if not isinstance(position, Position):
+        raise ImpossiblePositionError(
+            f"{shown(position)} is no Position of {game.name}: Position.parse(text, game) makes one"
+        )
     if position.game != game:
         raise ImpossiblePositionError(f"{position} is a position of {position.game.name}, not of {game.name}")
+    return position
 
 
 def as_cell(action: object, game: Game) -> int:
@@ -431,11 +442,8 @@ def as_cell(action: object, game: Game) -> int:
 
     Raises `CellError` for anything else, NaN, fractions and negative numbers among it.
     """
-    try:
-        cell = -1 if type(action) in BOOLEANS else index(action)  # type: ignore[arg-type]
-    except Exception:  # its class may be a user's
-        cell = -1
-    if 0 <= cell < game.n_cells:
+    cell = action if type(action) is int else integer_of(action)
+    if cell is not None and 0 <= cell < game.n_cells:
         return cell
     raise CellError(
         f"{shown(action)} is not a cell of {game.name}: integers 0 to {game.n_cells - 1} are allowed"

@@ -13,7 +13,7 @@ from ttt_env.rules.game import Game, Position, Seat, as_cell
 if TYPE_CHECKING:
     from ttt_env.render.svg import Picture
 
-_GLYPHS = ".XO"
+_GLYPHS = ".XO?"  # the last for a cell that both players have, in a position that `checked` refuses
 _MOVES = re.compile(r"\s*([0-9]{1,9}\s+)*([0-9]{1,9})?")
 
 

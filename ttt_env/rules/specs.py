@@ -18,6 +18,7 @@ from ttt_env.rules.sizes import SPEC_DEPTH
 
 _signature = lru_cache(maxsize=256)(inspect.signature)  # reading one anew for each agent on a page is slow
 _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.DOTALL)
+_DRIVE = re.compile(r"\s*[A-Za-z]\s*:[\\/]")  # which an absolute path on Windows begins with
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _ALLOWED = {bool: "true and false", int: "integers", float: "numbers"}
 
@@ -65,10 +66,12 @@ def split_spec(text: str) -> Spec:
 
 
 def split_items(text: str, separator: str = ",") -> list[str]:
-    """The items of a text; separators inside round brackets do not count.
+    """The items of a text; separators inside round brackets, and the colon of a drive, do not count.
 
     >>> split_items("(softmax:temperature=1,opponent_temperature=2),epsilon=0.1")
     ['(softmax:temperature=1,opponent_temperature=2)', 'epsilon=0.1']
+    >>> split_items("C:/bot.py:choose", ":")
+    ['C:/bot.py', 'choose']
     """
     items, begin, depth = [], 0, 0
     for at, letter in enumerate(text):
@@ -76,7 +79,7 @@ def split_items(text: str, separator: str = ",") -> list[str]:
             depth += 1
         elif letter == ")":
             depth = max(0, depth - 1)
-        elif letter == separator and depth == 0:
+        elif letter == separator and depth == 0 and not _DRIVE.fullmatch(text, begin, at + 2):
             items.append(text[begin:at])
             begin = at + 1
     return [*items, text[begin:]] if text else []

@@ -15,7 +15,7 @@ import numpy as np
 from ttt_env.agent import AgentLike, Floats, game_of, named_agents
 from ttt_env.analysis.results import CLOSE, Exploitability, Forfeited, Match
 from ttt_env.analysis.saved import Saved
-from ttt_env.errors import ParameterError, PlayerError, shown
+from ttt_env.errors import ParameterError, PlayerError, ResultFileError, shown
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import Column, Table
 from ttt_env.render.words import gain, signed
@@ -119,7 +119,7 @@ class Tournament(Saved):
 
     @cached_property
     def nash_mixture(self) -> dict[str, float]:
-        """The weight of each agent in the Nash average of all: see `ratings.nash_mixture`.
+        """The weight of each agent in the Nash average of all: see `tournament.standings.nash_mixture`.
 
         It does not depend on how many weak or equal agents took part, as ratings and mean scores do.
         """
@@ -133,7 +133,7 @@ class Tournament(Saved):
 
     @cached_property
     def alpha_rank(self) -> dict[str, float]:
-        """The share of time of each agent in the long run of an evolution: see `ratings.alpha_rank`."""
+        """The share of time of each agent in the long run of an evolution: see `standings.alpha_rank`."""
         return dict(zip(self.names, alpha_rank(self.table).tolist(), strict=True))
 
     @property
@@ -172,7 +172,8 @@ class Tournament(Saved):
     def to_dataframe(self) -> "DataFrame":
         """The table as a pandas data frame, one row an agent, by ranking; NaN where there is no number.
 
-        The columns are `rating`, `score`, `exploited_as_x`, `exploited_as_o`, and one for each opponent.
+        The columns are `rating`, `score`, `exploited_as_x`, `exploited_as_o`, and one for each opponent,
+        under its name; that of an opponent called like one of these is `against score`.
         Raises `ImportError` if pandas, of the extra `dataframe`, is not installed.
         """
         return self.to_table().to_dataframe().set_index("agent")
@@ -194,8 +195,10 @@ class Tournament(Saved):
         for other, rank in zip(order, ranks, strict=True):
             met = [self.matches.get((name, other)) for name in order]
             score = attrgetter("score")
-            head = rank if numbered else other
-            columns.append(Column(head, met, _score_text, score, key=other, missing="·", is_tinted=True))
+            head, key = rank if numbered else other, other
+            while key in {column.key or column.name for column in columns} | ({*order} - {other}):
+                key = f"against {key}"
+            columns.append(Column(head, met, _score_text, score, key=key, missing="·", is_tinted=True))
         if numbered:
             columns.insert(0, Column("", ranks))
         return Table(columns, f"{self.game.name}: {_LEGEND}", self._notes())
@@ -273,7 +276,8 @@ class Tournament(Saved):
     def plot(self, path: str | Path | None = None) -> "Figure":
         """A heat map of the table as a matplotlib figure, also saved under `path` if there is one.
 
-        Raises `ImportError` if matplotlib, of the extra `plot`, is not installed.
+        Raises `ParameterError` for a path that does not end in .svg, .png or .pdf, `ResultFileError` if the
+        file cannot be written, and `ImportError` if matplotlib, of the extra `plot`, is not installed.
         """
         order = self.ranking
         places = [self.names.index(name) for name in order]
@@ -282,7 +286,10 @@ class Tournament(Saved):
         title = f"{self.game.name}: win − loss of row against column, both seats"
         figure = heat_map(order, self.table[np.ix_(places, places)], texts, title)
         if path is not None:
-            save(figure, path)
+            try:
+                save(figure, path)
+            except OSError as error:
+                raise ResultFileError(f"{path} cannot be written: {error.strerror or error}") from error
         return figure
 
     def _notes(self) -> list[str]:

@@ -14,7 +14,7 @@ from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import answering
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.analysis.tablebase import is_tablebase
-from ttt_env.errors import GameTooLargeError, PolicyError, PolicyFileError
+from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, PolicyFileError
 from ttt_env.rules import Boards, Game, Position, canonical_boards, cells_of, check_enumerable, motions
 from ttt_env.rules.sizes import CODE_CELLS
 from ttt_env.rules.symmetry import symmetry_name
@@ -108,9 +108,12 @@ class Lookup(Agent):
         """The table of an agent's policy in these `positions`, by default in all of the game.
 
         An agent that does not declare a fixed policy is asked once in each, and the table holds its answers.
-        Raises `GameTooLargeError` if the positions are too many.
+        Raises `GameTooLargeError` if the positions are too many, `ForfeitError` for a position in which the
+        agent names no free cell, `ParameterError` for no positions.
         """
         fixed = answering(agent, game)
+        if positions is not None and not sum(map(len, positions)):
+            raise ParameterError("a table of no positions: one or more are needed")
         codes, policies, merged = _tabulated(fixed, positions)
         return cls.from_arrays(fixed.game, codes, policies, merged=merged)
 
@@ -200,12 +203,15 @@ def _rows(
     everywhere = (moves.boards for layer in reachable(agent.game) for moves in layer.moves())
     for boards in everywhere if positions is None else positions:
         policies = checked_policies(agent, boards)
+        if not (has_move := policies.any(axis=1)).all():
+            agent.choose(boards[int(has_move.argmin())], np.random.default_rng(0))  # raises the ForfeitError
         if merged:
             kept, back = _merge(boards)
             _, first, which = np.unique(codes(kept), return_index=True, return_inverse=True)
             boards = kept[first]
             canonical = checked_policies(agent, boards)
-            if not np.allclose(np.take_along_axis(canonical[which], back, axis=1), policies):
+            turned = np.take_along_axis(canonical[which], back, axis=1)
+            if not np.allclose(turned, policies) or ((turned > 0) != (policies > 0)).any():
                 return None
             policies = canonical
         rows.append((codes(boards), policies.astype(np.float32)))

@@ -21,7 +21,7 @@ from ttt_env.agents.mcts.search_kernel import Tree
 from ttt_env.compiled.compiler import ready
 from ttt_env.compiled.sets import kernel_masks, winning_sets
 from ttt_env.compiled.threats import UNKNOWN, new_threats
-from ttt_env.errors import IllegalMoveError, ParameterError
+from ttt_env.errors import IllegalMoveError, ImpossiblePositionError, ParameterError, shown
 from ttt_env.render.svg import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
 from ttt_env.rules import MASK_CELLS, SEATS, Game, Masks, Position, cells_of
@@ -146,6 +146,8 @@ class Search:
         early_stop: bool = False,
         tolerance: float | None = None,
     ) -> None:
+        if not isinstance(position, Position):
+            raise ImpossiblePositionError(f"a search begins in a Position, not in {shown(position)}")
         rules.as_number("c", c, "mcts", _MAX_C)
         rules.as_number("draw", draw, "mcts", 1.0)
         rules.one_of("playout of mcts", playout, PLAYOUTS)
@@ -159,15 +161,21 @@ class Search:
         self._sets = winning_sets(position.game)
         self.stopped_by: StoppedBy | None = None
         self._answer: tuple[list[int], float] | None = None
+        if not isinstance(network, BoardNetwork | None):
+            raise ParameterError(f"network={shown(network)} of mcts: a BoardNetwork, or None, is needed")
         self._network = None if network is None else network.compiled()
+        self.position = position
         self._tree = kernel.empty_tree(position.game, _FIRST_SLOTS)
         self.restart(position, seed)
         if self._network is not None:
             ready("mcts", lambda: self._iterate(0))
 
     def restart(self, position: Position, seed: int) -> None:
-        """Begin anew, in another position of the same game."""
-        if position.is_over:
+        """Begin anew, in another position of the same game.
+
+        Raises `ImpossiblePositionError` for one of another game, `IllegalMoveError` where the game is over.
+        """
+        if rules.check_game(position, self.position.game).checked().is_over:
             raise IllegalMoveError(f"there is no move to search for: the game {position} is over")
         seed = _checked_seed(seed)
         _prepare(rules.n_words(position.game.n_cells), self._threats is not None)
@@ -271,7 +279,11 @@ class Search:
             self.restart(after, int(self._tree.random[0]))
 
     def follow(self, position: Position, seed: int) -> None:
-        """Go on from a position one or two moves later, begin anew in any other; draw from `seed`."""
+        """Go on from a position one or two moves later, begin anew in any other; draw from `seed`.
+
+        Raises as `restart` does.
+        """
+        rules.check_game(position, self.position.game)
         for cell in self._moves_to(position):
             self.advance(cell)
         if self.position == position:
@@ -281,7 +293,7 @@ class Search:
 
     def _moves_to(self, position: Position) -> list[int]:
         """The one or two moves that lead to the position; none if it is not one or two moves away."""
-        if position.game != self.position.game or position.ply - self.position.ply not in (1, 2):
+        if position.ply - self.position.ply not in (1, 2):
             return []
         x, o = position.x_mask & ~self.position.x_mask, position.o_mask & ~self.position.o_mask
         cells = cells_of(x) + cells_of(o) if self.position.to_move == "X" else cells_of(o) + cells_of(x)
@@ -307,9 +319,10 @@ class Search:
 
     @property
     def expected(self) -> float:
-        """The expected score for the player to move, in [−1, 1], by the best moves."""
+        """The expected score for the player to move, in [−1, 1], by the best moves; 0 before any is tried."""
         cells = self.best_cells()
-        return float(2 * self.wins[cells].sum() / self.visits[cells].sum() - 1)
+        visits = self.visits[cells].sum()
+        return float(2 * self.wins[cells].sum() / visits - 1) if visits else 0.0
 
     @property
     def iterations(self) -> int:
@@ -380,6 +393,8 @@ class Search:
 
     def tree(self, max_depth: int = 64, min_visits: int = 1) -> Node:
         """The root, with the nodes below it within the depth and with at least `min_visits` visits."""
+        rules.as_integer("max_depth", max_depth, "a tree", 0)
+        rules.as_integer("min_visits", min_visits, "a tree", 0)
         return read_node(self._tree, 0, max_depth, min_visits)
 
     def to_json(self, max_depth: int = 64, min_visits: int = 1) -> str:

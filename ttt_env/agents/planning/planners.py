@@ -18,7 +18,16 @@ from ttt_env.analysis.solution import ValueAgent, distances, solve
 from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.render.tree import TreeNode
 from ttt_env.render.words import RESULTS, percent, signed
-from ttt_env.rules import Boards, Game, Position, as_integer, as_number, check_enumerable, is_enumerable
+from ttt_env.rules import (
+    Boards,
+    Game,
+    Position,
+    as_integer,
+    as_number,
+    check_enumerable,
+    check_game,
+    is_enumerable,
+)
 
 _PER_THREAT = 0.2
 _MAX_UTILITY = 0.99  # less than a win, because the game is not over
@@ -75,12 +84,10 @@ def value_tree(
     Below each board is its value for X, and above it the probability of the move to it; the edges to
     the most probable moves stand out.
 
-    Raises `ParameterError` for a position of another game and for a depth below 0.
+    Raises `ImpossiblePositionError` for a position of another game, `ParameterError` for a depth below 0.
     """
-    if position.game != values.game:
-        raise ParameterError(f"{position!r} is no position of {values.game.name}")
-    if isinstance(depth, bool) or not isinstance(depth, int) or depth < 0:
-        raise ParameterError(f"depth={depth!r} of a tree: integers from 0 on are allowed")
+    check_game(position, values.game)
+    as_integer("depth", depth, "a tree", 0)
 
     def children(parent: Position, plies: int) -> tuple[TreeNode, ...]:
         if plies == 0 or parent.is_over:

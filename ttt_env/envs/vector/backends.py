@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ttt_env.errors import ParameterError, extra_for, shown
 from ttt_env.rules import one_of
+from ttt_env.rules.checks import BOOLEANS
 
 if TYPE_CHECKING:
     import torch
@@ -101,9 +102,12 @@ class NumpyBackend:
             return None
         try:
             cells = np.asarray(actions)
+            is_mixed = isinstance(actions, list | tuple) and any(
+                isinstance(each, BOOLEANS) for each in actions
+            )
         except Exception:  # they may be of a user's class
             return None
-        if cells.shape != (size,):
+        if cells.shape != (size,) or is_mixed:
             return None
         if cells.dtype is not _INT64 or not cells.flags.carray:
             if cells.dtype.kind not in "iu":
@@ -130,6 +134,9 @@ class NumpyBackend:
         source.bit_generator.state = state
 
 
+_NUMPY = NumpyBackend()
+
+
 class TorchBackend:
     """PyTorch on a device. Raises `ImportError` without the extra, `ParameterError` without the device."""
 
@@ -149,7 +156,8 @@ class TorchBackend:
     @cached_property
     def _integer_types(self) -> "tuple[torch.dtype, ...]":
         torch = self._torch
-        return torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32
+        signed = torch.int8, torch.int16, torch.int32, torch.int64
+        return *signed, torch.uint8, torch.uint16, torch.uint32, torch.uint64
 
     def put(self, array: AnyArray) -> Array:  # noqa: D102
         return self.xp.asarray(np.ascontiguousarray(array), device=self.device, copy=True)
@@ -170,16 +178,13 @@ class TorchBackend:
         return counts[:, 0] if counts.shape[1] == 1 else self.xp.sum(counts, axis=1)
 
     def cells(self, actions: ArrayLike, size: int, n_cells: int) -> "torch.Tensor | None":
-        """The host waits for the device here: no sub-env may move if one of the actions is bad."""
-        if type(actions) is not np.ndarray and isinstance(actions, Sequence) and len(actions) != size:
+        """The host waits for a device here: no sub-env may move if one of the actions is bad."""
+        if not isinstance(actions, self._torch.Tensor):
+            of_numpy = _NUMPY.cells(actions, size, n_cells)
+            return None if of_numpy is None else self.put(of_numpy)
+        if actions.shape != (size,) or actions.dtype not in self._integer_types:
             return None
-        try:
-            cells = self._torch.as_tensor(actions, device=self.device)
-        except Exception:  # they may be of a user's class
-            return None
-        if cells.shape != (size,) or cells.dtype not in self._integer_types:
-            return None
-        cells = cells.to(self.xp.int64)
+        cells = actions.to(self.device, self.xp.int64)
         return cells if bool(((cells >= 0) & (cells < n_cells)).all()) else None
 
     def source(self, rng: np.random.Generator) -> "torch.Generator":  # noqa: D102

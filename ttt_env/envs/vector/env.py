@@ -20,7 +20,7 @@ from ttt_env.envs.observation import ObservationKind, Observed, observation_spac
 from ttt_env.envs.vector.backends import Array, Backend, BackendName, RandomSource, backend_of
 from ttt_env.envs.vector.engine import ArraySteps, Openings, Replies, Starts, Steps, refuse_taken, resampled
 from ttt_env.envs.vector.states import Cells, TableStore, store_of
-from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
+from ttt_env.errors import CellError, EpisodeOrderError, ParameterError, shown
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
 from ttt_env.rules import SEATS, Boards, Game, Position, as_integer, as_options, check_names, items_of, one_of
@@ -269,7 +269,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         cells = self._backend.cells(actions, self.num_envs, self.game.n_cells)
         if cells is None:
             allowed = f"int[{self.num_envs}], each 0 to {self.game.n_cells - 1}"
-            raise IllegalMoveError(
+            raise CellError(
                 f"{shown(actions)} are not {self.num_envs} cells of {self.game.name}: {allowed}, is needed"
             )
         if self.autoreset_mode is DISABLED and self._over.any():
@@ -385,8 +385,8 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Call this method, or get this attribute, for each sub-env, `[num_envs]`.
 
-        `position`, `seat`, `action_masks` and `render` differ between sub-envs. Everything else is common to
-        them: the attribute of the vector env, or the result of its method, which is called once.
+        `position`, `seat`, `opponent`, `action_masks` and `render` differ between sub-envs. Everything else
+        is common to them: the attribute of the vector env, or the result of its method, which is called once.
         Raises `AttributeError` for an unknown name.
         """
         if name in _OF_EACH:
@@ -417,12 +417,18 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             setattr(self, name, one_of(name, of_each[0], allowed))
             self._openings = Openings(self._store, self._starts(), self.play_as)
             self._set_replies(self._replies)
-        elif (hasattr(type(self), name) or hasattr(self, name)) and name not in self._users:
+        elif (name in self._settings or hasattr(self, name)) and name not in self._users:
             settable = ", ".join(["opponent", *_SETTABLE])
             raise ParameterError(f"{name} is chosen when the environment is made; {settable} can be set")
         else:
             self._users |= {name}
             setattr(self, name, of_each[0])
+
+    def _opponents(self) -> list[Agent | None]:
+        """The opponent in each sub-env, None where both sides are stepped."""
+        if self._replies is None:
+            return [None] * self.num_envs
+        return [self._replies.agents[number] for number in self._backend.get(self._begun().who)]
 
     def _randomness(self) -> tuple[np.random.Generator, RandomSource]:
         """`np_random`, and the back end's source of numbers, which it seeds; in NumPy they are the same."""
@@ -465,6 +471,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
 
 _OF_EACH: dict[str, Callable[[VectorGameEnv[Any]], Iterable[Any]]] = {
     "action_masks": VectorGameEnv.action_masks,
+    "opponent": VectorGameEnv._opponents,
     "position": lambda envs: envs.boards,
     "render": lambda envs: envs.render() or () if envs.render_mode else [None] * envs.num_envs,
     "seat": lambda envs: [SEATS[seat] for seat in envs._backend.get(envs.seats)],
