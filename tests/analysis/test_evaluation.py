@@ -123,7 +123,12 @@ class TestSampledMatches:
         for games, played in [(2, 2), (3, 2), (7, 6), (10, 10)]:
             assert match(moody(), "random", games=games).games == played
         bad = (1, 0, -4, 2.5, float("nan"), "10")
-        all_raise(ParameterError, "games={} of a match: integers from 2 on", lambda n: match(moody(), "random", games=n), bad)
+        all_raise(
+            ParameterError,
+            "games={} of a match: integers from 2 on",
+            lambda n: match(moody(), "random", games=n),
+            bad,
+        )
 
     def test_the_interval_is_that_of_a_mean_of_two_seats(self):
         found = match("random", "random", games=1000, exact=False)

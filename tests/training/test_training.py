@@ -235,7 +235,10 @@ def test_the_progress_of_a_long_training_fits_into_80_columns(agent):
         ({"until": "optimall"}, "did you mean optimal"),
         ({"algo": "maskable-pp"}, "unknown algorithm 'maskable-pp': did you mean maskable-ppo"),
         ({"algo": "dqn", "opponents": ["minmax"]}, "did you mean minimax"),
-        ({"algo": "dqn", "policy_kwargs": {"nett": 3}}, r"dqn cannot be made with policy_kwargs=\{'nett': 3\}"),
+        (
+            {"algo": "dqn", "policy_kwargs": {"nett": 3}},
+            r"dqn cannot be made with policy_kwargs=\{'nett': 3\}",
+        ),
         ({"algo": "dqn", "policy_kwargs": {"x": 1}}, "unexpected keyword argument 'x'"),
         ({"algo": "dqn", "policy": "Foo"}, "dqn cannot be made with policy='Foo'"),
         ({"algo": "dqn", "random_starts": 0.9}, "probability=0.9, errors=0.5 of random starts"),
