@@ -122,7 +122,11 @@ def train(
     ] = "maskable-ppo",
     opponent: Annotated[
         list[str] | None,
-        option("AGENT", f"an opponent to learn against: {_AGENTS}; repeatable", autocompletion=agent_names),
+        option(
+            "AGENT",
+            f"for SB3's algorithms, an opponent to learn against: {_AGENTS}; repeatable",
+            autocompletion=agent_names,
+        ),
     ] = None,
     game: GameOption = "tictactoe-v0",
     seconds: Annotated[

@@ -305,7 +305,7 @@ class AlphaZeroLearner(Learner):
         rules.check_size(game)
         super().__init__(game, seed)
         settings = self.settings = settings_for(game).adjusted(hyperparameters)
-        _check_torch()
+        device = _device(settings)
         import torch
 
         from ttt_env.agents.alphazero.search import PuctSearch, prepare
@@ -314,7 +314,7 @@ class AlphaZeroLearner(Learner):
         prepare()
         torch.manual_seed(seed)
         self.rng = np.random.default_rng(seed)
-        self.network = ResidualNetwork(game, settings.size).to(_device(settings)).eval()
+        self.network = ResidualNetwork(game, settings.size).to(device).eval()
         self.optimizer = torch.optim.Adam(
             self.network.parameters(), lr=settings.learning_rate, weight_decay=settings.l2
         )
@@ -333,7 +333,6 @@ class AlphaZeroLearner(Learner):
     def check(cls, game: Game, hyperparameters: Mapping[str, Any]) -> None:  # noqa: D102
         settings = settings_for(game).adjusted(hyperparameters)
         named_opponents(settings.opponents, game)
-        _check_torch()
         _device(settings)
 
     @property
@@ -427,12 +426,10 @@ class AlphaZeroLearner(Learner):
 
 
 def _device(settings: AlphaZeroSettings) -> "torch.device":
-    """Where the network learns. Raises `ParameterError` for what is no device of PyTorch here."""
-    import torch
+    """The device on which the network learns.
 
-    return torch_device(settings.device, torch.float32, KIND)
-
-
-def _check_torch() -> None:
+    Raises `ImportError` without the extra `train`, `ParameterError` for what is no device of PyTorch here.
+    """
     with extra_for("AlphaZero learns with", "train"):
-        import torch  # noqa: F401
+        import torch
+    return torch_device(settings.device, torch.float32, KIND)
