@@ -393,6 +393,11 @@ class TestJson:
         assert ttt("games", "export", "-").stdout == "tictactoe-v0: 4 0 8\n"
         assert f"1 games written to {other}" in ttt("games", "export", other).stdout
         assert other.read_bytes() == text.read_bytes()
+        ttt_env.Game("ring-of-mine", (1, 4), [(0, 1)]).save(tmp_path / "ring.json")
+        (tmp_path / "ring.txt").write_text("ring-of-mine: 2 0 3\n")
+        of_mine = "games", "import", tmp_path / "ring.txt"
+        assert ttt(*of_mine).returncode == 2
+        assert "1 games added" in ttt(*of_mine, "--game", tmp_path / "ring.json").stdout
 
 
 class TestDocs:

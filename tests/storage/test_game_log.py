@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 
 from ttt_env import Game, GameRecord, TttEnvError, make_agent
-from ttt_env.errors import GameLogError, NotationError
+from ttt_env.errors import GameLogError, NotationError, ParameterError
 from ttt_env.storage.game_log import GameLog, default_path
 
 GAMES = [
@@ -242,3 +242,31 @@ def test_processes_that_make_and_write_one_file_and_kill_9(tmp_path):
             assert not missing
         assert len(acknowledged["c"].split()) == len(acknowledged["d"].split()) == 50
         assert log.add(GameRecord.parse(GAMES[0])) == len(log)
+
+
+def test_a_second_log_of_a_process_loses_no_games_of_any(tmp_path):
+    """Whoever opens and closes a file that SQLite has open drops the locks of its process on it."""
+    path, record = tmp_path / "games.sqlite", GameRecord.parse("tictactoe-v0: 0 3 1 4 2")
+    other = "import sys\nfrom ttt_env.storage.game_log import GameLog\n"
+    other += "with GameLog(sys.argv[1]) as log: print(len(log))"
+
+    def counted_elsewhere():
+        command = [sys.executable, "-c", other, str(path)]
+        return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+    with GameLog(path) as log:
+        log.add(record)
+        with GameLog(path):
+            assert counted_elsewhere() == 1
+        for _ in range(3):
+            log.add(record)
+        assert counted_elsewhere() == 4
+    assert counted_elsewhere() == 4
+
+
+@pytest.mark.parametrize("name", ["x", "o", "source"])
+def test_names_of_players_are_texts(name, tmp_path):
+    with GameLog(tmp_path / "games.sqlite") as log:
+        with pytest.raises(ParameterError, match=f"{name}=b'abc' of a game log"):
+            log.add(GameRecord.parse("tictactoe-v0: 0"), **{name: b"abc"})
+        assert len(log) == 0

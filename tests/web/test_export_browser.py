@@ -190,7 +190,13 @@ def test_each_level_shows_what_it_is_worth(level, visitor, roster):
 
 def test_what_an_address_says_wrongly_is_left_out(visitor):
     """Such as unknown agents, the temperature of an agent that has none, and illegal moves."""
-    for wrong in ("o=minimax:temperature=1", "o=constructor", "o=person"):
+    heat = ("temperature=9", "temperature=nan", "temperature=", "temperature=1,temperature=1", "foo=1", "1:1")
+    for wrong in (
+        "o=minimax:temperature=1",
+        "o=constructor",
+        "o=person",
+        *(f"o=softmax:{each}" for each in heat),
+    ):
         visitor.open(f"index.html#x=person&{wrong}&moves=4.4.9.x")
         visitor.wait(lambda: len(visitor.moves) == 2)
         assert visitor.moves[0] == 4

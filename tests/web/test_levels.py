@@ -81,7 +81,11 @@ def test_the_games_that_beat_the_levels_of_square_can_happen(player, roster, cli
 
 @pytest.mark.parametrize(
     ("game", "told", "value"),
-    [("square-v0", "Never", "0"), ("mnk-v0:m=4,n=4,k=3", "Only lost positions", "+1")],
+    [
+        ("square-v0", "Never", "0"),
+        ("mnk-v0:m=4,n=4,k=3", "Only lost positions", "+1"),
+        ("mnk-v0:m=13,n=1,k=13", "Never", "0"),
+    ],
 )  # fmt: skip
 def test_the_perfect_level_of_a_game_of_16_cells_leads_to_the_values_by_which_it_moves(
     game, told, value, client
@@ -95,6 +99,11 @@ def test_the_perfect_level_of_a_game_of_16_cells_leads_to_the_values_by_which_it
 def test_the_perfect_level_of_square_never_loses(roster):
     assert weakness(roster, "minimax", get_game("square-v0")).told == "Never"
     assert exploitability("minimax", "square-v0").nash_conv == pytest.approx(0, abs=1e-12)
+
+
+def test_where_no_game_is_won_no_level_can_lose(roster):
+    line = get_game("mnk-v0:m=13,n=1,k=13")
+    assert {weakness(roster, preset.player, line).told for preset in presets(line)} == {"Never"}
 
 
 def test_where_nothing_is_proved_no_level_is_called_safe(roster):

@@ -36,7 +36,7 @@ from ttt_env.app.console import (
 )
 from ttt_env.app.dataset import dataset
 from ttt_env.app.engine import engine
-from ttt_env.app.games import games_app
+from ttt_env.app.games import OwnGameOption, games_app
 from ttt_env.app.tournament import tournament as tournament_of_file
 from ttt_env.errors import NotJudgedError, ParameterError, TttEnvError, UntrustedAnswersError, WorkerError
 from ttt_env.render.charts import FORMATS
@@ -540,9 +540,7 @@ def replay(
     record: Annotated[
         list[str], argument("RECORD", "a game such as tictactoe-v0: 4 0 8 2 6, or a file of them, one a line")
     ],
-    game: Annotated[
-        Path | None, option("FILE", "the .json file of the game that was played, if it is one of yours")
-    ] = None,
+    game: OwnGameOption = None,
 ) -> None:
     """Show a game move by move, with its mistakes.
 

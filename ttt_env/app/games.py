@@ -12,15 +12,21 @@ from ttt_env.app.console import (
     JsonOption,
     argument,
     check_outputs,
+    option,
     print_json,
     write_file,
 )
 from ttt_env.app.tally import Expectation, Tally, facts_of, tallies_in
 from ttt_env.render.table import Table
 from ttt_env.render.words import percent
+from ttt_env.rules import register_game
+from ttt_env.storage import load_game
 from ttt_env.storage.game_log import GameLog, default_path
 
 games_app = typer.Typer()
+OwnGameOption = Annotated[
+    Path | None, option("FILE", "the .json file of the game that was played, if it is one of yours")
+]
 
 
 @games_app.callback(invoke_without_command=True, epilog="Example: ttt games")
@@ -71,8 +77,11 @@ def import_games(
     file: Annotated[
         Path, argument("FILE", "a text file, one record per line, such as tictactoe-v0: 4 0 8 2 6")
     ],
+    game: OwnGameOption = None,
 ) -> None:
     """Add the games of a text file."""
+    if game is not None:
+        register_game(load_game(game))
     with GameLog() as log:
         typer.echo(f"{log.import_text(file):,} games added to {log.path}, which holds {len(log):,}")
 

@@ -29,6 +29,15 @@ def opened(path: str | Path) -> BinaryIO:
     Raises `OSError` if there is none or it cannot be opened; also for a folder, and for a pipe or a device,
     which might never end. Raises `ParameterError` for what is no path, such as the number of an open file.
     """
+    check_regular(path)
+    return Path(path).open("rb")
+
+
+def check_regular(path: str | Path) -> None:
+    """Raise the errors of `opened` for what is no regular file, and do not open it.
+
+    A file that SQLite has open must not be opened and closed beside it: that drops the locks of the process.
+    """
     _check_path(path)
     try:
         mode = os.stat(path).st_mode
@@ -36,7 +45,6 @@ def opened(path: str | Path) -> BinaryIO:
         raise OSError(str(error)) from error
     if not stat.S_ISREG(mode):
         raise OSError("it is a folder" if stat.S_ISDIR(mode) else "it is a pipe or a device, not a file")
-    return Path(path).open("rb")
 
 
 def write_atomically(path: str | Path, content: bytes | Callable[[BufferedWriter], object]) -> None:

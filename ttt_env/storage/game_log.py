@@ -10,10 +10,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, Self
 
-from ttt_env.errors import GameLogError, NotationError, TttEnvError
+from ttt_env.errors import GameLogError, NotationError, ParameterError, TttEnvError, shown
 from ttt_env.rules import CATALOGUE, Game, GameRecord, get_game
 from ttt_env.rules.catalogue import stem_of
-from ttt_env.storage.files import file_errors, opened, write_atomically
+from ttt_env.storage.files import check_regular, file_errors, opened, write_atomically
 
 PERSON = "person"
 _PATH_VARIABLE = "TTT_ENV_GAMES"
@@ -89,7 +89,7 @@ class GameLog:
         with self._naming_the_file():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self.path.exists():
-                opened(self.path).close()  # SQLite waits for a pipe
+                check_regular(self.path)  # SQLite waits for a pipe
             self._connection = sqlite3.connect(
                 self.path, timeout=_PATIENCE, isolation_level="IMMEDIATE", check_same_thread=False
             )
@@ -141,6 +141,9 @@ class GameLog:
 
     def _write(self, records: Iterable[GameRecord], x: str | None, o: str | None, source: str | None) -> int:
         """Write all of these games or none, and return the number of the last one."""
+        for name, value in (("x", x), ("o", o), ("source", source)):
+            if not isinstance(value, str | None):
+                raise ParameterError(f"{name}={shown(value)} of a game log: a text or None is needed")
         now = datetime.now(UTC).isoformat(timespec="seconds")
         rows = [(record.game.name, str(record), x, o, source, now) for record in records]
         with (

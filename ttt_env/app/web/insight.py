@@ -301,6 +301,9 @@ def weakness(roster: Roster, player: str, game: Game) -> Weakness:
         defeat = SQUARE_DEFEATS.get(player, ())
         return Weakness("Yes, here is how", defeat=defeat) if defeat else Weakness("Never", is_valued=True)
     if is_solved(game):
+        is_safe = solve(game).value == 0 and player == "minimax"
+        if is_safe or not any(len(layer.won) for layer in reachable(game)):  # or no game is ever won
+            return Weakness("Never", is_valued=True)
         return Weakness("Only lost positions", is_valued=True) if player == "minimax" else Weakness("Yes")
     return Weakness("Yes" if player == "random" else "Not known")
 

@@ -11,11 +11,11 @@ const PERSON = "person", SOFTMAX = "softmax", DELAY = 250; // milliseconds befor
 /** What the address says; wrong parts are left out. */
 function readTable(hash, { game, agents, first }) {
   const fields = new URLSearchParams(hash.slice(1));
-  const isPlayer = (name) => name === PERSON || Object.hasOwn(agents, name) || hasSliders(name.split(":")[0], agents);
+  const isPlayer = (name) => name === PERSON || Object.hasOwn(agents, name) || temperaturesOf(name, agents) !== null;
   const [x, o] = ["x", "o"].map((seat) => fields.get(seat) ?? "");
   const isFine = isPlayer(x) && isPlayer(o) && (x === PERSON) !== (o === PERSON);
   const cells = legalStart(fields.get("moves") ?? "", game);
-  const at = fields.has("at") ? Number(fields.get("at")) : cells.length;
+  const at = fields.get("at") ? Number(fields.get("at")) : cells.length;
   return {
     x: isFine ? x : PERSON, o: isFine ? o : first, cells, sees: fields.get("see") === "1",
     at: Number.isInteger(at) && at >= 0 && at < cells.length ? at : cells.length,
@@ -27,15 +27,26 @@ const addressOf = ({ x, o, cells, at, sees }) =>
 
 const hasSliders = (name, agents) => Object.hasOwn(agents, name) && agents[name].temperature !== undefined;
 
+/** The temperatures in a spec such as softmax:temperature=0.5 or softmax:0.5, from 0 to 3; null in any other text. */
+function temperaturesOf(player, agents) {
+  const [key, items, ...more] = player.split(":");
+  if (items === undefined || more.length || !hasSliders(key, agents)) return null;
+  const given = {};
+  for (const [number, item] of items.split(",").entries()) {
+    const [name, value, ...rest] = number === 0 && !item.includes("=") ? ["temperature", item] : item.split("=");
+    const isFine = /^(\d+\.?\d*|\.\d+)$/.test(value ?? "") && Number(value) <= 3 && !rest.length && !(name in given);
+    if (!["temperature", "opponent_temperature"].includes(name) || !isFine) return null;
+    given[name] = Number(value);
+  }
+  return given;
+}
+
 /** The facts about an agent under its `key`, with the temperatures that the sliders have given it. */
 function factsOf(player, agents) {
   if (Object.hasOwn(agents, player)) return { key: player, ...agents[player] };
-  const [key, items] = player.split(":");
-  const given = Object.fromEntries((items ?? "").split(",").map((item) => item.split("=")));
-  const temperature = Number(given.temperature ?? agents[key].temperature);
-  const ascribed = Number(given.opponent_temperature ?? temperature);
-  const isFine = [temperature, ascribed].every((number) => number >= 0 && number <= 3);
-  return { key, ...agents[key], ...(isFine ? { temperature, opponent_temperature: ascribed } : {}) };
+  const [key] = player.split(":");
+  const { temperature = agents[key].temperature, opponent_temperature = temperature } = temperaturesOf(player, agents);
+  return { key, ...agents[key], temperature, opponent_temperature };
 }
 
 /** The insights, those marked that are best: by value, and of equal ones by the result against the opponent. */
