@@ -11,6 +11,7 @@ import threading
 import time
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -500,6 +501,29 @@ class TestChatAgent:
         assert endpoint.authorizations == {f"Bearer {KEY}"} and certificate.forfeits
         texts.append((tmp_path / "a.jsonl").read_text())
         assert "Bearer [key] [4]" in texts[-1] and not any(KEY in text for text in texts)
+
+    @pytest.mark.parametrize("key", ["long-" + "0123456789abcdef" * 40, "back\\slash'quote\"/é"])
+    @pytest.mark.parametrize("status", [200, 401, 500])
+    @pytest.mark.parametrize(
+        "body",
+        [
+            lambda key: f"{'x' * 150} Authorization: Bearer {key}".encode(),
+            lambda key: json.dumps({"headers": {"Authorization": f"Bearer {key}"}}).encode(),
+            lambda key: json.dumps({"error": {"message": repr({"headers": key})}}).encode(),
+            lambda key: repr(json.dumps(key)).encode(),
+        ],
+        ids=["text", "JSON", "repr in JSON", "JSON in repr"],
+    )
+    def test_no_part_of_the_key_is_told_by_an_error(
+        self, endpoint: Endpoint, key: str, status: int, body: Callable[[str], bytes], monkeypatch: Any
+    ) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", key.replace("é", "e"))
+        endpoint.lasting = lambda exchange: exchange.send(status, body(key.replace("é", "e")))
+        with ChatAgent(GAME, endpoint.url, "echo", retries=0) as agent:
+            with pytest.raises((NotJudgedError, PlayerError)) as caught:
+                agent.answer(MIDDLE)
+        told = str(caught.value)
+        assert "[key]" in told and not any(key[at : at + 6] in told for at in range(len(key) - 5))
 
     def test_without_a_key(self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("OPENAI_API_KEY")

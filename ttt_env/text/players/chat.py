@@ -58,6 +58,9 @@ class ChatEndpoint:
         with extra_for("models need", "llm"):
             from openai import AsyncOpenAI
         self._key, self._key_variable = key, key_variable
+        self._key_in_text = re.compile(
+            "".join(rf"(?:\\{{0,8}}{re.escape(c)}|\\+u{ord(c):04x})" for c in key or "")
+        )
         self._timeout, self._retries = timeout, retries
         self._is_closed = False
         # Only a task can be ended while it waits for the next byte, so one thread makes all requests.
@@ -156,15 +159,17 @@ class ChatEndpoint:
         status, message = _error_in(completion)
         if status is not None and not _passes(status):
             raise PlayerError(f"{asker} cannot be asked: {self._told(message)}")
-        told = f"no chat completion (is /v1 missing in the url?): {message or repr(body[:_MESSAGE])}"
-        raise Accident(told, _asked_pause(headers))
+        told = message or body.decode("utf-8", "replace")
+        raise Accident(
+            f"no chat completion (is /v1 missing in the url?): {self._told(told)}", _asked_pause(headers)
+        )
 
     def _told(self, text: str) -> str:
         return self._without_key(" ".join(text.split()))[:_MESSAGE]
 
     def _without_key(self, text: str) -> str:
-        """A text of the endpoint, in which the key might be quoted, without it."""
-        return text.replace(self._key, "[key]") if self._key else str(text)
+        """A whole text of the endpoint, in which the key might be quoted or escaped, without it."""
+        return self._key_in_text.sub("[key]", text) if self._key else str(text)
 
 
 class _Loop(NamedTuple):
