@@ -104,6 +104,14 @@ def test_draws_by_pairs_are_checked_and_played(name, n_stones, tmp_path):
     assert n_paired > 0
 
 
+def test_a_game_that_is_over_has_no_file(tmp_path):
+    for text in ("XXX/OO./...", "XXO/OOX/XOX"):
+        found = prove("tictactoe-v0", ttt_env.Position.parse(text))
+        with pytest.raises(ProofError, match="is over: a file needs a position to play from"):
+            found.save(tmp_path / "over.npz")
+    assert not list(tmp_path.iterdir())
+
+
 def plays_out(found):
     """Every strategy is played against every reply; whether it does what the proof says."""
     for strategy in found.strategies:

@@ -159,6 +159,8 @@ def _filed(game: Game, arrays: Arrays) -> Filed:
     """The contents of these arrays. Raises `ValueError` if they are not a proof."""
     x, o = arrays["start"].tolist()
     position = Position(game, *((o, x) if (x | o).bit_count() % 2 else (x, o))).checked()
+    if position.is_over:
+        raise ValueError("the game is over at its start")
     lower, upper = arrays["bounds"].tolist()
     line = tuple(arrays["principal_variation"].tolist())
     nodes, seconds = int(arrays["nodes"]), float(arrays["seconds"])

@@ -133,8 +133,11 @@ class Proof(Saved):
         docs/reference/proof-file.md specifies the format.
 
         `progress` is called with the number of positions of a strategy that are done. Raises `ProofError` as
-        `strategies` does, `ResultFileError` if the file cannot be written.
+        `strategies` does and for a position in which the game is over, which has nothing to check;
+        `ResultFileError` if the file cannot be written.
         """
+        if self.position.is_over:
+            raise ProofError(f"the game {self.position} is over: a file needs a position to play from")
         if "strategies" not in self.__dict__:
             self.__dict__["strategies"] = self._extracted(progress)
         try:
