@@ -166,6 +166,20 @@ class TestBestResponse:
         match, found = ttt_env.match(f"best-response:{spec}", spec), ttt_env.exploitability(spec)
         assert (match.as_x.value, match.as_o.value) == pytest.approx((found.as_o, found.as_x))
 
+    @pytest.mark.parametrize("game", ["mnk-v0:m=3,n=2,k=2", "mnk-v0:m=3,n=3,k=2"])
+    @pytest.mark.parametrize(
+        "wrapper", [ttt_env.best_response, Punish, BestResponse], ids=lambda w: w.__name__
+    )
+    def test_it_plays_on_where_games_against_the_agent_have_ended(self, wrapper, game):
+        def first(position):
+            return position.legal_cells[0] if position.ply < 3 else 99
+
+        game = ttt_env.get_game(game)
+        response = wrapper(first, game) if wrapper is ttt_env.best_response else wrapper(game, first)
+        assert ttt_env.match(response, "random", game).exact and ttt_env.certify(response).positions["X"]
+        for position in open_boards(game):
+            assert response.policy(position).sum() == pytest.approx(1)
+
 
 class TestPunish:
     @pytest.mark.parametrize("spec", ["punish", "punish:agent=random"])

@@ -201,6 +201,19 @@ def test_what_was_never_tried_or_does_not_follow_begins_anew():
     assert (search.position, search.iterations) == (elsewhere, 0)
 
 
+def test_a_move_is_said_to_have_most_simulations_only_if_it_has():
+    agent = ttt_env.make_agent("mcts:simulations=200,seed=1,tolerance=0.05")
+    reasons = set()
+    for position in open_boards()[::7]:
+        why = agent.explain(position)
+        visits = next(each.by_cell for each in why.numbers if each.meaning == "simulations")
+        if ", the most" in why.reason:
+            is_most = visits[why.cells[0]] == max(visits.values())
+            assert ("of the moves that are not proved to lose" in why.reason) is not is_most
+            reasons.add(is_most)
+    assert reasons == {True, False}
+
+
 @pytest.mark.parametrize("go", [lambda s, p: s.follow(p, 0), lambda s, p: s.restart(p, 0)])
 @pytest.mark.parametrize("game", ["tictactoe-v0:misere=true", "mnk-v0:m=4,n=4,k=3"])
 def test_a_search_stays_in_its_game(go, game):
@@ -476,7 +489,9 @@ def test_what_ended_a_search_is_said():
     agent = ttt_env.make_agent("mcts:solve=false,seed=0,early_stop")
     reason = agent.explain(TICTACTOE.start).reason
     assert agent.search.stopped_by == "decided"
-    assert reason.endswith("The search stopped early: the rest of its budget could not change that.")
+    assert reason.endswith(
+        "The search stopped early: with the rest of its budget no other move could catch up."
+    )
     won = Search(Position.parse("XX./OO./..."), early_stop=True, tolerance=0.5)
     won.run(1000)
     assert won.stopped_by == "proved"

@@ -11,7 +11,7 @@ from ttt_env.analysis import dossier as dossiers
 from ttt_env.analysis.dossier import LADDER, Strength, dossier, sampled_scorecard
 from ttt_env.analysis.saved import write_json
 from ttt_env.app.scorecard import scorecard
-from ttt_env.errors import GameTooLargeError
+from ttt_env.errors import GameTooLargeError, ParameterError
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +76,40 @@ def test_of_larger_games_only_what_can_come_up_is_looked_at():
     assert found["refutations"]["X"] is None and found["worst_case"]["O"] == -1
     with pytest.raises(GameTooLargeError, match="qubic-v0"):
         dossier("random", "qubic-v0")
+
+
+def first(position):
+    return position.legal_cells[0]
+
+
+SOFT, HARD = (ttt_env.make_agent(f"softmax:temperature={temperature}") for temperature in (1, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("opponents", "agents"),
+    [
+        ([SOFT, HARD, "random", "random"],
+         {"Softmax": SOFT, "Softmax (2)": HARD, "random": "random", "random (2)": "random"}),
+        ([first], {"first": first}),
+        ("random", {"random": "random"}),
+        ({"soft": SOFT, "hard": HARD}, {"soft": SOFT, "hard": HARD}),
+    ],
+)  # fmt: skip
+def test_every_opponent_keeps_its_result(opponents, agents):
+    exact = dossier("rules", "tictactoe-v0", opponents=opponents)["results"]
+    sampled = sampled_scorecard("rules", "tictactoe-v0", opponents=opponents, games=10)["results"]
+    assert list(exact) == list(sampled) == list(agents)
+    for name, agent in agents.items():
+        assert tuple(exact[name]["as_X"].values()) == ttt_env.match("rules", agent, exact=True).as_x
+        assert sampled[name] == ttt_env.match("rules", agent, exact=False, games=10, rng=0).to_dict()
+
+
+@pytest.mark.parametrize("make", [dossier, sampled_scorecard])
+def test_an_agent_is_named_the_same_way_in_each_process(make):
+    assert make(first, "tictactoe-v0", opponents=[])["agent"]["name"] == "first"
+    assert make("rules", "tictactoe-v0", opponents=[])["agent"]["name"] == "rules"
+    with pytest.raises(ParameterError, match="opponents=3: up to 10000 agents"):
+        make("rules", "tictactoe-v0", opponents=3)
 
 
 def test_where_nothing_can_be_computed_games_are_played(tmp_path):

@@ -7,6 +7,7 @@ import shutil
 import sys
 from datetime import date
 from hashlib import sha256
+from html import escape
 from itertools import islice
 
 import numpy as np
@@ -175,6 +176,17 @@ class TestCard:
         write_dataset(game_from_dict(kept["game"]), tmp_path / "second", **kept["settings"])
         assert files_of(first) == files_of(tmp_path / "second")
         assert "write_dataset(game, 'DIR', ties='draw', games=2)" in (first / "README.md").read_text()
+
+    @pytest.mark.parametrize("name", ["<img src=x>", "*star* &copy;", "C #"])
+    def test_names_and_answers_show_themselves(self, name, tmp_path):
+        markdown = pytest.importorskip("markdown_it").MarkdownIt()
+        answer = "```\n# <b>{cell}"
+        write_dataset("mnk-v0:m=1,n=3,k=2", tmp_path / "known", kinds=["positions"], answer=answer)
+        shown = markdown.render((tmp_path / "known" / "README.md").read_text())
+        assert escape(answer, quote=False) in shown and shown.count("<h1>") == 1
+        write_dataset(Game(name, (1, 3), [(0, 1)]), tmp_path / "own", kinds=["positions"])
+        shown = markdown.render((tmp_path / "own" / "README.md").read_text())
+        assert f"<h1>ttt_env {escape(name)}</h1>" in shown
 
 
 class TestFolders:

@@ -15,6 +15,21 @@ def test_a_certificate_of_a_submission() -> None:
 
 
 @pytest.mark.parametrize(
+    "answer", [{"submission": 99}, {"submission": 0.9}, {"submission": None}, {}, None, 4]
+)
+def test_an_answer_that_names_no_cell_loses_as_that_of_any_function(answer: Any) -> None:
+    def theirs(observation: Any, configuration: Any) -> Any:
+        return answer
+
+    agent = KaggleAgent(theirs)
+    certificate = ttt_env.certify(agent)
+    assert certificate.worst_case == {"X": -1, "O": -1} and len(certificate.forfeits) == 10
+    assert "theirs" in repr(agent)
+    with pytest.raises(ttt_env.IllegalMoveError, match="theirs"):
+        ttt_env.play_game(agent, "random")
+
+
+@pytest.mark.parametrize(
     "seen", [{"step": 0}, {"observationString": "...\n...\n...", "currentPlayer": 0, "playerId": 1}]
 )
 def test_it_waits_for_its_turn(seen: dict[str, Any]) -> None:

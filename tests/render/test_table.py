@@ -2,12 +2,14 @@
 
 import csv
 import io
+import re
+from html import unescape
 from math import isnan
 from xml.etree import ElementTree
 
 import pytest
 
-from ttt_env.render.table import Column, Table
+from ttt_env.render.table import Column, Table, as_markdown
 
 NAMES = ["a|b_*c*", "<b> & Söhne", "=1+1"]
 TABLE = Table(
@@ -37,8 +39,23 @@ def test_text() -> None:
 def test_markdown() -> None:
     head, rule, *rows = TABLE.to_markdown().splitlines()
     assert (head, rule) == ("| agent | score |", "| --- | --: |")
-    assert rows[0] == r"| a\|b\_\*c\* | +0.5 |" and rows[1] == r"| \<b\> & Söhne | ? |"
+    assert rows[0] == r"| a\|b\_\*c\* | +0.5 |" and rows[1] == r"| \<b\> \& Söhne | ? |"
     assert Table.of(["game"], [["`0 4`"]]).to_markdown(is_markup=True).endswith("| `0 4` |")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["&copy;", "&lt;b&gt;", "~~x~~", "<b>x</b>", "[a](b)", "C #", "a|b", "- a", "+ a", "1. a", "2) a"],
+)
+def test_a_name_shows_itself_in_markdown(name: str) -> None:
+    markdown = pytest.importorskip("markdown_it").MarkdownIt().enable(["table", "strikethrough"])
+    for text in (f"# {as_markdown(name)}", f"- {as_markdown(name)}", Table.of([""], [[name]]).to_markdown()):
+        shown = re.sub(r"<[^>]+>|\n", "", markdown.render(text))
+        assert unescape(shown) == name and "<del>" not in markdown.render(text)
+
+
+def test_a_dollar_begins_no_formula_in_markdown() -> None:
+    assert as_markdown("$x^$") == r"\$x^\$"
 
 
 def test_a_cell_has_one_line() -> None:
@@ -65,8 +82,14 @@ def test_html() -> None:
 def test_latex() -> None:
     begin, head, _, *rows, end = TABLE.to_latex().splitlines()
     assert (begin, head, end) == (r"\begin{tabular}{lr}", r"agent & score \\", r"\end{tabular}")
-    assert rows[:2] == [r"a\textbar{}b\_*c* & +0.5 \\", r"\textless{}b\textgreater{} \& Söhne & ? \\"]
+    assert rows[:2] == [r"a\textbar{}b\_{*}c{*} & +0.5 \\", r"\textless{}b\textgreater{} \& Söhne & ? \\"]
     assert r"\textbackslash{} & 50\% \\" in Table.of(["", ""], [["\\", "50%"]]).to_latex()
+
+
+@pytest.mark.parametrize("name", ["[x]", "*", " [2pt]", "*[x]"])
+def test_no_row_of_latex_begins_like_an_argument_of_the_line_before(name: str) -> None:
+    rows = Table.of([name], [[name]]).to_latex().splitlines()[1::2]
+    assert len(rows) == 2 and all(row.lstrip().startswith("{") for row in rows)
 
 
 def test_data_frame() -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import sys
 import threading
 from itertools import permutations, product
@@ -13,7 +14,7 @@ import pytest
 
 from tests.support import faults
 from tests.support.marks import slow
-from ttt_env import exploitability, get_game, make_agent, match
+from ttt_env import Game, exploitability, get_game, make_agent, match
 from ttt_env.agent import Agent
 from ttt_env.analysis.declared import SOME_COMPARED
 from ttt_env.analysis.induction import follow
@@ -170,6 +171,16 @@ class TestNashAverage:
         mixture = nash_mixture(scores)
         assert (scores @ mixture).max() < 1e-9 and abs(mixture.sum() - 1) < 1e-12
         np.testing.assert_allclose(mixture, [1 / 6, 5 / 12, 5 / 12, 0], atol=1e-6)
+
+    @pytest.mark.parametrize("noise", [1e-9, 1e-8, 1e-7, 1e-5])
+    def test_of_scores_that_hardly_differ_is_an_equilibrium(self, noise: float) -> None:
+        rng = np.random.default_rng(0)
+        for _ in range(60):
+            upper = np.triu(rng.integers(-1, 2, (5, 5)) + noise * rng.uniform(-1, 1, (5, 5)), 1)
+            scores = upper - upper.T
+            weights = nash_mixture(scores)
+            assert weights.min() >= 0 and weights.sum() == pytest.approx(1)
+            assert (scores @ weights).max() <= max(1e-6, 10 * noise)
 
     def test_of_random_scores_is_an_equilibrium(self) -> None:
         rng = np.random.default_rng(3)
@@ -446,6 +457,13 @@ class TestHeatMap:
         with pytest.raises(error, match=said):
             trio.plot(tmp_path / name)
         assert not list(tmp_path.iterdir())
+
+    @pytest.mark.parametrize("name", ["$x^$", "a$b$c", r"\$5"])
+    def test_names_show_themselves(self, name: str, tmp_path) -> None:
+        game = Game(f"game {name}", (2, 3), [(0, 1, 2), (1, 3)])
+        tournament({name: "random", "other": "minimax"}, game).plot(tmp_path / "a.svg")
+        drawn = re.sub("<!--.*?-->", "", (tmp_path / "a.svg").read_text())
+        assert f">{name}  " in drawn and f">game {name}: " in drawn
 
     def test_pyplot_is_left_alone(self, tmp_path, trio: Tournament, monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # to import it is an error now

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from html import escape
 
 import numpy as np
 import pytest
@@ -81,6 +82,20 @@ def test_a_game_of_ones_own_lies_beside_the_file(tmp_path):
         assert run.returncode == 0, run.stderr
     page = (tmp_path / "class-results" / "index.html").read_text("utf-8")
     assert "ring-v0" in page and results_in(tmp_path / "class-results")["game"]["coordinates"]
+
+
+def test_names_show_themselves_in_the_table(tmp_path):
+    markdown = pytest.importorskip("markdown_it").MarkdownIt().enable(["table", "strikethrough"])
+    ttt_env.Game("ring <img> &lt;", (1, 3), [(0, 1)]).save(tmp_path / "ring.json")
+    down = {"name": "*a* ~~b~~", "command": "./down"}
+    (tmp_path / "down").write_bytes(b"\0")
+    (tmp_path / "down").chmod(0o755)
+    path = write(tmp_path, down, *TWO, game="ring.json")
+    with Contest(read_plan(path), tmp_path / "out") as contest:
+        contest.play()
+        lines = markdown.render(Documents(contest).to_markdown()).splitlines()
+    assert any(line.startswith(f"<p>{escape('ring <img> &lt;')}, all-play-all") for line in lines)
+    assert any(line.startswith("<p>*a* ~~b~~ v random in round 1 is not judged") for line in lines)
 
 
 class TestFiles:

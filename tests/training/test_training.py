@@ -89,8 +89,8 @@ def test_opponents_of_ones_own(tmp_path):
 
 
 def test_opponents_of_one_name_all_take_part():
-    """Two of them have the same text: "<Lookup of tictactoe-v0>"."""
-    found, name = [], "<Lookup of tictactoe-v0>"
+    """Two of them are of the same class."""
+    found, name = [], "Lookup"
     lookups = [Lookup.of(ttt_env.make_agent(spec)) for spec in ("minimax", "random")]
     opponents = [*lookups, "random", "random"]
     agent = train(algo="dqn", opponents=opponents, steps=8, until="budget", report=found.append)

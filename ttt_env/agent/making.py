@@ -112,23 +112,34 @@ def game_of(game: Game | str | None, *agents: AgentLike) -> Game:
     return get_game(game)
 
 
-def named_agents(agents: Iterable[AgentLike] | Mapping[str, AgentLike]) -> dict[str, AgentLike]:
+def named_agents(
+    agents: Iterable[AgentLike] | Mapping[str, AgentLike], parameter: str = "agents", numbered: bool = False
+) -> dict[str, AgentLike]:
     """The agents by name: a mapping gives names, a spec string is its own name.
 
-    A function goes by its `__name__`, any other agent by its class. Raises `ParameterError` for two agents of
-    one name, and for a name that is no text of at most 10,000 letters.
+    A function goes by its `__name__`, any other agent by its class. If `numbered`, a name that is taken gets
+    a number, as in "name (2)".
+
+    Raises `ParameterError` for two agents of one name otherwise, for a name that is no text of at most 10,000
+    letters, and for no collection of agents, which it calls `parameter`.
     """
     if isinstance(agents, Mapping):
         return {_checked_name(name): agent for name, agent in agents.items()}
     named: dict[str, AgentLike] = {}
     given = [agents] if isinstance(agents, str) else items_of(agents, _MOST_AGENTS)
     if given is None or len(given) > _MOST_AGENTS:
-        raise ParameterError(f"agents={shown(agents)}: up to {_MOST_AGENTS} agents, or a mapping, are needed")
+        raise ParameterError(
+            f"{parameter}={shown(agents)}: up to {_MOST_AGENTS} agents, or a mapping, are needed"
+        )
     for agent in given:
         name = type(agent).__name__
         with suppress(Exception):  # its class may be a user's, and fail
             name = agent if isinstance(agent, str) else getattr(agent, "__name__", name)
-        if _checked_name(name) in named:
+        stem, number = _checked_name(name), 1
+        while numbered and name in named:
+            number += 1
+            name = f"{stem} ({number})"
+        if name in named:
             raise ParameterError(f"two agents are called {name!r}: name them by a mapping name -> agent")
         named[name] = agent
     return named

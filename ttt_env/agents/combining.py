@@ -37,8 +37,9 @@ class BestResponse(Planner):
     It is computed exactly, and is what a learner that meets only that agent strives for (the oracle of
     Lanctot et al. 2017). Other agents can often beat it.
 
-    An agent that declares no fixed policy is asked once in each position, and it is the answers that this one
-    replies to. Raises `GameTooLargeError` for a game of too many positions.
+    An agent that declares no fixed policy is asked once in each position that play against it can reach, and
+    it is the answers that this one replies to; elsewhere it plays any move. Raises `GameTooLargeError` for a
+    game of too many positions.
     """
 
     takes_agent = True

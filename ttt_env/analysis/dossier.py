@@ -2,13 +2,13 @@
 
 import hashlib
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from ttt_env.agent import Agent, AgentLike, AskedAgent, game_of, make_agent
+from ttt_env.agent import Agent, AgentLike, AskedAgent, game_of, make_agent, named_agents
 from ttt_env.analysis.certificate import Certificate, blunders_everywhere, certify, listed
 from ttt_env.analysis.evaluation import exploitability, match
 from ttt_env.analysis.recorded import Asking, RecordedAgent, answering
@@ -58,7 +58,7 @@ def dossier(
     *,
     name: str | None = None,
     file: str | Path | None = None,
-    opponents: Sequence[AgentLike] = LADDER,
+    opponents: Sequence[AgentLike] | Mapping[str, AgentLike] = LADDER,
     progress: Asking | None = None,
     workers: int = 1,
     answers: str | Path | None = None,
@@ -66,20 +66,26 @@ def dossier(
     """The certificate of an agent, its exact results, and what is needed to repeat them, for `write_json`.
 
     It has the entries of `Certificate.to_dict`, so that `Certificate.load` reads the file, and more: exact
-    results against `opponents`, the exploitability and the versions of the packages used. `name` is the name
-    of the agent, by default its spec string; `file` is the model's file, whose SHA-256 is recorded.
+    results against `opponents`, the exploitability and the versions of the packages used. `file` is the
+    model's file, whose SHA-256 is recorded.
+
+    `name` is the name of the agent, by default its spec string, or the name of its function or class.
+    Opponents are named the same way unless a mapping names them; a name that is taken gets a number, as in
+    "name (2)".
+
     `optimal_everywhere` is true if the agent gives value away in no position of the game at all; it and
     `blunders_everywhere` are null on games of more than 12 cells, and for a program or a prompted model,
     which is asked only in positions that it can reach. `progress`, `workers` and `answers` are as in
     `certify`.
 
-    Raises the errors of `certify`.
+    Raises `ParameterError` for `opponents` that are no collection of agents, and the errors of `certify`.
     """
+    rivals = named_agents(opponents, "opponents", numbered=True)
     strength = Strength.of(agent, game, progress, workers, answers)
     facts, exploited = strength.certificate.to_dict(), strength.exploitability
     results = {
-        str(opponent): {"as_X": met.as_x._asdict(), "as_O": met.as_o._asdict()}
-        for opponent, met in zip(opponents, map(strength.match, opponents), strict=True)
+        called: {"as_X": met.as_x._asdict(), "as_O": met.as_o._asdict()}
+        for called, met in zip(rivals, map(strength.match, rivals.values()), strict=True)
     }
     judged = strength.agent
     asked = judged.agent if isinstance(judged, RecordedAgent) else judged
@@ -88,10 +94,7 @@ def dossier(
     return {
         "format": facts.pop("format"),
         "game": facts.pop("game"),
-        "agent": {
-            "name": name or str(agent.agent if isinstance(agent, Strength) else agent),
-            **_identity(file),
-        },
+        "agent": _identity(asked if isinstance(agent, Strength) else agent, name, file),
         "optimal_everywhere": None if all_blunders is None else not len(all_blunders),
         **facts,
         "exploitability": {"as_X": exploited.as_x, "as_O": exploited.as_o, "mean": exploited.exploitability},
@@ -105,7 +108,7 @@ def sampled_scorecard(
     agent: AgentLike,
     game: Game | str | None = None,
     *,
-    opponents: Sequence[AgentLike],
+    opponents: Sequence[AgentLike] | Mapping[str, AgentLike],
     games: int = 400,
     seed: int = 0,
     name: str | None = None,
@@ -115,32 +118,33 @@ def sampled_scorecard(
 
     It plays `games` games with each of the `opponents`, half of them on each seat, with random numbers from
     `seed`. `results` has `Match.to_dict` for each opponent, with the 95 % confidence interval of the
-    score. `name` and `file` are as in `dossier`.
+    score. `name`, `file` and the names of the opponents are as in `dossier`.
 
-    Raises the errors of `match`.
+    Raises `ParameterError` for `opponents` that are no collection of agents, and the errors of `match`.
     """
     game = game_of(game, agent)
     player = make_agent(agent, game)
     results = {
-        str(opponent): match(player, opponent, game, exact=False, games=games, rng=seed).to_dict()
-        for opponent in opponents
+        called: match(player, opponent, game, exact=False, games=games, rng=seed).to_dict()
+        for called, opponent in named_agents(opponents, "opponents", numbered=True).items()
     }
     return {
         "format": SCORECARD_FORMAT,
         "game": game_to_dict(game),
-        "agent": {"name": name or str(player), **_identity(file)},
+        "agent": _identity(agent, name, file),
         "seed": seed,
         "results": results,
         "versions": versions(),
     }
 
 
-def _identity(file: str | Path | None) -> dict[str, str | None]:
-    """The name of the model's file and the hash of its content."""
+def _identity(agent: AgentLike, name: str | None, file: str | Path | None) -> dict[str, str | None]:
+    """The name of the agent, by default that of `named_agents`, that of its file, and the file's hash."""
+    name = name or next(iter(named_agents([agent])))
     if file is None:
-        return {"file": None, "sha256": None}
+        return {"name": name, "file": None, "sha256": None}
     path = Path(file)
-    return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    return {"name": name, "file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
 def versions() -> dict[str, str]:

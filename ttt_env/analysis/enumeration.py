@@ -36,6 +36,7 @@ from ttt_env.rules import Game, as_integer, as_path, get_game
 from ttt_env.rules.sizes import check_filed
 from ttt_env.storage import MOST, Fields, game_from_dict, game_to_dict, opened, reason, write_atomically
 from ttt_env.storage.fields import parse_json
+from ttt_env.storage.files import check_regular
 from ttt_env.workers import Backend, Progress, Workers
 
 CHUNK = 1 << 22  # placements: half a second of work, and little enough to be sent about
@@ -384,7 +385,7 @@ class _Files:
         """The values of a ply, `int8[slots]`, read when they are used. Raises `ResultFileError` without."""
         path, n_slots = self._layer(ply), prod(_sizes(self.game, ply))
         try:
-            opened(path).close()  # a pipe might never end
+            check_regular(path)  # a pipe might never end
             values = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
             raise ResultFileError(f"{path} cannot be read: {reason(error)}") from error

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, Floats, Forfeit, checked_policies, game_of, make_agent
+from ttt_env.analysis.grid import grid
 from ttt_env.analysis.induction import Outcomes, TwoPass, Values, backward_induction, best, follow, highest
 from ttt_env.analysis.layers import BatchPolicy, Layer, Responder, reachable
 from ttt_env.analysis.many import one_or_several
@@ -113,6 +114,13 @@ def _outcomes(
     return backward_induction(layers, *(responder or respond for responder in responders), above=above)
 
 
+def _of_all_plies(values: Values) -> Values:
+    """The values, and 0 for positions of plies that are not reached."""
+    n_cells = values.game.n_cells
+    rest = [np.zeros(grid(n_cells, ply).n_slots) for ply in range(len(values.layers), n_cells + 1)]
+    return Values(values.game, [*values.layers, *rest])
+
+
 class _LeastSeen:
     """The checked policies of an agent, and the least positive probability among those asked for."""
 
@@ -192,7 +200,7 @@ def best_response(
     unbeatable too, and of all agents that never give value away none gains more against this one.
 
     An agent that does not declare a fixed policy is asked only in the positions that play against it can
-    reach; in all others the response then plays without knowing anything about them.
+    reach; in all others the response plays any move.
 
     Raises as `exploitability` does.
 
@@ -206,8 +214,8 @@ def best_response(
     respond = best if solution is None else solution.keeping(best)
     with asking(judged):
         if source_of(judged) == "recorded":
-            as_o = _outcomes(judged, None, respond).values()
-            as_x = _outcomes(None, judged, respond).values()
+            as_o = _of_all_plies(_outcomes(judged, None, respond).values())
+            as_x = _of_all_plies(_outcomes(None, judged, respond).values())
         else:
             layers, responder = reachable(judged.game), follow(partial(checked_policies, judged))
             check_declared(judged, layers)

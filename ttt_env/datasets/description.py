@@ -4,6 +4,7 @@ Croissant is the form of JSON-LD in which catalogues and loaders look for data s
 https://docs.mlcommons.org/croissant/docs/croissant-spec.html, version 1.0.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date as Date
@@ -18,7 +19,7 @@ with extra_for("a data set's description needs", "data"):
     import mlcroissant as mlc
     from pyarrow import parquet, types
 
-from ttt_env.render.table import Table
+from ttt_env.render.table import Table, as_markdown
 from ttt_env.rules import Game
 from ttt_env.storage import opened
 from ttt_env.text.wording import rules_text
@@ -103,9 +104,10 @@ def card(title: str, game: Game, files: Sequence[DataFile], made_by: str) -> str
     paths: dict[tuple[Column, ...], list[str]] = {}  # of the files that have the same columns
     for file in files:
         paths.setdefault(file.columns, []).append(f"`{file.path}`")
+    fence = "```" + max(re.findall("`+", made_by), default="")  # longer than any in the command
     parts = [
         "\n".join(["---", "license: mit", *(["configs:", *configs] if configs else []), "---"]),
-        f"# {title}",
+        f"# {as_markdown(title)}",
         rules_text(game),
         _EXACT,
         "## Files",
@@ -116,7 +118,7 @@ def card(title: str, game: Game, files: Sequence[DataFile], made_by: str) -> str
         *[f"### {', '.join(names)}\n\n{_table(columns)}" for columns, names in paths.items() if columns],
         "## How it was made",
         _MADE,
-        f"```\n{made_by}\n```",
+        f"{fence}\n{made_by}\n{fence}",
         _DESCRIBED,
     ]
     return "\n\n".join(parts) + "\n"

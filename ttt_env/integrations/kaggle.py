@@ -11,11 +11,12 @@ Their agents are functions `(observation, configuration)`; nothing here imports 
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial, update_wrapper
 from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, chosen_cell, make_agent
+from ttt_env.agent import AgentLike, FunctionAgent, chosen_cell, make_agent
 from ttt_env.rules import Game, Position, get_game
 
 __all__ = ["KaggleAgent", "submission"]
@@ -24,28 +25,28 @@ GAME = "tictactoe-v0"
 KaggleFunction = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, int]]
 
 
-class KaggleAgent(Agent):
+class KaggleAgent(FunctionAgent):
     """A function of kaggle-environments as an agent; it sees the board as `observationString`.
 
-    It may look at more than the board, so it is asked once in each position and judged by its answers.
+    It may look at more than the board, so it is asked once in each position and judged by its answers, as any
+    function is. Without a `submission` it names no cell.
     """
 
-    asks_others = True
-
     def __init__(self, function: KaggleFunction, game: Game | str = GAME) -> None:
-        super().__init__(get_game(game))
-        self.function = function
+        super().__init__(get_game(game), update_wrapper(partial(_submitted, function), function))
 
-    def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
-        player = position.ply % 2
-        observation = {
-            "observationString": str(position).replace("/", "\n").lower(),
-            "currentPlayer": player,
-            "playerId": player,
-            "isTerminal": False,
-            "step": position.ply + 1,
-        }
-        return int(self.function(observation, {})["submission"])
+
+def _submitted(function: KaggleFunction, position: Position) -> Any:
+    player = position.ply % 2
+    observation = {
+        "observationString": str(position).replace("/", "\n").lower(),
+        "currentPlayer": player,
+        "playerId": player,
+        "isTerminal": False,
+        "step": position.ply + 1,
+    }
+    answer = function(observation, {})
+    return answer.get("submission") if isinstance(answer, Mapping) else None
 
 
 def submission(agent: AgentLike, seed: int | None = None) -> KaggleFunction:

@@ -50,7 +50,8 @@ def save(figure: "Figure", *paths: str | Path) -> None:
 def heat_map(names: Sequence[str], values: Floats, texts: Sequence[Sequence[str]], title: str) -> "Figure":
     """A square of cells, one row and one column for each name, coloured by `values` `[n, n]` in [−1, 1].
 
-    The columns have the numbers of the rows. `texts` are written in the cells; NaN is left white.
+    The columns have the numbers of the rows. `texts` are written in the cells; NaN is left white. Names and
+    title show themselves: a `$` in them begins no formula.
     """
     side = 0.6 * len(names) + 0.5
     # Long names are on several lines, their parameters below each other.
@@ -65,7 +66,7 @@ def heat_map(names: Sequence[str], values: Floats, texts: Sequence[Sequence[str]
     bar.ax.tick_params(labelsize=8)
     bar.outline.set_visible(False)
     places = range(len(labels))
-    axes.set_yticks(places, labels, fontsize=10)
+    axes.set_yticks(places, labels, fontsize=10, parse_math=False)
     axes.set_xticks(places, [str(place + 1) for place in places], fontsize=10)
     axes.tick_params(top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
     axes.set_xticks(np.arange(len(labels) - 1) + 0.5, minor=True)
@@ -78,5 +79,5 @@ def heat_map(names: Sequence[str], values: Floats, texts: Sequence[Sequence[str]
             colour = "white" if abs(value) > _DARK else "black"
             text = texts[row][column].replace(" ", "\n")
             axes.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)
-    figure.suptitle(title, fontsize=12)
+    figure.suptitle(title, fontsize=12, parse_math=False)
     return figure

@@ -19,11 +19,13 @@ _TABLE = "border-collapse:separate;border-spacing:2px;margin:6px 0;color:inherit
 _CELL = "padding:4px 8px;font-variant-numeric:tabular-nums"
 _MAX_STRENGTH = 0.55  # of a colour at a value of ±1: the page's text is legible on it, be it black or white
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # the first letters by which a spreadsheet knows a formula
-_MARKUP = re.compile(r"[\\`*_\[\]<>|#]")
+_MARKUP = re.compile(r"[\\`*_\[\]<>|#&~$]|^[-+](?=\s)|(?<=\d)[.)](?=\s)")
+"""Letters that are Markdown anywhere, and those that begin an item of a list."""
 _LATEX = {
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
     **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},
+    **{letter: f"{{{letter}}}" for letter in "[*"},  # a row must not begin with an argument of `\\`
     **{"−": "$-$", "±": r"$\pm$", "·": r"$\cdot$"},
 }
 

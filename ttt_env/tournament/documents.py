@@ -140,8 +140,8 @@ class Documents:
         lost = [f"- {as_markdown(line)}" for line in self.lost()]
         parts = [
             f"# {as_markdown(self.plan.name)}",
-            f"{self.plan.game.name}, {rounds}, seed {self.plan.seed}.",
-            *self.told(),
+            f"{as_markdown(self.plan.game.name)}, {rounds}, seed {self.plan.seed}.",
+            *map(as_markdown, self.told()),
             self.to_table(crossed=True).to_markdown(),
             f"The numbered columns are the points a game against the player of that row. {LEGEND}",
             "## What is proved",

@@ -15,6 +15,16 @@ from ttt_env.tournament.meetings import Meeting, pooled, seen_by
 ELO = 400 / np.log(10)  # points per unit of the logistic curve: 400 more are ten to one
 _ALPHA, _POPULATION = 100, 50  # the strength of selection, and who it selects among
 _EVEN = 1e-14  # a gain below it is rounding
+_ROUNDINGS = (
+    12,
+    9,
+    8,
+    7,
+    6,
+    5,
+    4,
+)  # digits to which scores are rounded for the Nash average, until the solvers succeed
+_SCORED = 1e-6  # at most, against that mixture
 # As near as the solvers come: agents may differ by a billionth.
 _NARROW = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 _TIGHT = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 10_000, "maxfun": 20_000}
@@ -62,28 +72,36 @@ def nash_mixture(scores: Floats) -> Floats:
 
     `scores[i, j]` is minus `scores[j, i]`; the diagonal is not read. The mixture is the equilibrium of
     greatest entropy of the game in which both players choose an agent and get its score (Balduzzi et al.
-    2018, "Re-evaluating evaluation"). No agent scores more than 0 against it. Copies of an agent share its
-    weight and change nothing else; an agent that is beaten by the mixture has none.
+    2018, "Re-evaluating evaluation"). No agent scores more than 0 against it, to within 1e-6, or 1e-4
+    where some scores hardly differ. Copies of an agent share its weight and change nothing else; an agent
+    that is beaten by the mixture has none.
 
     Raises `ImportError` if scipy, of the extra `tournament`, is not installed.
     """
     payoffs = np.nan_to_num(scores)
+    for digits in _ROUNDINGS:  # fewer where scores that hardly differ are too hard for the solver's 64 bits
+        for options in (_NARROW, {}):
+            mixture = _equilibrium(payoffs.round(digits), options)
+            if mixture is not None and (payoffs @ mixture).max() <= max(_SCORED, 0.1**digits):
+                return mixture
+    raise ArithmeticError(f"no Nash average was found of the scores {payoffs.tolist()}")
+
+
+def _equilibrium(payoffs: Floats, options: Mapping[str, float]) -> Floats | None:
+    """The equilibrium of greatest entropy, `[n]`, as far as 64 bits go; None where they do not."""
     n = len(payoffs)
     # The multiples of equilibria are the cone weights ≥ 0, payoffs @ weights ≤ 0. In it, as many weights as
     # possible are raised to 1: these are the agents that any equilibrium plays.
-    support = (
-        _scipy()
-        .linprog(
-            np.repeat([0.0, -1.0], n),
-            np.block([[payoffs, np.zeros((n, n))], [-np.eye(n), np.eye(n)]]),
-            np.zeros(2 * n),
-            bounds=[(0, None)] * n + [(0, 1)] * n,
-            method="highs",
-            options=_NARROW,
-        )
-        .x[n:]
-        > 0.5
+    raised = _scipy().linprog(
+        np.repeat([0.0, -1.0], n),
+        np.block([[payoffs, np.zeros((n, n))], [-np.eye(n), np.eye(n)]]),
+        np.zeros(2 * n),
+        bounds=[(0, None)] * n + [(0, 1)] * n,
+        method="highs",
+        options=options,
     )
+    if raised.x is None or not (support := raised.x[n:] > 0.5).any():
+        return None
     # There the greatest entropy has weights exp(−multipliers @ payoffs), scaled; each agent has a multiplier,
     # ≥ 0 unless it is played itself, which make the dual, a convex function, as small as possible.
     columns = payoffs[:, support]

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ttt_env import rules
-from ttt_env.agent import Agent, AgentLike, Floats, checked_policies, make_agent
+from ttt_env.agent import Agent, AgentLike, Floats, checked_policies, make_agent, named_agents
 from ttt_env.analysis.evaluation import best_response, explored_between, match
 from ttt_env.analysis.grid import grid
 from ttt_env.analysis.induction import Values, backward_induction, best
@@ -113,14 +113,8 @@ def named_opponents(specs: Iterable[AgentLike], game: Game) -> dict[str, Agent]:
 
     Raises the errors of `make_agent`.
     """
-    agents: dict[str, Agent] = {}
-    for spec in specs:
-        name, number = str(spec), 1
-        while name in agents:
-            number += 1
-            name = f"{spec} ({number})"
-        agents[name] = make_agent(spec, game)
-    return agents
+    named = named_agents(specs, "opponents", numbered=True)
+    return {name: make_agent(spec, game) for name, spec in named.items()}
 
 
 class OpponentPool:

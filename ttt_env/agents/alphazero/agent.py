@@ -153,6 +153,9 @@ class AlphaZero(Agent):
             reason = "The network gives {cells} the largest probability."
             return Explanation(position, policy, reason, tuple(shown))
         reason = f"Of {found.visits[0].sum():,} simulations most began with {{cells}}."
+        visits = of_legal_cells(position, found.visits[0, cells])
+        if max(visits[cell] for cell in policy if policy[cell]) < max(visits.values()):
+            reason = f"{reason[:-1]}, of the moves that are not proved to lose."
         if not isnan(found.proved[0]):
             proved = RESULTS[int(found.proved[0])]
             reason = f"The search has proved that {position.to_move} {proved}, and plays {{cells}}."

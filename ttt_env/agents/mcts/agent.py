@@ -17,7 +17,7 @@ from ttt_env.rules import Game, Position
 
 DEFAULT_SIMULATIONS = 1000
 _EARLY: dict[str, str] = {
-    "decided": " The search stopped early: the rest of its budget could not change that.",
+    "decided": " The search stopped early: with the rest of its budget no other move could catch up.",
     "settled": " The search stopped early: its answer had settled.",
 }
 _SIMULATION_SECONDS = 2e-6  # measured: 0.6 µs on 9 cells, 2 µs on 64
@@ -151,7 +151,9 @@ class MCTS(Agent):
             numbers.append(CellNumbers("proved value", proved))
         reason = f"Of {total:,} simulations {visits[cells[0]]:,} began with {{cells}}"
         if value is None:
-            reason += f", the most.{_EARLY[stopped_by] if stopped_by else ''}"
+            of_all = visits[cells[0]] == max(visits[position.legal_cells])
+            most = "the most" if of_all else "the most of the moves that are not proved to lose"
+            reason += f", {most}.{_EARLY[stopped_by] if stopped_by else ''}"
         else:
             reason = f"The search has proved that {position.to_move} {RESULTS[value]}. {reason}."
         facts = {"simulations": total} | ({} if self._seed is None else {"seed": self._seed})
