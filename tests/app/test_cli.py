@@ -31,6 +31,7 @@ from ttt_env.app.console import ProgressLine
 from ttt_env.app.learning import trained_as
 from ttt_env.app.scorecard import scorecard
 from ttt_env.app.web.roster import named_models
+from ttt_env.rules import catalogue
 
 
 def test_demo_trains_saves_and_judges(tmp_path):
@@ -383,6 +384,7 @@ class TestJson:
 
     def test_games(self, tmp_path, monkeypatch):
         monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "games.sqlite"))
+        monkeypatch.setattr(catalogue, "_registered", {})
         path, text, other = (tmp_path / name for name in ("games.sqlite", "in.txt", "out.txt"))
         assert json_of("games") == {"path": str(path), "games": {}, "people": []}
         assert "No games yet" in ttt("games").stdout
