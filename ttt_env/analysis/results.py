@@ -151,7 +151,7 @@ class Match(Saved):
                 f"The first agent against the second, {origin}:",
                 f"  as X, moving first   {self.as_x}",
                 f"  as O, moving second  {self.as_o}",
-                f"Score {signed(self.score, 4)}: what the first agent wins less what it loses, "
+                f"Score {gain(self.score, 4)}: what the first agent wins less what it loses, "
                 "averaged over both seats.",
                 *(
                     f"The {which} agent lost {lost}."

@@ -72,7 +72,6 @@ def train_and_judge(options: TrainingOptions, console: Console, game_text: str |
     if options.resume:
         plan = f"goes on from where {options.out} was left."
     say(f"Training {options.algo} on {options.game.name} {plan}\n")
-    path.parent.mkdir(parents=True, exist_ok=True)
     stopped, has_model = _with_bar(options, console)
     if not has_model:
         say("Interrupted before there was a model.")

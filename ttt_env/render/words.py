@@ -7,7 +7,7 @@ from ttt_env.render.layout import layers_of
 from ttt_env.rules import Game, as_cell
 
 _MINUS = str.maketrans("-", "−")
-_ROUNDING = 1e-6
+_ROUNDING = 1e-13  # of sums of 64-bit numbers
 _DIGITS = 4  # of a value
 RESULTS = {1: "wins", 0: "draws", -1: "loses"}
 """The verb for a player who ends with this value."""
@@ -18,8 +18,10 @@ OUTCOMES = {1: "win", 0: "draw", -1: "loss"}
 def percent(share: float) -> str:
     """The share in percent, to a hundredth; 0 % and 100 % only where it is exactly that.
 
-    >>> percent(0.125), percent(1 / 3), percent(0.25), percent(0.00001), percent(1 - 1e-12)
-    ('12.5%', '33.33%', '25%', '<0.01%', '100%')
+    >>> percent(0.125), percent(1 / 3), percent(0.25), percent(0.00001)
+    ('12.5%', '33.33%', '25%', '<0.01%')
+    >>> percent(1 - 1e-12), percent(1 - 1e-15)
+    ('>99.99%', '100%')
     """
     text = f"{100 * share:.2f}"
     if text == "0.00" and share > 0:

@@ -34,6 +34,8 @@ def parse_game(text: str) -> Game:
         if len(value) > 3 or number > MAX_SIDE:
             raise ParameterError(f"{key}={value[:12]} of {text[:40]!r}: numbers up to {MAX_SIDE} are allowed")
     game = get_game(text)
+    if max(game.shape) > MAX_SIDE:
+        raise GameError(f"{game.name} has a side of {max(game.shape)}; {MAX_SIDE} are allowed here")
     if len(game.winning_sets) > MAX_SETS:
         raise GameError(f"{game.name} has {len(game.winning_sets)} winning sets; {MAX_SETS} are allowed here")
     if is_enumerable(game) and game.n_cells > INTERACTIVE_CELLS:
