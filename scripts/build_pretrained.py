@@ -20,7 +20,8 @@ from teach_proof import taught, winning_strategy
 import ttt_env
 from ttt_env.agent import Agent
 from ttt_env.agent.learner import Budget
-from ttt_env.agents.alphazero.agent import DEFAULT_SIMULATIONS, AlphaZero
+from ttt_env.agents.alphazero.agent import AlphaZero
+from ttt_env.agents.alphazero.network import DEFAULT_SIMULATIONS
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.agents.learned.q_learning import QLearning
 from ttt_env.agents.learned.value_network import NetworkLearner, ValueNetwork

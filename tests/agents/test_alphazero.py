@@ -1,5 +1,6 @@
 """AlphaZero: the same search as a plain one, the network without torch, the agent."""
 
+from dataclasses import replace
 from math import nan
 
 import numpy as np
@@ -22,6 +23,7 @@ from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Game, Position, cells_of
 from ttt_env.rules.symmetry import canonical, symmetries, transform
+from ttt_env.storage import save_arrays
 
 TICTACTOE = ttt_env.get_game("tictactoe-v0")
 LINE = Game("line", (8,), [(0, 1, 2), (2, 5), (3, 4, 6, 7), (1, 7)])
@@ -295,6 +297,35 @@ class TestAgent:
         priors, _ = net.evaluate(boards)
         assert agent.is_fixed
         assert agent.policies(boards).argmax(axis=1).tolist() == priors.argmax(axis=1).tolist()
+
+    @pytest.mark.parametrize("is_judged", [False, True])
+    def test_plays_with_the_settings_in_its_file_where_no_others_are_given(self, is_judged, tmp_path):
+        path, net = tmp_path / "net.npz", network()
+        old = {name: array for name, array in net.arrays().items() if name in net.weights}
+        save_arrays(
+            path, TICTACTOE, replace(net, simulations=7, threats=False).arrays() if is_judged else old
+        )
+        for options, simulations in (("", 7 if is_judged else 200), (",simulations=3", 3)):
+            agent = ttt_env.make_agent(f"alphazero:{path}{options}")
+            assert agent.simulations == simulations
+            expected = AlphaZero.of(net, simulations, threats=not is_judged)
+            boards = Boards.of(positions(TICTACTOE, 30))
+            np.testing.assert_array_equal(agent.policies(boards), expected.policies(boards))
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"simulations": np.array(0)}, "simulations=0 of alphazero"),
+            ({"simulations": np.array(5.0)}, "simulations has another form"),
+            ({"threats": None}, "it lacks threats"),
+        ],
+        ids=str,
+    )
+    def test_refuses_a_file_of_bad_settings(self, changes, message, tmp_path):
+        arrays = {name: array for name, array in (network().arrays() | changes).items() if array is not None}
+        save_arrays(tmp_path / "net.npz", TICTACTOE, arrays)
+        with pytest.raises(PolicyFileError, match=message):
+            ttt_env.make_agent(f"alphazero:{tmp_path}/net.npz")
 
     def test_the_seed_orders_equal_moves(self):
         shapes = shapes_of(TICTACTOE, SMALL)

@@ -189,13 +189,32 @@ class TestTraining:
         )
         training.look()
         progress = training.progress
-        first, rank = progress.kept, progress.rank
-        progress.rank = tuple(mistakes - 1 for mistakes in rank)
+        first, n_passed = progress.kept, progress.n_passed
+        progress.n_passed = n_passed + 1
         training.look()
         assert progress.kept is first
-        progress.rank = tuple(mistakes + 1 for mistakes in rank)
+        progress.n_passed = n_passed - 1
         training.look()
-        assert progress.kept is not first and progress.rank == rank
+        assert progress.kept is not first and progress.n_passed == n_passed
+
+    @pytest.mark.parametrize("judged", [(1,), (1, 50), (50, 1)], ids=str)
+    def test_the_agent_that_is_judged_is_reported_returned_and_in_the_file(self, judged, tmp_path):
+        found, settings = [], TINY | {"judged": judged, "threats": judged == (1,)}
+        agent = train(steps=20, **settings, out=tmp_path / "net.npz", report=found.append)
+        best = min(found, key=lambda evaluation: evaluation.mistakes)
+        for each in (agent, ttt_env.make_agent(f"alphazero:{tmp_path}/net.npz")):
+            assert ttt_env.exploitability(each) == best.exploitability
+            assert ttt_env.certify(each).unbeatable == best.certificate.unbeatable
+            assert (each.network.simulations, each.network.threats) == (judged[0], settings["threats"])
+        result = run_trial(Trial(TICTACTOE, "alphazero", 0, settings, 20), tmp_path)
+        its_own = ttt_env.exploitability(result.agent(tmp_path, TICTACTOE)).exploitability
+        assert result.exploitability == its_own == best.mistakes[0]
+
+    def test_ends_when_all_have_passed(self):
+        found = []
+        train(steps=2000, **TINY | {"judged": (5000, 4000)}, report=found.append)
+        assert [evaluation.certificate.unbeatable for evaluation in found][-2:] == [True, True]
+        assert found[-2].steps == found[-1].steps < 2000
 
     def test_the_same_seed_gives_the_same_training(self):
         one, same, other = tiny(), tiny(), tiny(seed=1)

@@ -76,6 +76,13 @@ def test_an_interrupted_population_goes_on(whole, tmp_path):
     }
 
 
+def test_fewer_rounds_than_the_folder_holds_are_all_of_them(tmp_path):
+    options = {**OPTIONS, "round_steps": 400}
+    whole = population(**options, out=tmp_path)
+    assert all(looks[-1].steps >= 800 for looks in whole.looks.values())
+    assert population(**{**options, "rounds": 1}, out=tmp_path).looks == whole.looks
+
+
 @pytest.mark.slow
 def test_processes_give_the_same(whole, tmp_path):
     population(**OPTIONS, out=tmp_path, workers=2)

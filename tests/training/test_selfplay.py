@@ -246,6 +246,22 @@ class TestSelfPlay:
         model.learn(128, callback, reset_num_timesteps=False)
         assert [evaluation.steps for evaluation in found] == [192, 256]
 
+    def test_goes_on_as_it_is_asked_to(self, tmp_path, capsys):
+        pool, starts = OpponentPool(["random"]), RandomStarts(TICTACTOE)
+        callback = SelfPlay(pool, starts=starts, every=128, until="budget", checkpoint=tmp_path / "c")
+        fresh().learn(128, callback)
+        least, found = callback.progress.best.mistakes[0], []
+        capsys.readouterr()
+        model, callback = SelfPlay.resumed(tmp_path / "c", every=64, until="budget", report=found.append)
+        assert list(callback.pool.scripted) == ["random"] and isinstance(callback.starts, RandomStarts)
+        model.learn(128, callback, reset_num_timesteps=False)
+        assert [evaluation.steps for evaluation in found] == [192, 256]
+        better = [evaluation for evaluation in found if evaluation.mistakes[0] < least]
+        assert len(capsys.readouterr().out.splitlines()) == len(better)
+        for name, value in (("pool", pool), ("starts", starts)):
+            with pytest.raises(ParameterError, match=f"{name}=.* of resumed self-play"):
+                SelfPlay.resumed(tmp_path / "c", **{name: value})
+
     def test_past_selves_are_not_needed(self):
         envs = make_vec_env("tictactoe-v0", n_envs=2, seed=0)
         model, found = sb3.A2C("MlpPolicy", envs, n_steps=8, device="cpu", seed=0), []

@@ -21,6 +21,7 @@ import torch
 
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.agents.learned.sb3 import SB3
+from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.training.evaluation import evaluate
 from ttt_env.training.loop import TrainingOptions, checkpoint_of, train
 
@@ -154,6 +155,25 @@ class TestResume:
         whole = first[-1].seconds + 0.2
         train(seconds=whole, resume=True, report=second.append, **options)
         assert second[0].seconds > first[-1].seconds and second[-1].seconds >= whole
+
+    def test_towards_a_new_goal_the_best_agent_is_kept(self, tmp_path):
+        """Its blunders everywhere were not counted before: this one is unbeatable, and has 24."""
+        options, found = {"algo": "q-learning", "out": tmp_path / "model.npz"}, []
+        first = train(**options, seed=3)
+        agent = train(**options, resume=True, until="optimal", steps=4500, report=found.append)
+        counts = [len(blunders_everywhere(each, TICTACTOE)) for each in (first, agent)]
+        assert counts[1] == min(evaluation.blunders_everywhere for evaluation in found) < counts[0]
+
+    def test_the_best_of_all_is_ranked_anew_by_a_new_goal(self, tmp_path):
+        """That is not the model as it is now, which goes on unchanged."""
+        agent = train(algo="a2c", steps=2000, out=tmp_path / "m.zip", until="budget", seed=1)
+        options = TrainingOptions(TICTACTOE, "a2c", until="optimal")
+        training = options.begun(checkpoint=checkpoint_of(tmp_path / "m.zip"))
+        before = left_off(tmp_path / "m.zip", "a2c")
+        assert training.progress.best.steps < training.learner.steps
+        assert training.progress.best.blunders_everywhere == len(blunders_everywhere(agent, TICTACTOE)) > 0
+        models = [each.learner.model for each in (training, before)]
+        assert same_weights(*(SB3.from_model(TICTACTOE, model) for model in models))
 
     def test_of_something_else(self, tmp_path):
         out = tmp_path / "model.npz"

@@ -1,7 +1,7 @@
 """The interface of whatever learns to play, and the learners that are installed here, by name."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from inspect import Parameter, signature
 from math import inf
@@ -107,8 +107,11 @@ class Learner(ABC):
     def restore(self, state: Any) -> None:
         """Go on from the state of a learner that was constructed by the same arguments."""
 
-    def judged(self) -> Sequence[Agent]:
-        """The agents by which the learner is judged: one after the other, as long as they reach the goal."""
+    def judged(self) -> Iterable[Agent]:
+        """The agents by which the learner is judged: one after the other, as long as they reach the goal.
+
+        While one of them is judged, it is the one that `agent`, `save` and `kept` are about.
+        """
         return [self.agent()]
 
     def opponents(self) -> Mapping[str, Agent]:

@@ -5,7 +5,7 @@ Science 2018. Importing this module does not import torch.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from time import perf_counter
@@ -56,8 +56,9 @@ class AlphaZeroSettings:
     A GPU wants many `games`.
 
     After every `pause` of these rounds the agent is judged by as many simulations as `judged` says, one after
-    the other as long as it passes: 1 is the network alone. On a game that cannot be enumerated it plays some
-    games with the `opponents`.
+    the other as long as it passes: 1 is the network alone. The training ends when all have passed. The agent
+    that it returns, and its file, play with the simulations and `threats` with which the network was judged
+    when it was best. On a game that cannot be enumerated the agent plays some games with the `opponents`.
     """
 
     games: int = 256
@@ -305,6 +306,7 @@ class AlphaZeroLearner(Learner):
         rules.check_size(game)
         super().__init__(game, seed)
         settings = self.settings = settings_for(game).adjusted(hyperparameters)
+        self.simulations = settings.judged[0]  # of the agent that was judged last
         device = _device(settings)
         import torch
 
@@ -327,7 +329,8 @@ class AlphaZeroLearner(Learner):
 
     def exported(self) -> PolicyValueNetwork:
         """The network as it plays now."""
-        return self.network.exported()
+        network, settings = self.network.exported(), self.settings
+        return replace(network, simulations=self.simulations, threats=settings.threats)
 
     @classmethod
     def check(cls, game: Game, hyperparameters: Mapping[str, Any]) -> None:  # noqa: D102
@@ -346,9 +349,10 @@ class AlphaZeroLearner(Learner):
     def agent(self) -> AlphaZero:  # noqa: D102
         return AlphaZero.of(self.exported())
 
-    def judged(self) -> Sequence[Agent]:  # noqa: D102
-        network, threats = self.exported(), self.settings.threats
-        return [AlphaZero.of(network, simulations, threats=threats) for simulations in self.settings.judged]
+    def judged(self) -> Iterator[Agent]:  # noqa: D102
+        for simulations in self.settings.judged:
+            self.simulations = simulations
+            yield self.agent()
 
     def opponents(self) -> dict[str, Agent]:  # noqa: D102
         return {} if is_enumerable(self.game) else named_opponents(self.settings.opponents, self.game)

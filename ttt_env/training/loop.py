@@ -8,13 +8,14 @@ import hashlib
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import Any, get_args
 
 from ttt_env.agent import NO_LIMIT, Agent, Budget, Learner, Log, learner_class
+from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.errors import ParameterError, PolicyFileError, extra_for
 from ttt_env.rules import (
     MAX_SEED,
@@ -36,13 +37,26 @@ _CHECKSUM = 32  # bytes
 
 @dataclass
 class TrainingProgress:
-    """The progress of a training: seconds used, last and best evaluation, and the best agent."""
+    """The progress of a training: seconds used, last and best evaluation, and the best agent.
+
+    `n_passed` is how many agents had reached the goal when the best one was judged, itself included.
+    """
 
     seconds: float = 0.0
     evaluation: Evaluation | None = None
     best: Evaluation | None = None
-    rank: tuple[float, ...] = ()
+    n_passed: int = 0
     kept: Any = None
+
+    def is_best(self, evaluation: Evaluation, n_passed: int, keeps_latest: bool = False) -> bool:
+        """True if it takes the place of the best: the fewest mistakes, or else more agents have passed.
+
+        Also if nothing is better and `keeps_latest`, and always where evaluations are sampled.
+        """
+        if self.best is None or evaluation.exploitability is None:
+            return True
+        rank, of_best = (*evaluation.mistakes, -n_passed), (*self.best.mistakes, -self.n_passed)
+        return rank < of_best or (keeps_latest and rank == of_best)
 
 
 @dataclass
@@ -223,6 +237,8 @@ class Training:
         self.checkpoint = checkpoint
         self.log: Log = lambda scalars, step: None
         self._begin, self._written = clock() - kept.progress.seconds - learner.uncounted, clock()
+        if until == "optimal":
+            self._count_blunders()
 
     @property
     def progress(self) -> TrainingProgress:
@@ -261,41 +277,49 @@ class Training:
         return self.progress.seconds
 
     def look(self) -> None:
-        """Judge the agent, keep it if it is the best so far, and write the files."""
+        """Judge the agents, keep each that is the best so far, and write the files.
+
+        The last evaluation is that of the first agent that does not reach the goal, if there is one.
+        """
         self.count_seconds()
-        evaluation, n_passed = self._evaluated()
-        self.progress.evaluation = evaluation
-        rank = (-n_passed, *evaluation.mistakes)
-        progress, is_sampled = self.progress, evaluation.exploitability is None
-        is_as_good = self.learner.keeps_latest and rank == progress.rank
-        if progress.best is None or is_sampled or is_as_good or rank < progress.rank:
-            progress.best, progress.rank, progress.kept = evaluation, rank, self.learner.kept()
-            if self.out is not None:
-                self.learner.save(self.out)
-        self.learner.looked(evaluation)
-        self.log(self.learner.scalars() | evaluation.scalars(), self.learner.steps)
+        evaluations = list(self._evaluated())
+        last = self.progress.evaluation = evaluations[-1]
+        self.learner.looked(last)
+        self.log(self.learner.scalars() | last.scalars(), self.learner.steps)
         if self.report is not None:
-            self.report(evaluation)
+            for evaluation in evaluations:
+                self.report(evaluation)
         self.write()
 
-    def _evaluated(self) -> tuple[Evaluation, int]:
-        """The evaluation of the first agent that does not reach the goal, else of the last one.
-
-        Also how many agents have reached it.
-        """
+    def _evaluated(self) -> Iterator[Evaluation]:
+        """The evaluations of the agents that are judged, up to the first that does not reach the goal."""
         goal: Until = "unbeatable" if self.until == "budget" else self.until
-        agents, opponents = self.learner.judged(), self.learner.opponents()
-        for n_passed, agent in enumerate(agents):
-            evaluation = evaluate(
-                agent,
-                opponents,
-                self.learner.steps,
-                self.progress.seconds,
-                everywhere=self.until == "optimal",
-            )
-            if not evaluation.reaches(goal):
-                return evaluation, n_passed
-        return evaluation, len(agents)
+        learner, opponents, everywhere = self.learner, self.learner.opponents(), self.until == "optimal"
+        for number, agent in enumerate(learner.judged()):
+            evaluation = evaluate(agent, opponents, learner.steps, self.progress.seconds, everywhere)
+            has_passed = evaluation.reaches(goal)
+            self._keep(evaluation, number + has_passed)
+            yield evaluation
+            if not has_passed:
+                return
+
+    def _keep(self, evaluation: Evaluation, n_passed: int) -> None:
+        """Keep the agent as it is now, of which this is the evaluation, if it is the best so far."""
+        progress = self.progress
+        if progress.is_best(evaluation, n_passed, self.learner.keeps_latest):
+            progress.best, progress.n_passed, progress.kept = evaluation, n_passed, self.learner.kept()
+            if self.out is not None:
+                self.learner.save(self.out)
+
+    def _count_blunders(self) -> None:
+        """Rank the best agent of a training that had another goal by its blunders everywhere, too."""
+        best = self.progress.best
+        if best is None or best.exploitability is None or best.everywhere is not None:
+            return
+        now = self.learner.kept()
+        everywhere = blunders_everywhere(self.learner.trained(self.progress.kept), self.learner.game)
+        self.learner.trained(now)  # the learner's own weights again
+        self.progress.best, self.progress.n_passed = replace(best, everywhere=everywhere), 0
 
     def write(self) -> None:
         """Write the checkpoint, if there is to be one."""

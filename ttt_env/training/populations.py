@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -150,9 +151,10 @@ def population(
     learner.
 
     Models and checkpoints are kept in the folder `out`; a population that was interrupted goes on with the
-    round that was not done. Rounds are shared out to `workers` processes, or by Ray, as in `tournament`; all
-    machines must see the folder. `report` is called after every round with its number and the best evaluation
-    of each learner so far, by seed.
+    round that was not done. Later rounds that the folder already holds are part of the result, because the
+    models are. Rounds are shared out to `workers` processes, or by Ray, as in `tournament`; all machines must
+    see the folder. `report` is called after every round with its number and the best evaluation of each
+    learner so far, by seed.
 
     Raises `ParameterError` for arguments that cannot be, or a folder of another population,
     `GameTooLargeError` for a game of more than 12 cells, `ImportError` if an extra is missing.
@@ -185,7 +187,11 @@ def population(
     looks: dict[int, list[Look]] = {seed: [] for seed in plan.seeds}
     with Workers(workers, backend, address) as pool:
         plan.check()
-        for number in range(1, rounds + 1):
+        for number in count(1):
+            is_unbeatable = any(look.unbeatable for found in looks.values() for look in found)
+            is_enough = number > rounds or (until == "unbeatable" and is_unbeatable)
+            if is_enough and not any(plan.looks(seed, number).exists() for seed in plan.seeds):
+                break  # the models are of no later round
             done = pool.run(
                 partial(_round, plan, number),
                 [(seed,) for seed in plan.seeds],
@@ -197,8 +203,6 @@ def population(
             best = {seed: min(found, key=lambda look: look.exploitability) for seed, found in looks.items()}
             if report is not None:
                 report(number, best)
-            if until == "unbeatable" and any(look.unbeatable for look in best.values()):
-                break
     return Population(plan, {seed: tuple(found) for seed, found in looks.items()})
 
 
@@ -217,9 +221,8 @@ def _round(plan: PopulationPlan, number: int, seed: int) -> list[Look]:
         is_proved = proof is not None and proof.unbeatable
         looks.append(Look(evaluation.steps, evaluation.seconds, evaluation.mistakes[0], is_proved))
 
-    options = TrainingOptions(
-        plan.game, plan.algo, seed, steps=number * plan.round_steps, until="budget", out=plan.model(seed)
-    )
+    steps = number * plan.round_steps
+    options = TrainingOptions(plan.game, plan.algo, seed, steps=steps, until="budget")
     with one_thread():
         training = options.begun(look, plan.checkpoint(seed, number - 1) if number > 1 else None)
         learner: Any = training.learner
@@ -233,6 +236,8 @@ def _round(plan: PopulationPlan, number: int, seed: int) -> list[Look]:
             Lookup.of(agent).save(path)
         training.checkpoint = plan.checkpoint(seed, number)
         training.write()
+        learner.trained(training.progress.kept)
+        learner.save(plan.model(seed))
     write_json({"format": "ttt_env round 1", "looks": [asdict(each) for each in looks]}, done)
     return looks
 

@@ -289,21 +289,28 @@ class SelfPlay(_Counting):
         files = {"best": best, "checkpoint": checkpoint}
         self._files = [None if path is None else as_path(name, path, owner) for name, path in files.items()]
         self._report, self.progress = as_callback("report", report, owner), TrainingProgress()
-        self._least = math.inf  # of all exploitabilities so far
 
     @classmethod
     def resumed(cls, path: str | Path, **options: Any) -> tuple[BaseAlgorithm, "SelfPlay"]:
         """The model and the callback of a checkpoint, for `learn(..., reset_num_timesteps=False)`.
 
-        The options are the constructor's. The file holds pickled objects: loading one runs code, so
-        load only files that you trust. Raises `PolicyFileError` for a file that is no whole checkpoint.
+        The options are the constructor's except `pool` and `starts`, which the environments of the checkpoint
+        have already; without `every` it is that of the checkpoint. The file holds pickled objects: loading
+        one runs code, so load only files that you trust.
+
+        Raises `PolicyFileError` for a file that is no whole checkpoint, `ParameterError` for options that are
+        not allowed.
         """
+        for name in ("pool", "starts"):
+            if (value := options.get(name)) is not None:
+                raise ParameterError(f"{name}={shown(value)} of resumed self-play: {path} has its own")
         callback = cls(**options)
         kept = read_checkpoint(path)
-        callback.learner, callback.progress = ModelLearner.__new__(ModelLearner), kept.progress
-        callback.learner.restore(kept.state)
-        callback.pool = callback.learner.pool
-        return callback.learner.model, callback
+        learner, callback.progress = ModelLearner.__new__(ModelLearner), kept.progress
+        learner.restore(kept.state)
+        learner.every = callback.every = callback.every or learner.every
+        callback.learner, callback.pool, callback.starts = learner, learner.pool, learner.starts
+        return learner.model, callback
 
     @property
     def evaluation(self) -> Evaluation | None:
@@ -339,10 +346,8 @@ class SelfPlay(_Counting):
         self.training.log = self.learner.record
 
     def _told(self, evaluation: Evaluation) -> None:
-        exploitability = evaluation.mistakes[0]
-        if self.verbose and (exploitability < self._least or evaluation.certificate is None):
+        if self.verbose and evaluation is self.progress.best:
             print(evaluation, flush=True)
-        self._least = min(self._least, exploitability)
         if self._report is not None:
             self._report(evaluation)
 

@@ -180,7 +180,7 @@ def run_trial(
     def look(evaluation: Evaluation) -> None:
         nonlocal best, last
         last = evaluation
-        if best is None or evaluation.mistakes < best.mistakes:
+        if best is None or evaluation.mistakes < best.mistakes:  # as the training ranks them, too
             best = evaluation
         if report is not None:
             report(trial.result(best, last))

@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, Unit, of_legal_cells
-from ttt_env.agents.alphazero.network import PolicyValueNetwork, load_network
+from ttt_env.agents.alphazero.network import MAX_SIMULATIONS, PolicyValueNetwork, load_network
 from ttt_env.agents.pretrained import effort_of_file, pretrained_file
 from ttt_env.render.words import RESULTS
 from ttt_env.rules import Boards, Game, Position, as_bool, as_integer, as_number, check_size
 
-DEFAULT_SIMULATIONS = 200
-_MAX_SIMULATIONS = 1_000_000
 _MAX_C = 1e6
 _SECONDS = 1e-4  # of a simulation, with a network of 32 channels and three blocks on 16 cells
 
@@ -38,7 +36,8 @@ class AlphaZero(Agent):
 
     Nothing but the order of equal moves is random, and that is drawn from `seed` and the position, so the
     agent has a fixed policy. Of symmetric positions one is searched, and the network is asked about one of
-    them. `ttt train alphazero` trains it, and `alphazero:PATH` loads the network.
+    them. `ttt train alphazero` trains it, and `alphazero:PATH` loads the network. By default `simulations`
+    and `threats` are those with which the training judged the network, or 200 and True if the file has none.
 
     Without a path it is the network that comes with this package for the game. That of 3×3 is certified
     unbeatable, alone and with 200 simulations; those of Square 4×4 and of 4,4,4 with 200 simulations, which
@@ -58,23 +57,31 @@ class AlphaZero(Agent):
         self,
         game: Game,
         path: str | None = None,
-        simulations: int = DEFAULT_SIMULATIONS,
+        simulations: int | None = None,
         seed: int = 0,
         c: float = 1.25,
         solve: bool = True,
-        threats: bool = True,
+        threats: bool | None = None,
     ) -> None:
         check_size(game)
         file = pretrained_file("alphazero", game) if path is None else Path(path)
         self._begin(load_network(file, game), simulations, seed, c, solve, threats)
 
     def _begin(
-        self, network: PolicyValueNetwork, simulations: int, seed: int, c: float, solve: bool, threats: bool
+        self,
+        network: PolicyValueNetwork,
+        simulations: int | None,
+        seed: int,
+        c: float,
+        solve: bool,
+        threats: bool | None,
     ) -> None:
         from ttt_env.agents.alphazero.search import PuctSearch, prepare  # imports numba: where it is wanted
 
         Agent.__init__(self, network.game)
-        self.simulations = max(1, as_integer("simulations", simulations, "alphazero", 0, _MAX_SIMULATIONS))
+        simulations = network.simulations if simulations is None else simulations
+        threats = network.threats if threats is None else threats
+        self.simulations = max(1, as_integer("simulations", simulations, "alphazero", 0, MAX_SIMULATIONS))
         self._seed = as_integer("seed", seed, "alphazero", 0, (1 << 64) - 1)
         as_bool("solve", solve, "alphazero")
         self._completes_sets = solve and self.simulations > 1 and not network.game.misere
@@ -90,11 +97,11 @@ class AlphaZero(Agent):
     def of(
         cls,
         network: PolicyValueNetwork,
-        simulations: int = DEFAULT_SIMULATIONS,
+        simulations: int | None = None,
         seed: int = 0,
         c: float = 1.25,
         solve: bool = True,
-        threats: bool = True,
+        threats: bool | None = None,
     ) -> "AlphaZero":
         """The agent with this network."""
         agent = cls.__new__(cls)

@@ -1,7 +1,7 @@
 """A residual network that says of a position how likely each move is to be the best, and who wins."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import product
 from pathlib import Path
@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from ttt_env.errors import ParameterError, PolicyFileError
 from ttt_env.rules import Boards, Game, Masks, as_integer, check_size
-from ttt_env.storage import Arrays, Form, read_arrays, save_arrays
+from ttt_env.storage import Arrays, Form, array_names, read_arrays, save_arrays
 
 if TYPE_CHECKING:
     from ttt_env.agents.alphazero.network_kernel import ResidualWeights
 
+DEFAULT_SIMULATIONS, MAX_SIMULATIONS = 200, 1_000_000
+_SETTINGS = {"simulations": Form(np.int64), "threats": Form(np.bool_)}  # which older files do not hold
 N_PLANES = 3  # of each cell: stones of the player to move, stones of the opponent, empty cells
 _KERNEL = 3  # cells of a convolution along each axis
 _MAX_CHANNELS, _MAX_BLOCKS, _MAX_FILTERS, _MAX_UNITS = 256, 40, 64, 1_000
@@ -93,12 +95,17 @@ class PolicyValueNetwork:
     from the side of the player to move, and gives it a probability for each move and a value inside [−1, 1].
     The same position gets the same numbers in every batch.
 
+    `simulations` and `threats` are the settings that its search has by default: those with which its training
+    has judged it.
+
     He, Zhang, Ren and Sun, Deep residual learning for image recognition, 2016; Silver et al., Mastering the
     game of Go without human knowledge, 2017.
     """
 
     game: Game
     weights: Arrays
+    simulations: int = DEFAULT_SIMULATIONS
+    threats: bool = True
 
     @property
     def size(self) -> NetworkSize:
@@ -138,12 +145,13 @@ class PolicyValueNetwork:
 
     def arrays(self) -> Arrays:
         """The arrays that a file of the network holds, by name."""
-        return {name: array.astype(np.float16) for name, array in self.weights.items()}
+        settings = {name: np.array(getattr(self, name), form.dtype) for name, form in _SETTINGS.items()}
+        return {name: array.astype(np.float16) for name, array in self.weights.items()} | settings
 
     def rounded(self) -> "PolicyValueNetwork":
         """The network with the weights that its file holds."""
         rounded = {name: array.astype(np.float16).astype(np.float32) for name, array in self.weights.items()}
-        return PolicyValueNetwork(self.game, rounded)
+        return replace(self, weights=rounded)
 
 
 @cache
@@ -183,9 +191,13 @@ def load_network(path: str | Path, game: Game) -> PolicyValueNetwork:
     check_size(game)
     largest = shapes_of(game, NetworkSize(_MAX_CHANNELS, _MAX_BLOCKS, _MAX_FILTERS, _MAX_UNITS))
     forms = {name: Form(np.float16, (None,) * len(shape), max(shape)) for name, shape in largest.items()}
-    loaded = read_arrays(path, game, kind, forms)
-    network = PolicyValueNetwork(game, {name: array.astype(np.float32) for name, array in loaded.items()})
+    has_settings = bool(array_names(path) & _SETTINGS.keys())
+    loaded = read_arrays(path, game, kind, forms | _SETTINGS if has_settings else forms)
+    settings = {name: loaded.pop(name).item() for name in _SETTINGS if has_settings}
+    weights = {name: array.astype(np.float32) for name, array in loaded.items()}
+    network = PolicyValueNetwork(game, weights, **settings)
     try:
+        as_integer("simulations", network.simulations, "alphazero", 1, MAX_SIMULATIONS)
         shapes = shapes_of(game, network.size.checked())
     except ParameterError as error:
         raise PolicyFileError(f"{path} is no {kind}: {error}") from error
