@@ -1,6 +1,7 @@
 """Minimax by alpha-beta: the moves of the sweep and of naive recursion, and searches within a time."""
 
 import time
+from itertools import count
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import ttt_env
 from tests.support.marks import slow
 from tests.support.positions import open_boards, random_positions
+from ttt_env.agents.planning import alphabeta
 from ttt_env.agents.planning.alphabeta import AlphaBeta
 from ttt_env.agents.planning.planners import Minimax, utility
 from ttt_env.errors import GameTooLargeError, ParameterError
@@ -108,6 +110,21 @@ def test_threads_may_share_an_agent():
     with ThreadPoolExecutor(4) as pool:
         found = [lookahead.cells for lookahead in pool.map(agent.search, positions)]
     assert found == [AlphaBeta(FIVES, 5).search(position).cells for position in positions]
+
+
+def test_the_clock_is_looked_at_before_each_question(monkeypatch):
+    """A depth of a large board is thousands of questions, each of which takes less than a slice."""
+    times, asked = count(0, 0.01), []
+
+    def counted(self, *question, ask=alphabeta._Searcher._is_at_least):
+        asked.append(question)
+        return ask(self, *question)
+
+    monkeypatch.setattr(alphabeta.time, "monotonic", lambda: next(times))
+    monkeypatch.setattr(alphabeta._Searcher, "_is_at_least", counted)
+    large = ttt_env.get_game("mnk-v0:m=12,n=12,k=5")
+    found = AlphaBeta(large, seconds=1).search(large.start.play(66).play(0))
+    assert found.cells and 10 < len(asked) < 110
 
 
 @pytest.mark.parametrize("game", ["mnk-v0:m=5,n=5,k=4", *map(slow, ("qubic-v0", "tictactoe-v0"))])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -270,3 +271,18 @@ def test_names_of_players_are_texts(name, tmp_path):
         with pytest.raises(ParameterError, match=f"{name}=b'abc' of a game log"):
             log.add(GameRecord.parse("tictactoe-v0: 0"), **{name: b"abc"})
         assert len(log) == 0
+
+
+def test_the_log_itself_is_neither_read_nor_written_over(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    with GameLog("games.sqlite") as log:
+        log.add(GameRecord.parse("tictactoe-v0: 0"))
+        monkeypatch.chdir("elsewhere")
+        (tmp_path / "link").symlink_to(tmp_path / "games.sqlite")
+        for path in (tmp_path / "games.sqlite", "../games.sqlite", "../link"):
+            for use in (log.export_text, log.import_text):
+                with pytest.raises(GameLogError, match="is the game log itself"):
+                    use(path)
+        log.add(GameRecord.parse("tictactoe-v0: 1"))
+    assert not list(Path().iterdir()) and len(GameLog("../games.sqlite")) == 2

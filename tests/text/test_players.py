@@ -435,6 +435,38 @@ class TestCommandAgent:
         with pytest.raises(ParameterError, match="command: "):
             CommandAgent(GAME, command)
 
+    def test_a_bot_stays_in_the_folder_in_which_it_was_named(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "bot.py").write_text("def choose(position): return position.legal_cells[0]")
+        monkeypatch.chdir(tmp_path)
+        agent = ttt_env.make_agent("bot.py")
+        monkeypatch.chdir("elsewhere")
+        recorded = ttt_env.RecordedAgent(agent, answers="../answers.jsonl")
+        monkeypatch.chdir(tmp_path)
+        assert not ttt_env.certify(recorded).forfeits
+        agent.close()  # type: ignore[attr-defined]
+        assert (tmp_path / "answers.jsonl").read_text().count("\n") == 1 + recorded.asked
+
+    def test_any_number_of_descriptors_and_closed_streams_are_no_fault_of_a_bot(self, tmp_path: Path) -> None:
+        (tmp_path / "bot.py").write_text("def choose(position): return position.legal_cells[0]")
+        script = """
+import os, resource, sys, ttt_env
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 4096), most))
+held = [os.open("/dev/null", os.O_RDONLY) for _ in range(1100 if sys.argv[1] == "many" else 0)]
+if sys.argv[1] == "closed":
+    os.close(0), os.close(2)
+agent = ttt_env.make_agent("bot.py")
+print(agent.answer(agent.game.start).cell)
+agent.close()
+"""
+        for case in ("many", "closed"):
+            command = [sys.executable, "-c", script, case]
+            run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+            assert run.stdout == "0\n", run.stderr
+
     def test_a_script_that_is_not_there(self, tmp_path: Path) -> None:
         with pytest.raises(ParameterError, match=r"there is no file 'bot\.py' in the folder "):
             CommandAgent(GAME, "python -u bot.py", folder=tmp_path)

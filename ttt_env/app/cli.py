@@ -524,7 +524,8 @@ def text(
     from ttt_env.app.console import converse
     from ttt_env.text import TextEnv
 
-    settings: dict[str, Any] = {"play_as": seat, "reward": reward, "board": board}
+    settings: dict[str, Any] = {"reward": reward, "board": board}
+    settings["play_as"] = one_of("seat", seat, ("X", "O", "random"))
     settings["illegal"] = one_of("illegal", illegal, ("retry", "lose"))
     env = TextEnv(game_of(game), spec_of(opponent), answer=answer, seed=seed, **settings)
     raise typer.Exit(converse(env, sys.stdin, typer.echo))

@@ -194,7 +194,6 @@ class PiskvorkEngine(serving.Engine):
         position = self._playing()
         after = position.play(read_cell_name(cell, position.game))
         if after.is_over:
-            self._position = after
             raise IllegalMoveError("this move has ended the game")
         self._think(after)
 

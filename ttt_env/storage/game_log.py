@@ -4,7 +4,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -84,7 +84,7 @@ class GameLog:
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
-        self.path = default_path() if path is None else Path(path)
+        self.path = (default_path() if path is None else Path(path)).absolute()
         self._lock = Lock()
         with self._naming_the_file():
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -191,6 +191,7 @@ class GameLog:
 
         Who played them is not known. Raises the errors of `read_records`, and then imports nothing.
         """
+        self._check_other(path)
         records = read_records(path)
         self._write(records, None, None, str(path))
         return len(records)
@@ -203,12 +204,19 @@ class GameLog:
         the record is checked.
         """
         rows = self._read("SELECT id, record FROM games ORDER BY id")
-        if Path(path).resolve() == self.path.resolve():
-            raise GameLogError(f"{path} is the game log itself: export to another file")
+        self._check_other(path)
         lines = [self._line(*row) for row in rows]
         with file_errors(path, "written", GameLogError):
             write_atomically(path, "".join(f"{line}\n" for line in lines).encode("utf-8"))
         return len(lines)
+
+    def _check_other(self, path: str | Path) -> None:
+        """Raise `GameLogError` for the file of this log, which must not be opened beside it or replaced."""
+        is_same = False
+        with suppress(OSError, ValueError):  # there is no such file, or none can have this name
+            is_same = os.path.samefile(path, self.path)
+        if is_same:
+            raise GameLogError(f"{path} is the game log itself: name another file")
 
     def _line(self, number: int, record: str) -> str:
         try:

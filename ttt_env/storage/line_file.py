@@ -37,7 +37,7 @@ class LineFile:
     """
 
     def __init__(self, path: Path, form: str, complaint: str) -> None:
-        self.path = path
+        self.path = path.absolute()  # also if the working directory changes
         self._beginning, self._complaint = f'{{"format": "{form}'.encode(), complaint
         self._seal, self._end, self._size = "", 0, 0
         self._handle: int | None = None

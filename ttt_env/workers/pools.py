@@ -109,6 +109,8 @@ def work_of(
 def _outcome(function: Callable[..., Any], task: Task) -> TaskOutcome:
     try:
         return Value(function(*task))
+    except SystemExit as error:
+        return Failure.of(WorkerError(f"it would end its process, by {error!r}"))
     except Exception as error:
         return Failure.of(error)
 

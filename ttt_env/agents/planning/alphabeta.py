@@ -174,11 +174,13 @@ class _Searcher:
         if position.is_over:
             end = kernel.WIN if self.game.misere else -kernel.WIN  # for who would move next
             return bool((end if position.is_won else 0) >= threshold)
+        self._check_time()  # of many questions each may take less than a slice
         kernel.set_root(self._search, position, depth, threshold)
-        while True:
-            check_wanted()
-            answer = kernel.search(self._search, self._sets, _SLICE)
-            if answer != kernel.OPEN:
-                return bool(answer == kernel.YES)
-            if time.monotonic() > self._deadline or (self._deadline < inf and is_due()):
-                raise _OutOfTimeError
+        while (answer := kernel.search(self._search, self._sets, _SLICE)) == kernel.OPEN:
+            self._check_time()
+        return bool(answer == kernel.YES)
+
+    def _check_time(self) -> None:
+        check_wanted()
+        if time.monotonic() > self._deadline or (self._deadline < inf and is_due()):
+            raise _OutOfTimeError

@@ -37,8 +37,10 @@ def main(lifeline: int, trouble: int, memory: int, arguments: list[str]) -> None
         _become(memory, arguments, trouble)
     for descriptor in (0, 1, 2, trouble):
         os.close(descriptor)
-    status = None
-    while status is None and lifeline not in select.select([lifeline, ends], [], [])[0]:
+    status, listener = None, select.poll()  # `select.select` takes no descriptors above 1023
+    for descriptor in (lifeline, ends):
+        listener.register(descriptor, select.POLLIN)
+    while status is None and lifeline not in dict(listener.poll()):
         with suppress(BlockingIOError):
             os.read(ends, 1 << 12)
         status = _reaped(program)

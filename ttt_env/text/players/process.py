@@ -54,6 +54,17 @@ class NoLineError(Exception):
         return "crashed"
 
 
+def _new_pipe() -> tuple[int, int]:
+    """The two ends of a pipe, none of them numbered as a standard stream, which the program has instead."""
+    import fcntl
+
+    ends = os.pipe()
+    reads, writes = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3) for end in ends)
+    for end in ends:
+        os.close(end)
+    return reads, writes
+
+
 class Program:
     """A running program that is sent lines on its standard input and read line by line.
 
@@ -69,8 +80,8 @@ class Program:
         self, arguments: Sequence[str], folder: str | Path | None = None, memory: int | None = None
     ) -> None:
         pipe = subprocess.PIPE
-        lifeline, self._lifeline = os.pipe()
-        self._trouble, trouble = os.pipe()
+        lifeline, self._lifeline = _new_pipe()
+        self._trouble, trouble = _new_pipe()
         try:
             self._process = subprocess.Popen(
                 [*_KEEPER, str(lifeline), str(trouble), str((memory or 0) << 20), *arguments],

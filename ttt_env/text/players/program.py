@@ -69,8 +69,8 @@ class ProgramAgent(AskedAgent, ABC):
         super().__init__(get_game(game))
         self.check(self.game)
         owner = type(self).__name__
-        self.folder = None if folder is None else as_path("folder", folder, owner)
-        if self.folder is not None and not self.folder.is_dir():
+        self.folder = Path.cwd() if folder is None else as_path("folder", folder, owner).absolute()
+        if not self.folder.is_dir():
             raise ParameterError(f"folder={shown(str(self.folder))} of {owner}: there is no such folder")
         self.arguments = _split_command(command, self.folder)
         self.timeout = as_positive("timeout", timeout, owner)
@@ -133,7 +133,7 @@ class ProgramAgent(AskedAgent, ABC):
         return [word for word in words[:1] if os.path.isfile(self._in_folder(word))]
 
     def _in_folder(self, path: str) -> Path:
-        return Path(self.folder or ".", path)
+        return Path(self.folder, path)
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
@@ -329,7 +329,7 @@ def _end_all(programs: set[Program]) -> None:
         programs.pop().end()
 
 
-def _split_command(command: str | Sequence[str], folder: Path | None) -> tuple[str, ...]:
+def _split_command(command: str | Sequence[str], folder: Path) -> tuple[str, ...]:
     """The arguments of a command. Raises `ParameterError` if there is no such program, or no such script.
 
     The message shows these alone, as other arguments may be secret.
@@ -344,13 +344,11 @@ def _split_command(command: str | Sequence[str], folder: Path | None) -> tuple[s
         raise ParameterError(f"command: there is no program {shown(arguments[0])} that can be run")
     script = next((word for word in arguments[1:] if not word.startswith("-")), "")
     is_script = script.lower().endswith(_SCRIPTS) and script.split() == [script]  # and no code for `sh -c`
-    if is_script and not os.path.isfile(Path(folder or "", script)):
-        raise ParameterError(
-            f"command: there is no file {shown(script)} in the folder {folder or Path.cwd()}"
-        )
+    if is_script and not os.path.isfile(Path(folder, script)):
+        raise ParameterError(f"command: there is no file {shown(script)} in the folder {folder}")
     return arguments
 
 
-def _found(program: str, folder: Path | None) -> str | None:
+def _found(program: str, folder: Path) -> str | None:
     """The file of a program, None if it cannot be run; a relative path is one from the folder."""
-    return shutil.which(Path(folder, program) if folder and os.path.dirname(program) else program)
+    return shutil.which(Path(folder, program) if os.path.dirname(program) else program)
