@@ -4,6 +4,7 @@
 """
 
 import socket
+import subprocess
 import sys
 import time
 from threading import Thread
@@ -189,3 +190,30 @@ class TestAddress:
                 with ray_cluster(address):
                     pass
             thread.join()
+
+
+def test_workers_end_soon_after_a_main_process_that_was_killed(tmp_path) -> None:
+    script = """
+import os, sys, time
+from pathlib import Path
+from ttt_env.workers import Workers
+def work(number):
+    Path(sys.argv[1], str(os.getpid())).touch()
+    time.sleep(120)
+with Workers(2) as workers:
+    workers.run(work, [(0,), (1,)])
+"""
+    main = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)])
+    try:
+        assert faults.eventually(lambda: len(list(tmp_path.iterdir())) == 2)
+    finally:
+        main.kill()
+        main.wait()
+    processes = [int(path.name) for path in tmp_path.iterdir()]
+    assert all(map(faults.is_over, processes))
+
+
+def test_an_exit_of_a_task_is_an_error_that_names_it(pair) -> None:
+    with pytest.raises(WorkerError, match=r"would end its process, by SystemExit\(4\)") as caught:
+        pair.run(lambda number: sys.exit(4), NUMBERS, named=faults.named)
+    assert "in another process" in caught.value.__notes__[0]

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
-from time import perf_counter
+from time import perf_counter, sleep
 from types import ModuleType
 from typing import Any, NamedTuple, Self, TypeAlias
 from uuid import uuid4
@@ -19,6 +19,7 @@ from uuid import uuid4
 from ttt_env.errors import ParameterError, TaskTimeoutError, WorkerError, extra_for, shown
 
 Task = tuple[Any, ...]
+_LOOK_UP = 1.0  # seconds between two looks at the parent
 _LAST_WORDS_SECONDS = 1.0  # for a process that hangs, to say so before it ends
 
 
@@ -133,6 +134,18 @@ def _limited(function: Callable[..., Any], task: Task, limit: float) -> TaskOutc
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
+def _end_with(parent: int) -> None:
+    """End this process within a second after its parent, which may be killed and then ends no worker."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(_LOOK_UP)
+        os._exit(1)
+
+    if os.getppid() == parent:
+        Thread(target=watch, daemon=True).start()
+
+
 class LokyPool:
     """Processes of this machine, which loky starts; they work on up to `size` batches of tasks at a time."""
 
@@ -187,7 +200,9 @@ class LokyPool:
 
     def _running(self) -> Any:
         if self._executor is None:
-            self._executor = self._loky.ProcessPoolExecutor(self.size, env=dict.fromkeys(_THREADS, "1"))
+            self._executor = self._loky.ProcessPoolExecutor(
+                self.size, env=dict.fromkeys(_THREADS, "1"), initializer=_end_with, initargs=(os.getpid(),)
+            )
         return self._executor
 
 
