@@ -557,6 +557,19 @@ class TestChatAgent:
         told = str(caught.value)
         assert "[key]" in told and not any(key[at : at + 6] in told for at in range(len(key) - 5))
 
+    def test_a_forked_process_asks_by_a_thread_of_its_own(self, endpoint: Endpoint) -> None:
+        script = """
+import os, sys, ttt_env
+from ttt_env.text.players.chat import ChatAgent
+agent = ChatAgent(ttt_env.get_game("tictactoe-v0"), sys.argv[1], "perfect", timeout=20)
+cell = agent.answer(agent.game.start).cell
+child = os.fork()
+if child == 0:
+    os._exit(agent.answer(agent.game.start).cell != cell)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+        subprocess.run([sys.executable, "-c", script, endpoint.url], check=True, timeout=60)
+
     def test_without_a_key(self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("OPENAI_API_KEY")
         endpoint.faults = [(401, "who are you")]

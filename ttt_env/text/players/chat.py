@@ -63,8 +63,14 @@ class ChatEndpoint:
         )
         self._timeout, self._retries = timeout, retries
         self._is_closed = False
+        self._new_client = partial(
+            AsyncOpenAI, api_key=key or _NO_KEY, base_url=url, timeout=None, max_retries=0
+        )
+        self._start()
+
+    def _start(self) -> None:
         # Only a task can be ended while it waits for the next byte, so one thread makes all requests.
-        self._client = AsyncOpenAI(api_key=key or _NO_KEY, base_url=url, timeout=None, max_retries=0)
+        self._client = self._new_client()
         started: Future[_Loop] = Future()
         self._thread = Thread(target=_serve, args=(self._client, started), name="endpoint", daemon=True)
         self._thread.start()
@@ -89,6 +95,8 @@ class ChatEndpoint:
             try:
                 if self._is_closed:
                     raise PlayerError(f"{asker} is closed")
+                if not self._thread.is_alive():  # in a process that was forked
+                    self._start()
                 reply = asyncio.run_coroutine_threadsafe(self._reply(request, asker), self._loop.loop)
                 try:
                     return reply.result()
