@@ -43,7 +43,7 @@ def started(tmp_path):
 
 def test_it_serves_this_machine_plays_models_records_where_told_and_ends_by_ctrl_c(started, tmp_path):
     process, said = started
-    assert "recorded in mine.sqlite" in said and (tmp_path / "mine.sqlite").exists()
+    assert f"recorded in {tmp_path / 'mine.sqlite'}" in said and (tmp_path / "mine.sqlite").exists()
     url = re.search(r"http://127\.0\.0\.1:\d+", said)[0]
     # Who leaves amid a move leaves no trace.
     with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as visitor:
