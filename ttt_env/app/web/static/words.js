@@ -12,7 +12,7 @@ export function fixed(number, digits) {
 export function percent(share) {
   const text = fixed(100 * share, 2);
   if (text === "0.00" && share > 0) return "<0.01%";
-  if (text === "100.00" && share < 1 - 1e-6) return ">99.99%";
+  if (text === "100.00" && share < 1 - 1e-13) return ">99.99%";
   return `${text.replace(/0+$/, "").replace(/\.$/, "")}%`;
 }
 
