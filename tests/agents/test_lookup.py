@@ -58,13 +58,16 @@ def test_an_agent_that_is_not_symmetric_is_kept_whole(tmp_path):
     assert found.tolist() == [lowest(position) for position in open_boards()]
 
 
+PERFECT = ttt_env.make_agent("minimax")
+
+
 class HardlyEverWrong(ttt_env.Agent):
     """Perfect but for a losing move of probability 1e-9 in one of four symmetric positions."""
 
     is_fixed = True
 
     def policy(self, position):
-        policy = ttt_env.make_agent("minimax").policy(position)
+        policy = PERFECT.policy(position)
         if str(position) == "..X/.../...":
             policy = policy * (1 - 1e-9) + 1e-9 * np.eye(9)[1]
         return policy

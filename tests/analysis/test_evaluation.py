@@ -259,13 +259,16 @@ class Broken(Agent):
         return self.fault(position, make_agent("random", self.game).policy(position))
 
 
+WIN_BLOCK = make_agent("win-block")
+
+
 class Vandal(Agent):
     """Plays as another agent, and writes into the arrays that it is asked with."""
 
     is_fixed = True
 
     def policies(self, boards):
-        policies = make_agent("win-block", self.game).policies(boards)
+        policies = WIN_BLOCK.policies(boards)
         boards.legal[...] = policies > 0
         boards.mine[...] = boards.theirs[...] = 0
         return policies
