@@ -117,7 +117,7 @@ class GameEnv:
     ) -> None:
         """Check and keep the settings, before anything else of the environment is made."""
         of_game = parameters_of_game(game)
-        self._settings = {**of_game, **parameters_of(type(self).__init__, skip=2), "opponent": None}
+        self._settings = frozenset({*of_game, *parameters_of(type(self).__init__, skip=2), "opponent"})
         self.game = get_game(game, **{name: parameters[name] for name in of_game if name in parameters})
         for name in parameters.keys() - of_game.keys():
             text = unknown(f"parameter of {self.game.name}", name, self._settings)
