@@ -230,11 +230,13 @@ def best_response_to_random() -> Finding:
     STRENGTH, "a common assumption", "The player that scores most against a random player is the best player."
 )
 def most_against_random() -> Finding:
-    """The best response to random, which takes the first of equal moves."""
-    x_wins = backward_induction(reachable(GAME), uniform, first_of_best).start[0]
+    """The best response to random, which takes the first of equal moves or, as our agent, draws one."""
+    of_first = backward_induction(reachable(GAME), uniform, first_of_best).start[0]
+    of_drawn = ttt_env.match("best-response:random", "random").as_o.loss
     beaten = ttt_env.certify("best-response:random").refutations["O"]
-    text = f"as O the best response loses {945 * x_wins:.0f} of 945 games to random play; perfect play beats "
-    text += f"it by {cells_of(beaten)}"
+    text = f"as O the best response loses {fraction(of_first)} of its games to random play if it takes the "
+    text += f"first of equal moves, {fraction(of_drawn)} if it draws one; perfect play beats it, then, by "
+    text += cells_of(beaten)
     return found(text, beaten is None)
 
 

@@ -147,11 +147,14 @@ class TestAgentsWithoutAPolicy:
         assert {agent.choose(TICTACTOE.start, rng) for _ in range(100)} == {0, 8}
 
     def test_a_best_response_is_one_to_the_answers_that_it_gave(self):
-        asked, restless = [], Restless(TICTACTOE)
-        restless.choose = lambda position, rng: (
-            asked.append(position) or Restless.choose(restless, position, rng)
-        )
-        assert BestResponse(TICTACTOE, restless).is_fixed
+        asked = []
+
+        class Counted(Restless):
+            def choose(self, position, rng):
+                asked.append(position)
+                return super().choose(position, rng)
+
+        assert BestResponse(TICTACTOE, Counted(TICTACTOE)).is_fixed
         assert len(asked) == len(set(asked))
 
 

@@ -138,6 +138,12 @@ def changed_agent(game):
     return agent
 
 
+def changed_drawer(game):
+    agent = ttt_env.make_agent("random", game)
+    agent.policy = perfect(game).policy
+    return agent
+
+
 def changed_choice(game):
     agent = ttt_env.make_agent("minimax", game)
     agent.choose = lambda position, rng: lowest(position)
@@ -169,6 +175,7 @@ LIARS = [
     ChoosesInItsGames,
     HidesItsHistory,
     changed_agent,
+    changed_drawer,
     changed_choice,
 ]
 DISGUISES = {
@@ -206,7 +213,7 @@ def is_fast(build, disguise, analysis):
     "build, disguise, analysis", slow_unless(is_fast, LIARS, DISGUISES, ANALYSES), ids=id_of
 )
 def test_is_refused(build, disguise, analysis):
-    with pytest.raises(PolicyError, match=r"fixed policy: in [XO.]{3}/|by choose_in_game|beside policy"):
+    with pytest.raises(PolicyError, match=r"fixed policy: in [XO.]{3}/|by choose_in_game|beside "):
         ANALYSES[analysis](DISGUISES[disguise](build(TICTACTOE)))
 
 
@@ -245,6 +252,39 @@ def test_an_agent_that_declares_nothing_is_judged_by_the_method_that_plays():
     assert ttt_env.certify(Chooser(TICTACTOE)).unbeatable
     certificate = ttt_env.certify(Impatient(TICTACTOE))
     assert not certificate.unbeatable and certificate.source == "recorded"
+
+
+def methods_of(cell_in):
+    """Each of the methods by which a class may say that it plays this cell."""
+
+    def policy(agent, position):
+        return np.eye(agent.game.n_cells)[cell_in(position)]
+
+    return {
+        "policy": policy,
+        "policies": lambda agent, boards: np.array([policy(agent, position) for position in boards]),
+        "choose": lambda agent, position, rng: cell_in(position),
+    }
+
+
+METHODS = methods_of(lambda position: int(perfect(position.game).policy(position).argmax()))
+PARENTS = {
+    **{f"has {name}": type("Weak", (Agent,), {name: method}) for name, method in methods_of(lowest).items()},
+    **{name: type(ttt_env.make_agent(name, TICTACTOE)) for name in ("random", "mcts", "minimax")},
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("parent", PARENTS)
+@pytest.mark.parametrize("is_fixed", [True, False])
+def test_the_method_of_a_class_decides_whatever_its_ancestors_define(parent, method, is_fixed):
+    kind = type("Heir", (PARENTS[parent],), {method: METHODS[method], "is_fixed": is_fixed})
+    agent = kind(TICTACTOE)
+    assert ttt_env.certify(agent).unbeatable
+    played = ttt_env.match(agent, "random", exact=False, games=40, rng=1)
+    assert played.as_x.loss == played.as_o.loss == 0
+    boards, _ = ttt_env.make_vec("tictactoe-v0", 1, opponent=agent, play_as="O").reset(seed=0)
+    assert boards[0, ..., 1].argmax() == perfect(TICTACTOE).policy(TICTACTOE.start).argmax()
 
 
 def test_an_agent_that_learns_in_its_games_is_sampled_and_never_computed():

@@ -9,12 +9,12 @@ from ttt_env.agent.explanation import CellNumbers, Explanation
 from ttt_env.agent.policies import Floats, chances, checked_policy, chosen_cell, drawn, generator_of
 from ttt_env.agent.registry import name_of
 from ttt_env.errors import IllegalMoveError, PolicyError
-from ttt_env.rules import Boards, Game, Position, check_game
+from ttt_env.rules import Boards, Game, Position, check_game, get_game
 
 if TYPE_CHECKING:
     from ttt_env.render.svg import Picture
 
-_MOVES = frozenset({"policy", "policies", "choose"})
+_MOVES = ("policy", "policies", "choose")
 
 Effort = Literal["little", "sweep", "table", "searches"]
 """The cost of constructing an agent for a game: hardly anything; a sweep over all positions, which takes
@@ -27,9 +27,10 @@ EFFORTS: tuple[Effort, ...] = ("little", "sweep", "table", "searches")  # the le
 class Agent:
     """An agent: a policy on the positions of `game`.
 
-    A subclass is constructed as `cls(game, **parameters)`; a spec string gives it its parameters. It
-    overrides `policy`, `policies` or `choose`, whichever is natural: the others follow from it. Raises
-    `PolicyError` if it overrides none of them.
+    A subclass is constructed as `cls(game, **parameters)`; a spec string gives it its parameters. `game` may
+    be an id. It
+    overrides `policy`, `policies` or `choose`, whichever is natural: the others follow from it, whatever
+    its ancestors defined. Raises `PolicyError` if it overrides none of them.
 
     >>> class Last(Agent):
     ...     is_fixed = True  # the position alone decides
@@ -61,19 +62,21 @@ class Agent:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        ancestors = [vars(ancestor).keys() for ancestor in cls.__mro__]
-        definer = next(index for index, names in enumerate(ancestors) if _MOVES & names)
-        if cls.__mro__[definer] is not Agent:
-            overridden = _MOVES & ancestors[definer]
-            cls.plays_by = next(name for name in ("policy", "policies", "choose") if name in overridden)
-        if next(index for index, names in enumerate(ancestors) if "is_fixed" in names) > definer:
+        overridden = [[name for name in _MOVES if _overrides(kind, name)] for kind in cls.__mro__]
+        definer = next((index for index, names in enumerate(overridden) if names), len(overridden))
+        if definer < len(overridden):
+            cls.plays_by = overridden[definer][0]
+            for name in _MOVES:
+                if name not in overridden[definer]:  # an ancestor's would say something else
+                    setattr(cls, name, vars(Agent)[name])
+        if next(index for index, kind in enumerate(cls.__mro__) if "is_fixed" in vars(kind)) > definer:
             # An ancestor's declaration is about its own moves, not about those that override them.
             cls.is_fixed = False  # type: ignore[method-assign, assignment]
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Game | str) -> None:
         if not self.plays_by:
             raise PolicyError(f"{type(self).__name__} says nowhere how it plays: override policy or choose")
-        self.game = game
+        self.game = get_game(game)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.game.name}>"
@@ -202,6 +205,11 @@ class Agent:
         """
         for part in self.parts:
             part.check_asked()
+
+
+def _overrides(kind: type, method: str) -> bool:
+    """True if this class itself says by this method how it plays."""
+    return method in vars(kind) and vars(kind)[method] is not vars(Agent)[method]
 
 
 class Model(Protocol):

@@ -80,9 +80,15 @@ def check_judged_as_played(agent: Agent) -> None:
 
     An analysis knows positions alone, so it cannot judge an agent that `uses_history`. A class from outside
     this package that overrides `choose` beside `policy` or `policies` plays by `choose` and would be judged
-    by the policy; with `choose` alone it is judged by that.
+    by the policy; with `choose` alone it is judged by that. A method put into the object says nothing of the
+    other methods of its class.
     """
     for part in _with_parts(agent):
+        for method in _ASKED:
+            if method in vars(part):
+                raise PolicyError(
+                    f"{part!r} has a {method} beside those of its class: override {method} in a subclass"
+                )
         if part.uses_history or _is_foreign(part, "choose_in_game"):
             raise PolicyError(
                 f"{part!r} plays by choose_in_game, and how a game went so far is more than a position says: "
@@ -97,8 +103,8 @@ def check_judged_as_played(agent: Agent) -> None:
 
 def _is_foreign(agent: Agent, method: str) -> bool:
     """True if a method of the agent is defined outside of this package."""
-    if method in vars(agent):
-        return True
+    if getattr(type(agent), method) is getattr(Agent, method):
+        return False
     return not _is_ours(next(kind for kind in type(agent).__mro__ if method in vars(kind)))
 
 
