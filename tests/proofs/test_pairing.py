@@ -1,6 +1,7 @@
 """Draws by pairs and groups of cells: no claim is wrong, and every claim is checked in a plain way."""
 
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,10 +11,12 @@ from hypothesis import strategies as st
 import ttt_env
 from tests.support.marks import slow
 from ttt_env.analysis.layers import reachable
+from ttt_env.compiled.sets import winning_sets
 from ttt_env.errors import GameTooLargeError
+from ttt_env.proofs.pairing_kernel import groups_of, new_pairs
 from ttt_env.proofs.proof import Proof, prove
 from ttt_env.proofs.strategy import drawing_regions
-from ttt_env.rules.game import random_position
+from ttt_env.rules.game import cells_of, random_position
 
 
 def sets_by_group(position, groups):
@@ -136,6 +139,54 @@ def test_none_where_the_first_player_wins_or_in_a_misere_game():
     assert drawing_regions(ttt_env.Position.parse("XOX/OOX/XXO")) == ()
     with pytest.raises(GameTooLargeError, match="81 cells"):
         drawing_regions(ttt_env.get_game("mnk-v0:m=9,n=9,k=5").start)
+
+
+def are_paired(rests):
+    """True if disjoint pairs of cells break all of these sets, by trying everything."""
+    if not rests:
+        return True
+    fewest = min(rests, key=len)
+    return any(
+        are_paired([rest - set(pair) for rest in rests if not rest >= set(pair)])
+        for pair in combinations(sorted(fewest), 2)
+    )
+
+
+def n_paired_of(game, positions):
+    """Check that pairs are found exactly where there are some, and count the positions that have them."""
+    sets, room, n_paired = winning_sets(game), new_pairs(game), 0
+    for position in positions:  # each search begins with the pairs and the weights of those before
+        masks = np.uint64(position.mine), np.uint64(position.theirs)
+        lacking = [set(cells_of(s & ~position.mine)) for s in game.winning_masks if not s & position.theirs]
+        is_paired = groups_of(*masks, sets, room, 10**6, 0) >= 0
+        assert is_paired == are_paired(lacking), position
+        n_paired += is_paired
+    return n_paired
+
+
+@pytest.mark.parametrize("name", ["mnk-v0:m=5,n=4,k=4", "square-v0", slow("mnk-v0:m=6,n=6,k=5")])
+def test_pairs_are_found_if_and_only_if_there_are_some(name):
+    game, rng = ttt_env.get_game(name), np.random.default_rng(5)
+    assert 10 < n_paired_of(game, [random_position(game, rng) for _ in range(150)]) < 140
+
+
+@pytest.mark.parametrize(
+    "board",
+    [
+        "......../......../...O..../.X.O...X/......../...O.X../........",
+        "......../......../...O.X../.X.XO.../..O...../......../........",
+        "......../......../..XO.O../.....X../...XO.../......../........",
+        "......../......../.X.XXO../....O.../..O.OX../......../........",
+    ],
+)
+def test_pairs_are_found_late_on_a_large_board(board):
+    """After thousands of tries, as choices are changed that have a part in a failure, and no others."""
+    game = ttt_env.get_game("mnk-v0", m=8, n=7, k=5)
+    position, room = ttt_env.Position.parse(board, game), new_pairs(game)
+    masks = np.uint64(position.mine), np.uint64(position.theirs)
+    n_pairs = groups_of(*masks, winning_sets(game), room, 10**6, 0)
+    assert n_pairs > 0
+    check(position, [cells_of(pair) for pair in room.chosen[:n_pairs].tolist()])
 
 
 # --- In a proof -------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from ttt_env.proofs.state_kernel import BY_THREATS, ROOT_ATTACKS, ProofSearch
 
 _ALL = 64  # cells of a set, or more
 _THREAT_NODES = 1000  # threats tried for one sequence
-_PAIRED_REPLIES = 10  # of the defender, after which pairs are looked for
-_PAIRS = 150  # tried after one reply
+_PAIRED_REPLIES = 7  # of the defender, after which pairs are looked for
+_PAIRS = 60  # tried after one reply
 
 
 @inner

@@ -4,6 +4,11 @@ In a group of two, a pair, the defender takes the one cell when the attacker tak
 every set that holds both (Hales and Jewett, Regularity and positional games, 1963). What the pairs do not
 break may be broken by play in one larger group, which is searched (Uiterwijk, Set matching: an enhancement of
 the Hales-Jewett pairing strategy, 2017).
+
+Pairs are chosen one after the other, first for the hardest set: that of the fewest cells for its weight,
+which grows when it cannot be broken (Boussemart, Hemery, Lecoutre and Sais, Boosting systematic search by
+weighting constraints, 2004). Where no pair is left for it, the last choice with a part in that is changed
+(Prosser, Hybrid algorithms for the constraint satisfaction problem, 1993).
 """
 
 from typing import NamedTuple
@@ -11,17 +16,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.compiled.bits import NONE, count, is_several, lowest, size
+from ttt_env.compiled.bits import NONE, ONE, cell_of, count, is_several, lowest, size
 from ttt_env.compiled.canonical import COMPLETE, NO, OPEN, YES
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.rules.boards import Masks
 from ttt_env.rules.game import Game
+from ttt_env.rules.sizes import MASK_CELLS
 
 _LEVELS = 33  # a pair takes two of 64 cells
 _MOST_PAIRS = 64 * 63 // 2
-_REFUSED = 1 << 62
+_TRIED = 1 << 62
+_LITTLE = 0.1  # the growth of a set's weight where it refuses one pair; 1 where there is none for it
 _GROUP_MOVES = 5000  # tried in one group
 _REPAIRS = 1000  # pairs tried beside those that held in the last position
 
@@ -30,15 +37,23 @@ class Pairs(NamedTuple):
     """The pairs that are being tried: a level for each pair, `[levels]`.
 
     `rests` `[levels, sets]` are the cells outside of all pairs that the attacker still lacks of the sets that
-    no pair breaks, `n_rests` of them. `options` `[levels, pairs]` are the pairs of which one is `chosen`, and
-    `costs` how much they leave to be broken; `held` are the pairs that held last, and then zeros. `in_group`
-    `[2 · depths, sets]` is what the attacker lacks in the larger group, before a move of the attacker and
-    after it at each depth, `gains` and `replies` `[depths]` the moves of the two players that are not tried
-    yet.
+    no pair breaks, `n_rests` of them, and `numbers` say which sets these are; `missing` `[sets]` is what the
+    attacker lacks of each set. `weights` `[sets]` grow when a set cannot be broken, and stay for the next
+    search. `options` `[levels, pairs]` are the pairs of which one is `chosen`, and `costs` how much they
+    leave to be broken. `level_of` `[cells]` is the level of the pair of each cell; the bits of `blamed` are
+    the levels whose pairs rule others out at this one. `held` are the pairs that held last, and then zeros.
+    `in_group` `[2 · depths, sets]` is what the attacker lacks in the larger group, before a move of the
+    attacker and after it at each depth, `gains` and `replies` `[depths]` the moves of the two players that
+    are not tried yet.
     """
 
     rests: Masks
     n_rests: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    missing: Masks
+    weights: NDArray[np.float64]
+    level_of: NDArray[np.int64]
+    blamed: Masks
     options: Masks
     costs: NDArray[np.int64]
     n_options: NDArray[np.int64]
@@ -56,6 +71,11 @@ def new_pairs(game: Game) -> Pairs:
     return Pairs(
         rests=np.zeros((_LEVELS, n_sets), np.uint64),
         n_rests=np.zeros(_LEVELS, np.int64),
+        numbers=np.zeros((_LEVELS, n_sets), np.int64),
+        missing=np.zeros(n_sets, np.uint64),
+        weights=np.ones(n_sets, np.float64),
+        level_of=np.zeros(MASK_CELLS, np.int64),
+        blamed=np.zeros(_LEVELS, np.uint64),
         options=np.zeros((_LEVELS, _MOST_PAIRS), np.uint64),
         costs=np.zeros((_LEVELS, _MOST_PAIRS), np.int64),
         n_options=np.zeros(_LEVELS, np.int64),
@@ -99,7 +119,7 @@ def _place_held(p: Pairs) -> int:
     level = 0
     for number in range(_LEVELS):
         pair = p.held[number]
-        if pair != NONE and _breaks(p, level, pair) and _cost(p, level, pair) < _REFUSED:
+        if pair != NONE and _breaks(p, level, pair) and _cost(p, level, pair) >= 0:
             p.chosen[level] = pair
             _place(p, level)
             level += 1
@@ -120,14 +140,17 @@ def _place_others(p: Pairs, n_kept: int, budget: int, max_group: int) -> int:
     level = n_kept
     while level >= n_kept:
         p.n_options[level] = 0
+        p.blamed[level] = NONE if max_group == 0 else (ONE << np.uint64(level)) - ONE
         answer = OPEN if _union(p, level) > max_group else _takes_all(p, level)
         if answer == NO:
             return level
         if answer == OPEN:
             _list_options(p, level)
-        while level >= n_kept and not _choose(p, level):
-            level -= 1
-        if level < n_kept or budget == 0:
+        while not _choose(p, level):
+            level = _last_blamed(p, level)
+            if level < n_kept:
+                return -1
+        if budget == 0:
             return -1
         budget -= 1
         _place(p, level)
@@ -136,15 +159,28 @@ def _place_others(p: Pairs, n_kept: int, budget: int, max_group: int) -> int:
 
 
 @inner
+def _last_blamed(p: Pairs, level: int) -> int:
+    """The last level whose pair rules others out at this one, and so has to change; −1 if there is none."""
+    blamed = p.blamed[level]
+    while level > 0:
+        level -= 1
+        if blamed & (ONE << np.uint64(level)) != NONE:
+            p.blamed[level] |= blamed ^ (ONE << np.uint64(level))
+            return level
+    return -1
+
+
+@inner
 def _begin(p: Pairs, attacker: np.uint64, defender: np.uint64, sets: WinningSets, max_group: int) -> bool:
     """Put what the attacker lacks at the first level; False if there is clearly no way to break it."""
     n, room, n_apart = 0, size(sets.full & ~(attacker | defender)) // 2, 0
-    for mask in sets.masks:
+    for number in range(len(sets.masks)):
+        mask = sets.masks[number]
         if mask & defender == NONE:
             rest = mask & ~attacker
             if not is_several(rest):
                 return False
-            p.rests[0, n] = rest
+            p.rests[0, n], p.numbers[0, n], p.missing[number] = rest, number, rest
             n += 1
             if n_apart <= room and _is_apart(p, rest, n_apart):
                 p.rests[1, n_apart] = rest
@@ -164,33 +200,63 @@ def _is_apart(p: Pairs, rest: np.uint64, n_apart: int) -> bool:
 
 @inner
 def _list_options(p: Pairs, level: int) -> None:
-    """The pairs that break what has the fewest cells; none if a pair leaves a single cell of another."""
-    fewest, n = p.rests[level, 0], 0
-    for number in range(1, p.n_rests[level]):
-        if count(p.rests[level, number]) < count(fewest):
-            fewest = p.rests[level, number]
-    while fewest != NONE:
-        first = lowest(fewest)
-        fewest ^= first
-        others = fewest
+    """The pairs that break the hardest set, without those that leave a single cell of another."""
+    hardest, n = _hardest(p, level), 0
+    cells = p.rests[level, hardest]
+    _blame(p, level, hardest)
+    while cells != NONE:
+        first = lowest(cells)
+        cells ^= first
+        others = cells
         while others != NONE:
             pair = first | lowest(others)
             others ^= lowest(others)
-            p.options[level, n], p.costs[level, n] = pair, _cost(p, level, pair)
-            n += 1
+            cost = _cost(p, level, pair)
+            if cost < 0:
+                _blame(p, level, -1 - cost)
+                p.weights[p.numbers[level, -1 - cost]] += _LITTLE
+            else:
+                p.options[level, n], p.costs[level, n] = pair, cost
+                n += 1
     p.n_options[level] = n
+    if n == 0:
+        p.weights[p.numbers[level, hardest]] += 1.0
+
+
+@inner
+def _hardest(p: Pairs, level: int) -> int:
+    """The set of two cells or, without one, of the fewest for its weight."""
+    best, least = 0, np.inf
+    for number in range(p.n_rests[level]):
+        n_cells = int(count(p.rests[level, number]))
+        if n_cells == 2:
+            return number
+        share = n_cells / p.weights[p.numbers[level, number]]
+        if share < least:
+            best, least = number, share
+    return best
+
+
+@inner
+def _blame(p: Pairs, level: int, number: int) -> None:
+    """Blame the pairs that hold the other cells that the attacker lacks of this set."""
+    cells = p.missing[p.numbers[level, number]] & ~p.rests[level, number]
+    while cells != NONE:
+        cell = lowest(cells)
+        cells ^= cell
+        p.blamed[level] |= ONE << np.uint64(p.level_of[cell_of(cell)])
 
 
 @inner
 def _cost(p: Pairs, level: int, pair: np.uint64) -> int:
-    """The weight of what is left to be broken: Σ 2^(−cells)."""
+    """The weight of what is left, Σ 2^(−cells); −1 − the place of a set of which a single cell is left."""
     total = 0
     for number in range(p.n_rests[level]):
         rest = p.rests[level, number]
         if rest & pair != pair:
             rest &= ~pair
             if not is_several(rest):
-                return _REFUSED
+                return -1 - number
             total += COMPLETE >> int(count(rest))
     return total
 
@@ -198,13 +264,13 @@ def _cost(p: Pairs, level: int, pair: np.uint64) -> int:
 @inner
 def _choose(p: Pairs, level: int) -> bool:
     """Choose the pair of least cost that was not chosen yet at this level."""
-    best, least = -1, _REFUSED
+    best, least = -1, _TRIED
     for number in range(p.n_options[level]):
         if p.costs[level, number] < least:
             best, least = number, p.costs[level, number]
     if best < 0:
         return False
-    p.chosen[level], p.costs[level, best] = p.options[level, best], _REFUSED
+    p.chosen[level], p.costs[level, best] = p.options[level, best], _TRIED
     return True
 
 
@@ -215,9 +281,10 @@ def _place(p: Pairs, level: int) -> None:
     for number in range(p.n_rests[level]):
         rest = p.rests[level, number]
         if rest & pair != pair:
-            p.rests[level + 1, n] = rest & ~pair
+            p.rests[level + 1, n], p.numbers[level + 1, n] = rest & ~pair, p.numbers[level, number]
             n += 1
     p.n_rests[level + 1] = n
+    p.level_of[cell_of(lowest(pair))] = p.level_of[cell_of(pair ^ lowest(pair))] = level
 
 
 # --- One larger group -------------------------------------------------------------------------------------
