@@ -235,7 +235,7 @@ def most_against_random() -> Finding:
     of_drawn = ttt_env.match("best-response:random", "random").as_o.loss
     beaten = ttt_env.certify("best-response:random").refutations["O"]
     text = f"as O the best response loses {fraction(of_first)} of its games to random play if it takes the "
-    text += f"first of equal moves, {fraction(of_drawn)} if it draws one; perfect play beats it, then, by "
+    text += f"first of equal moves, {fraction(of_drawn)} if it takes a random one; perfect play beats it by "
     text += cells_of(beaten)
     return found(text, beaten is None)
 
