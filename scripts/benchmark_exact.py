@@ -19,6 +19,8 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
+from speed.measuring import verdict
+
 import ttt_env
 from ttt_env.analysis import grid, layers, solution
 
@@ -65,8 +67,7 @@ def in_a_fresh_process(script: str, *arguments: str) -> Any:
 
 def row(what: str, seconds: float, goal: float) -> None:
     """Print one line of the table; times in milliseconds."""
-    verdict = "reached" if seconds <= goal else "MISSED"
-    print(f"  {what:48}{seconds * 1e3:>10.1f} ms   goal {goal * 1e3:>6,.0f}  {verdict}")
+    print(f"  {what:48}{seconds * 1e3:>10.1f} ms   goal {goal * 1e3:>6,.0f}  {verdict(seconds <= goal)}")
 
 
 def print_small(rounds: int) -> None:
@@ -119,7 +120,7 @@ def print_open_spiel(rounds: int) -> None:
     ratio = median(a / b for a, b in pairs)
     print(f"\nnash_conv of the uniform policy, {figures[1]:.10f} by both; median of {rounds} rounds\n")
     print(f"  OpenSpiel {theirs * 1e3:.1f} ms, ttt_env {ours * 1e3:.1f} ms")
-    print(f"  ratio {ratio:.1f}, goal 25: {'reached' if ratio >= 25 else 'MISSED'}")
+    print(f"  ratio {ratio:.1f}, goal 25: {verdict(ratio >= 25)}")
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
+from speed.measuring import verdict
 
 import ttt_env
 from ttt_env.agent import Agent, Floats
@@ -97,16 +98,16 @@ def print_speeds(rounds: int, share: float) -> None:
         ]
         theirs, ours = (n / median(seconds) for seconds in zip(*pairs, strict=True))
         line = f"  {speed.game:22}{theirs:>12,.0f}{ours:>12,.0f}"
-        print(line + (verdict(median(a / b for a, b in pairs), speed.goal) if has_peer else ""))
+        print(line + (compared(median(a / b for a, b in pairs), speed.goal) if has_peer else ""))
     if pyspiel is None:
         print("\nTo compare with OpenSpiel: pip install open-spiel")
 
 
-def verdict(ratio: float, goal: float | None) -> str:
+def compared(ratio: float, goal: float | None) -> str:
     """The last columns: how many times faster, and whether that is enough."""
     if goal is None:
         return f"{ratio:>8.1f}"
-    return f"{ratio:>8.1f}{goal:>6g}  {'reached' if ratio >= goal else 'MISSED'}"
+    return f"{ratio:>8.1f}{goal:>6g}  {verdict(ratio >= goal)}"
 
 
 class OpenSpielMCTS(Agent):

@@ -31,6 +31,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 
 from ttt_env.app.web.controls import offered_names
 from ttt_env.app.web.start import start
+from ttt_env.app.web.sweeping import resident
 from ttt_env.storage.game_log import GameLog
 
 GAME = "tictactoe-v0"
@@ -353,12 +354,6 @@ def report_memory(port: int, pid: int, games: int) -> None:
         for _ in range(games):
             visitor.play(players, rng)
     print(f"memory after {games} games: {before:.1f} MB before, {resident(pid):.1f} MB after")
-
-
-def resident(pid: int) -> float:
-    """The memory that a process holds, in megabytes (Linux)."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-    return pages * 4096 / 1e6
 
 
 def main() -> None:

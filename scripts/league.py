@@ -123,9 +123,9 @@ def forecast(work: float, longest: float, costs: tuple[float, ...], n_tasks: int
     return f"{Table(columns).to_markdown()}\n{limit}"
 
 
-def leaders(played: Tournament, count: int = 12) -> str:
+def leaders(played: Tournament) -> str:
     """The agents of the highest ratings, in Markdown."""
-    names = played.ranking[:count]
+    names = played.ranking[:12]
     exploited = [played.exploitability[name] for name in names]
     columns = [
         Column("agent", names, "`{}`".format, is_left=True),

@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 import ttt_env
-from tests.support.games import lowest
+from tests.support.games import TICTACTOE, lowest
 from tests.support.hostile_values import HOSTILE, HostileError
 from tests.support.marks import slow
 from ttt_env.text import TextEnv
 
 ID = "tictactoe-v0"
-GAME = ttt_env.get_game(ID)
-START = GAME.start
+START = TICTACTOE.start
 SETS = [(0, 1, 2)]
 
 
@@ -51,12 +50,14 @@ KEYWORDS: dict[str, tuple[Callable[[str], Any], list[str]]] = {
         ["name", "shape", "winning_sets", "misere", "coordinates"],
     ),
     "Position": (
-        lambda name: lambda value: ttt_env.Position(**{"game": GAME, "mine": 0, "theirs": 0, name: value}),
+        lambda name: (
+            lambda value: ttt_env.Position(**{"game": TICTACTOE, "mine": 0, "theirs": 0, name: value})
+        ),
         ["game"],
     ),
     "Position.parse": (keyword(ttt_env.Position.parse, ".../.../..."), ["game"]),
     "GameRecord": (
-        lambda name: lambda value: ttt_env.GameRecord(**{"game": GAME, "cells": (4,), name: value}),
+        lambda name: lambda value: ttt_env.GameRecord(**{"game": TICTACTOE, "cells": (4,), name: value}),
         ["game", "cells"],
     ),
     "GameRecord.parse": (keyword(ttt_env.GameRecord.parse, "tictactoe-v0: 4"), ["game"]),

@@ -31,7 +31,6 @@ import ttt_env  # ttt_env
 
 GAME = pyspiel.load_game("tic_tac_toe")
 POSITIONS = 5_478
-SIMULATIONS = 1_000
 
 
 def state_of(position: ttt_env.Position) -> pyspiel.State:  # ttt_env
@@ -126,10 +125,10 @@ def compare_env(env: ttt_env.envs.two_player.TwoPlayerEnv, state: pyspiel.State)
         assert mask.tolist() == state.legal_actions_mask()
 
 
-def mcts(seed: int, simulations: int = SIMULATIONS) -> pyspiel.Bot:
+def mcts(seed: int) -> pyspiel.Bot:
     """OpenSpiel's Monte Carlo bot, as its example makes it."""
     evaluator = pyspiel.RandomRolloutEvaluator(1, seed)
-    return pyspiel.MCTSBot(GAME, evaluator, 2.0, simulations, 1, True, seed, False)
+    return pyspiel.MCTSBot(GAME, evaluator, 2.0, 1_000, 1, True, seed, False)
 
 
 def main() -> None:

@@ -101,18 +101,18 @@ class Trainer(pufferl.PuffeRL):
         """Print nothing."""
 
 
-def play_by_emulated_masks(n_games: int = 16, n_steps: int = 50) -> None:
+def play_by_emulated_masks() -> None:
     """Play both sides of some games at random, by the masks in PufferLib's flattened observations."""
-    players = pufferlib.vector.make(make_players, num_envs=n_games, backend=pufferlib.vector.Serial)
+    players = pufferlib.vector.make(make_players, num_envs=16, backend=pufferlib.vector.Serial)
     native = pufferlib.pytorch.nativize_dtype(players.emulated)
     observations, _ = players.reset(0)
     rewards, generator = [], torch.Generator().manual_seed(0)
-    for _ in range(n_steps):
+    for _ in range(50):
         seen = pufferlib.pytorch.nativize_tensor(torch.as_tensor(observations), native)
         free = torch.where(seen["action_mask"].any(1, keepdim=True), seen["action_mask"], 1)
         actions = torch.multinomial(free.float(), 1, generator=generator).squeeze(1)
         observations, reward, *_ = players.step(actions.numpy().astype(np.int32))
-        rewards.append(reward.reshape(n_games, 2).copy())
+        rewards.append(reward.reshape(-1, 2).copy())
     won = np.array(rewards)
     assert not won.sum(axis=2).any(), "what one player wins the other loses: nobody has played a taken cell"
     print(f"two players by emulation: {int((won > 0).sum())} games won by X or O")

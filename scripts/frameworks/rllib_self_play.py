@@ -36,11 +36,11 @@ GAME = ttt_env.get_game("tictactoe-v0")  # ttt_env
 CONFIG = {"game": GAME, "start": partial(ttt_env.random_position, GAME)}  # ttt_env
 
 
-def check_rewards(env, games=200):
+def check_rewards(env):
     """Play at random and compare what the seats get with who has won."""
     rng = np.random.default_rng(0)
     board = env.env
-    for game in range(games):
+    for game in range(200):
         observations, _ = env.reset(seed=game)
         got, is_over = dict.fromkeys("XO", 0.0), False
         while not is_over:

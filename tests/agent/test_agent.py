@@ -7,17 +7,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.support.positions import open_boards
+from tests.support.games import LOPSIDED, TICTACTOE, open_boards
 from ttt_env import (
     Agent,
     Boards,
-    Game,
     IllegalMoveError,
     Position,
     agent_names,
     certify,
     exploitability,
-    get_game,
     make,
     make_agent,
     make_vec,
@@ -38,9 +36,6 @@ from ttt_env.agents.mcts.agent import MCTS
 from ttt_env.agents.planning.planners import Minimax, Softmax
 from ttt_env.errors import ParameterError, PolicyError, UnknownAgentError, UnknownGameError
 from ttt_env.rules.specs import split_spec
-
-TICTACTOE = get_game("tictactoe-v0")
-LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
 
 
 class Weighted(Agent):
@@ -69,6 +64,16 @@ def test_choose_draws_from_the_policy_with_one_random_number(build):
         rng, same = np.random.default_rng(seed), np.random.default_rng(seed)
         assert agent.choose(position, rng) == sample(agent.policy(position), same.random())
         assert rng.random() == same.random()
+
+
+@pytest.mark.parametrize(
+    "kind", ["random", "minimax", "softmax", "brute-force", "mcts", "adaptive", "alphazero"]
+)
+def test_the_game_of_an_agent_may_be_an_id(kind):
+    agent = agent_class(kind)("tictactoe-v0")
+    assert agent.game == TICTACTOE and agent.choose(TICTACTOE.start, np.random.default_rng(0)) in range(9)
+    with pytest.raises(UnknownGameError, match="did you mean tictactoe-v0"):
+        agent_class(kind)("tictacto-v0")
 
 
 class TestRandom:
@@ -327,6 +332,14 @@ def test_a_choice_of_a_taken_cell_is_refused_by_name(way):
     with pytest.raises(IllegalMoveError, match=r"<Stubborn of lopsided> plays 4 in .*; legal are \["):
         agent = Stubborn(LOPSIDED)
         agent.policy(TAKEN) if way == "policy" else WAYS[way](agent)
+
+
+@pytest.mark.parametrize("way", ["play", "policy"])
+@pytest.mark.parametrize("plays_by, error", [("choose", IllegalMoveError), ("policy", PolicyError)])
+def test_an_answer_without_text_is_refused(way, plays_by, error):
+    endless = type("Endless", (Agent,), {plays_by: lambda *_: 10**5000})(TICTACTOE)
+    with pytest.raises(error, match="<an int without text>"):
+        play_game(endless, "random") if way == "play" else checked_policy(endless, TICTACTOE.start)
 
 
 def test_policies_that_are_a_little_off_are_scaled_everywhere_alike():

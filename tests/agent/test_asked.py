@@ -12,6 +12,7 @@ import pytest
 
 import ttt_env
 from tests.support import naive
+from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from ttt_env import GameRecord, Position, RecordedAgent
 from ttt_env.agent import Answer, AskedAgent
@@ -21,7 +22,6 @@ from ttt_env.errors import ParameterError, ResultFileError
 from ttt_env.rules.symmetry import canonical, symmetries, transform
 from ttt_env.storage.line_file import LineFile
 
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
 GAMES = [TICTACTOE, ttt_env.get_game("tictactoe-v0:misere=true"), ttt_env.get_game("mnk-v0:m=3,n=2,k=2")]
 PERFECT = ttt_env.make_agent("minimax:prefer=fast")
 

@@ -78,7 +78,7 @@ def test_what_making_takes(spec, game, effort):
     ("spec", "game", "error", "told"),
     [("minimax", "qubic-v0", GameTooLargeError, "minimax:depth=4"),
      ("epsilon:minimax", "qubic-v0", GameTooLargeError, "minimax:depth=4"),
-     ("alphazero", "mnk-v0:m=9,n=9,k=5", GameTooLargeError, "up to 64"),
+     ("alphazero", "mnk-v0:m=9,n=9,k=5", GameTooLargeError, "64 cells are the limit"),
      ("ppo", "square-v0", PolicyFileError, "not for square-v0"),
      ("best-response:mcts", "qubic-v0", GameTooLargeError, "18 cells are the limit"),
      ("minimax:deep=3", "tictactoe-v0", ParameterError, "deep")],

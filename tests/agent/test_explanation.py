@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.agents.test_heuristics import cells, forks, literal_weights, naive_rule
-from tests.agents.test_planning import naive_sums, negamax
 from tests.support import naive
+from tests.support.games import MISERE, TICTACTOE, random_positions
 from tests.support.marks import slow
+from tests.support.naive_agent import cells, forks, literal_weights, naive_rule, naive_sums, negamax
 from ttt_env import Agent, GameRecord, Position, get_game, make_agent, play_game
 from ttt_env.agent import Explanation, agent_names, name_of
 from ttt_env.agents.learned.imitation import Imitation
@@ -23,11 +23,9 @@ from ttt_env.errors import IllegalMoveError, ImpossiblePositionError
 from ttt_env.rules.symmetry import symmetries, symmetry_name, transform
 from ttt_env.storage.game_log import PERSON, GameLog
 
-TTT = get_game("tictactoe-v0")
-MISERE = get_game("tictactoe-v0:misere=true")
 SQUARE = get_game("square-v0")
 QUBIC = get_game("qubic-v0")
-EVERYWHERE = [TTT, MISERE, get_game("mnk-v0:m=4,n=3,k=3"), SQUARE, QUBIC]
+EVERYWHERE = [TICTACTOE, MISERE, get_game("mnk-v0:m=4,n=3,k=3"), SQUARE, QUBIC]
 SPECS = [
     "random", "block", "win-block", "rules", "newell-simon", "weights", "minimax", "minimax:prefer=fast",
     "minimax:depth=2", "brute-force", "softmax:temperature=0.3", "softmax:temperature=0", "imitation",
@@ -35,14 +33,6 @@ SPECS = [
     "adaptive", "lookup", "ppo", "dqn", "mcts:simulations=50,seed=1", "q-learning", "value-network",
     "alphazero:simulations=50", "epsilon:mcts:simulations=50,epsilon=0.2", "symmetric:ppo",
 ]  # fmt: skip
-
-
-def positions(game, count, seed=0):
-    """Positions of random games that are not over."""
-    rng = np.random.default_rng(seed)
-    games = [play_game("random", "random", game, rng=rng) for _ in range(count)]
-    found = [position for record in games for position in record.positions()]
-    return [p for p in (found[i] for i in rng.permutation(len(found))) if not p.is_over][:count]
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +53,7 @@ class TestEveryAgent:
     @pytest.mark.parametrize("spec", SPECS)
     def test_the_chances_are_those_by_which_it_plays_and_it_can_be_shown(self, spec):
         agent = make_agent(spec)
-        for position in positions(TTT, 10):
+        for position in random_positions(TICTACTOE, 10):
             why = agent.explain(position)
             assert why.position == position and list(why.policy) == position.legal_cells
             if agent.is_fixed:
@@ -92,7 +82,7 @@ class TestEveryAgent:
                 agent = make_agent(spec, game)
             except ttt_env.TttEnvError:
                 continue
-            for position in [game.start, *positions(game, 1, seed=5)]:
+            for position in [game.start, *random_positions(game, 1, seed=5)]:
                 assert sum(agent.explain(position).policy.values()) == pytest.approx(1)
 
     def test_nothing_is_explained_where_nothing_is_played(self):
@@ -106,9 +96,9 @@ class TestEveryAgent:
             def choose(self, position, rng):
                 return position.legal_cells[-1]
 
-        why = Last(TTT).explain(TTT.start)
+        why = Last(TICTACTOE).explain(TICTACTOE.start)
         assert why.cells == [8] and why.reason == "Last says which cells it plays, and no more."
-        assert make_agent(lambda position: 4).explain(TTT.start).cells == [4]
+        assert make_agent(lambda position: 4).explain(TICTACTOE.start).cells == [4]
         assert why.figure.text(8) == "100%"
 
     def test_agents_are_called_by_their_installed_names(self):
@@ -136,10 +126,12 @@ def forking(position, by_mover):
 
 
 class TestRules:
-    @pytest.mark.parametrize("game", [TTT, *map(slow, EVERYWHERE[1:-1]), QUBIC], ids=lambda game: game.name)
+    @pytest.mark.parametrize(
+        "game", [TICTACTOE, *map(slow, EVERYWHERE[1:-1]), QUBIC], ids=lambda game: game.name
+    )
     def test_which_rule_fires_and_for_which_set(self, game):
         agent, seen = make_agent("newell-simon", game), Counter()
-        for position in positions(game, 100 if game == TTT else 60):
+        for position in random_positions(game, 100 if game == TICTACTOE else 60):
             why = agent.explain(position)
             looks = {
                 "win": lacking(position, True, 1),
@@ -158,7 +150,7 @@ class TestRules:
         assert {"win", "block"} <= set(seen)
 
     def test_no_rule_fires(self):
-        why = make_agent("win-block").explain(TTT.start)
+        why = make_agent("win-block").explain(TICTACTOE.start)
         assert why.facts == {"rule": "none", "rules in order": ["win", "block"]}
         assert why.reason.startswith("No rule fires, of win, block")
 
@@ -166,7 +158,7 @@ class TestRules:
 def test_weights_and_the_sets_that_they_come_from():
     for game in EVERYWHERE:
         agent = make_agent("weights", game)
-        for position in positions(game, 10):
+        for position in random_positions(game, 10):
             why = agent.explain(position)
             for player in "XO":
                 weights = literal_weights(position, *stones(position, player == position.to_move))
@@ -175,11 +167,11 @@ def test_weights_and_the_sets_that_they_come_from():
             assert set(why.sets) == (lacking(position, True, 1) or lacking(position, False, 1))
 
 
-@pytest.mark.parametrize("game", [TTT, MISERE], ids=["standard", "misere"])
+@pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=["standard", "misere"])
 def test_minimax_shows_the_value_and_the_length_of_best_play(game):
     exact, fast = make_agent("minimax", game), make_agent("minimax:prefer=fast", game)
     rules = naive.twin(game)
-    for position in positions(game, 30):
+    for position in random_positions(game, 30):
         board = naive.board_of(str(position))
         after = {cell: naive.play(board, cell) for cell in position.legal_cells}
         values = {cell: -rules.value(later) for cell, later in after.items()}
@@ -200,7 +192,7 @@ def looked_ahead(position, depth):
 def test_minimax_of_a_depth_shows_its_estimates():
     for depth in (1, 2, 3):
         agent = make_agent(f"minimax:depth={depth}")
-        for position in positions(TTT, 20):
+        for position in random_positions(TICTACTOE, 20):
             why = agent.explain(position)
             assert column(why, "value of the move") == pytest.approx(looked_ahead(position, depth))
             assert why.facts == {"moves looked ahead": depth}
@@ -209,7 +201,7 @@ def test_minimax_of_a_depth_shows_its_estimates():
 def test_alpha_beta_shows_what_it_knows_of_the_best_moves():
     game = get_game("mnk-v0:m=5,n=5,k=4")
     agent = make_agent("minimax:depth=2", game)
-    for position in positions(game, 6, seed=3):
+    for position in random_positions(game, 6, seed=3):
         why, expected = agent.explain(position), looked_ahead(position, 2)
         best_cells = {cell: value for cell, value in expected.items() if value == max(expected.values())}
         assert column(why, "value of the move") == pytest.approx(best_cells)
@@ -221,8 +213,8 @@ def test_softmax_shows_its_values():
     agent = make_agent("softmax:temperature=0.2,opponent_temperature=1")
     example = agent.explain(Position.parse("XX./OO./XO."))
     assert [example.chances.text(cell) for cell in (2, 5, 8)] == ["97.46%", "2.52%", "0.02%"]
-    layers = reachable(TTT)
-    for position in positions(TTT, 40):
+    layers = reachable(TICTACTOE)
+    for position in random_positions(TICTACTOE, 40):
         temperatures = (0.2, 1.0) if position.to_move == "X" else (1.0, 0.2)
         values = backward_induction(layers, *map(softmax, temperatures)).values()
         [expected] = values.q(ttt_env.Boards.of([position]))
@@ -231,8 +223,8 @@ def test_softmax_shows_its_values():
 
 
 def test_brute_force_shows_its_sums():
-    agent, sums = make_agent("brute-force"), naive_sums(TTT)
-    for position in positions(TTT, 40):
+    agent, sums = make_agent("brute-force"), naive_sums(TICTACTOE)
+    for position in random_positions(TICTACTOE, 40):
         board, seat = naive.board_of(str(position)), position.ply % 2
         expected = {cell: float(sums[naive.play(board, cell)][seat]) for cell in position.legal_cells}
         assert column(agent.explain(position), "sum over all games") == pytest.approx(expected, rel=1e-12)
@@ -253,7 +245,7 @@ def result_against(agent, position, seat):
 def test_what_exploits_an_agent_shows_what_it_expects_and_the_answer(keeps_value):
     inner, optimal = make_agent("win-block"), make_agent("minimax")
     agent = make_agent("punish:win-block" if keeps_value else "best-response:win-block")
-    for position in [p for p in positions(TTT, 40) if p.ply > 2]:
+    for position in [p for p in random_positions(TICTACTOE, 40) if p.ply > 2]:
         why = agent.explain(position)
         expected = {
             c: result_against(inner, position.play(c), position.to_move) for c in position.legal_cells
@@ -275,7 +267,7 @@ def test_mixtures_show_what_their_agents_say():
         ("mixture:minimax+weights,weights=3+1", ["minimax", "weights"], [0.75, 0.25]),
         ("epsilon:minimax,epsilon=0", ["minimax"], [1.0]),
     ]:
-        for position in positions(TTT, 5):
+        for position in random_positions(TICTACTOE, 5):
             why = make_agent(spec).explain(position)
             assert [(part.name, part.share) for part in why.parts] == list(zip(names, shares, strict=True))
             assert [part.why for part in why.parts] == [make_agent(name).explain(position) for name in names]
@@ -285,20 +277,20 @@ class TestImitation:
     def log(self, path, *games):
         with GameLog(path) as log:
             for cells, x, o in games:
-                log.add(GameRecord(TTT, cells), x=x, o=o)
+                log.add(GameRecord(TICTACTOE, cells), x=x, o=o)
 
     def test_what_was_counted_from_whom(self, tmp_path):
         path, rng = tmp_path / "games.sqlite", np.random.default_rng(4)
         kinds = [(PERSON, "minimax"), ("random", PERSON), (None, None), ("weights", "random"), (None, PERSON)]
-        games = [(play_game("random", "random", TTT, rng=rng).cells, *kinds[n % 5]) for n in range(120)]
+        games = [(play_game("random", "random", TICTACTOE, rng=rng).cells, *kinds[n % 5]) for n in range(120)]
         self.log(path, *games)
-        agent, known = Imitation(TTT, str(path)), 0
-        for position in [TTT.start, *positions(TTT, 25, seed=7)]:
+        agent, known = Imitation(TICTACTOE, str(path)), 0
+        for position in [TICTACTOE.start, *random_positions(TICTACTOE, 25, seed=7)]:
             counts, n_games = {PERSON: Counter(), None: Counter()}, Counter()
             for played, *players in games:
-                for before, cell in zip(GameRecord(TTT, played).positions(), played, strict=False):
+                for before, cell in zip(GameRecord(TICTACTOE, played).positions(), played, strict=False):
                     who = players[before.ply % 2]
-                    images = [m for m in symmetries(TTT) if transform(before, m) == position]
+                    images = [m for m in symmetries(TICTACTOE) if transform(before, m) == position]
                     if images and who in counts:
                         n_games[who] += 1
                         counts[who].update({m[cell] for m in images})  # each of the cells that are alike once
@@ -322,7 +314,7 @@ class TestImitation:
     def test_in_words(self, tmp_path):
         path = tmp_path / "games.sqlite"
         self.log(path, ((0, 4), PERSON, "minimax"), ((8, 4), PERSON, "minimax"), ((4, 0), PERSON, "random"))
-        why = Imitation(TTT, str(path)).explain(TTT.start)
+        why = Imitation(TICTACTOE, str(path)).explain(TICTACTOE.start)
         assert why.reason.startswith(
             "In 3 recorded games a player was to move in this position or a symmetric one"
         )
@@ -332,8 +324,8 @@ class TestImitation:
 
 class TestLookup:
     def test_the_code_and_the_symmetry_that_found_it(self):
-        agent, solution, n_turned = make_agent("lookup"), ttt_env.solve(TTT), 0
-        for position in positions(TTT, 100):
+        agent, solution, n_turned = make_agent("lookup"), ttt_env.solve(TICTACTOE), 0
+        for position in random_positions(TICTACTOE, 100):
             why = agent.explain(position)
             board = str(position).replace("/", "")
             digits = "".join({"X": "1", "O": "0", ".": "2"}[mark] for mark in reversed(board))
@@ -352,7 +344,7 @@ class TestLookup:
         assert n_turned > 30
 
     def test_names_of_symmetries(self):
-        for game in (EVERYWHERE[2], TTT):
+        for game in (EVERYWHERE[2], TICTACTOE):
             names = {symmetry_name(game, motion): motion for motion in symmetries(game)}
             assert len(names) == len(symmetries(game))
         corner = {name: motion[0] for name, motion in names.items()}
@@ -362,16 +354,16 @@ class TestLookup:
         assert corner["mirrored at the diagonal from the top right"] == corner["turned by 180°"] == 8
 
     def test_tables_that_are_not_merged_and_tablebases(self, tmp_path):
-        table = Lookup.of(lambda position: position.legal_cells[0], TTT)
-        assert table.explain(TTT.start.play(8)).reason == "The table holds the position itself."
-        ttt_env.solve(TTT).save(tmp_path / "base.npz")
+        table = Lookup.of(lambda position: position.legal_cells[0], TICTACTOE)
+        assert table.explain(TICTACTOE.start.play(8)).reason == "The table holds the position itself."
+        ttt_env.solve(TICTACTOE).save(tmp_path / "base.npz")
         why = make_agent(f"lookup:{tmp_path / 'base.npz'}").explain(Position.parse("XX./OO./XO."))
         assert column(why, "value of the move") == {2: 1, 5: 0, 8: -1}
 
 
 def test_the_value_network_shows_its_output_for_each_move():
     agent = make_agent("value-network")
-    for position in positions(TTT, 20):
+    for position in random_positions(TICTACTOE, 20):
         values = agent.network.values(ttt_env.Boards.of(map(position.play, position.legal_cells)))
         expected = dict(zip(position.legal_cells, values.tolist(), strict=True))
         why = agent.explain(position)
@@ -381,7 +373,7 @@ def test_the_value_network_shows_its_output_for_each_move():
 
 def test_q_learning_shows_the_number_of_its_table_for_each_move():
     agent = make_agent("q-learning")
-    for position in positions(TTT, 20):
+    for position in random_positions(TICTACTOE, 20):
         [values] = agent.q(ttt_env.Boards.of([position]))
         expected = {cell: values[cell] for cell in position.legal_cells}
         why = agent.explain(position)
@@ -391,9 +383,9 @@ def test_q_learning_shows_the_number_of_its_table_for_each_move():
 
 def test_a_network_shows_its_scores():
     scores = [2.0, 1, 2, 1, 3, 1, 2, 1, 2]
-    greedy = make_agent(lambda planes: [scores] * len(planes), TTT, observation="planes")
-    warm = make_agent(lambda planes: [scores] * len(planes), TTT, temperature=2.0)
-    for position in positions(TTT, 20):
+    greedy = make_agent(lambda planes: [scores] * len(planes), TICTACTOE, observation="planes")
+    warm = make_agent(lambda planes: [scores] * len(planes), TICTACTOE, temperature=2.0)
+    for position in random_positions(TICTACTOE, 20):
         for agent in (greedy, warm):
             assert column(agent.explain(position), "network’s score") == {
                 c: scores[c] for c in position.legal_cells
@@ -409,7 +401,7 @@ class TestMCTS:
         from ttt_env.agents.mcts.search import Search
 
         agent = make_agent(f"mcts:simulations=120,seed=3,solve={solve}")
-        for position in positions(TTT, 20):
+        for position in random_positions(TICTACTOE, 20):
             search = Search(position, seed=3, solve=solve == "true")
             search.run(simulations=120)
             nodes = {node.cell: node for node in search.tree().children}
@@ -426,7 +418,7 @@ class TestMCTS:
 
     def test_without_a_seed_it_is_the_search_of_the_last_move(self):
         agent = make_agent("mcts:simulations=200,solve=false")
-        position = TTT.start.play(0)
+        position = TICTACTOE.start.play(0)
         cell = agent.choose(position, np.random.default_rng(5))
         visits = agent.search.visits
         why = agent.explain(position)
@@ -434,7 +426,7 @@ class TestMCTS:
             position.legal_cells
         ].tolist()
         assert cell in why.cells and why.facts == {"simulations": 200}
-        other = agent.explain(TTT.start)
+        other = agent.explain(TICTACTOE.start)
         assert sum(column(other, "simulations").values()) == 200
 
 
@@ -448,8 +440,8 @@ def test_a_model_of_stable_baselines_shows_its_numbers(algorithm, meaning):
     env = ttt_env.envs.sb3.make_vec_env("tictactoe-v0", n_envs=1, opponent="random")
     sizes = {"n_steps": 8, "batch_size": 8} if algorithm == "PPO" else {"learning_starts": 10}
     model = getattr(sb3, algorithm)("MlpPolicy", env, seed=0, device="cpu", **sizes)
-    agent = make_agent(model, TTT)
-    for position in positions(TTT, 5):
+    agent = make_agent(model, TICTACTOE)
+    for position in random_positions(TICTACTOE, 5):
         observation, _ = model.policy.obs_to_tensor(
             position.planes.reshape(1, *model.observation_space.shape)
         )
@@ -473,4 +465,4 @@ def test_likeliest_cells_come_first():
 
 def test_a_reason_names_the_cells_that_may_be_played():
     policy = {cell: {4: 0.75, 0: 0.25}.get(cell, 0.0) for cell in range(9)}
-    assert Explanation(TTT.start, policy, "It plays {cells}.").reason == "It plays cell 4 or 0."
+    assert Explanation(TICTACTOE.start, policy, "It plays {cells}.").reason == "It plays cell 4 or 0."

@@ -8,13 +8,12 @@ import pytest
 
 import ttt_env
 from tests.support import naive
+from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from ttt_env.agents.combining import Epsilon, Mixture
 from ttt_env.agents.planning import adaptive
 from ttt_env.agents.planning.adaptive import ESTIMATES, TEMPERATURES, Adaptive
 from ttt_env.errors import GameTooLargeError, ParameterError
-
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
 
 
 def positions_of(cells, game=TICTACTOE):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.agents.test_q_learning import learner
+from tests.support.agents import learner, network
 from tests.support.documents import ROOT
-from tests.support.positions import open_boards, random_positions
+from tests.support.games import open_boards, random_positions
 from ttt_env.agent import agent_class
 from ttt_env.agent.learner import Budget
 from ttt_env.agents.learned.value_network import NetworkLearner
@@ -146,8 +146,6 @@ def _network(game, path):
 
 
 def _alphazero(game, path):
-    from tests.agents.test_alphazero import network
-
     network(game, scale=0.1).save(path)
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.games import open_boards, random_positions
 from tests.support.marks import slow
-from tests.support.positions import open_boards, random_positions
 from ttt_env.agents.planning import alphabeta
 from ttt_env.agents.planning.alphabeta import AlphaBeta
 from ttt_env.agents.planning.planners import Minimax, utility

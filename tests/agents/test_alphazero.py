@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.agents import SMALL, network
 from tests.support.devices import DEVICES
+from tests.support.games import GAMES, TICTACTOE, random_positions
 from tests.support.marks import slow
 from tests.support.naive_puct import NaivePuct, completing, wins_by_threats
-from tests.support.positions import LOPSIDED, random_positions
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.network import (
     NetworkSize,
@@ -21,35 +22,16 @@ from ttt_env.agents.alphazero.network import (
 from ttt_env.agents.alphazero.search import Found, PuctSearch
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game, Position, cells_of
+from ttt_env.rules.game import Position, cells_of
 from ttt_env.rules.symmetry import canonical, symmetries, transform
 from ttt_env.storage import save_arrays
 
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
-LINE = Game("line", (8,), [(0, 1, 2), (2, 5), (3, 4, 6, 7), (1, 7)])
-GAMES = {
-    "3×3": TICTACTOE,
-    "misère": ttt_env.get_game("tictactoe-v0:misere=true"),
-    "square": ttt_env.get_game("square-v0"),
-    "5,4,4": ttt_env.get_game("mnk-v0:m=5,n=4,k=4"),
-    "qubic": ttt_env.get_game("qubic-v0"),
-    "lopsided": LOPSIDED,
-    "line": LINE,
-}
-SMALL = NetworkSize(channels=6, blocks=1, filters=2, units=5)
 SETTINGS = {
     "default": {},
     "unsolved": {"solve": False},
     "little exploration": {"c": 0.3, "seed": 2**64 - 1},
     "much exploration": {"c": 4.0, "reduction": 0.0, "seed": 3},
 }
-
-
-def network(game=TICTACTOE, size=SMALL, seed=0, scale=0.7):
-    """A network of random weights, of half precision as in a file."""
-    rng = np.random.default_rng(seed)
-    weights = {name: scale * rng.standard_normal(shape) for name, shape in shapes_of(game, size).items()}
-    return PolicyValueNetwork(game, weights).rounded()
 
 
 def positions(game, n=6):

@@ -9,14 +9,14 @@ import pytest
 import ttt_env
 from tests import reference
 from tests.support import naive
+from tests.support.games import TICTACTOE, open_boards, random_positions
 from tests.support.marks import slow
-from tests.support.positions import open_boards, random_positions
+from tests.support.naive_agent import cells, literal_weights, naive_rule, wins
 from ttt_env.agents.heuristics.rules import RULES, NewellSimon, Rules
 from ttt_env.agents.heuristics.threats import Sight
 from ttt_env.agents.heuristics.weights import cell_weights
 from ttt_env.errors import ParameterError
 
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
 SQUARE = ttt_env.get_game("square-v0")
 LOPSIDED = ttt_env.Game("lopsided", (3, 4), [(0, 1), (2, 5, 8), (1, 6, 11, 9), (3,), (0, 7, 8, 9)])
 GAMES = [
@@ -38,68 +38,6 @@ def positions(game):
         boards = [board for board in twin.boards() if twin.moves(board)]
         return [ttt_env.Position(game, *naive.masks(board)) for board in boards[::12]]
     return random_positions(game, 60 if game.n_cells < 20 else 12, seed=1)
-
-
-def cells(mask):
-    return {cell for cell in range(mask.bit_length()) if mask >> cell & 1}
-
-
-def lacking(sets, own, other, count):
-    """The empty cells of each set that lacks `count` cells and has none of the other player's."""
-    return [s - own for s in map(set, sets) if len(s - own) == count and not s & other]
-
-
-def wins(sets, own, other):
-    return {cell for rest in lacking(sets, own, other, 1) for cell in rest}
-
-
-def forks(sets, own, other, free):
-    ways = {c: wins([s for s in sets if c in s], own | {c}, other) for c in free}
-    return {cell for cell in free if len(ways[cell]) >= 2}
-
-
-def fork_blocks(sets, own, other, free):
-    danger = forks(sets, other, own, free)
-    if len(danger) < 2:
-        return danger
-    forced = {c: wins(sets, own | {c}, other) for c in free}
-    left = {c: forks(sets, other, own | {c}, free - {c}) for c in free}
-    without = {c for c in free if forced[c] and not left[c]}
-    elsewhere = {c for c in free if forced[c] and not forced[c] & left[c]}
-    return without or elsewhere or danger
-
-
-def places(shape):
-    return [np.unravel_index(cell, shape) for cell in range(int(np.prod(shape)))]
-
-
-def n_ends(at, shape):
-    return sum(c in (0, size - 1) for c, size in zip(at, shape, strict=True))
-
-
-def opposite(at, shape):
-    return int(np.ravel_multi_index([size - 1 - c for c, size in zip(at, shape, strict=True)], shape))
-
-
-def naive_rule(name, position):
-    game, own, other = position.game, cells(position.mine), cells(position.theirs)
-    sets, shape, at = game.winning_sets, game.shape, places(game.shape)
-    free = set(position.legal_cells)
-    corners = {c for c, a in enumerate(at) if n_ends(a, shape) == len(shape)}
-    border = {c for c, a in enumerate(at) if n_ends(a, shape)}
-    return (
-        free
-        & {
-            "win": lambda: wins(sets, own, other),
-            "block": lambda: wins(sets, other, own),
-            "fork": lambda: forks(sets, own, other, free),
-            "block-fork": lambda: fork_blocks(sets, own, other, free),
-            "centre": lambda: {c for c, a in enumerate(at) if opposite(a, shape) == c},
-            "opposite-corner": lambda: {opposite(at[c], shape) for c in corners & other},
-            "corner": lambda: corners,
-            "side": lambda: border - corners,
-        }[name]()
-    )
 
 
 @cache
@@ -206,15 +144,6 @@ class TestNewellSimon:
         match = ttt_env.match("newell-simon", "random")
         assert match.as_x == pytest.approx((23 / 24, 1 / 24, 0), abs=1e-12)
         assert match.as_o == pytest.approx((278 / 315, 37 / 315, 0), abs=1e-12)
-
-
-def literal_weights(position, own, other):
-    weights = [0] * position.game.n_cells
-    for members in position.game.winning_sets:
-        if not other & set(members):
-            for cell in set(members) - own:
-                weights[cell] += len(own & set(members)) ** 2 + 1
-    return weights
 
 
 def literal_choice(position):

@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.support.positions import open_boards
+from tests.support.games import TICTACTOE, open_boards
 from ttt_env import Game, GameRecord, Position, make_agent
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.errors import GameLogError, ParameterError
 from ttt_env.rules.symmetry import symmetries, transform
 from ttt_env.storage.game_log import PERSON, GameLog
-
-TTT = ttt_env.get_game("tictactoe-v0")
 
 
 @pytest.fixture
@@ -35,7 +33,7 @@ def write_many(path, records):
         log.import_text(text)
 
 
-def played(path, text, fallback="random", game=TTT):
+def played(path, text, fallback="random", game=TICTACTOE):
     """The cells that are played in a position, if with equal probability."""
     policy = Imitation(game, path, fallback).policy(Position.parse(text, game))
     cells = np.flatnonzero(policy)
@@ -74,25 +72,26 @@ def test_fallback_where_nothing_is_known(path):
 
 def test_it_grows(path):
     write(path, "tictactoe-v0: 4")
-    agent = Imitation(TTT, path)
+    agent = Imitation(TICTACTOE, path)
     write(path, "tictactoe-v0: 0", "tictactoe-v0: 0")
-    assert agent.policy(TTT.start)[4] == 1
-    assert Imitation(TTT, path).policy(TTT.start)[4] == 0
+    assert agent.policy(TICTACTOE.start)[4] == 1
+    assert Imitation(TICTACTOE, path).policy(TICTACTOE.start)[4] == 0
     agent.refresh()
-    assert agent.policy(TTT.start)[4] == 0
+    assert agent.policy(TICTACTOE.start)[4] == 0
 
 
 def test_no_log_yet(monkeypatch, tmp_path):
     monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "none"))
     agent = ttt_env.make_agent("imitation:fallback=minimax")
-    assert agent.policy(TTT.start).tolist() == ttt_env.make_agent("minimax").policy(TTT.start).tolist()
+    due = ttt_env.make_agent("minimax").policy(TICTACTOE.start)
+    assert agent.policy(TICTACTOE.start).tolist() == due.tolist()
     assert not list(tmp_path.iterdir())
 
 
 def test_specs(path):
     write(path, "tictactoe-v0: 4 0 8")
     for spec in (f"imitation:{path}", f"imitation:path={path},fallback=(softmax:temperature=0.1)"):
-        assert ttt_env.make_agent(spec).policy(TTT.start)[4] == 1
+        assert ttt_env.make_agent(spec).policy(TICTACTOE.start)[4] == 1
     with pytest.raises(GameLogError, match="no game log nowhere"):
         ttt_env.make_agent("imitation:nowhere.sqlite")
     with pytest.raises(ttt_env.errors.UnknownAgentError, match="did you mean minimax"):
@@ -102,15 +101,15 @@ def test_specs(path):
 def test_it_is_exact_what_a_plain_count_says(path):
     """Against a count that moves every game by every symmetry, in every third position."""
     rng = np.random.default_rng(0)
-    games = [ttt_env.play_game("random", "random", TTT, rng) for _ in range(60)]
+    games = [ttt_env.play_game("random", "random", TICTACTOE, rng) for _ in range(60)]
     write_many(path, games)
     counts = Counter()
     for record in games:
         for position, cell in zip(record.positions(), record.cells, strict=False):
-            images = {(transform(position, motion), motion[cell]) for motion in symmetries(TTT)}
+            images = {(transform(position, motion), motion[cell]) for motion in symmetries(TICTACTOE)}
             counts.update(images)  # one for each pair, however many symmetries lead there
     boards, n_known = open_boards()[::3], 0
-    for position, policy in zip(boards, Imitation(TTT, path).policies(boards), strict=True):
+    for position, policy in zip(boards, Imitation(TICTACTOE, path).policies(boards), strict=True):
         of = [counts[position, cell] for cell in range(9)]
         best = [cell for cell in position.legal_cells if of[cell] == max(of)]
         np.testing.assert_array_equal(np.flatnonzero(policy), best)
@@ -137,16 +136,16 @@ def test_any_game(path, game, text):
         for motion in symmetries(game)[::5]:
             assert agent.policy(transform(position, motion))[motion[cell]] > 0
     with pytest.raises(ValueError):
-        write(path, text, game=TTT)
+        write(path, text, game=TICTACTOE)
 
 
 def test_a_fallback_that_is_not_fixed(path):
     write(path, "tictactoe-v0: 4")
-    spec, position = "mcts:simulations=20", TTT.start.play(0)
-    agent = Imitation(TTT, path, spec)
+    spec, position = "mcts:simulations=20", TICTACTOE.start.play(0)
+    agent = Imitation(TICTACTOE, path, spec)
     assert not agent.is_fixed
-    assert agent.choose(TTT.start, np.random.default_rng(0)) == 4
-    cells = {Imitation(TTT, path, spec).choose(position, np.random.default_rng(1)) for _ in range(3)}
+    assert agent.choose(TICTACTOE.start, np.random.default_rng(0)) == 4
+    cells = {Imitation(TICTACTOE, path, spec).choose(position, np.random.default_rng(1)) for _ in range(3)}
     assert len(cells) == 1
 
 
@@ -155,7 +154,7 @@ def test_a_fallback_that_is_not_fixed(path):
 )
 def test_what_is_no_path(path):
     with pytest.raises(ParameterError, match="the path of a file is needed"):
-        Imitation(TTT, path)
+        Imitation(TICTACTOE, path)
     if isinstance(path, str):
         with pytest.raises(ParameterError, match=r"path=.* of imitation: the path of a file is needed"):
             make_agent(f"imitation:{path}")

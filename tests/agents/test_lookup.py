@@ -5,7 +5,7 @@ import pytest
 
 import ttt_env
 from tests import reference
-from tests.support.positions import open_boards
+from tests.support.games import lowest, open_boards
 from ttt_env.agents.learned.lookup import Lookup, code, codes
 from ttt_env.errors import ForfeitError, GameTooLargeError, ParameterError, PolicyError
 
@@ -24,7 +24,7 @@ def test_codes_of_a_batch_are_those_of_its_positions_and_tell_them_apart(game):
 
 
 def test_codes_of_a_large_board():
-    with pytest.raises(GameTooLargeError, match="64 cells; base-3 codes hold 40"):
+    with pytest.raises(GameTooLargeError, match="64 cells, too many for base-3 codes of boards; 40 cells"):
         codes(ttt_env.Boards.start(ttt_env.get_game("qubic-v0")))
 
 
@@ -47,9 +47,6 @@ def test_other_games(game, tmp_path):
 
 
 def test_an_agent_that_is_not_symmetric_is_kept_whole(tmp_path):
-    def lowest(position):
-        return position.legal_cells[0]
-
     table = Lookup.of(lowest)
     assert len(table) == reference.TO_BE_PLAYED
     table.save(tmp_path / "t.npz")

@@ -12,34 +12,16 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.games import FIVES, POSITIONS, TICTACTOE, open_boards
 from tests.support.marks import slow
 from tests.support.naive_uct import NaiveSearch
-from tests.support.positions import LOPSIDED, open_boards
 from ttt_env import Position, get_game
 from ttt_env.agents.mcts import search as mcts_search
 from ttt_env.agents.mcts.agent import MCTS
 from ttt_env.agents.mcts.search import Search
-from ttt_env.errors import ImpossiblePositionError, ParameterError
+from ttt_env.errors import ImpossiblePositionError, ParameterError, shown
 from ttt_env.rules.game import cells_of
 
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
-MNK = ttt_env.get_game("mnk-v0:m=5,n=5,k=4")
-POSITIONS = {
-    "empty": TICTACTOE.start,
-    "X in the centre": Position.parse(".../.X./...", TICTACTOE),
-    "X in a corner": Position.parse("X../.../...", TICTACTOE),
-    "X on an edge": Position.parse(".X./.../...", TICTACTOE),
-    "late": Position.parse("XO./.X./..O", TICTACTOE),
-    "won": Position.parse("XX./OO./XO.", TICTACTOE),
-    "misère": ttt_env.get_game("tictactoe-v0:misere=true").start,
-    "5,5,4": MNK.start,
-    "5,5,4 later": Position.parse("..X../.OXO./.XOX./...../.....", MNK),
-    "square": ttt_env.get_game("square-v0").start,
-    "qubic": ttt_env.get_game("qubic-v0").start,
-    "10,7,5": ttt_env.get_game("mnk-v0:m=10,n=7,k=5").start,
-    "lopsided": LOPSIDED.start,
-    "misère lopsided": ttt_env.Game("upside down", (3, 4), LOPSIDED.winning_sets, misere=True).start,
-}
 SETTINGS = {
     "default": {},
     "unsolved": {"solve": False},
@@ -88,7 +70,7 @@ def test_the_same_draws_give_the_same_tree_as_a_plain_search(name, settings):
 
 def test_a_full_tree_is_searched_on_without_new_nodes(monkeypatch):
     monkeypatch.setattr(mcts_search, "MAX_SLOTS", 1 << 10)
-    search = Search(MNK.start)
+    search = Search(FIVES.start)
     assert search.run(5_000) == search.visits.sum() == 5_000
     nodes = search.tree()
     search.run(1_000)
@@ -101,7 +83,7 @@ def count(node):
 
 
 def test_how_the_iterations_are_divided_makes_no_difference():
-    at_once, one_by_one, in_time = (Search(MNK.start, seed=4) for _ in range(3))
+    at_once, one_by_one, in_time = (Search(FIVES.start, seed=4) for _ in range(3))
     n = in_time.run(seconds=0.01)
     at_once.run(n)
     for _ in range(n):
@@ -175,7 +157,7 @@ def test_a_step_can_be_read():
 
 
 def test_advance_keeps_the_subtree():
-    search = Search(MNK.start, seed=1)
+    search = Search(FIVES.start, seed=1)
     search.run(3_000)
     cell = search.best_cells()[0]
     below = next(child for child in search.tree().children if child.cell == cell)
@@ -183,7 +165,7 @@ def test_advance_keeps_the_subtree():
     kept = search.tree()
     numbers_of = attrgetter("visits", "wins", "value", "children")
     assert numbers_of(kept) == numbers_of(below)
-    assert search.position == MNK.start.play(cell)
+    assert search.position == FIVES.start.play(cell)
     search.run(1_000)
     assert search.iterations == below.visits + 1_000
     assert search.visits.sum() + 1 == search.iterations  # one made the root, when it was a child
@@ -257,13 +239,13 @@ def test_advance_refuses_what_is_no_move_and_changes_nothing():
 
 
 def test_without_a_seed_the_tree_is_kept_between_moves():
-    agent, rng = MCTS(MNK, simulations=500), np.random.default_rng(0)
-    position = MNK.start
+    agent, rng = MCTS(FIVES, simulations=500), np.random.default_rng(0)
+    position = FIVES.start
     position = position.play(agent.choose(position, rng))
     position = position.play(12 if position.legal_mask >> 12 & 1 else 0)
     agent.choose(position, rng)
     assert agent.search.iterations > 500
-    agent.choose(MNK.start, rng)
+    agent.choose(FIVES.start, rng)
     assert agent.search.iterations == 500
 
 
@@ -287,10 +269,10 @@ def test_only_a_seed_and_simulations_make_a_fixed_policy():
 
 
 def test_seconds_are_kept_to():
-    agent = MCTS(MNK, seconds=0.05)
-    agent.choose(MNK.start, np.random.default_rng(0))
+    agent = MCTS(FIVES, seconds=0.05)
+    agent.choose(FIVES.start, np.random.default_rng(0))
     begin = perf_counter()
-    agent.choose(MNK.start, np.random.default_rng(0))
+    agent.choose(FIVES.start, np.random.default_rng(0))
     assert 0.05 <= perf_counter() - begin < 2
     assert agent.search.iterations > 100
 
@@ -308,6 +290,9 @@ def test_seconds_are_kept_to():
         ({"seconds": np.inf}, "seconds=inf"),
         ({"seconds": "1"}, "seconds"),
         ({"simulations": 10, "seconds": 1.0}, "one of them, not 10 and 1.0"),
+        ({"simulations": 10**5000, "seconds": 1.0}, "one of them, not <an int without text> and 1.0"),
+        ({"playout": 10**5000, "evaluate": "value-network"}, "playout of mcts <an int without text>"),
+        ({"playout": "win-block", "evaluate": "value-network"}, "playout='win-block' of mcts: with evaluate"),
         ({"c": -1.0}, "c=-1.0 of mcts: numbers from 0"),
         ({"c": np.nan}, "c=nan"),
         ({"c": np.inf}, "c=inf"),
@@ -321,7 +306,7 @@ def test_seconds_are_kept_to():
         ({"early_stop": 2}, "early_stop=2"),
         ({"tolerance": -0.1}, "tolerance=-0.1 of mcts: numbers from 0 to 1"),
     ],
-    ids=str,
+    ids=shown,
 )
 def test_parameters_out_of_range_or_of_another_type_are_refused(parameters, message):
     with pytest.raises(ttt_env.errors.ParameterError, match=message):
@@ -342,7 +327,7 @@ def test_a_finished_game_is_refused():
 
 
 def test_an_interrupt_leaves_the_search_usable(monkeypatch):
-    search, same = Search(MNK.start), Search(MNK.start)
+    search, same = Search(FIVES.start), Search(FIVES.start)
     iterate, calls = Search._iterate, []
 
     def interrupted(self, n):
@@ -383,11 +368,11 @@ except KeyboardInterrupt:
 
 
 def test_pickles_hold_the_parameters_and_not_the_tree():
-    agent = MCTS(MNK, simulations=2000, c=1.0, playout="win-block", seed=7)
-    agent.policy(MNK.start)
+    agent = MCTS(FIVES, simulations=2000, c=1.0, playout="win-block", seed=7)
+    agent.policy(FIVES.start)
     text = pickle.dumps(agent)
     assert len(text) < 5_000
-    np.testing.assert_array_equal(pickle.loads(text).policy(MNK.start), agent.policy(MNK.start))
+    np.testing.assert_array_equal(pickle.loads(text).policy(FIVES.start), agent.policy(FIVES.start))
 
 
 def some_search():

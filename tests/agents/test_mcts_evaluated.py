@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.agents.test_mcts import POSITIONS
+from tests.support.games import POSITIONS
 from tests.support.marks import slow
 from tests.support.naive_uct import NaiveSearch
 from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.support.positions import open_boards
+from tests.support.games import TICTACTOE, open_boards
 from ttt_env import Position
 from ttt_env.analysis.declared import SOME_COMPARED
 from ttt_env.errors import ParameterError, PolicyError
 
-GAME = ttt_env.get_game("tictactoe-v0")
 CODES = 3 ** np.arange(9)
 
 
@@ -21,7 +20,7 @@ CODES = 3 ** np.arange(9)
 def table_of_values() -> Any:
     """The action values of every position by its code, `float32[3⁹, 9]`; 99 of taken cells."""
     boards = open_boards()
-    q = np.nan_to_num(ttt_env.solve(GAME).values.q(boards), nan=99)
+    q = np.nan_to_num(ttt_env.solve(TICTACTOE).values.q(boards), nan=99)
     table = np.zeros((3**9, 9), np.float32)
     table[boards.planes.reshape(-1, 9, 2) @ [1, 2] @ CODES] = q
     return table
@@ -38,7 +37,7 @@ def favourite(planes: Any) -> Any:
 
 
 def network_agent(network: Any, observation: Any = "planes") -> ttt_env.Agent:
-    return ttt_env.make_agent(network, GAME, observation=observation)
+    return ttt_env.make_agent(network, TICTACTOE, observation=observation)
 
 
 def module() -> Any:
@@ -77,13 +76,13 @@ def test_a_torch_module_of_the_values_of_minimax_is_proved_unbeatable() -> None:
             return self.table(flat.long() @ self.weights)
 
     network = Values()
-    assert ttt_env.certify(ttt_env.make_agent(network, GAME, observation="flat")).unbeatable
+    assert ttt_env.certify(ttt_env.make_agent(network, TICTACTOE, observation="flat")).unbeatable
     assert network.training
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_the_policy_of_a_position_is_that_in_a_batch(temperature: float) -> None:
-    agent, boards = ttt_env.make_agent(module(), GAME, temperature=temperature), open_boards()[::7]
+    agent, boards = ttt_env.make_agent(module(), TICTACTOE, temperature=temperature), open_boards()[::7]
     alone = [agent.policy(position) for position in boards]
     assert np.allclose(agent.policies(boards), alone, atol=1e-5)
 
@@ -104,7 +103,7 @@ def test_the_certificate_takes_one_batch_for_each_layer_and_not_a_call_for_each_
 
 def test_softmax_of_the_scores() -> None:
     position = Position.parse("XO./.../...")
-    agent = ttt_env.make_agent(favourite, GAME, temperature=2.0)
+    agent = ttt_env.make_agent(favourite, TICTACTOE, temperature=2.0)
     weights = np.exp(-np.arange(9) / 2) * [0, 0, 1, 1, 1, 1, 1, 1, 1]
     assert np.allclose(agent.policy(position), weights / weights.sum())
     assert network_agent(favourite).policy(position).tolist() == [0, 0, 1, 0, 0, 0, 0, 0, 0]
@@ -124,7 +123,7 @@ def test_what_a_function_sees() -> None:
 
     position = Position.parse("XO./.X./...")
     for kind in ("planes", "flat"):
-        ttt_env.make_agent(looks, GAME, observation=kind).policy(position)  # type: ignore[arg-type]
+        ttt_env.make_agent(looks, TICTACTOE, observation=kind).policy(position)  # type: ignore[arg-type]
     planes, flat = seen
     assert planes.dtype == np.int8 and np.array_equal(planes, position.planes[None])
     assert flat.dtype == np.float32 and np.array_equal(flat, planes.reshape(1, 18))
@@ -154,8 +153,8 @@ class TestTorch:
     @pytest.mark.parametrize("number_type", ["float64", "bfloat16"])
     def test_gets_its_own_number_type(self, number_type: str) -> None:
         torch = pytest.importorskip("torch")
-        agent = ttt_env.make_agent(module().to(getattr(torch, number_type)), GAME, temperature=1)
-        other = ttt_env.make_agent(module(), GAME, temperature=1)
+        agent = ttt_env.make_agent(module().to(getattr(torch, number_type)), TICTACTOE, temperature=1)
+        other = ttt_env.make_agent(module(), TICTACTOE, temperature=1)
         assert np.allclose(agent.policies(open_boards()), other.policies(open_boards()), atol=0.02)
 
     def test_a_function_may_return_a_tensor_with_gradients(self) -> None:
@@ -166,13 +165,13 @@ class TestTorch:
         assert np.array_equal(agent.policies(open_boards()), expected)
 
     def test_pickles(self) -> None:
-        agent = ttt_env.make_agent(module(), GAME, temperature=0.5)
+        agent = ttt_env.make_agent(module(), TICTACTOE, temperature=0.5)
         copy = pickle.loads(pickle.dumps(agent))
         assert np.array_equal(copy.policies(open_boards()), agent.policies(open_boards()))
 
     def test_plays_as_it_is_at_the_time(self) -> None:
         network = module()
-        agent = ttt_env.make_agent(network, GAME, temperature=1)
+        agent = ttt_env.make_agent(network, TICTACTOE, temperature=1)
         before = agent.policies(open_boards())
         network[4].bias.data += pytest.importorskip("torch").arange(9.0)
         assert not np.allclose(agent.policies(open_boards()), before)
@@ -186,10 +185,10 @@ def test_a_function_pickles_and_has_a_name() -> None:
 
 @pytest.mark.parametrize("temperature", [0.0, 0.5])
 def test_as_an_opponent_of_one_game_and_of_many(temperature: float) -> None:
-    agent = ttt_env.make_agent(favourite, GAME, temperature=temperature)
-    env = ttt_env.make(GAME, opponent=agent, play_as="O")
+    agent = ttt_env.make_agent(favourite, TICTACTOE, temperature=temperature)
+    env = ttt_env.make(TICTACTOE, opponent=agent, play_as="O")
     assert env.reset(seed=0)[1]["action_mask"].sum() == 8
-    envs = ttt_env.make_vec(GAME, num_envs=8, opponent=agent)
+    envs = ttt_env.make_vec(TICTACTOE, num_envs=8, opponent=agent)
     _, info = envs.reset(seed=0)
     for _ in range(12):
         _, _, _, _, info = envs.step(info["action_mask"].argmax(axis=1))
@@ -242,7 +241,7 @@ def test_a_module_with_two_heads() -> None:
             return planes.flatten(1)[:, :9], planes.flatten(1)[:, :1]
 
     with pytest.raises(PolicyError, match=r"answers \(tensor"):
-        network_agent(ActorCritic()).policy(GAME.start)
+        network_agent(ActorCritic()).policy(TICTACTOE.start)
 
 
 def test_scores_that_depend_on_the_batch() -> None:
@@ -250,7 +249,7 @@ def test_scores_that_depend_on_the_batch() -> None:
     network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.BatchNorm1d(18), torch.nn.Linear(18, 9))
 
     def in_training(planes: Any) -> Any:
-        planes = np.concatenate([planes, planes, GAME.n_cells * np.ones_like(planes[:1])])
+        planes = np.concatenate([planes, planes, TICTACTOE.n_cells * np.ones_like(planes[:1])])
         return network(torch.tensor(planes).float())[: len(planes) // 2]
 
     with pytest.raises(PolicyError, match=r"in a batch, and alone .*batch normalisation"):
@@ -275,7 +274,7 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
 @pytest.mark.parametrize(("network", "options", "message"), BAD.values(), ids=BAD)
 def test_bad_arguments(network: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        ttt_env.make_agent(network, GAME, **{"observation": "planes", **options})
+        ttt_env.make_agent(network, TICTACTOE, **{"observation": "planes", **options})
 
 
 def test_a_game_of_too_many_cells() -> None:

@@ -1,7 +1,6 @@
 """Agents that look ahead: against naive recursion on every position of 3×3, and published figures."""
 
 from fractions import Fraction
-from functools import cache
 
 import numpy as np
 import pytest
@@ -9,16 +8,15 @@ import pytest
 import ttt_env
 from tests import reference
 from tests.support import naive
+from tests.support.games import MISERE, TICTACTOE, open_boards, random_positions
 from tests.support.marks import slow
 from tests.support.naive import twin
-from tests.support.positions import open_boards, random_positions
+from tests.support.naive_agent import naive_sums, negamax
 from ttt_env.agents.planning.planners import BruteForce, Minimax, Softmax, every_move, utility
 from ttt_env.analysis.induction import backward_induction, softmax
 from ttt_env.analysis.layers import reachable
-from ttt_env.errors import ParameterError
+from ttt_env.errors import ParameterError, shown
 
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
-MISERE = ttt_env.get_game("tictactoe-v0:misere=true")
 BOTH = pytest.mark.parametrize("game", [TICTACTOE, slow(MISERE)], ids=["tictactoe", "misère"])
 
 
@@ -39,30 +37,6 @@ def test_fast_minimax_wins_soonest_and_loses_latest(game):
         return cell in twin(game).perfect_cells(board)
 
     expect_largest(Minimax(game, "fast"), game, is_perfect)
-
-
-def naive_utility(game, board):
-    threats = Fraction(0)
-    for members in game.winning_sets:
-        stones = sorted(board[cell] for cell in members)
-        for seat in "XO":
-            if stones == [".", *[seat] * (len(members) - 1)]:
-                threats += 1 if seat == naive.mover(board) else -1
-    value = threats / 5 * (-1 if game.misere else 1)
-    return max(Fraction(-99, 100), min(Fraction(99, 100), value))
-
-
-def negamax(game, depth):
-    @cache
-    def value(board, left):
-        cells = twin(game).moves(board)
-        if not cells:
-            return Fraction(twin(game).result(board, naive.mover(board)))
-        if left == 0:
-            return naive_utility(game, board)
-        return max(-value(naive.play(board, cell), left - 1) for cell in cells)
-
-    return lambda board, cell: -value(naive.play(board, cell), depth - 1)
 
 
 @pytest.mark.parametrize(
@@ -135,18 +109,6 @@ def test_no_temperature_warns(temperature):
         Softmax(TICTACTOE, temperature, 1 / temperature).policies(open_boards())
 
 
-@cache
-def naive_sums(game):
-    """For each board the sums over all ends below it, as scored by (X, O)."""
-    rules, found = twin(game), {}
-    for board in reversed(rules.boards()):
-        after = [found[naive.play(board, cell)] for cell in rules.moves(board)]
-        share = Fraction(1, len(board.replace(".", "")) + 1)
-        points = [{1: 50, 0: 10, -1: -10}[rules.result(board, seat)] * share for seat in "XO"]
-        found[board] = tuple(map(sum, zip(*after, strict=True))) if after else tuple(points)
-    return found
-
-
 @BOTH
 def test_brute_force_takes_the_largest_sum(game):
     sums = naive_sums(game)
@@ -217,7 +179,8 @@ def test_what_the_best_response_gets(spec, worst, as_x, as_o):
         ("minimax:depth=0", "depth=0 of minimax: integers from 1 on"),
         ("minimax:depth=-3", "depth=-3 of minimax"),
         ("minimax:depth=1.5", "depth='1.5' of minimax is not a value of type int"),
-        ("minimax:prefer=slow", "prefer='slow' of minimax: any and fast are allowed"),
+        ("minimax:prefer=fsat", "prefer of minimax 'fsat': did you mean fast"),
+        ("minimax:seconds=0", "seconds=0.0 of minimax: positive numbers are allowed"),
         ("minimax:prefer=fast,depth=2", "not both"),
         ("minimax:detph=2", "did you mean depth"),
         ("softmax:temperature=-0.1", "temperature=-0.1 of softmax: numbers from 0 to inf are allowed"),
@@ -230,6 +193,12 @@ def test_what_the_best_response_gets(spec, worst, as_x, as_o):
 def test_wrong_parameters_are_refused_by_name(spec, message):
     with pytest.raises(ParameterError, match=message):
         ttt_env.make_agent(spec)
+
+
+@pytest.mark.parametrize("prefer", [10**5000, np.arange(3), None], ids=shown)
+def test_a_preference_from_python_is_one_of_the_two(prefer):
+    with pytest.raises(ParameterError, match=r"prefer of minimax .* Allowed: any, fast"):
+        Minimax(TICTACTOE, prefer=prefer)
 
 
 @pytest.mark.parametrize("depth", [True, 2.0, "2"])

@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.agents.test_alphazero import network
-from tests.agents.test_q_learning import learner
-from tests.support.positions import open_boards
+from tests.support.agents import learner, network
+from tests.support.games import TICTACTOE, open_boards
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.learned.value_network import NetworkLearner
 from ttt_env.errors import PolicyFileError
 from ttt_env.storage.policy_file import MOST_BYTES, save_arrays
 
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
 SAVED = {
     "lookup": lambda: ttt_env.make_agent("lookup"),
     "q-learning": lambda: learner(games=500).agent(),

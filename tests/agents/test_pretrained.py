@@ -7,31 +7,17 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.support.positions import open_boards
+from tests.support.agents import FILES, NETWORKS, SAMPLED, TABLES, cases_of, certificate, shipped
+from tests.support.games import open_boards
 from ttt_env.agents.alphazero.network import load_network
 from ttt_env.agents.learned.lookup import Lookup
-from ttt_env.agents.pretrained import FOLDER, PretrainedTable
+from ttt_env.agents.pretrained import PretrainedTable
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.play import play_game
 from ttt_env.errors import PolicyFileError
-from ttt_env.storage.policy_file import array_names
 
-SAMPLED = sorted(path for path in FOLDER.glob("*.npz") if path.with_suffix(".scorecard.json").exists())
-FILES = sorted(set(FOLDER.glob("*.npz")) - set(SAMPLED))  # judged exactly
 NAMES = ("ppo", "dqn", "q-learning", "value-network", "alphazero")
 MOST, MOST_OF_A_NETWORK = 100_000, 300_000  # bytes of a file, and of one that is a network alone
-TABLES = [path for path in FILES if "codes" in array_names(path)]
-NETWORKS = [path for path in FILES if path not in TABLES]
-
-
-def each(paths):
-    """The files as cases of a test that judges them: to judge a search on 16 cells takes up to a minute."""
-    slow = [pytest.mark.slow]
-    return [pytest.param(path, id=path.stem, marks=slow if path in NETWORKS else []) for path in paths]
-
-
-def certificate(path, suffix=".certificate.json"):
-    return json.loads(path.with_suffix(suffix).read_text(encoding="utf-8"))
 
 
 def rounded(found):
@@ -44,12 +30,7 @@ def test_there_are_some():
     assert set(NAMES) <= {path.stem for path in FILES}
 
 
-def shipped(path):
-    """The name of the agent of a file, and its game."""
-    return path.stem.split("@")[0], ttt_env.get_game(certificate(path)["game"]["name"])
-
-
-@pytest.mark.parametrize("path", each(FILES))
+@pytest.mark.parametrize("path", cases_of(FILES))
 def test_the_certificate_comes_out_again(path):
     saved = certificate(path)
     found = dossier(*shipped(path), file=path)

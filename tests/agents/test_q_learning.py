@@ -8,26 +8,19 @@ import pytest
 
 import ttt_env
 from tests import reference
+from tests.support.agents import learner
+from tests.support.games import open_boards
 from tests.support.marks import slow_but_the_first
 from tests.support.naive_uct import MASK, SplitMix64
-from tests.support.positions import open_boards
 from ttt_env.agent.learner import Budget
 from ttt_env.agents.learned.lookup import code
-from ttt_env.agents.learned.q_learning import QLearning, TableLearner, explored
+from ttt_env.agents.learned.q_learning import QLearning, explored
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError
 from ttt_env.rules.symmetry import canonical
 
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"]
 LOPSIDED = ttt_env.Game("lopsided", (3, 3), [(0, 1), (2, 5, 8), (1, 6, 4)])
-
-
-def learner(game="tictactoe-v0", games=500, seed=0, **hyperparameters):
-    """A learner after so many games."""
-    made = TableLearner(ttt_env.get_game(game), seed, **hyperparameters)
-    while made.games < games:
-        made.advance(Budget(steps=games - made.games))
-    return made
 
 
 class NaiveQLearning:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.support.positions import open_boards
+from tests.support.games import TICTACTOE, open_boards
 from ttt_env.errors import PolicyFileError, UnknownAgentError
 
 sb3 = pytest.importorskip("stable_baselines3")
@@ -32,7 +32,6 @@ def fresh(algorithm, observation="planes", game="tictactoe-v0", **extra):
     return make_model(policy, env, device="cpu", seed=0, **options, **extra)
 
 
-GAME = ttt_env.get_game("tictactoe-v0")
 SOME = open_boards()[::99]
 
 
@@ -45,7 +44,7 @@ def test_any_algorithm_is_loaded_and_masked(algorithm, observation, tmp_path):
     policies = agent.policies(SOME)
     assert np.allclose(policies.sum(axis=1), 1)
     assert (policies[~SOME.legal] == 0).all()
-    assert np.array_equal(policies, SB3.from_model(GAME, model).policies(SOME))
+    assert np.array_equal(policies, SB3.from_model(TICTACTOE, model).policies(SOME))
     assert ttt_env.make_agent(f"sb3:{tmp_path}/model")  # the suffix may be left out
 
 
@@ -56,7 +55,7 @@ def planes(position):
 
 def test_plays_what_predict_says():
     model = fresh("MaskablePPO")
-    agent = SB3.from_model(GAME, model)
+    agent = SB3.from_model(TICTACTOE, model)
     for position in SOME:
         observation, info = planes(position)
         predicted, _ = model.predict(observation, action_masks=info["action_mask"], deterministic=True)
@@ -69,7 +68,7 @@ def test_a_q_network_plays_its_best_legal_cell():
     import torch
 
     model = fresh("DQN")
-    policies = SB3.from_model(GAME, model).policies(SOME)
+    policies = SB3.from_model(TICTACTOE, model).policies(SOME)
     with torch.no_grad():
         q = model.q_net(model.q_net.obs_to_tensor(SOME.planes)[0]).numpy()
     assert np.array_equal(policies.argmax(axis=1), np.where(SOME.legal, q, -np.inf).argmax(axis=1))
@@ -77,7 +76,7 @@ def test_a_q_network_plays_its_best_legal_cell():
 
 def test_the_distribution_of_a_masked_model():
     model = fresh("MaskablePPO")
-    agent = SB3.from_model(GAME, model, deterministic=False)
+    agent = SB3.from_model(TICTACTOE, model, deterministic=False)
     tensor, _ = model.policy.obs_to_tensor(SOME.planes)
     probabilities = model.policy.get_distribution(tensor, action_masks=SOME.legal).distribution.probs
     assert np.allclose(agent.policies(SOME), probabilities.detach().numpy(), atol=1e-6)
@@ -90,9 +89,9 @@ def test_a_model_that_is_sure_of_taken_cells_plays_the_best_of_the_free_ones():
     with torch.no_grad():
         model.policy.action_net.weight[:] = 0
         model.policy.action_net.bias[:] = torch.tensor([900.0, 0, 1, 2, 3, 2, 1, 2, 1])
-    assert SB3.from_model(GAME, model).policy(position)[4] == 1
+    assert SB3.from_model(TICTACTOE, model).policy(position)[4] == 1
     weights = np.exp([-np.inf, -np.inf, 1, 2, 3, 2, 1, 2, 1])
-    drawn = SB3.from_model(GAME, model, deterministic=False).policy(position)
+    drawn = SB3.from_model(TICTACTOE, model, deterministic=False).policy(position)
     assert np.allclose(drawn, weights / weights.sum(), atol=1e-4)
 
 
@@ -132,7 +131,7 @@ def test_a_file_that_is_no_model(content, tmp_path):
 
 def test_a_copy_stays_as_it_is():
     model = fresh("MaskablePPO")
-    agent = SB3.from_model(GAME, model)
+    agent = SB3.from_model(TICTACTOE, model)
     before, copy = agent.policies(SOME), agent.copy()
     model.learn(64)
     assert not np.array_equal(agent.policies(SOME), before)
@@ -142,7 +141,7 @@ def test_a_copy_stays_as_it_is():
 class TestLiveModels:
     def test_is_an_agent_everywhere(self):
         model = fresh("MaskablePPO")
-        agent = SB3.from_model(GAME, model)
+        agent = SB3.from_model(TICTACTOE, model)
         assert np.array_equal(ttt_env.make_agent(model).policies(SOME), agent.policies(SOME))
         assert ttt_env.match(model, "random") == ttt_env.match(agent, "random")
         assert ttt_env.certify(model).unbeatable == ttt_env.certify(agent).unbeatable

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.games import TICTACTOE, open_boards
 from tests.support.marks import slow
-from tests.support.positions import open_boards
 from ttt_env.agent.learner import Budget
 from ttt_env.agents.learned.value_network import (
     CYCLES,
@@ -19,7 +19,6 @@ from ttt_env.agents.learned.value_network import (
 from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.rules.boards import Boards
 
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
 GAMES = [TICTACTOE, ttt_env.get_game("tictactoe-v0:misere=true"), ttt_env.get_game("mnk-v0:m=4,n=3,k=3")]
 VIEWS = ["mover", "xo", "xo+turn"]
 RATE = 0.1
@@ -242,6 +241,7 @@ def test_self_play_alone_looks_perfect_and_learns_least():
         {"hidden": [3] * 10},
         {"hidden": "18"},
         {"hidden": 18},
+        {"hidden": 10**5000},
         {"opponents": "minimax"},
         {"steps": "many"},
         {"steps": 1.5},

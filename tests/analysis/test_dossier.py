@@ -7,6 +7,7 @@ import pytest
 
 import ttt_env
 from tests import reference
+from tests.support.games import lowest
 from ttt_env.analysis import dossier as dossiers
 from ttt_env.analysis.dossier import LADDER, Strength, dossier, sampled_scorecard
 from ttt_env.analysis.saved import write_json
@@ -78,10 +79,6 @@ def test_of_larger_games_only_what_can_come_up_is_looked_at():
         dossier("random", "qubic-v0")
 
 
-def first(position):
-    return position.legal_cells[0]
-
-
 SOFT, HARD = (ttt_env.make_agent(f"softmax:temperature={temperature}") for temperature in (1, 0.1))
 
 
@@ -90,7 +87,7 @@ SOFT, HARD = (ttt_env.make_agent(f"softmax:temperature={temperature}") for tempe
     [
         ([SOFT, HARD, "random", "random"],
          {"Softmax": SOFT, "Softmax (2)": HARD, "random": "random", "random (2)": "random"}),
-        ([first], {"first": first}),
+        ([lowest], {"lowest": lowest}),
         ("random", {"random": "random"}),
         ({"soft": SOFT, "hard": HARD}, {"soft": SOFT, "hard": HARD}),
     ],
@@ -106,7 +103,7 @@ def test_every_opponent_keeps_its_result(opponents, agents):
 
 @pytest.mark.parametrize("make", [dossier, sampled_scorecard])
 def test_an_agent_is_named_the_same_way_in_each_process(make):
-    assert make(first, "tictactoe-v0", opponents=[])["agent"]["name"] == "first"
+    assert make(lowest, "tictactoe-v0", opponents=[])["agent"]["name"] == "lowest"
     assert make("rules", "tictactoe-v0", opponents=[])["agent"]["name"] == "rules"
     with pytest.raises(ParameterError, match="opponents=3: up to 10000 agents"):
         make("rules", "tictactoe-v0", opponents=3)

@@ -14,6 +14,7 @@ import pytest
 import ttt_env
 from tests import reference
 from tests.support import naive
+from tests.support.games import LARGER_LOPSIDED
 from tests.support.marks import slow, slow_but_the_first
 from ttt_env import Solution, enumerate_positions
 from ttt_env.analysis.induction import Values
@@ -35,7 +36,6 @@ LARGE = [
     "mnk-v0:m=4,n=4,k=4,misere=true",
     "square-v0",
 ]
-LOPSIDED = ttt_env.Game("lopsided", (3, 4), [(0, 1), (2, 5, 8), (1, 6, 11, 9), (3, 4, 10), (0, 7, 8, 9)])
 NO_SETS_SHARE_A_CELL = ttt_env.Game("apart", (3, 3), [(0, 1), (2, 3), (4, 5, 6)], misere=True)
 
 
@@ -47,7 +47,7 @@ def files_of(folder):
     return {path.name: path.read_bytes() for path in folder.glob("ply-*")}
 
 
-@pytest.mark.parametrize("game", [*SMALL, LOPSIDED, NO_SETS_SHARE_A_CELL, *map(slow, LARGE)], ids=str)
+@pytest.mark.parametrize("game", [*SMALL, LARGER_LOPSIDED, NO_SETS_SHARE_A_CELL, *map(slow, LARGE)], ids=str)
 def test_every_value_and_count_is_that_of_solve(game, tmp_path):
     game = ttt_env.get_game(game)
     enumeration, solution = enumerate_positions(game, tmp_path), ttt_env.solve(game)

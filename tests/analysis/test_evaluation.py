@@ -38,8 +38,8 @@ CASES = slow_unless(
 )
 
 
-def moody(seed=0):
-    rng = np.random.default_rng(seed)
+def moody():
+    rng = np.random.default_rng(0)
     return lambda position: int(rng.choice(position.legal_cells))
 
 
@@ -329,6 +329,24 @@ class TestAgentsThatCannotBeEvaluated:
     def test_because_their_function_answers_with_no_legal_cell_in_games_that_are_played(self, answer):
         with pytest.raises(IllegalMoveError, match=f"{answer!r}"):
             match(lambda position: answer, "random")
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"workers": 0}, {"workers": "2"}, {"workers": 257}, {"games": 1}, {"progress": 1}, {"rng": "x"}],
+    ids=str,
+)
+def test_arguments_of_a_match_are_checked_where_they_are_not_needed(exact, wrong):
+    with pytest.raises(ParameterError, match="{}={!r}".format(*next(iter(wrong.items())))):
+        match("random", "random", exact=exact, **wrong)
+
+
+@pytest.mark.parametrize("judge", [best_response, exploitability, certify])
+@pytest.mark.parametrize("workers", [0, "2", 257])
+def test_workers_are_checked_where_they_are_not_needed(judge, workers):
+    with pytest.raises(ParameterError, match=f"workers={workers!r} of an agent that is asked"):
+        judge("random", TICTACTOE, workers=workers)
 
 
 def test_the_game_is_that_of_the_agent():

@@ -15,11 +15,10 @@ from tests.support.refusals import all_raise
 from ttt_env import Boards, Position, get_game, solve
 from ttt_env.analysis.induction import backward_induction, best, follow, softmax, uniform
 from ttt_env.analysis.layers import reachable
-from ttt_env.errors import GameTooLargeError, ImpossiblePositionError
+from ttt_env.errors import GameTooLargeError, ImpossiblePositionError, ParameterError, shown
 
 SMALL = [TICTACTOE, slow(MISERE), LOPSIDED, SHORT, get_game("mnk-v0:m=4,n=2,k=3"), ONE_CELL]
 ALL = np.ones((1, 3), bool)
-SIXTEEN_CELLS = {name for name in reference.ENUMERABLE if get_game(name).n_cells == 16}
 
 
 def to_be_played(game):
@@ -59,6 +58,11 @@ class TestResponders:
             np.array([[0, 1, 1], [0, 1, 0]], bool),
         )
         assert respond(q, legal).tolist() == [[0.0, 0.5, 0.5], [0.0, 1.0, 0.0]]
+
+    @pytest.mark.parametrize("temperature", ["x", None, -0.1, np.nan, 10**5000, np.arange(3)], ids=shown)
+    def test_softmax_of_what_is_no_temperature(self, temperature):
+        with pytest.raises(ParameterError, match=r"temperature=.* of softmax: numbers from 0 to inf"):
+            softmax(temperature)
 
     def test_softmax_by_hand(self):
         found = softmax(0.5)(np.array([[1.0, 0.0, -1.0]]), ALL)[0]

@@ -2,16 +2,18 @@
 
 import dataclasses
 import json
+import re
 import subprocess
 import sys
 from functools import cache
+from html import unescape
 
 import numpy as np
 import pytest
 
 import ttt_env
 from tests import reference
-from tests.agents.test_pretrained import FILES, each, shipped
+from tests.support.agents import FILES, cases_of, shipped
 from tests.support.games import LOPSIDED, MISERE, lowest
 from ttt_env import Certificate, Exploitability, Match, Proof, TttEnvError
 from ttt_env.analysis import certificate as certificate_module
@@ -59,6 +61,13 @@ class TestRoundTrips:
         assert len(text) < 900 and "array" not in text and "<" not in text
         assert len(repr(result)) < 400
 
+    def test_a_notebook_shows_its_picture_or_its_words(self, result):
+        if isinstance(result, Certificate):
+            assert result._repr_html_() is None and result._repr_svg_() == result.picture().svg
+        else:
+            words = unescape(re.sub("<[^>]*>", " ", result._repr_html_()))
+            assert set(str(result).split()) <= set(words.split())
+
     def test_what_is_left_out_or_has_another_type_is_an_error(self, result):
         data = result.to_dict()
         for key in data:
@@ -99,7 +108,7 @@ class TestFiles:
         assert len(again.blunders) == 10 and again.n_blunders == len(found.blunders) > 3000
         assert again == found and again.unbeatable is False
 
-    @pytest.mark.parametrize("path", each(FILES))
+    @pytest.mark.parametrize("path", cases_of(FILES))
     def test_shipped_certificates_are_certificates(self, path):
         saved = Certificate.load(path.with_suffix(".certificate.json"))
         assert saved == ttt_env.certify(*shipped(path))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.games import LARGER_LOPSIDED, open_boards
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.solution import Solution
 from ttt_env.analysis.tablebase import is_tablebase
@@ -18,10 +19,9 @@ GAMES = [
     "mnk-v0:m=1,n=1,k=1",
     "mnk-v0:m=3,n=2,k=2",  # over before the board is full
 ]
-LOPSIDED = ttt_env.Game("lopsided", (3, 4), [(0, 1), (2, 5, 8), (1, 6, 11, 9), (3, 4, 10), (0, 7, 8, 9)])
 
 
-@pytest.mark.parametrize("game", [*GAMES, LOPSIDED], ids=str)
+@pytest.mark.parametrize("game", [*GAMES, LARGER_LOPSIDED], ids=str)
 def test_every_value_comes_back(game, tmp_path):
     game = ttt_env.get_game(game)
     solution = ttt_env.solve(game)
@@ -67,7 +67,7 @@ def test_lookup_plays_from_it(saved, tmp_path):
     assert ttt_env.certify(agent).unbeatable
     assert len(ttt_env.certify(agent).blunders) == 0
     assert len(agent) > 765
-    boards = ttt_env.Boards.of([p for layer in reachable(agent.game) for p in layer.boards(layer.open)])
+    boards = open_boards(agent.game)
     minimax = ttt_env.make_agent("minimax").policies(boards)
     np.testing.assert_array_equal(agent.policies(boards), minimax)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(agent)).policies(boards), minimax)

@@ -8,8 +8,8 @@ import pytest
 import ttt_env
 from tests import reference
 from tests.support.documents import ROOT
+from tests.support.games import LARGER_LOPSIDED
 from tests.support.marks import slow
-from tests.support.positions import LOPSIDED
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.network import PolicyValueNetwork
 from ttt_env.agents.combining import Symmetric
@@ -164,7 +164,7 @@ class Finisher(ttt_env.Agent):
     [*(("random", game) for game in GAMES), ("minimax", "mnk-v0:m=4,n=3,k=3"), slow("win-block", "lopsided")],
 )
 def test_an_agent_that_completes_sets_is_not_asked_where_it_can(name, game, seat):
-    game = LOPSIDED if game == "lopsided" else ttt_env.get_game(game)
+    game = LARGER_LOPSIDED if game == "lopsided" else ttt_env.get_game(game)
     agent = Finisher(ttt_env.make_agent(name, game))
     asked, whole = worst_case(agent, seat, trusted=True), worst_case(Plain(agent), seat)
     assert (asked.value, len(asked.record.cells)) == (whole.value, len(whole.record.cells))
@@ -221,7 +221,7 @@ def test_as_many_positions_as_it_may_ask_in_are_enough():
 def test_too_many_positions_and_other_agents_are_refused():
     with pytest.raises(GameTooLargeError, match="comes into more than 100 positions of mnk-v0:m=5,n=5,k=4"):
         worst_case("win-block", "X", "mnk-v0:m=5,n=5,k=4", most=100)
-    with pytest.raises(GameTooLargeError, match="up to 64"):
+    with pytest.raises(GameTooLargeError, match="64 cells are the limit"):
         worst_case("random", "X", "mnk-v0:m=9,n=9,k=5")
     with pytest.raises(ParameterError, match="declares no fixed policy"):
         worst_case(lambda position: position.legal_cells[0], "X")

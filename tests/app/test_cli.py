@@ -20,6 +20,7 @@ import pytest
 import typer.main
 
 import ttt_env
+from tests.support.faults import files_of_at_most
 from tests.support.marks import slow
 from tests.support.running import script, ttt
 from ttt_env.agent import Agent, agent_class
@@ -553,7 +554,7 @@ def test_an_interrupted_solve_prints_what_is_proved():
     assert int(run.stdout.split()[-4].replace(",", "")) > 0
 
 
-def test_play_to_the_end(tmp_path):
+def test_play_to_the_end():
     answers = "4\nnonsense\n4\n0\n1\n2\n3\n5\n6\n7\n8\nn\n" + "q\n" * 5
     run = ttt("play", "minimax", "--seed", "0", answers=answers)
     assert run.returncode == 0, run.stderr
@@ -740,6 +741,12 @@ class TestNew:
         record = re.search("ends worse for it than best play: (.*)", python.stdout)[0]
         assert record in certify.stdout
 
+    def test_a_full_disk_keeps_no_part_of_it(self, tmp_path):
+        with files_of_at_most(10):
+            run = ttt("new", "bot.py", cwd=tmp_path)
+        assert run.returncode == 2 and run.stderr.endswith("File too large: 'bot.py'\n")
+        assert not [*tmp_path.iterdir()]
+
     @pytest.mark.parametrize(
         ("name", "told"),
         [
@@ -770,3 +777,11 @@ def test_the_shell_completes(typed, position, completed, monkeypatch):
     }.items():
         monkeypatch.setenv(name, str(value))
     assert ttt().stdout.split() == [completed]
+
+
+def test_a_full_disk_leaves_the_csv_that_is_there(tmp_path):
+    (tmp_path / "table.csv").write_text("mine")
+    with files_of_at_most(10):
+        run = ttt("bench", "random", "rules", "--csv", "table.csv", cwd=tmp_path)
+    assert run.returncode == 2 and run.stderr.endswith("File too large: 'table.csv'\n")
+    assert (tmp_path / "table.csv").read_text() == "mine"

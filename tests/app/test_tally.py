@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tests.support.games import TICTACTOE
 from ttt_env import Game, GameRecord, get_game, make_agent, play_game
 from ttt_env.agent import Agent
 from ttt_env.app.cli import app
 from ttt_env.app.tally import SeatTally, expected, tallies_in, tallies_of
 from ttt_env.storage.game_log import PERSON, GameLog
-
-TTT = get_game("tictactoe-v0")
 
 
 @pytest.fixture
@@ -30,7 +29,7 @@ def counts(tally):
 def test_each_seat_is_counted_by_itself(log):
     rng, results = np.random.default_rng(1), {}
     for number in range(80):
-        record = play_game("random", "random", TTT, rng=rng)
+        record = play_game("random", "random", TICTACTOE, rng=rng)
         agent = ["minimax", "random", "weights"][number % 3]
         players = [(PERSON, agent), (agent, PERSON)][number % 2]
         log.add(record, x=players[0], o=players[1])
@@ -38,7 +37,7 @@ def test_each_seat_is_counted_by_itself(log):
         winner = record.positions()[-1].winner
         end = 1 if winner is None else 0 if winner == seat else 2
         results.setdefault(agent, {"X": [0, 0, 0], "O": [0, 0, 0]})[seat][end] += 1
-    found = tallies_of(log.games(TTT))
+    found = tallies_of(log.games(TICTACTOE))
     assert {tally.agent: counts(tally) for tally in found} == {
         agent: {seat: tuple(ends) for seat, ends in seats.items()} for agent, seats in results.items()
     }
@@ -46,13 +45,13 @@ def test_each_seat_is_counted_by_itself(log):
 
 
 def test_only_finished_games_of_one_person_and_one_agent_count(log):
-    won = GameRecord(TTT, (0, 3, 1, 4, 2))
+    won = GameRecord(TICTACTOE, (0, 3, 1, 4, 2))
     for x, o in [(PERSON, PERSON), ("random", "minimax"), (None, "minimax"), (PERSON, None), (None, None)]:
         log.add(won, x=x, o=o)
-    log.add(GameRecord(TTT, (0, 3)), x=PERSON, o="minimax")
-    assert tallies_of(log.games(TTT)) == []
+    log.add(GameRecord(TICTACTOE, (0, 3)), x=PERSON, o="minimax")
+    assert tallies_of(log.games(TICTACTOE)) == []
     log.add(won, x="minimax", o=PERSON)
-    [tally] = tallies_of(log.games(TTT))
+    [tally] = tallies_of(log.games(TICTACTOE))
     assert tally.seats == {"X": SeatTally(), "O": SeatTally(0, 0, 1)} and tally.games == 1
 
 
@@ -78,7 +77,7 @@ def test_the_expectation_is_exact(spec):
 
 
 def test_where_there_is_no_expectation_it_is_said_why():
-    assert "fixed policy" in expected("mcts:simulations=10", TTT).lack
+    assert "fixed policy" in expected("mcts:simulations=10", TICTACTOE).lack
     assert (
         "16 cells; up to 12" in expected("brute-force", get_game("square-v0")).lack
     )  # without a sweep of it
@@ -89,23 +88,23 @@ def test_where_there_is_no_expectation_it_is_said_why():
         def policy(self, position):
             raise AssertionError("asked")
 
-    assert "slow would search too long" in expected("slow", TTT, lambda name, game: Slow(game)).lack
-    gone = expected("lookup:/nowhere.npz", TTT)
+    assert "slow would search too long" in expected("slow", TICTACTOE, lambda name, game: Slow(game)).lack
+    gone = expected("lookup:/nowhere.npz", TICTACTOE)
     assert gone.of_random is None and "nowhere" in gone.lack and gone.on("X") is None
 
 
 def test_games_of_unknown_names_are_left_out(log):
     own = Game("own", (1, 3), [(0, 1)])
     log.add(GameRecord(own, (0, 2, 1)), x=PERSON, o="random")
-    log.add(GameRecord(TTT, (0, 3, 1, 4, 2)), x=PERSON, o="block")
+    log.add(GameRecord(TICTACTOE, (0, 3, 1, 4, 2)), x=PERSON, o="block")
     [(tally, found)] = tallies_in(log)
     assert (tally.game, tally.agent) == ("tictactoe-v0", "block") and found.of_random.exact
 
 
 def test_in_the_terminal(log):
-    log.add(GameRecord(TTT, (0, 3, 1, 4, 2)), x=PERSON, o="minimax:depth=1")
-    log.add(GameRecord(TTT, (0, 3, 1, 4, 2)), x="mcts:simulations=10", o=PERSON)
-    exact = expected("minimax:depth=1", TTT).of_random
+    log.add(GameRecord(TICTACTOE, (0, 3, 1, 4, 2)), x=PERSON, o="minimax:depth=1")
+    log.add(GameRecord(TICTACTOE, (0, 3, 1, 4, 2)), x="mcts:simulations=10", o=PERSON)
+    exact = expected("minimax:depth=1", TICTACTOE).of_random
     run = CliRunner().invoke(app, ["games", "--json"], catch_exceptions=False)
     people = {facts["agent"]: facts for facts in json.loads(run.stdout)["people"]}
     for seat, wins, random in (("as_x", 1, exact.as_x), ("as_o", 0, exact.as_o)):

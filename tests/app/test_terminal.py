@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 import ttt_env
+from tests.support.games import highest, lowest
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.app.console import ProgressLine, _rich
 from ttt_env.app.terminal.board import board
@@ -31,14 +32,6 @@ class Person:
         if isinstance(answer, type):
             raise answer
         return answer
-
-
-def lowest(position):
-    return position.legal_cells[0]
-
-
-def highest(position):
-    return position.legal_cells[-1]
 
 
 def sit(*answers, players=("person", lowest), game="tictactoe-v0", **options):

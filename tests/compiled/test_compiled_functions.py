@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.games import random_positions
 from tests.support.marks import slow
 from tests.support.naive_puct import completing, wins_by_threats
 from tests.support.naive_uct import SplitMix64
-from tests.support.positions import random_positions
 from ttt_env.compiled import bits, threats
 from ttt_env.compiled import canonical as questions
 from ttt_env.compiled import random_numbers as splitmix

@@ -12,13 +12,13 @@ import pytest
 import ttt_env
 from tests import reference
 from tests.support import naive
+from tests.support.games import TICTACTOE
 from ttt_env.datasets.chat import game_chats, position_chats, write_chats
 from ttt_env.datasets.players import EXPERT, NOVICES
 from ttt_env.errors import GameTooLargeError, ParameterError
 from ttt_env.rules.symmetry import canonical
 from ttt_env.text import AnswerFormat, TextEnv
 
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
 FORM = AnswerFormat()
 
 

@@ -13,6 +13,8 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from tests.support.games import LOPSIDED
+
 pytest.importorskip("h5py")
 pytest.importorskip("minari")
 pytest.importorskip("pyarrow")
@@ -29,7 +31,7 @@ from ttt_env.errors import GameTooLargeError, ParameterError, ResultFileError
 from ttt_env.storage.game_file import game_from_dict
 from ttt_env.text import TextEnv
 
-LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
+AT_ONCE = Game("at-once", (3,), [(0,), (1, 2)])  # which the first move can end
 TABLES = ["games-expert.parquet", "games-mixed.parquet", "games-novice.parquet", "positions.parquet"]
 CHATS = ["chat-games.parquet", "chat-positions.parquet"]
 DESCRIPTIONS = ["README.md", "croissant.json", "dataset.json"]
@@ -93,6 +95,8 @@ class TestWhatIsWritten:
             get_game("tictactoe-v0"): ("positions", "games", "chat", "minari"),
             get_game("square-v0"): ("positions", "games", "minari"),
             LOPSIDED: ("positions", "games", "chat"),
+            AT_ONCE: ("positions", "games"),
+            get_game("mnk-v0:m=2,n=2,k=1"): ("positions", "games", "minari"),
         }.items():
             assert DatasetOrder(game).chosen_kinds == kinds
 
@@ -237,6 +241,8 @@ class TestFolders:
         before = files_of(tmp_path)
         with pytest.raises(ParameterError, match="progress=3"):
             write_dataset(LOPSIDED, tmp_path, kinds=["games"], progress=3)
+        with pytest.raises(ParameterError, match="over after one move"):
+            write_dataset(AT_ONCE, tmp_path, kinds=["chat"])
         assert files_of(tmp_path) == before
         assert json.loads(before["dataset.json"])["settings"] == {"kinds": ["games"], "games": 2, "seed": 3}
 
@@ -272,7 +278,8 @@ def line_of(card, name):
         ("tictactoe-v0", {"one_per_class": "no"}, ParameterError, "one_per_class='no'"),
         ("tictactoe-v0", {"finished": 1}, ParameterError, "finished=1"),
         ("tictactoe-v0", {"prompts": "no"}, ParameterError, "prompts='no'"),
-        (LOPSIDED, {"kinds": ["minari"]}, ParameterError, "not in the catalogue"),
+        (LOPSIDED, {"kinds": ["minari"]}, ParameterError, r"kinds=\('minari',\): .* not in the catalogue"),
+        (AT_ONCE, {"kinds": ["games", "chat"]}, ParameterError, r"'chat'\): .* may be over after one move"),
     ],
     ids=lambda value: str(value) if isinstance(value, str | dict) else "",
 )

@@ -8,6 +8,7 @@ from pyarrow import parquet
 
 import ttt_env
 from tests.support import naive
+from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from ttt_env import GameRecord
 from ttt_env.datasets.players import EXPERT, NOVICES, Level, play_games
@@ -15,9 +16,6 @@ from ttt_env.datasets.tables import GameTable
 
 LEVELS: list[Level] = list(get_args(Level))
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"]
-
-
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
 
 
 def rows_of(game: str = "tictactoe-v0", **settings: Any) -> list[dict[str, Any]]:

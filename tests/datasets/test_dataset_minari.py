@@ -1,5 +1,7 @@
 """Minari loads its data sets, plays them again, and has exact reference scores."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -115,6 +117,24 @@ class TestWriting:
         longer = [episode.actions.tolist() for episode in dataset]
         assert len(longer) == 5 and longer[:3] == shorter
         assert dataset.recover_environment().unwrapped.game == ttt_env.get_game(game)
+
+    def test_a_full_disk_is_an_error_that_names_the_file(self, folder: Path, tmp_path: Path) -> None:
+        script = """
+from sys import argv
+from tests.support.faults import files_of_at_most
+from ttt_env.datasets import write_minari
+write_minari(argv[1], episodes=5)
+with files_of_at_most(10_000):
+    try:
+        write_minari(argv[1], episodes=50)
+    except OSError as error:
+        print(error)
+"""
+        run = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True)
+        data = tmp_path / "ttt_env/tictactoe-v0/expert-v0/data"
+        assert (run.returncode, run.stderr) == (0, "")
+        assert run.stdout.endswith(f"File too large: '{data / 'main_data.hdf5'}'\n")
+        assert len(minari.MinariDataset(data)) == 5  # the old one
 
     @pytest.mark.parametrize(
         ("settings", "error", "text"),

@@ -7,6 +7,8 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 
+from tests.support.games import LOPSIDED, MISERE, TICTACTOE
+
 pytest.importorskip("pyarrow")
 
 import pyarrow as pa
@@ -22,9 +24,6 @@ from ttt_env.rules.symmetry import symmetries, transform
 from ttt_env.text import TextEnv
 from ttt_env.text.answers import AnswerFormat
 
-TICTACTOE = get_game("tictactoe-v0")
-MISERE = get_game("tictactoe-v0:misere=true")
-LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
 SHORT = Game("short", (2, 3), [(0,), (1, 2)], misere=True)
 LAYERS = Game("two layers", (2, 2, 2), [(0, 7), (1, 6, 2), (3, 4, 5)])
 

@@ -10,9 +10,10 @@ import pytest
 
 import ttt_env
 from tests.support import hostile_bots
+from tests.support.faults import end
+from tests.support.games import TICTACTOE
 from tests.support.hostile_bots import HOSTILE, UNTRUSTED
 from tests.support.marks import slow
-from tests.support.running import end
 from ttt_env import Position
 from ttt_env.agent import Forfeit, make_agent
 from ttt_env.analysis.layers import reachable
@@ -26,7 +27,6 @@ from ttt_env.errors import (
 )
 from ttt_env.text.protocol import Question, read_question
 
-GAME = ttt_env.get_game("tictactoe-v0")
 ONLY_LINUX = {"kills its parent"}  # elsewhere nobody ends who has killed his keeper
 
 
@@ -152,14 +152,16 @@ class TestForfeits:
 class TestEnvironments:
     def test_the_user_wins(self, pids: Path) -> None:
         rewards = {"win": 3.0}
-        env = ttt_env.make(GAME.name, opponent=spec("repeats its move", pids), play_as="X", rewards=rewards)
+        env = ttt_env.make(
+            TICTACTOE.name, opponent=spec("repeats its move", pids), play_as="X", rewards=rewards
+        )
         for _ in range(2):
             env.reset(seed=0)
             _, reward, over, _, info = env.step(8)
             assert (reward, over) == (0.0, False)
             observation, reward, over, _, info = env.step(7)
             assert (reward, over, info["winner"], info["seat"]) == (3.0, True, 0, 0)
-            position = Position.parse("O../.../.XX", GAME)
+            position = Position.parse("O../.../.XX", TICTACTOE)
             assert info["forfeit"] is True
             assert env.unwrapped.forfeit == Forfeit(position, "taken", '{"cell": 0}')
             assert info["action_mask"].all() and np.array_equal(observation[..., 0].ravel(), [0] * 7 + [1, 1])
@@ -168,7 +170,7 @@ class TestEnvironments:
                 env.step(6)
 
     def test_who_cannot_begin_is_an_error_and_nothing_changes(self, pids: Path) -> None:
-        env = ttt_env.make(GAME.name, opponent=spec("says no JSON", pids), play_as="X")
+        env = ttt_env.make(TICTACTOE.name, opponent=spec("says no JSON", pids), play_as="X")
         env.reset(seed=0)
         with pytest.raises(ForfeitError, match="unreadable"):
             env.reset(options={"play_as": "O"})
@@ -176,8 +178,8 @@ class TestEnvironments:
 
     @pytest.mark.parametrize(
         ("game", "autoreset"),
-        [(GAME.name, "next_step"), (GAME.name, "disabled"), ("mnk-v0:m=4,n=4,k=4", "same_step"),
-         slow(GAME.name, "same_step"), slow("mnk-v0:m=4,n=4,k=4", "next_step"),
+        [(TICTACTOE.name, "next_step"), (TICTACTOE.name, "disabled"), ("mnk-v0:m=4,n=4,k=4", "same_step"),
+         slow(TICTACTOE.name, "same_step"), slow("mnk-v0:m=4,n=4,k=4", "next_step"),
          slow("mnk-v0:m=4,n=4,k=4", "disabled")],
     )  # fmt: skip
     def test_vector_is_as_single(self, game: str, autoreset: Any, tmp_path: Path) -> None:
@@ -216,7 +218,7 @@ class TestEnvironments:
     def test_of_stable_baselines3(self, pids: Path) -> None:
         pytest.importorskip("stable_baselines3")
         opponent = spec("repeats its move", pids)
-        envs = ttt_env.envs.sb3.make_vec_env(GAME.name, n_envs=1, opponent=opponent, play_as="X")
+        envs = ttt_env.envs.sb3.make_vec_env(TICTACTOE.name, n_envs=1, opponent=opponent, play_as="X")
         envs.reset()
         assert not envs.step(np.array([8]))[2].any()
         _, rewards, over, infos = envs.step(np.array([7]))

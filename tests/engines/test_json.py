@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ttt_env
-from tests.support.engines import OURS, TTT, dialogue
+from tests.support.engines import OURS, dialogue
+from tests.support.games import TICTACTOE
 from tests.support.running import ttt
 from ttt_env import Position
 from ttt_env.engines.serving import JsonEngine
@@ -28,7 +29,7 @@ def said(agent, *lines, game=None):
 
 class TestEngine:
     def test_answers_each_question(self):
-        questions = [Question(position, 5.0).line for position in (TTT.start.play(0), BLOCK)]
+        questions = [Question(position, 5.0).line for position in (TICTACTOE.start.play(0), BLOCK)]
         assert said("minimax", *questions) == [{"cell": 4}, {"cell": 2}]
 
     def test_questions_may_be_of_several_games(self):
@@ -84,7 +85,7 @@ class TestCommand:
         assert (run.returncode, run.stdout) == (0, '{"cell": 2}\n')
         block = "position startpos moves P@a3 P@b2 P@b3\ngo\n"
         run = ttt("engine", "minimax", "--protocol", "uci", answers=block)
-        assert read_move(run.stdout.removeprefix("bestmove ").strip(), TTT) == 2
+        assert read_move(run.stdout.removeprefix("bestmove ").strip(), TICTACTOE) == 2
         block = "START 3\nBOARD\n0,0,2\n1,1,1\n1,0,2\nDONE\n"
         run = ttt("engine", "minimax", "--protocol", "piskvork", "--game", "tictactoe-v0", answers=block)
         assert (run.returncode, run.stdout) == (0, "OK\n2,0\n")

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ttt_env
-from tests.support.engines import LARGE, M433, OURS, TTT, Heard, dialogue, logged, shell
+from tests.support.engines import LARGE, M433, OURS, Heard, dialogue, logged, shell
+from tests.support.games import TICTACTOE
 from ttt_env import Position
 from ttt_env.engines.piskvork import (
     PiskvorkAgent,
@@ -38,12 +39,12 @@ CLIENT = Path(__file__).with_name("pygomo_games.py")
 PATHS = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
-def said(agent, *lines, game=TTT):
+def said(agent, *lines, game=TICTACTOE):
     return dialogue(lambda heard: PiskvorkEngine(agent, game, heard, rng=0), *lines)
 
 
 class TestNotation:
-    @pytest.mark.parametrize("game", [TTT, M433, LARGE], ids=lambda game: game.name)
+    @pytest.mark.parametrize("game", [TICTACTOE, M433, LARGE], ids=lambda game: game.name)
     def test_every_cell_has_a_name(self, game):
         names = [format_cell(cell, game) for cell in range(game.n_cells)]
         assert [read_cell_name(name, game) for name in names] == list(range(game.n_cells))
@@ -57,9 +58,9 @@ class TestNotation:
     )
     def test_other_texts_are_no_cells(self, text):
         with pytest.raises(NotationError):
-            read_cell_name(text, TTT)
+            read_cell_name(text, TICTACTOE)
 
-    @pytest.mark.parametrize("game", [TTT, M433, LARGE], ids=lambda game: game.name)
+    @pytest.mark.parametrize("game", [TICTACTOE, M433, LARGE], ids=lambda game: game.name)
     def test_boards_are_read_as_they_are_written(self, game):
         for seed in range(50 if game.n_cells < 100 else 8):
             position = random_position(game, seed)
@@ -78,22 +79,22 @@ class TestNotation:
     )  # fmt: skip
     def test_what_is_no_board_is_refused(self, stones):
         with pytest.raises(NotationError):
-            read_board(stones, TTT)
+            read_board(stones, TICTACTOE)
 
     @pytest.mark.parametrize("stones", [["0,0,1"], ["0,0,2", "1,0,2"]])
     def test_stones_that_no_game_puts_there_are_refused(self, stones):
         with pytest.raises(ImpossiblePositionError):
-            read_board(stones, TTT)
+            read_board(stones, TICTACTOE)
 
 
 class TestEngine:
     def test_plays_a_game(self):
         lines = said("newell-simon", "START 3", "BEGIN", "TURN 0,0", "TURN 0,1", "END", "ABOUT")
         assert lines[0] == "OK" and len(lines) == 4
-        position = TTT.start
+        position = TICTACTOE.start
         for move, reply in itertools.zip_longest(lines[1:], ["0,0", "0,1"]):
             for name in filter(None, (move, reply)):
-                position = position.play(read_cell_name(name, TTT))
+                position = position.play(read_cell_name(name, TICTACTOE))
         assert position.ply == 5
 
     def test_plays_on_from_a_board(self):
@@ -107,7 +108,7 @@ class TestEngine:
         assert lines[2].startswith("ERROR '0,0' is no stone")
         assert lines[3:5] == ["OK", "OK"]
         board = Position.parse("X../.O./..X")
-        assert read_cell_name(lines[5], TTT) in ttt_env.solve(TTT).best_cells(board)
+        assert read_cell_name(lines[5], TICTACTOE) in ttt_env.solve(TICTACTOE).best_cells(board)
 
     def test_five_in_a_row_is_the_game_by_default(self):
         win = ["BOARD", *(f"{x},{y},{1 + y}" for x in range(1, 5) for y in range(2)), "DONE"]
@@ -126,14 +127,14 @@ class TestEngine:
     @pytest.mark.parametrize(
         ("agent", "game", "start", "why"),
         [
-            ("alphazero", None, "START 15", "exact analysis and networks take up to 64"),
+            ("alphazero", None, "START 15", "exact analysis and networks; 64 cells are the limit"),
             ("rules", None, "START 4", "k=5 does not fit"),
             ("rules", None, "START 21", "cells; games of up to 400"),
             ("rules", None, "START 0", "m=0"),
             ("rules", None, "START", "an integer"),
             ("rules", None, "START 15.0", "an integer"),
             ("rules", None, "RECTSTART 15", "two numbers"),
-            ("rules", TTT, "START 15", "tictactoe-v0 has 3 columns and 3 rows"),
+            ("rules", TICTACTOE, "START 15", "tictactoe-v0 has 3 columns and 3 rows"),
             ("rules", M433, "RECTSTART 3,4", "has 4 columns and 3 rows"),
         ],
     )
@@ -173,7 +174,7 @@ class TestEngine:
     def test_a_wrong_board_is_told_and_changes_nothing(self, stones):
         lines = said("minimax", "START 3", "BOARD", *stones, "DONE", "BEGIN")
         assert lines[1].startswith("ERROR ") and len(lines) == 3
-        assert read_cell_name(lines[2], TTT) in TTT.start.legal_cells
+        assert read_cell_name(lines[2], TICTACTOE) in TICTACTOE.start.legal_cells
 
     @pytest.mark.parametrize(
         "line", ["", "INFO folder /tmp", "INFO evaluate 1,1", "INFO rule 0", "info max_memory 0"]
@@ -210,7 +211,7 @@ class TestEngine:
         assert lines[-1] == "OK"
         starts = ("OK", "ERROR ", "UNKNOWN ", "MESSAGE ", 'name="')
         for line in lines:
-            assert line.startswith(starts) or read_cell_name(line, TTT) in range(9)
+            assert line.startswith(starts) or read_cell_name(line, TICTACTOE) in range(9)
 
     def test_boards_of_three_axes_are_refused(self):
         qubic = ttt_env.get_game("qubic-v0")
@@ -256,14 +257,14 @@ class TestTime:
 STARTED = 'START*) echo "MESSAGE hello"; echo "OK - fine";; RESTART) echo OK;;'
 
 
-def engine(cases, started=STARTED, game=TTT, **settings):
+def engine(cases, started=STARTED, game=TICTACTOE, **settings):
     return PiskvorkAgent(game, shell(f"{started} {cases}"), **({"timeout": 60} | settings))
 
 
 class TestPlayer:
     def test_plays_what_is_answered(self):
         with engine("BEGIN) echo DEBUG x; echo; echo 1,1;;") as agent:
-            assert agent.answer(TTT.start) == (4, "played", "1,1")
+            assert agent.answer(TICTACTOE.start) == (4, "played", "1,1")
 
     def test_is_told_the_moves_of_a_game_and_whole_boards_else(self, tmp_path):
         log = tmp_path / "log"
@@ -292,7 +293,7 @@ class TestPlayer:
         position = Position.parse("X../.O./...")
         with engine(f"DONE) {answer};; BEGIN) echo 1,1;;") as agent:
             assert agent.answer(position).outcome == outcome
-            assert agent.answer(TTT.start).cell == 4
+            assert agent.answer(TICTACTOE.start).cell == 4
 
     @pytest.mark.parametrize(
         "late",
@@ -303,38 +304,38 @@ class TestPlayer:
     def test_a_move_too_many_is_told(self, late):
         started = 'START*) echo "MESSAGE hello"; echo "OK - fine";;'
         with engine(late, started) as agent:
-            assert agent.answer(TTT.start).cell == 4
+            assert agent.answer(TICTACTOE.start).cell == 4
             with pytest.raises(UntrustedAnswersError, match="'0,0'"):
-                agent.answer(TTT.start)
+                agent.answer(TICTACTOE.start)
             assert not agent._programs
 
     @pytest.mark.parametrize("late", ["END) echo DEBUG bye; echo 0,0;;", r"RESTART) printf 'OK\n0,0\n';;"])
     def test_a_move_too_many_is_told_at_the_end(self, late):
         with engine(f"BEGIN) echo 1,1;; {late}", STARTED.partition("RESTART)")[0]) as agent:
-            assert agent.answer(TTT.start).cell == 4
+            assert agent.answer(TICTACTOE.start).cell == 4
             with pytest.raises(UntrustedAnswersError, match="'0,0'"):
                 agent.check_asked()
 
     def test_a_move_before_the_first_question_is_told(self):
         with engine("BEGIN) echo 1,1;;", r"START*) printf 'OK\n0,0\n';;") as agent:
             with pytest.raises(UntrustedAnswersError, match="'0,0'"):
-                agent.answer(TTT.start)
+                agent.answer(TICTACTOE.start)
 
     def test_messages_may_come_at_any_time(self):
         """Also in two parts, the second of which would be a move."""
         cases = r"BEGIN) printf '0,0\nDEBUG\n1,1\nMESSAGE ';; RESTART) printf '0,0\nOK\nMESSAGE x\nDEBUG ';;"
         with engine(cases, r"START*) printf 'OK\nDEBUG ';;") as agent:
             for _ in range(2):
-                assert agent.answer(TTT.start).cell == 4
+                assert agent.answer(TICTACTOE.start).cell == 4
             agent.check_asked()
 
     def test_a_board_that_was_not_answered_is_not_taken_for_the_one_before(self):
         """The engine has another board than the last one that it answered, so no TURN goes on from there."""
         cases = "BEGIN) echo 1,1;; DONE) echo 9,9;; TURN*) echo 2,0;;"
         with engine(cases) as agent:
-            assert agent.answer(TTT.start).cell == 4
+            assert agent.answer(TICTACTOE.start).cell == 4
             assert agent.answer(Position.parse("X../.../.O.").play(4)).outcome == "unreadable"
-            after = TTT.start.play(4).play(0)
+            after = TICTACTOE.start.play(4).play(0)
             assert agent.answer(after).outcome == "unreadable"  # told by BOARD, not by TURN
 
     @pytest.mark.slow
@@ -349,29 +350,29 @@ class TestPlayer:
         with engine("DONE) echo 2,2;; BEGIN) echo 1,1;;", started) as agent:
             for _ in range(2):
                 assert agent.answer(Position.parse("X../.O./...")).cell == 8
-            assert agent.answer(TTT.start).cell == 4
+            assert agent.answer(TICTACTOE.start).cell == 4
 
     def test_who_does_not_play_on_the_board_is_no_player(self):
         with engine("", "START*) echo ERROR only 15;;") as agent:
             with pytest.raises(PlayerError, match="answers 'ERROR only 15' to START 3"):
-                agent.answer(TTT.start)
+                agent.answer(TICTACTOE.start)
 
     def test_who_never_starts_loses_its_games(self):
         with engine("", "START*) exit 1;;") as agent:
-            assert agent.answer(TTT.start)[:2] == (None, "crashed")
+            assert agent.answer(TICTACTOE.start)[:2] == (None, "crashed")
 
     @pytest.mark.parametrize("settings", [{"seconds": 0}, {"timeout": 0}, {"folder": "/no/such"}], ids=str)
     def test_parameters_are_checked(self, settings):
         with pytest.raises(ParameterError, match=str(next(iter(settings.values())))):
-            PiskvorkAgent(TTT, "true", **settings)
+            PiskvorkAgent(TICTACTOE, "true", **settings)
 
     def test_it_runs_in_its_folder_with_its_memory(self, tmp_path):
         (tmp_path / "engine.sh").write_text(shell(f"{STARTED} BEGIN) echo 1,$(($(ulimit -v) / 262144));;")[2])
         spec = f"piskvork:sh engine.sh,folder={tmp_path},memory=256"
-        agent = ttt_env.make_agent(spec, TTT)
+        agent = ttt_env.make_agent(spec, TICTACTOE)
         with agent, pickle.loads(pickle.dumps(agent)) as copy:
             assert (copy.folder, copy.memory, repr(copy)) == (tmp_path, 256, repr(agent))
-            assert agent.answer(TTT.start).said == copy.answer(TTT.start).said == "1,1"
+            assert agent.answer(TICTACTOE.start).said == copy.answer(TICTACTOE.start).said == "1,1"
 
 
 @pytest.mark.slow

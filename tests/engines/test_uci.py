@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ttt_env
-from tests.support.engines import LARGE, M433, OURS, TTT, Heard, dialogue, logged, shell
+from tests.support.engines import LARGE, M433, OURS, Heard, dialogue, logged, shell
+from tests.support.games import TICTACTOE, open_boards
 from ttt_env import Game, Position
-from ttt_env.analysis.layers import reachable
 from ttt_env.engines.serving import patient_agent
 from ttt_env.engines.uci import (
     UciAgent,
@@ -43,22 +43,18 @@ FAIRY = shutil.which("fairy-stockfish") or shutil.which("/usr/games/fairy-stockf
 needs_fairy = pytest.mark.skipif(FAIRY is None, reason="the program fairy-stockfish is not installed")
 
 
-def said(agent, *lines, game=TTT):
+def said(agent, *lines, game=TICTACTOE):
     return dialogue(lambda heard: UciEngine(agent, game, heard, rng=0), *lines)
 
 
-def to_be_played(game):
-    return [position for layer in reachable(game) for position in layer.boards(layer.open)]
-
-
-def last_move(lines, game=TTT):
+def last_move(lines, game=TICTACTOE):
     word, move = lines[-1].split()
     assert word == "bestmove"
     return read_move(move, game)
 
 
 class TestNotation:
-    @pytest.mark.parametrize("game", [TTT, M433, LINE, LARGE], ids=lambda game: game.name)
+    @pytest.mark.parametrize("game", [TICTACTOE, M433, LINE, LARGE], ids=lambda game: game.name)
     def test_every_cell_has_a_square_of_its_own(self, game):
         squares = [format_move(cell, game) for cell in range(game.n_cells)]
         assert len(set(squares)) == game.n_cells
@@ -73,12 +69,12 @@ class TestNotation:
     )
     def test_other_texts_are_no_moves(self, text):
         with pytest.raises(NotationError, match="a1 to c3"):
-            read_move(text, TTT)
+            read_move(text, TICTACTOE)
 
-    @pytest.mark.parametrize("game", [TTT, M433], ids=lambda game: game.name)
+    @pytest.mark.parametrize("game", [TICTACTOE, M433], ids=lambda game: game.name)
     def test_a_command_sets_up_each_position(self, game):
         rng = np.random.default_rng(0)
-        positions = to_be_played(game)
+        positions = open_boards(game)
         for index in rng.choice(len(positions), 3000, replace=False):
             word, *words = position_command(positions[index]).split()
             assert word == "position" and read_position(words, game) == positions[index]
@@ -94,7 +90,7 @@ class TestNotation:
         ],
     )
     def test_boards_of_fairy_stockfish_are_read(self, fen, board):
-        assert str(read_position(["fen", *fen.split()], TTT)) == board
+        assert str(read_position(["fen", *fen.split()], TICTACTOE)) == board
 
     @pytest.mark.parametrize(
         ("words", "error"),
@@ -116,7 +112,7 @@ class TestNotation:
     )
     def test_what_is_no_position_is_refused(self, words, error):
         with pytest.raises(error):
-            read_position(words.split(), TTT)
+            read_position(words.split(), TICTACTOE)
 
     def test_variants_have_the_rules_of_the_game(self):
         text = variants_file(M433)
@@ -128,7 +124,7 @@ class TestNotation:
             "startFen = 4/4/4[PPPPPPpppppp] w - - 0 1",
         ):
             assert f"\n{line}\n" in text
-        assert variant_name(TTT) == "tictactoe"
+        assert variant_name(TICTACTOE) == "tictactoe"
 
     @pytest.mark.parametrize("game", [SQUARE, ttt_env.get_game("tictactoe-v0:misere"), LINE])
     def test_other_games_cannot_be_told(self, game):
@@ -145,9 +141,9 @@ class TestEngine:
 
     def test_plays_the_position_that_it_is_told(self):
         block = "position startpos moves P@a1 P@b2 P@a2"
-        assert last_move(said("minimax", block, "go movetime 100")) == read_move("a3", TTT)
+        assert last_move(said("minimax", block, "go movetime 100")) == read_move("a3", TICTACTOE)
         win = "position fen PP1/pp1/3 w - - 0 1"
-        assert last_move(said("minimax:prefer=fast", win, "go")) == read_move("c3", TTT)
+        assert last_move(said("minimax:prefer=fast", win, "go")) == read_move("c3", TICTACTOE)
 
     def test_has_no_move_after_the_end(self):
         lines = said("minimax", "position startpos moves a1 b1 a2 b2 a3", "go infinite")
@@ -172,7 +168,7 @@ class TestEngine:
         lines = said("minimax", before, line, "isready", "go movetime 20")
         assert lines[0].startswith("info string error: ") and "\n" not in lines[0]
         assert "readyok" in lines
-        assert last_move(lines) == read_move("a3", TTT) or line.startswith("go")
+        assert last_move(lines) == read_move("a3", TICTACTOE) or line.startswith("go")
 
     @pytest.mark.parametrize(
         "line", ["", "   ", "ucinewgame", "stop", "debug on", "setoption name UCI_Variant value tictactoe"]
@@ -283,7 +279,7 @@ class TestTime:
             ("mcts", FIVE, True),
             ("mcts:c=1.2", FIVE, True),
             ("minimax", FIVE, True),
-            ("minimax", TTT, False),  # knows all positions
+            ("minimax", TICTACTOE, False),  # knows all positions
             ("mcts:threats=true", LARGE, True),
             ("minimax", LARGE, True),
             ("mcts:simulations=50", FIVE, False),
@@ -309,21 +305,21 @@ def random_child(position):
 VARIANT = "option name UCI_Variant type combo default x var tictactoe"
 GREETED = f'uci) echo "{VARIANT}"; echo uciok;; isready) echo readyok;;'
 HANGS = '"position startpos moves"*) {};;'
-LATER = TTT.start.play(0)
+LATER = TICTACTOE.start.play(0)
 
 
 def engine(answer, greeted=GREETED, **settings):
     settings.setdefault("timeout", 60)
-    return UciAgent(TTT, shell(f"{greeted} go*) {answer};;"), depth=1, **settings)
+    return UciAgent(TICTACTOE, shell(f"{greeted} go*) {answer};;"), depth=1, **settings)
 
 
 class TestPlayer:
     def test_plays_what_is_answered(self):
         with engine('echo "info depth 1 score cp 0"; echo "bestmove P@b2 ponder P@a1"') as agent:
-            assert agent.answer(TTT.start) == (4, "played", "P@b2")
-            assert agent.choose(TTT.start, np.random.default_rng(0)) == 4
+            assert agent.answer(TICTACTOE.start) == (4, "played", "P@b2")
+            assert agent.choose(TICTACTOE.start, np.random.default_rng(0)) == 4
             with pytest.raises(IllegalMoveError, match="P@b2"):
-                agent.choose(TTT.start.play(4), np.random.default_rng(0))
+                agent.choose(TICTACTOE.start.play(4), np.random.default_rng(0))
 
     @pytest.mark.parametrize(
         ("answer", "outcome"),
@@ -343,19 +339,19 @@ class TestPlayer:
 
     def test_who_hangs_is_ended_and_started_again(self):
         with engine("echo bestmove b2", greeted=GREETED + HANGS.format("sleep 1000")) as agent:
-            assert agent.answer(TTT.start).cell == 4
+            assert agent.answer(TICTACTOE.start).cell == 4
             agent.timeout = 0.2
             with pytest.raises(NotJudgedError, match="timed out 3 times"):
                 agent.answer(LATER)
             agent.timeout = 60
-            assert agent.answer(TTT.start).cell == 4
+            assert agent.answer(TICTACTOE.start).cell == 4
 
     @pytest.mark.parametrize("check", ["next question", "end"])
     def test_a_move_too_many_is_told(self, check):
         with engine(r"printf 'bestmove b2\nbestmove a1\n'") as agent:
-            assert agent.answer(TTT.start).cell == 4
+            assert agent.answer(TICTACTOE.start).cell == 4
             with pytest.raises(UntrustedAnswersError, match="'bestmove a1'"):
-                agent.answer(TTT.start) if check == "next question" else agent.check_asked()
+                agent.answer(TICTACTOE.start) if check == "next question" else agent.check_asked()
             assert not agent._programs
 
     @pytest.mark.parametrize("check", ["next question", "end"])
@@ -363,36 +359,36 @@ class TestPlayer:
     def test_a_move_that_comes_with_readyok_is_told(self, late, check):
         ready = f"isready) [ $late ] && printf '{late}' || echo readyok;;"
         with engine("late=1; echo bestmove b2", greeted=f"{GREETED.partition('isready')[0]}{ready}") as agent:
-            assert agent.answer(TTT.start).cell == 4
+            assert agent.answer(TICTACTOE.start).cell == 4
             with pytest.raises(UntrustedAnswersError, match="'bestmove a1'"):
-                agent.answer(TTT.start) if check == "next question" else agent.check_asked()
+                agent.answer(TICTACTOE.start) if check == "next question" else agent.check_asked()
 
     def test_a_move_that_begins_before_the_question_and_ends_after_it_is_told(self):
         greeted = GREETED.replace("echo readyok", r"printf 'readyok\n'$half")
         with engine('echo ${move:-bestmove b2}; half=bestm; move="ove a1"', greeted) as agent:
-            assert agent.answer(TTT.start).cell == 4
+            assert agent.answer(TICTACTOE.start).cell == 4
             with pytest.raises(UntrustedAnswersError, match="'a1'"):
-                agent.answer(TTT.start)
+                agent.answer(TICTACTOE.start)
 
     def test_a_move_before_the_first_question_is_told(self):
         with engine("echo bestmove b2", greeted=GREETED.replace("uci)", "uci) echo bestmove a1;")) as agent:
             with pytest.raises(UntrustedAnswersError, match="'bestmove a1'"):
-                agent.answer(TTT.start)
+                agent.answer(TICTACTOE.start)
 
     def test_other_lines_may_come_at_any_time(self):
         """Also in two parts, the second of which would be a move."""
         cases = GREETED.replace("echo readyok", r"printf 'info\nreadyok\ninfo\ninfo string '")
         with engine("echo bestmove a1; echo info; echo bestmove b2; printf 'info string '", cases) as agent:
             for _ in range(2):
-                assert agent.answer(TTT.start).cell == 4
+                assert agent.answer(TICTACTOE.start).cell == 4
             agent.check_asked()
 
     def test_a_move_that_comes_after_readyok_is_told_in_the_end(self):
         """Each move arrives once the next question is asked: the answers are shifted by one."""
         cases = GREETED + 'go*) [ "$before" ] && echo bestmove $before; before=b2;; quit) echo bestmove c3;;'
-        with UciAgent(TTT, shell(cases), depth=1, timeout=0.2, startup=60) as agent:
+        with UciAgent(TICTACTOE, shell(cases), depth=1, timeout=0.2, startup=60) as agent:
             with pytest.raises(NotJudgedError):  # the first question has no answer
-                agent.answer(TTT.start)
+                agent.answer(TICTACTOE.start)
         with engine("echo bestmove b2; (sleep 0.05; echo bestmove a1) &") as agent:
             with pytest.raises(UntrustedAnswersError, match="'bestmove "):
                 ttt_env.certify(agent)
@@ -403,13 +399,13 @@ class TestPlayer:
             with monkeypatch.context() as patch:
                 patch.setattr(Program, "read", pytest.fail)
                 with pytest.raises(pytest.fail.Exception):
-                    agent.answer(TTT.start)
+                    agent.answer(TICTACTOE.start)
             assert not agent._programs
-            assert agent.answer(TTT.start).cell == 4
+            assert agent.answer(TICTACTOE.start).cell == 4
 
     def test_its_start_has_a_clock_of_its_own(self):
         with engine("echo bestmove b2", greeted=f"uci) sleep 0.6; {GREETED[4:]}", timeout=0.4) as agent:
-            assert agent.answer(TTT.start).cell == 4
+            assert agent.answer(TICTACTOE.start).cell == 4
 
     @pytest.mark.parametrize(
         ("command", "settings", "why"),
@@ -422,8 +418,8 @@ class TestPlayer:
         ids=["variants", "variant", "option", "options"],
     )
     def test_who_cannot_be_set_up_is_no_player(self, command, settings, why):
-        with UciAgent(TTT, command, **settings) as agent, pytest.raises(PlayerError, match=why):
-            agent.answer(TTT.start)
+        with UciAgent(TICTACTOE, command, **settings) as agent, pytest.raises(PlayerError, match=why):
+            agent.answer(TICTACTOE.start)
 
     @pytest.mark.parametrize(
         ("command", "outcome"),
@@ -432,14 +428,14 @@ class TestPlayer:
         ids=["ends", "greets wrongly", "echoes", "floods", "floods errors"],
     )  # fmt: skip
     def test_who_never_greets_loses_its_games(self, command, outcome):
-        with UciAgent(TTT, command, startup=0.2 if outcome == "timed out" else 60) as agent:
-            match = ttt_env.match(agent, "random", TTT, games=2, rng=0)
+        with UciAgent(TICTACTOE, command, startup=0.2 if outcome == "timed out" else 60) as agent:
+            match = ttt_env.match(agent, "random", TICTACTOE, games=2, rng=0)
         assert match.as_x.loss == match.as_o.loss == 1
         assert [(lost.outcome, lost.games) for lost in match.forfeits[0]] == [(outcome, 2)]
 
     def test_a_simple_engine_needs_no_variants(self):
         with engine("echo bestmove a1", greeted="uci) echo uciok;; isready) echo readyok;;") as agent:
-            assert agent.answer(TTT.start).cell == 6
+            assert agent.answer(TICTACTOE.start).cell == 6
 
     @pytest.mark.parametrize(
         ("settings", "named"),
@@ -459,7 +455,7 @@ class TestPlayer:
     )
     def test_parameters_are_checked(self, settings, named):
         with pytest.raises(ParameterError) as refused:
-            UciAgent(TTT, **({"command": "true"} | settings))
+            UciAgent(TICTACTOE, **({"command": "true"} | settings))
         assert named in str(refused.value)
 
     def test_it_runs_in_its_folder_with_its_memory_and_so_does_a_copy(self, tmp_path):
@@ -468,18 +464,20 @@ class TestPlayer:
         with engine(answer, folder=tmp_path, memory=256) as agent:
             with pickle.loads(pickle.dumps(agent)) as copy:
                 assert repr(copy) == repr(agent) == "<UciAgent sh depth=1 of tictactoe-v0>"
-                assert copy.answer(TTT.start).cell == agent.answer(TTT.start).cell == 4
+                assert copy.answer(TICTACTOE.start).cell == agent.answer(TICTACTOE.start).cell == 4
 
     def test_answers_are_kept_under_the_command_and_the_settings(self):
-        agents = [UciAgent(TTT, command, depth=depth) for command in ("true a", "true b") for depth in (1, 2)]
+        agents = [
+            UciAgent(TICTACTOE, command, depth=depth) for command in ("true a", "true b") for depth in (1, 2)
+        ]
         assert len({agent.identity for agent in agents}) == 4
-        assert UciAgent(TTT, "true a", depth=1).identity == agents[0].identity
+        assert UciAgent(TICTACTOE, "true a", depth=1).identity == agents[0].identity
         assert "true a" not in agents[0].identity  # an argument may be secret
 
     def test_limits_and_options_are_sent(self, tmp_path):
         log = tmp_path / "log"
         command = ["sh", "-c", f"tee {log} | {' '.join(OURS)} random --protocol uci"]
-        spec = UciAgent(TTT, command, seconds=0.25, depth=3, nodes=10, options="UCI_Variant=tictactoe")
+        spec = UciAgent(TICTACTOE, command, seconds=0.25, depth=3, nodes=10, options="UCI_Variant=tictactoe")
         with spec as agent:
             assert agent.seconds_per_move == 0.25
             agent.answer(Position.parse("X../.O./..."))
@@ -496,7 +494,7 @@ class TestPlayer:
 
     def test_our_engine_is_our_opponent(self):
         spec = f"uci:({' '.join(OURS)} minimax --protocol uci),seconds=0.1"
-        match = ttt_env.match(spec, "random", TTT, games=4, rng=0)
+        match = ttt_env.match(spec, "random", TICTACTOE, games=4, rng=0)
         assert match.as_x.loss == match.as_o.loss == 0
 
     @pytest.mark.slow  # the same process plays tic-tac-toe above
@@ -516,11 +514,11 @@ class TestFairyStockfish:
         assert match.games == 4
 
     def test_is_certified_unbeatable(self):
-        with UciAgent(TTT, [FAIRY], depth=12) as agent:
+        with UciAgent(TICTACTOE, [FAIRY], depth=12) as agent:
             assert ttt_env.certify(agent).unbeatable
 
     def test_is_made_weaker_by_its_options(self):
-        with UciAgent(TTT, [FAIRY], depth=1, options="Skill Level=-20;Threads=1") as agent:
+        with UciAgent(TICTACTOE, [FAIRY], depth=1, options="Skill Level=-20;Threads=1") as agent:
             assert not ttt_env.certify(agent).unbeatable
 
     def test_reads_a_file_of_the_user(self, tmp_path):
@@ -533,10 +531,10 @@ class TestFairyStockfish:
             agent.answer(SQUARE.start)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize(("game", "n_positions"), [(TTT, 4520), (M433, 1000)], ids=["3×3", "4,3,3"])
+    @pytest.mark.parametrize(("game", "n_positions"), [(TICTACTOE, 4520), (M433, 1000)], ids=["3×3", "4,3,3"])
     def test_agrees_with_our_values(self, game, n_positions):
         """Its move keeps the value, and its score says who wins, in every position of 3×3."""
-        positions, solution = to_be_played(game), ttt_env.solve(game)
+        positions, solution = open_boards(game), ttt_env.solve(game)
         if len(positions) > n_positions:
             chosen = np.random.default_rng(0).choice(len(positions), n_positions, replace=False)
             positions = [positions[index] for index in chosen]

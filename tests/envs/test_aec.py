@@ -10,12 +10,10 @@ import pytest
 from pettingzoo.classic.tictactoe import tictactoe
 
 import ttt_env
+from tests.support.games import DRAW, O_WINS, X_WINS
 from ttt_env import Position
 from ttt_env.envs.two_player import TwoPlayerEnv
 
-X_WINS = [0, 3, 1, 4, 2]
-O_WINS = [0, 3, 1, 4, 8, 5]
-DRAW = [4, 0, 8, 2, 1, 7, 3, 5, 6]
 COPIES: dict[str, Callable[[Any], Any]] = {
     "deepcopy": copy.deepcopy,
     "pickle": lambda env: pickle.loads(pickle.dumps(env)),

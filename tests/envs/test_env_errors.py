@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.support.games import MISERE, TICTACTOE, lowest
+from tests.support.games import MISERE, TICTACTOE, X_WINS, lowest
 from tests.support.refusals import all_raise
 from ttt_env import IllegalMoveError, Position
 from ttt_env.errors import EpisodeOrderError, ImpossiblePositionError, ParameterError
 
-X_WINS = [0, 3, 1, 4, 2]
 NO_CELLS: dict[str, Any] = {
     "below": -1,
     "above": 9,

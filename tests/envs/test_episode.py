@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.games import DRAW, O_WINS, X_WINS
 from tests.support.refusals import all_raise
 from ttt_env import Position, Transition, collect_episode
-
-X_WINS = [0, 3, 1, 4, 2]
-O_WINS = [0, 3, 1, 4, 8, 5]
-DRAW = [4, 0, 8, 2, 1, 7, 3, 5, 6]
 
 
 def moves_of(cells: list[int]) -> Callable[[Position], int]:

@@ -13,12 +13,10 @@ import pytest
 from gymnasium.vector import SyncVectorEnv
 
 import ttt_env
-from tests.support.games import lowest
+from tests.support.games import DRAW, X_WINS, lowest
 from tests.support.marks import slow_unless
 from ttt_env import Position
 
-X_WINS, FULL, TAKEN = [0, 3, 1, 4, 2], [0, 1, 2, 4, 3, 5, 7, 6, 8], [4, 4]
-ENDS = {"won": X_WINS, "full": FULL, "taken": TAKEN}
 ID = "tictactoe-v0"
 COPIES: dict[str, Callable[[Any], Any]] = {
     "itself": lambda env: env,
@@ -49,7 +47,7 @@ class TestMaskOfTwoPlayers:
     }
 
     @pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
-    @pytest.mark.parametrize("cells", [X_WINS, FULL], ids=["won", "full"])
+    @pytest.mark.parametrize("cells", [X_WINS, DRAW], ids=["won", "full"])
     def test_at_every_move_and_after_the_end(self, wrap: Callable[[Any], Any], cells: list[int]) -> None:
         env = wrap(ttt_env.make(ID))
         env.reset()

@@ -21,10 +21,12 @@ from gymnasium.wrappers.vector import (
 )
 
 import ttt_env
-from tests.support.games import highest, lowest
+from tests.support.agents import Nth, Wandering
+from tests.support.games import NEAR_WIN, highest, lowest, open_boards
+from tests.support.hostile_values import BAD_ACTIONS
 from tests.support.marks import slow, slow_unless
 from tests.support.refusals import all_raise
-from ttt_env import Agent, Boards, Position
+from ttt_env import Boards, Position
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.vector import env as vector
 from ttt_env.envs.vector.backends import backend_of
@@ -34,29 +36,6 @@ from ttt_env.envs.vector.states import BitStore, TableStore, store_of, table_sto
 STORES: dict[str, Any] = {"table": table_store, "bits": BitStore}
 MODES = ["next_step", "same_step", "disabled"]
 NUMPY = backend_of("numpy")
-NEAR_WIN = Position.parse("XX./OO./...")
-
-
-class Nth(Agent):
-    """Plays the free cell of this rank, counted on from the lowest if there are fewer."""
-
-    is_fixed = True
-
-    def __init__(self, game: ttt_env.Game, rank: int) -> None:
-        super().__init__(game)
-        self.rank = rank
-
-    def policies(self, boards: Boards) -> Any:
-        legal = boards.legal
-        counts = legal.cumsum(axis=1)
-        wanted = self.rank % np.maximum(counts[:, -1], 1) + 1
-        return (legal & (counts == wanted[:, None])).astype(float)
-
-
-class Wandering(Nth):
-    """The same, but not a fixed policy, and so asked by `choose`."""
-
-    is_fixed = False
 
 
 @pytest.fixture(params=STORES)
@@ -97,14 +76,9 @@ def trajectory(envs: VectorGameEnv, n_steps: int = 30, **reset: Any) -> list[Any
     return shown
 
 
-def open_positions() -> list[Position]:
-    game = ttt_env.get_game("tictactoe-v0")
-    return [position for layer in reachable(game) for position in layer.boards(layer.open)]
-
-
 def positions_of(seat: str, step: int) -> list[Position]:
     """Every `step`-th position in which this side is to move."""
-    return [position for position in open_positions() if position.to_move == seat][::step]
+    return [position for position in open_boards() if position.to_move == seat][::step]
 
 
 @cache
@@ -425,7 +399,7 @@ class TestBothSides:
     @pytest.mark.parametrize("step", [31, slow(1)])
     def test_every_step_is_the_aec_env(self, store: str, step: int) -> None:
         """Position × action: what the next player sees, and what both got."""
-        positions = open_positions()[::step]
+        positions = list(open_boards()[::step])
         envs = started(len(positions), opponent=None, play_as="random", autoreset_mode="disabled")
         aec = ttt_env.make("tictactoe-v0")
         for cell in range(9):
@@ -476,23 +450,6 @@ class TestBothSides:
 
 def story(envs: VectorGameEnv) -> Any:
     return flat((envs.boards.mine, envs.boards.theirs, envs.seats, envs.action_masks()))
-
-
-BAD_ACTIONS: list[Any] = [
-    np.zeros(3, int),
-    np.zeros((4, 1), int),
-    np.zeros(4),
-    np.zeros(4, bool),
-    np.array([0, 0, 0, 9]),
-    np.array([0, -1, 0, 0], np.int8),
-    np.array([0, 0, 2**63, 0], np.uint64),
-    [0, 1, True, 3],
-    [0, 1, 2, 3.0],
-    [0, 1, 2, None],
-    [[0], [1, 2], [3], [4]],
-    3,
-    None,
-]
 
 
 class TestErrorsChangeNothing:

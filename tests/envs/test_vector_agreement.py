@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.envs.test_vector import Nth
+from tests.support.agents import Nth
 from tests.support.marks import slow
 from ttt_env import Position
 

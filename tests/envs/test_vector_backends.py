@@ -15,8 +15,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import ttt_env
-from tests.envs.test_vector import BAD_ACTIONS, NEAR_WIN, Nth, Wandering, open_positions
+from tests.support.agents import Nth, Wandering
 from tests.support.devices import DEVICE
+from tests.support.games import NEAR_WIN, TICTACTOE, open_boards
+from tests.support.hostile_values import BAD_ACTIONS
 from tests.support.marks import slow, slow_unless
 from tests.support.refusals import all_raise
 from ttt_env import Agent, Boards, Position
@@ -42,7 +44,7 @@ class NumpysDraws(TorchBackend):
         return torch.from_numpy(source.random(shape)).to(self.device)
 
 
-LOWEST = Nth(ttt_env.get_game("tictactoe-v0"), 0)
+LOWEST = Nth(TICTACTOE, 0)
 
 
 def drawn_start(rng: np.random.Generator) -> Position:
@@ -127,7 +129,7 @@ def play_alike(envs: list[VectorGameEnv], n_steps: int = 25, **reset: Any) -> No
 class TestIsNumpys:
     @pytest.mark.parametrize(("seat", "step"), [("X", 10), slow("O", 10), slow("X", 1), slow("O", 1)])
     def test_over_every_position_action_and_reply(self, both: Any, seat: str, step: int) -> None:
-        positions = [position for position in open_positions() if position.to_move == seat][::step]
+        positions = [position for position in open_boards() if position.to_move == seat][::step]
         envs = both(len(positions), "random", autoreset_mode="disabled")
         for rank, cell in itertools.product(range(9), range(9)):
             for each in envs:
@@ -138,7 +140,7 @@ class TestIsNumpys:
 
     @pytest.mark.parametrize("step", [5, slow(1)])
     def test_over_every_position_and_action_of_both_sides(self, both: Any, step: int) -> None:
-        positions = open_positions()[::step]
+        positions = list(open_boards()[::step])
         envs = both(len(positions), None, autoreset_mode="disabled")
         for cell in range(9):
             tell_alike([each.reset(seed=0, options={"position": positions}) for each in envs])

@@ -13,10 +13,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor, VecNormalize
 
 import ttt_env
-from tests.support.games import highest, lowest
-from ttt_env import Position
-
-NEAR_WIN = Position.parse("XX./OO./...")
+from tests.support.games import NEAR_WIN, highest, lowest
 
 
 def made(n_envs: int = 3, seed: int | None = 0, **settings: Any) -> Any:

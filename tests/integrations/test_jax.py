@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ttt_env
-from ttt_env.analysis.layers import reachable
+from tests.support.games import open_boards
 from ttt_env.rules import Boards, Game
 
 GAMES: dict[str, Game] = {
@@ -69,7 +69,7 @@ def test_every_legal_move_of_every_position(module: Any, name: str) -> None:
 
     game, functions = GAMES[name], module.JaxGame(GAMES[name])
     step = jax.jit(jax.vmap(functions.step))
-    boards = Boards.joined(game, [layer.boards(layer.open) for layer in reachable(game)])
+    boards = open_boards(game)
     rows, cells = np.nonzero(boards.legal)
     after = boards[rows].play(cells)
     stepped = as_numpy(step(functions.states_of(boards[rows]), cells))
@@ -83,7 +83,7 @@ def test_every_illegal_move_of_every_position(module: Any) -> None:
     import jax
 
     game, functions = GAMES["3x3"], module.JaxGame()
-    boards = Boards.joined(game, [layer.boards(layer.open) for layer in reachable(game)])
+    boards = open_boards(game)
     rows, cells = np.nonzero(~boards.legal)
     states = jax.jit(jax.vmap(functions.step))(functions.states_of(boards[rows]), cells)
     assert np.asarray(states.terminated).all() and np.asarray(states.legal_action_mask).all()

@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.agents.test_alphazero import GAMES as ALL_GAMES
-from tests.agents.test_alphazero import network as random_network
+from tests.support.agents import network as random_network
+from tests.support.games import GAMES, TICTACTOE, open_boards, random_positions
 from tests.support.running import ttt
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork
-from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, PolicyFileError
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import random_position
 
 pytest.importorskip("onnxscript")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -28,7 +26,6 @@ from ttt_env.agents.learned.sb3 import SB3  # noqa: E402
 from ttt_env.integrations.onnx.export import export_onnx  # noqa: E402
 from ttt_env.training import masking, winning_sets  # noqa: E402
 
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
 ON_POLICY = {"n_steps": 8, "batch_size": 8}
 MODELS = {
     "MaskablePPO, of a recipe": (winning_sets.WinningSetsPPO, "WinningSetsPolicy", "planes", ON_POLICY),
@@ -47,19 +44,6 @@ MODELS = {
 }
 
 
-def all_boards():
-    """The 4,520 positions of 3×3 in which the game goes on."""
-    boards = [layer.boards(layer.open) for layer in reachable(TICTACTOE)]
-    mine, theirs = (np.concatenate([getattr(b, side) for b in boards]) for side in ("mine", "theirs"))
-    assert len(mine) == 4520
-    return Boards(TICTACTOE, mine, theirs)
-
-
-def some_boards(game):
-    rng = np.random.default_rng(4)
-    return Boards.of([game.start, *(random_position(game, rng) for _ in range(60))])
-
-
 def exported(agent, folder):
     """The agent of the ONNX file that is written of this one."""
     export_onnx(agent, folder / "network.onnx")
@@ -74,12 +58,12 @@ def model(name, game=TICTACTOE, **options):
 
 def value_network(view):
     rng = np.random.default_rng(1)
-    network = BoardNetwork.random(ALL_GAMES["5,4,4"], rng, start="symmetric", view=view, empty=0.2)
+    network = BoardNetwork.random(GAMES["5,4,4"], rng, start="symmetric", view=view, empty=0.2)
     return ValueNetwork.of(network)
 
 
 def alphazero(board):
-    return AlphaZero.of(random_network(ALL_GAMES[board]), simulations=1)
+    return AlphaZero.of(random_network(GAMES[board]), simulations=1)
 
 
 OTHER_BOARDS = {
@@ -96,7 +80,7 @@ class TestExport:
     def test_plays_as_the_agent_in_every_position_and_is_certified_alike(self, spec, tmp_path):
         agent = ttt_env.make_agent(spec)
         again = exported(agent, tmp_path)
-        np.testing.assert_array_equal(again.policies(all_boards()), agent.policies(all_boards()))
+        np.testing.assert_array_equal(again.policies(open_boards()), agent.policies(open_boards()))
         proved = ttt_env.certify(again)
         assert proved.unbeatable
         assert proved.to_dict() == ttt_env.certify(agent).to_dict()
@@ -106,24 +90,24 @@ class TestExport:
     def test_plays_as_a_model_of_stable_baselines3_in_every_position(self, name, tmp_path):
         agent = model(name)
         again = exported(agent, tmp_path)
-        np.testing.assert_array_equal(again.policies(all_boards()), agent.policies(all_boards()))
+        np.testing.assert_array_equal(again.policies(open_boards()), agent.policies(open_boards()))
         assert again.temperature == 0
 
     def test_a_model_that_draws_its_moves_draws_them_alike(self, tmp_path):
         agent = model("MaskablePPO", deterministic=False)
         again = exported(agent, tmp_path)
         assert again.temperature == 1
-        np.testing.assert_allclose(again.policies(all_boards()), agent.policies(all_boards()), atol=1e-6)
+        np.testing.assert_allclose(again.policies(open_boards()), agent.policies(open_boards()), atol=1e-6)
         greedy = ttt_env.make_agent(f"onnx:{tmp_path}/network.onnx,temperature=0")
         np.testing.assert_array_equal(
-            greedy.policies(all_boards()), model("MaskablePPO").policies(all_boards())
+            greedy.policies(open_boards()), model("MaskablePPO").policies(open_boards())
         )
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", OTHER_BOARDS)
     def test_plays_as_the_agent_on_every_board_and_from_every_view(self, name, tmp_path):
         agent = OTHER_BOARDS[name]()
-        boards = some_boards(agent.game)
+        boards = Boards.of([agent.game.start, *random_positions(agent.game, 60, seed=4)])
         np.testing.assert_array_equal(exported(agent, tmp_path).policies(boards), agent.policies(boards))
 
     def test_the_file_is_what_is_documented(self, tmp_path):
@@ -135,7 +119,7 @@ class TestExport:
         agents = [
             ttt_env.make_agent(spec) for spec in (f"onnx:{tmp_path}/deep/network.onnx", "value-network")
         ]
-        np.testing.assert_array_equal(*(agent.policies(all_boards()) for agent in agents))
+        np.testing.assert_array_equal(*(agent.policies(open_boards()) for agent in agents))
         session = onnxruntime.InferenceSession(tmp_path / "deep" / "network.onnx")
         (given,), (answer,) = session.get_inputs(), session.get_outputs()
         assert (given.name, given.type, given.shape[1:]) == ("planes", "tensor(float)", [3, 3, 2])
@@ -195,14 +179,16 @@ class TestFilesOfOthers:
         write_linear(tmp_path / "a.onnx", TICTACTOE, **form)
         agent = ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx")
         plain = ttt_env.make_agent(lambda flat: flat @ weights_of(TICTACTOE), TICTACTOE, observation="flat")
-        np.testing.assert_array_equal(agent.policies(all_boards()), plain.policies(all_boards()))
+        np.testing.assert_array_equal(agent.policies(open_boards()), plain.policies(open_boards()))
 
     def test_pickle(self, tmp_path):
         write_linear(tmp_path / "a.onnx", TICTACTOE)
         agent = ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx")
         kept = pickle.dumps(agent)
         (tmp_path / "a.onnx").unlink()
-        np.testing.assert_array_equal(pickle.loads(kept).policies(all_boards()), agent.policies(all_boards()))
+        np.testing.assert_array_equal(
+            pickle.loads(kept).policies(open_boards()), agent.policies(open_boards())
+        )
 
     @pytest.mark.parametrize(
         ("form", "told"),
@@ -231,16 +217,16 @@ class TestFilesOfOthers:
     def test_what_is_not_there_is_refused(self, tmp_path):
         with pytest.raises(PolicyFileError, match="there is no such file"):
             ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx")
-        with pytest.raises(GameTooLargeError, match="up to 64"):
+        with pytest.raises(GameTooLargeError, match="64 cells are the limit"):
             ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx", "mnk-v0:m=9,n=9,k=5")
 
     def test_faults_while_it_plays_are_told(self, tmp_path):
         write_linear(tmp_path / "a.onnx", TICTACTOE, weights=np.zeros((18, 8), np.float32))
         with pytest.raises(PolicyError, match=r"scores of shape \(4520, 8\)"):
-            ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx").policies(all_boards())
+            ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx").policies(open_boards())
         write_linear(tmp_path / "b.onnx", TICTACTOE, weights=np.full((18, 9), np.nan, np.float32))
         with pytest.raises(PolicyError, match="nan"):
-            ttt_env.make_agent(f"onnx:{tmp_path}/b.onnx").policies(all_boards())
+            ttt_env.make_agent(f"onnx:{tmp_path}/b.onnx").policies(open_boards())
         write_linear(tmp_path / "c.onnx", TICTACTOE, shape=("n",), weights=np.zeros((17, 9), np.float32))
         with pytest.raises(PolicyError, match=r"c.onnx fails on observations \(4520, 18\)"):
-            ttt_env.make_agent(f"onnx:{tmp_path}/c.onnx").policies(all_boards())
+            ttt_env.make_agent(f"onnx:{tmp_path}/c.onnx").policies(open_boards())

@@ -6,18 +6,17 @@ import sys
 import pytest
 
 import ttt_env
+from tests.support.games import TICTACTOE
 from ttt_env.agent import Outcome
 from ttt_env.text import TextEnv, prompt_text
 from ttt_env.text.env import MoveRecord
 from ttt_env.text.wording import fault_text, intro_text, turn_text
 
-GAME = ttt_env.get_game("tictactoe-v0")
-
 
 @pytest.mark.parametrize("text", [".../.../...", "X../.O./...", "XO./.X./..."])
 def test_a_prompt_is_the_introduction_and_the_turn(text: str) -> None:
     position = ttt_env.Position.parse(text)
-    introduction = intro_text(GAME, position.to_move)
+    introduction = intro_text(TICTACTOE, position.to_move)
     assert prompt_text(position, "line") == f"{introduction}\n\n{turn_text(position, 'line', '[{cell}]')}"
     assert prompt_text(position, last=0).startswith(f"{introduction} ")
 

@@ -9,16 +9,9 @@ from typing import Any, get_type_hints
 import pytest
 
 import ttt_env
-from ttt_env import Position
-from ttt_env.analysis.layers import reachable
+from tests.support.games import TICTACTOE, lowest, open_boards
 from ttt_env.integrations.trl import INSTRUCTION, GameEnvironment, rows, start_rows
 from ttt_env.text import TextEnv
-
-GAME = ttt_env.get_game("tictactoe-v0")
-
-
-def lowest(position: Position) -> int:
-    return position.legal_cells[0]
 
 
 def started(**settings: Any) -> GameEnvironment:
@@ -39,7 +32,7 @@ class TestTools:
 
     def test_the_prompt_asks_for_a_call(self) -> None:
         environment = GameEnvironment(opponent=lowest)
-        row = rows(start_rows(GAME))[0]
+        row = rows(start_rows(TICTACTOE))[0]
         prompt = environment.reset(**row)
         assert prompt.endswith(
             "Answer with the number of a free cell in the form of a tool call: move(cell=0)."
@@ -88,10 +81,9 @@ class TestIllegal:
 
 class TestRewards:
     def test_who_stops_gives_away_what_the_position_is_worth(self) -> None:
-        solution = ttt_env.solve(GAME)
+        solution = ttt_env.solve(TICTACTOE)
         environment = GameEnvironment(opponent=lowest, reward="regret")
-        positions = [position for layer in reachable(GAME) for position in layer.boards(layer.open)]
-        for position in positions[::7]:
+        for position in open_boards()[::7]:
             (row,) = rows([{"position": str(position), "play_as": position.to_move, "seed": 0}])
             environment.reset(**row)
             assert environment.text_env.position == position
@@ -114,7 +106,7 @@ class TestGroups:
         factory = partial(GameEnvironment, "tictactoe-v0", opponent="random")
         one, other = factory(), factory()
         starts = set()
-        for row in rows(start_rows(GAME, seeds=100)):
+        for row in rows(start_rows(TICTACTOE, seeds=100)):
             texts = [environment.reset(**row) for environment in (one, other)]
             starts.add(texts[0])
             while not one.text_env.done:
@@ -126,14 +118,14 @@ class TestGroups:
 
     def test_factories_can_be_sent_to_other_processes(self) -> None:
         """As TRL's asynchronous trainer sends them."""
-        factory = partial(GameEnvironment, GAME, opponent="minimax", illegal="raise")
+        factory = partial(GameEnvironment, TICTACTOE, opponent="minimax", illegal="raise")
         twin = pickle.loads(pickle.dumps(factory))()
         assert twin.reset(seed=1) == factory().reset(seed=1)
 
 
 class TestRows:
     def test_all_values_are_plain(self) -> None:
-        first, *others = rows(start_rows(GAME, plies=2, seeds=3), instruction="Go on.")
+        first, *others = rows(start_rows(TICTACTOE, plies=2, seeds=3), instruction="Go on.")
         assert {tuple(row) for row in [first, *others]} == {("prompt", "position", "play_as", "seed")}
         assert json.loads(json.dumps(others)) == others
         assert first["prompt"] == [{"role": "user", "content": "Go on."}]

@@ -9,31 +9,30 @@ import pytest
 
 import ttt_env
 from tests import reference
+from tests.support.games import TICTACTOE
 from ttt_env.rules.symmetry import canonical
 from ttt_env.text import TextEnv
 from ttt_env.text.env import start_rows
 
-GAME = ttt_env.get_game("tictactoe-v0")
-
 
 class TestStartRows:
     def test_the_start_on_both_seats(self) -> None:
-        assert list(start_rows(GAME, seeds=2)) == [
+        assert list(start_rows(TICTACTOE, seeds=2)) == [
             {"position": None, "play_as": seat, "seed": seed} for seat in "XO" for seed in (0, 1)
         ]
 
     def test_all_positions_up_to_symmetry(self) -> None:
         """138 classes of positions are over (91 won by X, 44 by O, 3 drawn), and one is the start."""
-        positions = [row["position"] for row in start_rows(GAME, plies=9)]
+        positions = [row["position"] for row in start_rows(TICTACTOE, plies=9)]
         expected = reference.POSITIONS_UP_TO_SYMMETRY - 138 - 1
         assert positions[:2] == [None, None] and len(positions[2:]) == len(set(positions[2:])) == expected
-        parsed = [ttt_env.Position.parse(text, GAME) for text in positions[2:] if text]
+        parsed = [ttt_env.Position.parse(text, TICTACTOE) for text in positions[2:] if text]
         assert all(canonical(position) == position and not position.is_over for position in parsed)
         assert [position.ply for position in parsed] == sorted(position.ply for position in parsed)
 
     def test_a_game_starts_from_each_row(self) -> None:
         env = TextEnv(opponent="minimax")
-        for row in start_rows(GAME, plies=3, seeds=2):
+        for row in start_rows(TICTACTOE, plies=3, seeds=2):
             prompt = env.reset(**row)
             assert env.seat == row["play_as"] and f"You are {env.seat}." in prompt and not env.done
             assert row["position"] is None or str(env.position) == row["position"]
@@ -45,7 +44,7 @@ class TestStartRows:
     @pytest.mark.parametrize("numbers", [{"plies": -1}, {"plies": 1.5}, {"seeds": 0}, {"seeds": True}])
     def test_bad_numbers(self, numbers: dict[str, Any]) -> None:
         with pytest.raises(ttt_env.errors.ParameterError, match=f"{next(iter(numbers))}=.* of start_rows"):
-            start_rows(GAME, **numbers)
+            start_rows(TICTACTOE, **numbers)
 
 
 def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import pytest
 import ttt_env
 from tests import reference
 from tests.support import naive
+from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from tests.support.random_games import random_game
 from ttt_env.analysis.layers import reachable
@@ -21,7 +22,6 @@ from ttt_env.proofs.proof import prove
 from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import canonical, symmetries, transform
 
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
 CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.Game.runs((3, 3, 3), 3))
 
 # Golomb and Hales 2002 (the cube); van den Herik, Uiterwijk and van Rijswijck 2002 (m,n,k).

@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from ttt_env import Boards, certify, get_game, match
+from tests.support.games import TICTACTOE
+from ttt_env import Boards, certify, match
 from ttt_env.analysis.induction import Outcomes, backward_induction, softmax
 from ttt_env.analysis.layers import reachable
 
-GAME = get_game("tictactoe-v0")
 TEMPERATURES = [round(0.1 * step, 1) for step in range(1, 11)]
 CORNERS, CENTRE, EDGES = [0, 2, 6, 8], 4, [1, 3, 5, 7]
 
 
 def softmax_outcomes(x: float, o: float) -> Outcomes:
     """X and O play by softmax, each knowing the other's temperature: one sweep for both."""
-    return backward_induction(reachable(GAME), softmax(x), softmax(o))
+    return backward_induction(reachable(TICTACTOE), softmax(x), softmax(o))
 
 
 def lead(x: float, o: float) -> float:
@@ -23,7 +23,7 @@ def lead(x: float, o: float) -> float:
 
 
 def openings(x: float, o: float) -> dict[str, float]:
-    q = softmax_outcomes(x, o).values().q(Boards.start(GAME))[0]
+    q = softmax_outcomes(x, o).values().q(Boards.start(TICTACTOE))[0]
     for cells in (CORNERS, EDGES):
         np.testing.assert_allclose(q[cells], q[cells[0]], atol=1e-12)
     return {"corner": q[0], "centre": q[CENTRE], "edge": q[1]}

@@ -3,6 +3,7 @@
 import itertools
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,10 +15,13 @@ import pytest
 from PIL import Image
 
 import ttt_env
+from tests.support.faults import files_of_at_most
+from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from ttt_env.agents.mcts.search import Search
 from ttt_env.agents.planning.planners import Minimax, Softmax
 from ttt_env.errors import ImpossiblePositionError, ParameterError
+from ttt_env.render import charts
 from ttt_env.render.layout import CARD, CHANCE, INK, MISTAKE, STONE, TINT, layout_of, shade
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.svg import Picture, draw_diagram
@@ -25,18 +29,17 @@ from ttt_env.rules.game import Position, cells_of
 from ttt_env.rules.notation import GameRecord
 
 SVG = "{http://www.w3.org/2000/svg}"
-GAME = ttt_env.get_game("tictactoe-v0")
-GIBSON = Position.parse("XX./OO./XO.", GAME)
+GIBSON = Position.parse("XX./OO./XO.", TICTACTOE)
 RECORD = GameRecord.parse("tictactoe-v0: 3 5 2 4 0 6 1")
 DRAWN = GameRecord.parse("tictactoe-v0: 4 0 8 2 1 7 3 5 6")
 
 
 def softmax() -> Softmax:
-    return Softmax(GAME, 0.2, 1.0)
+    return Softmax(TICTACTOE, 0.2, 1.0)
 
 
 def searched() -> Search:
-    search = Search(GAME.start)
+    search = Search(TICTACTOE.start)
     search.run(20)
     return search
 
@@ -133,6 +136,20 @@ class TestFiles:
             RECORD.save(tmp_path / name)
         assert list(tmp_path.iterdir()) == []
 
+    @pytest.mark.parametrize("name", ["x.svg", "x.png", "x.gif", "x.pdf"])
+    def test_a_full_disk_leaves_the_picture_that_is_there(self, name: str, tmp_path: Path) -> None:
+        path = tmp_path / "new" / name  # in a folder that is made
+        if name == "x.pdf":
+            charts.save(figure := charts.new_figure(3, 2), path)
+            save = partial(charts.save, figure)
+        else:
+            (save := RECORD.save)(path)
+        whole = path.read_bytes()
+        with files_of_at_most(10), pytest.raises(OSError) as caught:
+            save(path)
+        assert caught.value.filename == str(path)
+        assert path.read_bytes() == whole and list(path.parent.iterdir()) == [path]
+
     @pytest.mark.parametrize(("package", "name"), [("resvg_py", "x.png"), ("PIL", "x.gif")])
     def test_a_missing_package_names_its_extra(
         self, package: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -193,7 +210,7 @@ class TestGame:
 
     def test_a_draw_and_a_game_not_begun(self) -> None:
         assert texts(DRAWN.picture().svg)[-1] == "9. X · draw"
-        assert boards(GameRecord(GAME, ()).picture().svg) == [str(GAME.start)]
+        assert boards(GameRecord(TICTACTOE, ()).picture().svg) == [str(TICTACTOE.start)]
 
     def test_on_a_large_board_it_is_one_diagram(self) -> None:
         record = GameRecord.parse("qubic-v0: 0 5 21 6 42 7 63")
@@ -253,9 +270,9 @@ class TestTrees:
         assert [child.caption[0] for child in tree.children] == ["97.46%", "2.52%", "0.02%"]
         assert [child.is_marked for child in tree.children] == [True, False, False]
 
-    @pytest.mark.parametrize("agent", [softmax(), Minimax(GAME), Minimax(GAME, "fast")])
+    @pytest.mark.parametrize("agent", [softmax(), Minimax(TICTACTOE), Minimax(TICTACTOE, "fast")])
     def test_probabilities_of_the_first_moves_are_the_agents(self, agent: Minimax | Softmax) -> None:
-        for position in (GAME.start, GAME.start.play(0), GIBSON):
+        for position in (TICTACTOE.start, TICTACTOE.start.play(0), GIBSON):
             children = agent.tree(position, depth=1).children
             assert [child.last for child in children] == position.legal_cells
             policy = agent.policy(position)
@@ -269,7 +286,7 @@ class TestTrees:
         assert [answer.caption[0] for answer in answers] == ["73.11%", "26.89%"]  # softmax(0 and −1, T = 1)
 
     def test_minimax_values_are_the_solutions(self) -> None:
-        tree = Minimax(GAME).tree(GIBSON.play(5), depth=9)
+        tree = Minimax(TICTACTOE).tree(GIBSON.play(5), depth=9)
         assert [node.caption[-1] for node in (tree, *tree.children)] == ["X 0.00", "X 0.00", "X +1.00"]
         assert not tree.children[1].children[0].children  # the game is over
 
@@ -277,7 +294,7 @@ class TestTrees:
         ("tree", "told"),
         [*((lambda depth=depth: softmax().tree(GIBSON, depth), "depth=") for depth in (-1, 1.5, True, "2")),
          (lambda: softmax().tree(ttt_env.get_game("square-v0").start), "square-v0, not of tictactoe-v0"),
-         (lambda: Minimax(GAME, depth=3).tree(GIBSON), "depth and seconds")],
+         (lambda: Minimax(TICTACTOE, depth=3).tree(GIBSON), "depth and seconds")],
     )  # fmt: skip
     def test_a_tree_that_there_is_not_is_refused(self, tree: Callable[[], Any], told: str) -> None:
         with pytest.raises((ParameterError, ImpossiblePositionError), match=told):

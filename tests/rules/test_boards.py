@@ -5,10 +5,10 @@ import random
 import numpy as np
 import pytest
 
-from tests.support.games import LOPSIDED, MISERE, TICTACTOE, positions_of, random_positions
+from tests.support.games import LOPSIDED, MISERE, TICTACTOE, played_positions, positions_of
 from tests.support.marks import slow
 from ttt_env import Boards, Game, get_game
-from ttt_env.errors import ImpossiblePositionError
+from ttt_env.errors import ImpossiblePositionError, ParameterError, UnknownGameError
 from ttt_env.rules.boards import owns_set
 
 WIDE = Game("wide", (64,), [(0, 63), (31, 32, 33), (62, 63)])
@@ -19,7 +19,7 @@ LARGE = [
 
 
 def positions(game):
-    return random_positions(game, 6) if game.n_cells > 9 else list(positions_of(game).values())
+    return played_positions(game, 6) if game.n_cells > 9 else list(positions_of(game).values())
 
 
 def test_a_copy_has_arrays_of_its_own():
@@ -83,16 +83,16 @@ class TestBoardsArePositions:
 
 @pytest.mark.parametrize("game", [TICTACTOE, LARGE[0], LARGE[2], WIDE], ids=repr)
 def test_owns_set_of_masks_of_any_shape(game):
-    masks = np.array([position.theirs for position in random_positions(game)][:60], np.uint64).reshape(5, 12)
+    masks = np.array([position.theirs for position in played_positions(game)][:60], np.uint64).reshape(5, 12)
     expected = [[game.owns_set(mask) for mask in row] for row in masks.tolist()]
     assert owns_set(game, masks).tolist() == expected
 
 
 class TestIndexing:
-    boards = Boards.of(random_positions(TICTACTOE, games=2))
+    boards = Boards.of(played_positions(TICTACTOE, games=2))
 
     @pytest.mark.parametrize(
-        "key", [slice(1, 5), slice(None, None, 2), np.array([3, 0, 3]), slice(0, 0)], ids=repr
+        "key", [slice(1, 5), slice(None, None, 2), np.array([3, 0, 3]), slice(0, 0), [2, 0], []], ids=repr
     )
     def test_by_what_numpy_indexes_by(self, key):
         part = self.boards[key]
@@ -106,10 +106,45 @@ class TestIndexing:
         assert type(self.boards[3].mine) is type(next(iter(self.boards)).theirs) is int
         assert all(position.is_over for position in part)
 
+    @pytest.mark.parametrize("game", [TICTACTOE, WIDE], ids=repr)
+    @pytest.mark.parametrize("number", [1, -1, np.int8(1), np.array(1)], ids=repr)
+    def test_by_a_number(self, game, number):
+        positions = [game.start.play(0), game.start.play(game.n_cells - 1)]
+        assert Boards.of(positions)[number] == positions[1]
 
-def test_start():
-    boards = Boards.start(LOPSIDED, 3)
-    assert list(boards) == [LOPSIDED.start] * 3
+    @pytest.mark.parametrize("game", [TICTACTOE, WIDE], ids=repr)
+    @pytest.mark.parametrize(
+        "key",
+        [
+            None,
+            True,
+            np.True_,
+            ...,
+            "1",
+            0.0,
+            (1, 0),
+            (slice(None), 0),
+            [[0, 1], [1, 0]],
+            [0.5],
+            np.array([[0, 1], [1, 0]]),
+            np.array(0.5),
+        ],
+        ids=repr,
+    )
+    def test_by_anything_else_is_refused(self, game, key):
+        boards = Boards.of([game.start.play(0), game.start.play(game.n_cells - 1)])
+        with pytest.raises(ParameterError, match=r"(?s)boards\[.*\]: an integer, a slice, a list or an"):
+            boards[key]
+
+
+@pytest.mark.parametrize("game", [LOPSIDED, "tictactoe-v0"], ids=repr)
+def test_start(game):
+    assert list(Boards.start(game, 3)) == [get_game(game).start] * 3
+
+
+def test_start_of_no_game():
+    with pytest.raises(UnknownGameError, match="did you mean tictactoe-v0"):
+        Boards.start("tictacto-v0")
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,9 @@ BROKEN_RECORDS = [
 ]
 
 
-def random_records(game, count=10):
+def random_records(game):
     rng = random.Random(1)
-    for _ in range(count):
+    for _ in range(10):
         positions = random_game(game, rng)
         masks = [position.occupied_mask for position in positions]
         yield GameRecord(game, [(one ^ other).bit_length() - 1 for one, other in itertools.pairwise(masks)])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.games import open_boards
 from ttt_env import Boards, Position
-from ttt_env.analysis.layers import reachable
 
 
 def test_are_what_the_environments_show() -> None:
@@ -37,6 +37,5 @@ def test_are_the_same_of_boards_and_of_one_position() -> None:
 
 
 def test_of_every_position_are_different() -> None:
-    game = ttt_env.get_game("tictactoe-v0")
-    boards = Boards.joined(game, (layer.boards(layer.open) for layer in reachable(game)))
+    boards = open_boards()
     assert len(np.unique(boards.planes.reshape(len(boards), -1), axis=0)) == len(boards) == 4520

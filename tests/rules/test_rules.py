@@ -413,6 +413,8 @@ class TestMoves:
         assert str(position) == "X../.O./..."
         with pytest.raises(AttributeError):
             position.mine = 0
+        with pytest.raises(AttributeError, match="mine=<an int without text>"):
+            position.mine = 10**5000
         with pytest.raises(AttributeError):
             position.other = 0
         with pytest.raises(AttributeError):

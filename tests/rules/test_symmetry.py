@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests import reference
-from tests.support.games import LOPSIDED, MISERE, TICTACTOE, boards_of, positions_of, random_positions
+from tests.support.games import LOPSIDED, MISERE, TICTACTOE, boards_of, played_positions, positions_of
 from tests.support.marks import slow
 from tests.support.naive import twin
 from ttt_env import Boards, Game, get_game
@@ -80,7 +80,7 @@ LARGER = [get_game("square-v0"), get_game("qubic-v0"), get_game("mnk-v0:m=9,n=9,
 
 @pytest.mark.parametrize("game", [*SMALL, *LARGER], ids=repr)
 def test_batches_are_the_same(game):
-    boards = Boards.of(random_positions(game, 5)[-50:])
+    boards = Boards.of(played_positions(game, 5)[-50:])
     before = boards.mine.copy(), boards.theirs.copy()
     for permutation in symmetries(game):
         assert list(transform_boards(boards, permutation)) == [transform(p, permutation) for p in boards]

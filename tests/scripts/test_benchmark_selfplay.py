@@ -13,13 +13,13 @@ from frameworks.run import Script
 
 import ttt_env
 from tests.support.documents import ROOT
+from tests.support.games import TICTACTOE
 from tests.support.running import script
 
 SCRIPTS = ROOT / "scripts"
 PATH = SCRIPTS / "benchmark_selfplay.py"
-TTT = ttt_env.get_game("tictactoe-v0")
 SETTINGS = replace(
-    benchmark.settings_for(TTT), games=8, simulations=20, random_starts=0.0, blunder_starts=0.0
+    benchmark.settings_for(TICTACTOE), games=8, simulations=20, random_starts=0.0, blunder_starts=0.0
 )
 
 
@@ -31,25 +31,25 @@ def played(contender, n_turns):
 
 class TestOurs:
     def test_each_simulation_asks_about_one_position_at_most(self):
-        work = played(Ours(TTT, replace(SETTINGS, games=1), anew=True), 20)
+        work = played(Ours(TICTACTOE, replace(SETTINGS, games=1), anew=True), 20)
         assert 20 < work.asked <= 20 * 20
 
     def test_asking_anew_forgets_the_answers(self):
-        assert Ours(TTT, SETTINGS).play(0.0).moves == 8
-        kept, anew = (played(Ours(TTT, SETTINGS, anew=anew), 10) for anew in (False, True))
+        assert Ours(TICTACTOE, SETTINGS).play(0.0).moves == 8
+        kept, anew = (played(Ours(TICTACTOE, SETTINGS, anew=anew), 10) for anew in (False, True))
         assert kept.moves == anew.moves and kept.asked < anew.asked
         assert 0 < kept.network and 0 < kept.tree and kept.network + kept.tree < kept.seconds
 
     def test_the_answers_are_kept_until_the_next_network_comes(self, monkeypatch):
-        often, seldom = Ours(TTT, SETTINGS), played(Ours(TTT, SETTINGS), 10)
+        often, seldom = Ours(TICTACTOE, SETTINGS), played(Ours(TICTACTOE, SETTINGS), 10)
         monkeypatch.setattr(benchmark, "MOVES", 16)
         assert played(often, 10).asked > seldom.asked
 
 
 def test_the_network_is_as_large_as_a_training_has_it():
-    network = benchmark.untrained(TTT, SETTINGS.size)
+    network = benchmark.untrained(TICTACTOE, SETTINGS.size)
     assert network.size == SETTINGS.size
-    priors, values = network.evaluate(ttt_env.Boards.start(TTT))
+    priors, values = network.evaluate(ttt_env.Boards.start(TICTACTOE))
     assert priors.sum() == pytest.approx(1) and np.abs(values).max() < 1
 
 

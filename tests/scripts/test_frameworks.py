@@ -24,6 +24,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
 import ttt_env
+from tests.support.games import lowest
 from tests.support.marks import slow
 from ttt_env.envs.board import BoardEnv
 from ttt_env.rules.catalogue import CATALOGUE
@@ -209,7 +210,7 @@ print(env.unwrapped.position.ply, env.unwrapped.seat)
         assert (run.stdout, run.stderr) == ("1 O\n", "")
 
     def test_masks_and_episode_statistics_come_through_wrappers(self) -> None:
-        inner = gymnasium.make("ttt_env/tictactoe-v0", opponent=min_cell, play_as="X")
+        inner = gymnasium.make("ttt_env/tictactoe-v0", opponent=lowest, play_as="X")
         env = RecordEpisodeStatistics(TransformReward(FlattenObservation(inner), lambda reward: reward * 2))
         env.reset(seed=0)
         env.step(6)
@@ -221,7 +222,7 @@ print(env.unwrapped.position.ply, env.unwrapped.seat)
         assert info["episode"]["r"] == 2.0 and info["episode"]["l"] == 3
 
     def test_vector_env_stacks_masks_and_resets_done_games_alone(self) -> None:
-        envs = gymnasium.make_vec("ttt_env/tictactoe-v0", 2, "sync", opponent=min_cell, play_as="X")
+        envs = gymnasium.make_vec("ttt_env/tictactoe-v0", 2, "sync", opponent=lowest, play_as="X")
         envs.reset(seed=0)
         infos = envs.step(np.array([6, 8]))[4]
         free = [[c not in (0, cell) for c in range(9)] for cell in (6, 8)]
@@ -264,10 +265,6 @@ def test_each_ignored_text_of_sb3_is_needed() -> None:
     assert said == {text.replace("{}", "") for text in SB3_SAYS}
 
 
-def min_cell(position: ttt_env.Position) -> int:
-    return position.legal_cells[0]
-
-
 def monitored(**settings: Any) -> gymnasium.Env[Any, Any]:
     """An environment that SB3's own wrapper goes around, through which masks have to be found."""
     return Monitor(ttt_env.make("tictactoe-v0", opponent="random", **settings))
@@ -297,7 +294,7 @@ class TestLearning:
     def test_masks_of_a_vector_env_and_an_opponent_from_outside(self, vector: type[VecEnv]) -> None:
         start = ttt_env.Position.parse("XO./.../...")
         envs = vector([partial(monitored, play_as="X", start=start)] * 2)
-        envs.env_method("set_opponent", min_cell)
+        envs.env_method("set_opponent", lowest)
         envs.reset()
         assert get_action_masks(envs).tolist() == [[False] * 2 + [True] * 7] * 2
         planes, _, _, _ = envs.step([8, 8])

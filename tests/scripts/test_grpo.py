@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from tests.support.games import TICTACTOE
+
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -18,7 +20,6 @@ import ttt_env  # noqa: E402
 from ttt_env.text import TextEnv, prompt_text  # noqa: E402
 
 SHIPPED = ROOT / "docs" / "learn" / "language-model.npz"
-TTT = ttt_env.get_game("tictactoe-v0")
 
 
 def texts_of(positions: list[ttt_env.Position]) -> list[str]:
@@ -85,12 +86,12 @@ def test_results_are_those_of_games_against_the_opponent() -> None:
     positions = grpo.open_positions()
     model = grpo.load(SHIPPED)
     steps = Steps()
-    games = Games(model, positions, texts_of(positions), MakeEnv(TTT, steps))
+    games = Games(model, positions, texts_of(positions), MakeEnv(TICTACTOE, steps))
     rows = torch.arange(0, len(positions), 240)
     answers = torch.tensor([[ord(str(cell)) for cell in range(9)] for _ in rows])
     results = games.results(rows, answers)
     values = grpo.exact_rewards(positions)[rows[:, None], answers] + torch.tensor(
-        [[ttt_env.solve(TTT).value_of(positions[row])] for row in rows]
+        [[ttt_env.solve(TICTACTOE).value_of(positions[row])] for row in rows]
     )
     # Nobody gets more than the value against a perfect opponent, and a trained model gets it nearly always.
     assert (results <= values).all()

@@ -15,6 +15,7 @@ from marked import with_table
 
 import ttt_env
 from tests.support.documents import ROOT
+from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from tests.support.running import script
 from ttt_env.agent.learner import learner_names
@@ -22,14 +23,13 @@ from ttt_env.agent.learner import learner_names
 SCRIPTS = ROOT / "scripts"
 LEADERBOARD = SCRIPTS / "leaderboard.py"
 RESULTS = SCRIPTS / "contest" / "results"
-TTT = ttt_env.get_game("tictactoe-v0")
 WON = ttt_env.get_game("mnk-v0:m=3,n=2,k=2")
 
 
 def steps_of(play):
     """The steps that are counted while a function plays."""
     steps = protocol.Steps()
-    play(protocol.MakeEnv(TTT, steps))
+    play(protocol.MakeEnv(TICTACTOE, steps))
     return steps.n
 
 
@@ -76,7 +76,7 @@ class TestSteps:
 
     def test_illegal_moves_count_and_the_environment_of_sb3(self):
         def play(make_env):
-            env = make_env(opponent="random", play_as="X", start=TTT.start.play(4).play(0))
+            env = make_env(opponent="random", play_as="X", start=TICTACTOE.start.play(4).play(0))
             env.reset(seed=0)
             assert env.step(4)[2]
             envs = make_env(n_envs=8, opponent="random", seed=0)
@@ -105,27 +105,28 @@ def giving_up(make_env, seed, report):
 
 class TestAttempt:
     def test_it_ends_at_the_first_step_after_exploitability_0(self):
-        made = protocol.attempt(improving, TTT, 0, 60)
+        made = protocol.attempt(improving, TICTACTOE, 0, 60)
         assert [point.steps for point in made.curve] == [3, 6, 9]
         expected = [ttt_env.exploitability(name).exploitability for name in ("random", "block", "minimax")]
         assert [point.exploitability for point in made.curve] == pytest.approx(expected, abs=1e-6)
         assert made.ended == "goal" and made.curve[-1].exploitability == 0
 
     def test_what_is_returned_is_judged(self):
-        made = protocol.attempt(giving_up, TTT, 0, 60)
+        made = protocol.attempt(giving_up, TICTACTOE, 0, 60)
         assert made.ended == "returned" and [point.steps for point in made.curve] == [5]
         assert made.curve[0].exploitability == ttt_env.exploitability("block").exploitability
 
     def test_time_and_reports_end_it(self):
-        made = protocol.attempt(improving, TTT, 0, 1e-9)
+        made = protocol.attempt(improving, TICTACTOE, 0, 1e-9)
         assert made.ended == "time" and [point.steps for point in made.curve] == [0]
         assert made.curve[0].exploitability == pytest.approx(ttt_env.exploitability("random").exploitability)
-        assert [point.steps for point in protocol.attempt(improving, TTT, 0, 60, reports=1).curve] == [3]
+        (point,) = protocol.attempt(improving, TICTACTOE, 0, 60, reports=1).curve
+        assert point.steps == 3
 
     def test_a_report_that_comes_too_late_is_not_at_its_goal(self, tmp_path):
-        made = protocol.attempt(lambda make_env, seed, report: "minimax", TTT, 0, 1e-9)
+        made = protocol.attempt(lambda make_env, seed, report: "minimax", TICTACTOE, 0, 1e-9)
         assert made.ended == "time" and [point.exploitability for point in made.curve] == [0]
-        line = records.record_of(Entry("late", "here:train", None, "solver"), TTT, 0, 1e-9, made)
+        line = records.record_of(Entry("late", "here:train", None, "solver"), TICTACTOE, 0, 1e-9, made)
         records.add(tmp_path / "late.jsonl", line, made.policy)
         assert not list(records.faults(tmp_path / "late.jsonl"))
 
@@ -146,11 +147,11 @@ class TestAttempt:
             return "random"
 
         monkeypatch.setattr(protocol, "judge", judge)
-        made = protocol.attempt(train, TTT, 0, 60)
+        made = protocol.attempt(train, TICTACTOE, 0, 60)
         assert [point.seconds for point in made.curve] == [1.0, 2.0, 3.0, 3.0]
 
 
-@pytest.mark.parametrize("game", [TTT, WON], ids=lambda game: game.name)
+@pytest.mark.parametrize("game", [TICTACTOE, WON], ids=lambda game: game.name)
 @pytest.mark.parametrize(
     "policy", ["minimax", "newell-simon", "softmax", lambda position: position.legal_cells[0]]
 )
@@ -166,7 +167,7 @@ def test_a_policy_is_judged_as_its_certificate_says(game, policy):
 
 def test_what_is_too_large_to_be_kept_does_not_count_as_the_goal(monkeypatch):
     monkeypatch.setattr(protocol, "MOST_ROWS", 10)
-    made = protocol.attempt(lambda make_env, seed, report: "minimax", TTT, 0, 60)
+    made = protocol.attempt(lambda make_env, seed, report: "minimax", TICTACTOE, 0, 60)
     assert made.policy is None and made.curve[-1].exploitability == 0 and made.ended == "returned"
 
 
@@ -174,10 +175,10 @@ def test_a_run_goes_on_until_a_policy_at_0_can_be_kept(monkeypatch, tmp_path):
     def train(make_env, seed, report):
         return next(policy for policy in ("minimax", "newell-simon") if report(policy))
 
-    monkeypatch.setattr(protocol, "MOST_ROWS", len(protocol.judge("newell-simon", TTT)[0]))
-    made = protocol.attempt(train, TTT, 0, 60)
+    monkeypatch.setattr(protocol, "MOST_ROWS", len(protocol.judge("newell-simon", TICTACTOE)[0]))
+    made = protocol.attempt(train, TICTACTOE, 0, 60)
     assert [point.exploitability for point in made.curve] == [0, 0] and made.ended == "goal"
-    line = records.record_of(Entry("two", "here:train", train, "solver"), TTT, 0, 60, made)
+    line = records.record_of(Entry("two", "here:train", train, "solver"), TICTACTOE, 0, 60, made)
     records.add(tmp_path / "two.jsonl", line, made.policy)
     assert not list(records.faults(tmp_path / "two.jsonl"))
 
@@ -360,7 +361,7 @@ class TestVerify:
         path, (first, *_) = made / "mine.jsonl", lines(made)
         monkeypatch.setattr(protocol, "MOST_ROWS", 10)
         assert any("rows, and only 10 are kept" in fault for fault in records.faults(path))
-        ttt_env.solve(TTT).save(records.policy_path(path, first))
+        ttt_env.solve(TICTACTOE).save(records.policy_path(path, first))
         assert any("its policy is a tablebase" in fault for fault in records.faults(path))
 
     def test_policies_that_were_too_large_to_keep_are_counted(self, made, monkeypatch):
@@ -448,7 +449,7 @@ def test_every_policy_of_the_repository_belongs_to_a_line():
 @pytest.mark.parametrize("name", [slow("cfr"), "cfr-purified", slow("cfr-plus-purified"), "q-learning"])
 def test_the_learners_with_tables_take_part(name):
     entry = ENTRIES[name]
-    made = protocol.attempt(entry.train, TTT, 0, 300)
+    made = protocol.attempt(entry.train, TICTACTOE, 0, 300)
     steps = [point.steps for point in made.curve]
     assert steps == sorted(steps) and steps[0] > 0
     if name == "cfr":
@@ -460,7 +461,7 @@ def test_the_learners_with_tables_take_part(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["maskable-ppo", "value-network", "alphazero"])
 def test_those_that_take_longer_begin(name):
-    made = protocol.attempt(ENTRIES[name].train, TTT, 0, 300, reports=2)
+    made = protocol.attempt(ENTRIES[name].train, TICTACTOE, 0, 300, reports=2)
     first, second = made.curve
     assert first.steps < second.steps and made.ended == "time"
 

@@ -5,7 +5,8 @@ import os
 
 import pytest
 
-from ttt_env.errors import ParameterError
+from ttt_env.errors import GameError, ParameterError, ResultFileError
+from ttt_env.storage import load_game, parse_toml
 from ttt_env.storage.files import opened, write_atomically
 
 
@@ -107,3 +108,22 @@ def test_the_number_of_an_open_file_is_no_path(path):
     for use in (opened, lambda path: write_atomically(path, write(b""))):
         with pytest.raises(ParameterError, match="the path of a file is needed"):
             use(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["a = ", "a = " + "1" * 5000, "a = " + "[" * 100_000, b"a = '\xff'"], ids=len
+)
+def test_text_that_is_no_toml(text):
+    with pytest.raises(ResultFileError, match="it is no TOML: "):
+        parse_toml(text)
+    assert parse_toml("a = [1]") == parse_toml(b"a = [1]") == {"a": [1]}
+
+
+@pytest.mark.parametrize(
+    "name", ['"name": "x", "name": "y"', '"name": "x", "size": NaN', "[" * 100_000], ids=len
+)
+def test_a_game_file_is_read_as_all_json_is(name, tmp_path):
+    path = tmp_path / "game.json"
+    path.write_text(f'{{{name}, "shape": [2, 2], "winning_sets": [[0, 1]]}}')
+    with pytest.raises(GameError, match="is no file of a game: "):
+        load_game(path)

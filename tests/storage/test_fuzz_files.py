@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.games import TICTACTOE
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.solution import Solution
@@ -39,8 +40,7 @@ from ttt_env.storage.game_log import GameLog, read_records
 from ttt_env.storage.policy_file import game_name
 from ttt_env.training.recipe import read_recipe
 
-GAME = ttt_env.get_game("tictactoe-v0")
-BOARDS = ttt_env.Boards.joined(GAME, [layer.boards(layer.open[::7]) for layer in reachable(GAME)])
+BOARDS = ttt_env.Boards.joined(TICTACTOE, [layer.boards(layer.open[::7]) for layer in reachable(TICTACTOE)])
 SHORT, LONG = 60, 10_000  # mutations
 INTERESTING = (0, 1, 0x7F, 0x80, 0xFF)
 
@@ -160,8 +160,8 @@ ARCHIVE = [*RAW, member_mutated, member_head_mutated, members_swapped, flagged]
 ARRAYS = [*ARCHIVE, other_header, member_mutated]
 
 
-def mutations(content, kinds, number, seed=0):
-    rng = np.random.default_rng(seed)
+def mutations(content, kinds, number):
+    rng = np.random.default_rng(0)
     for _ in range(number):
         yield kinds[rng.integers(len(kinds))](content, rng)
 
@@ -215,7 +215,7 @@ def played(name):
 
 
 def solved(path):
-    Solution.load(path, GAME).values.of(BOARDS)
+    Solution.load(path, TICTACTOE).values.of(BOARDS)
 
 
 def save_agent(name):
@@ -223,7 +223,7 @@ def save_agent(name):
 
 
 def save_proof(path):
-    ttt_env.prove(GAME).save(path)
+    ttt_env.prove(TICTACTOE).save(path)
 
 
 def save_model(path):
@@ -306,7 +306,7 @@ DOORS = {
     },
     "strategy": Door("strategy.npz", save_proof, played("strategy"), PolicyFileError, ARRAYS),
     "tablebase": Door(
-        "base.npz", lambda path: ttt_env.solve(GAME).save(path), solved, PolicyFileError, ARRAYS
+        "base.npz", lambda path: ttt_env.solve(TICTACTOE).save(path), solved, PolicyFileError, ARRAYS
     ),
     "proof": Door("proof.npz", save_proof, ttt_env.Proof.load, ResultFileError, ARRAYS),
     "game log": Door("log.sqlite", write_log, read_log, OF_LOGS, RAW, 2, frozenset({"missing", "empty"})),
@@ -321,7 +321,7 @@ DOORS = {
     "recipe": Door("recipe.toml", lambda path: path.write_text(RECIPE), read_recipe, ParameterError, RAW),
     "certificate": Door(
         "certificate.json",
-        lambda path: ttt_env.certify("block", GAME).save(path),
+        lambda path: ttt_env.certify("block", TICTACTOE).save(path),
         ttt_env.Certificate.load,
         ResultFileError,
         RAW,
@@ -467,7 +467,7 @@ def test_a_name_of_a_game_that_cannot_be_shown(name, tmp_path):
 
 def test_a_game_of_too_many_cells_is_named_whatever_the_file_is(tmp_path):
     path = tmp_path / "table.npz"
-    Lookup(GAME).save(path)
+    Lookup(TICTACTOE).save(path)
     for name in ("lookup", "q-learning", "value-network"):
         for game in ("qubic-v0", "mnk-v0:m=9,n=9,k=5"):
             with pytest.raises(TttEnvError):

@@ -7,16 +7,16 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import pytest
 
 import ttt_env
+from tests.support.faults import files_of_at_most
 from ttt_env.errors import ResultFileError
 from ttt_env.storage import line_file
 from ttt_env.storage.line_file import LineFile, change_lines, read_lines
 
-resource = pytest.importorskip("resource")  # and locks, which Windows has not
+pytest.importorskip("resource")  # and locks, which Windows has not
 LINES = [{"format": "ttt_env test 1", "of": "é\n"}, {"number": 2}, {"text": '"seal": "'}, {"list": [1, {}]}]
 
 
@@ -103,17 +103,6 @@ class TestLines:
         (tmp_path / "nan.jsonl").write_bytes(text[:-1] + b', "seal": "' + seal + b'"}\n')
         with pytest.raises(ResultFileError, match=r"nan\.jsonl, line 1: NaN is no number"):
             file_at(tmp_path / "nan.jsonl").read(dict)
-
-
-@contextmanager
-def files_of_at_most(size):
-    """No file grows past this size. Python ignores the signal of that, and raises an error."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 class TestDiskThatIsFull:

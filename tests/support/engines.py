@@ -10,7 +10,6 @@ import ttt_env
 from ttt_env.engines.serving import Engine
 
 OURS = [sys.executable, "-W", "error", "-m", "ttt_env.app", "engine"]
-TTT = ttt_env.get_game("tictactoe-v0")
 M433 = ttt_env.get_game("mnk-v0:m=4,n=3,k=3")
 LARGE = ttt_env.get_game("mnk-v0:m=20,n=20,k=5")
 

@@ -9,10 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+
+import pytest
 
 from ttt_env import Position
 
@@ -141,28 +144,31 @@ def interrupt_a_tournament(folder: Path, backend: str, address: str = "") -> tup
 def marked(mark: str) -> dict[int, str]:
     """The processes in whose environment this mark stands, by their numbers, with their command lines."""
     found = {}
-    for folder in Path("/proc").iterdir():
+    for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if folder.name.isdecimal() and mark.encode() in (folder / "environ").read_bytes():
-                if b") Z " not in (folder / "stat").read_bytes():
-                    found[int(folder.name)] = (folder / "cmdline").read_bytes().decode(errors="replace")
+            if is_running(folder.name) and mark.encode() in (folder / "environ").read_bytes():
+                found[int(folder.name)] = (folder / "cmdline").read_bytes().decode(errors="replace")
         except OSError:  # it has just ended
             pass
     return found
 
 
-def is_over(pid: int) -> bool:
-    """True if a process has ended, or ends soon."""
-    return eventually(lambda: not is_alive(pid))
-
-
-def is_alive(pid: int) -> bool:
-    """True if there is such a process."""
+def is_running(pid: str | int) -> bool:
+    """True if this process runs; one that has ended and that nobody has asked about does not."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        return b") Z " not in Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
         return False
-    return b") Z " not in Path(f"/proc/{pid}/stat").read_bytes()
+
+
+def end(pids: str) -> bool:
+    """True if all of these processes, of which there are some, are gone after a while: signals take time."""
+    return bool(pids) and all(map(is_over, pids.split()))
+
+
+def is_over(pid: str | int) -> bool:
+    """True if a process has ended, or ends soon."""
+    return eventually(lambda: not is_running(pid))
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
@@ -171,5 +177,20 @@ def eventually(condition: Callable[[], bool]) -> bool:
     while not condition():
         if time.monotonic() > end:
             return False
-        time.sleep(0.05)
+        time.sleep(0.002)
     return True
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """No file grows past this size, as on a full disk; skips the test on Windows.
+
+    Python ignores the signal of that, and raises an error.
+    """
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -11,6 +11,21 @@ import numpy as np
 from ttt_env import Position, get_game
 
 OTHER = get_game("mnk-v0", m=2, n=2, k=2)
+BAD_ACTIONS: list[Any] = [  # of four environments
+    np.zeros(3, int),
+    np.zeros((4, 1), int),
+    np.zeros(4),
+    np.zeros(4, bool),
+    np.array([0, 0, 0, 9]),
+    np.array([0, -1, 0, 0], np.int8),
+    np.array([0, 0, 2**63, 0], np.uint64),
+    [0, 1, True, 3],
+    [0, 1, 2, 3.0],
+    [0, 1, 2, None],
+    [[0], [1, 2], [3], [4]],
+    3,
+    None,
+]
 
 
 class HostileError(Exception):

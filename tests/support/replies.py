@@ -5,13 +5,9 @@ from typing import Any
 import numpy as np
 
 import ttt_env
+from tests.support.games import lowest
 from ttt_env import Agent, Position
 from ttt_env.text import TextEnv
-
-
-def lowest(position: Position) -> int:
-    """A function as an opponent, which can be pickled."""
-    return position.legal_cells[0]
 
 
 class Drawing(Agent):

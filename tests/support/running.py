@@ -1,10 +1,9 @@
-"""Programs in this process, a second or two faster than in one of their own, and the ends of processes."""
+"""Programs in this process, a second or two faster than in one of their own."""
 
 import io
 import os
 import runpy
 import sys
-import time
 from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -49,21 +48,3 @@ def _run(program: Callable[[], object], argv: list[str], cwd: Any, answers: str)
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
     return Run(status, *(stream.getvalue().decode("utf-8", "surrogateescape") for stream in written))
-
-
-def _is_running(pid: int) -> bool:
-    """True if this process runs; one that has ended and that nobody has asked about does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def end(pids: str) -> bool:
-    """True if all of these processes, of which there are some, are gone after a while: signals take time."""
-    deadline = time.monotonic() + 20
-    while running := [pid for pid in map(int, pids.split()) if _is_running(pid)]:
-        if time.monotonic() > deadline:
-            break
-        time.sleep(0.002)
-    return bool(pids) and not running

@@ -1,6 +1,7 @@
 """Accidents of machines, which are asked again and never become results, and lines too many."""
 
 import json
+import os
 import pickle
 import sys
 import time
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.games import lowest
 from tests.support.marks import slow
 from tests.support.running import ttt
 from ttt_env import Position
@@ -53,10 +55,6 @@ def bot(body: str, folder: Path, before: str = "", after: str = "", **settings: 
     lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
     script = f"{before}\n{ANSWERS}{lines}{after}\n"
     return CommandAgent(GAME, [*PYTHON, script], folder=folder, **settings)
-
-
-def lowest(position: Position) -> int:
-    return position.legal_cells[0]
 
 
 def kept_in(file: Path, agent: CommandAgent) -> AnswerFile:
@@ -278,7 +276,7 @@ os.write(1, late[:9].encode())"""
         assert ids == list(range(1, found.asked + 1))
         assert not found.forfeits and found.asked == ttt_env.certify(lowest).asked
 
-    def test_an_untrusted_error_goes_before_another(self, tmp_path: Path) -> None:
+    def test_an_untrusted_error_goes_before_another(self) -> None:
         """The first of two errors is raised, unless the other takes answers back."""
 
         class Failing(AskedAgent):
@@ -449,6 +447,8 @@ class TestFunctionFiles:
         ("spec", "why"),
         [
             ("no.py", r"there is no file 'no\.py'"),
+            ("folder.py", r"folder\.py cannot be read: it is a folder"),
+            ("device.py:choose", r"device\.py cannot be read: it is a pipe or a device"),
             ("ben.py:chose", r"ben\.py has no function chose; it has choose, last, policy, fails"),
             ("wrong.py", r"wrong\.py, line 2: "),
             ("none.py", r"none\.py has no function choose or policy; it has none"),
@@ -458,6 +458,8 @@ class TestFunctionFiles:
     def test_what_is_wrong_is_told(self, spec: str, why: str) -> None:
         Path("wrong.py").write_text("\ndef choose(:\n")
         Path("none.py").write_text("x = 3\n")
+        Path("folder.py").mkdir()
+        Path("device.py").symlink_to(os.devnull)
         with pytest.raises(ParameterError, match=why):
             make_agent(spec)
 

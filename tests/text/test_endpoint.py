@@ -14,13 +14,13 @@ import pytest
 
 import ttt_env
 from tests.support.endpoint import KEY, Endpoint, Exchange, Fault, completion, serving
+from tests.support.games import TICTACTOE
 from ttt_env import Position
 from ttt_env.errors import NotJudgedError, PlayerError
 from ttt_env.text.players import ChatAgent, PromptAgent
 from ttt_env.text.players import chat as endpoints
 
-GAME = ttt_env.get_game("tictactoe-v0")
-MIDDLE = Position.parse("XO./.../...", GAME)
+MIDDLE = Position.parse("XO./.../...", TICTACTOE)
 
 
 def body(content: object, status: int = 200, **headers: str) -> Fault:
@@ -186,7 +186,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def shared() -> Iterator[tuple[Endpoint, ChatAgent]]:
     """A model that is asked by all tests of the tables: to make one takes longer than its answer."""
     with pytest.MonkeyPatch.context() as patch, serving(patch) as server:
-        with ChatAgent(GAME, server.url, "perfect", timeout=5, retries=1) as agent:
+        with ChatAgent(TICTACTOE, server.url, "perfect", timeout=5, retries=1) as agent:
             yield server, agent
 
 
@@ -238,14 +238,14 @@ def test_a_certificate_goes_on_after_accidents(endpoint: Endpoint, tmp_path: Pat
     quick = [fault for name, fault in ACCIDENTS.items() if "drip" not in name]
     endpoint.faults = [fault for accident in quick for fault in (None, accident)]
     answers = tmp_path / "answers.jsonl"
-    with ChatAgent(GAME, endpoint.url, "echo", retries=0) as model:  # which asks for the centre always
+    with ChatAgent(TICTACTOE, endpoint.url, "echo", retries=0) as model:  # which asks for the centre always
         for number in range(1, len(quick) + 1):
             with pytest.raises(NotJudgedError):
                 ttt_env.certify(model, answers=answers)
             kept = [json.loads(line) for line in answers.read_text().splitlines()[1:]]
             assert len(kept) == number and {each["outcome"] for each in kept} <= {"played", "taken"}
         certificate = ttt_env.certify(model, answers=answers, workers=4)
-    due = ttt_env.certify(PromptAgent(GAME, lambda prompt: "[4]"))
+    due = ttt_env.certify(PromptAgent(TICTACTOE, lambda prompt: "[4]"))
     assert certificate.asked == due.asked > len(quick) and certificate.refutations == due.refutations
     assert {lost.outcome for lost in certificate.forfeits} == {"taken"}
     assert len(endpoint.requests) == certificate.asked + len(quick)
@@ -254,7 +254,7 @@ def test_a_certificate_goes_on_after_accidents(endpoint: Endpoint, tmp_path: Pat
 def test_a_queue_that_turns_away_two_requests_of_three_loses_nothing(endpoint: Endpoint) -> None:
     full = ACCIDENTS["queue with a pause"]
     endpoint.faults = [full, full, None] * 2000
-    with ChatAgent(GAME, endpoint.url, "perfect", retries=2) as model:
+    with ChatAgent(TICTACTOE, endpoint.url, "perfect", retries=2) as model:
         record = ttt_env.play_game(model, "minimax", rng=0)
     assert record.is_over and record.winner is None and len(endpoint.requests) == 3 * 5
 
@@ -277,7 +277,7 @@ def test_refusals_end_it_at_once(
 def test_a_pause_that_is_too_long_is_not_waited_for(endpoint: Endpoint, pause: str) -> None:
     endpoint.lasting = body({"error": "full"}, 429, Retry_After=pause)
     with (
-        ChatAgent(GAME, endpoint.url, "perfect") as model,
+        ChatAgent(TICTACTOE, endpoint.url, "perfect") as model,
         pytest.raises(NotJudgedError, match=r"in 1 attempt: .*asks for a pause of \d+ s"),
     ):
         model.answer(MIDDLE)
@@ -299,7 +299,7 @@ def test_endless_replies_are_not_kept(
 
 
 def test_who_waits_when_it_is_closed_is_told(endpoint: Endpoint) -> None:
-    model = ChatAgent(GAME, endpoint.url, "perfect", retries=0)
+    model = ChatAgent(TICTACTOE, endpoint.url, "perfect", retries=0)
     endpoint.lasting = lambda exchange: (model.close(), drop(exchange))[1]
     with pytest.raises(PlayerError, match="is closed"):
         model.answer(MIDDLE)

@@ -22,11 +22,12 @@ import pytest
 import ttt_env
 from tests.support import scripted_models
 from tests.support.endpoint import KEY, Endpoint
+from tests.support.faults import end
+from tests.support.games import TICTACTOE, open_boards
 from tests.support.marks import slow
-from tests.support.running import end, ttt
+from tests.support.running import ttt
 from tests.support.scripted_models import MODELS
 from ttt_env import Position
-from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import Asked
 from ttt_env.app.certifying import _Pace
 from ttt_env.app.console import ProgressLine
@@ -36,11 +37,10 @@ from ttt_env.text import TextEnv, prompt_text, refutation_text
 from ttt_env.text.players import ChatAgent, CommandAgent, PromptAgent
 from ttt_env.text.players.process import NoLineError, Program
 
-GAME = ttt_env.get_game("tictactoe-v0")
 PROGRAM = Path(scripted_models.__file__)
 CERTIFY = [sys.executable, "-m", "ttt_env.app", "certify", "--command"]
 SAY = """say() { echo "{\\"cell\\": $1}"; }"""
-MIDDLE = Position.parse("XO./.../...", GAME)
+MIDDLE = Position.parse("XO./.../...", TICTACTOE)
 
 
 def program(name: str, *files: Path) -> list[str]:
@@ -49,7 +49,7 @@ def program(name: str, *files: Path) -> list[str]:
 
 def shell(script: str, **settings: Any) -> CommandAgent:
     """A bot in shell, which says a cell by `say`."""
-    return CommandAgent(GAME, ["sh", "-c", f"{SAY}; {script}"], **settings)
+    return CommandAgent(TICTACTOE, ["sh", "-c", f"{SAY}; {script}"], **settings)
 
 
 def says(line: str) -> str:
@@ -67,13 +67,12 @@ class TestScriptedModels:
 
     @pytest.mark.slow  # the certificates below are wrong where one of them does not know it
     def test_know_the_game(self) -> None:
-        solution = ttt_env.solve(GAME)
-        for layer in reachable(GAME):
-            for position in layer.boards(layer.open):
-                board = str(position).replace("/", "")
-                assert scripted_models.board_in(prompt_text(position)) == board
-                assert scripted_models.board_in(f"{position}\n") == board
-                assert scripted_models.best(board) == solution.best_cells(position)
+        solution = ttt_env.solve(TICTACTOE)
+        for position in open_boards():
+            board = str(position).replace("/", "")
+            assert scripted_models.board_in(prompt_text(position)) == board
+            assert scripted_models.board_in(f"{position}\n") == board
+            assert scripted_models.best(board) == solution.best_cells(position)
 
     @pytest.mark.parametrize(
         ("name", "unbeatable", "outcomes"),
@@ -87,18 +86,20 @@ class TestScriptedModels:
     )
     def test_get_the_certificate_they_deserve(self, name: str, unbeatable: bool, outcomes: set[str]) -> None:
         """As functions of prompts, and as programs."""
-        certificate = ttt_env.certify(PromptAgent(GAME, MODELS[name]))
+        certificate = ttt_env.certify(PromptAgent(TICTACTOE, MODELS[name]))
         assert certificate.unbeatable is unbeatable
         assert {forfeit.outcome for forfeit in certificate.forfeits} == outcomes
         assert (certificate.perfect_share == 1) is unbeatable
-        with CommandAgent(GAME, program(name)) as bot:
+        with CommandAgent(TICTACTOE, program(name)) as bot:
             by_program = ttt_env.certify(bot, workers=2)
         assert by_program.refutations == certificate.refutations
         assert by_program.asked == certificate.asked and by_program.n_blunders == certificate.n_blunders
         assert by_program.inconsistent == certificate.inconsistent
 
     def test_who_has_memorised_a_tie_break_draws_with_it(self) -> None:
-        played = ttt_env.match(PromptAgent(GAME, MODELS["memoriser"]), lowest_best, GAME, exact=True)
+        played = ttt_env.match(
+            PromptAgent(TICTACTOE, MODELS["memoriser"]), lowest_best, TICTACTOE, exact=True
+        )
         assert played.exact and played.as_x == played.as_o == (0, 1, 0)
 
 
@@ -110,7 +111,7 @@ class TestPromptAgent:
             prompts[prompt] += 1
             return MODELS["perfect"](prompt)
 
-        certificate = ttt_env.certify(PromptAgent(GAME, counting), workers=3)
+        certificate = ttt_env.certify(PromptAgent(TICTACTOE, counting), workers=3)
         assert certificate.unbeatable and certificate.asked == len(prompts) <= 850
         assert set(prompts.values()) == {1}
 
@@ -139,10 +140,10 @@ class TestPromptAgent:
         ids=["free", "taken", "none", "two", "empty", "long", "surrogate", "None", "int"],
     )
     def test_reads_replies(self, reply: Any, cell: int | None, outcome: str, said: str) -> None:
-        assert PromptAgent(GAME, lambda prompt: reply).answer(MIDDLE) == (cell, outcome, said)
+        assert PromptAgent(TICTACTOE, lambda prompt: reply).answer(MIDDLE) == (cell, outcome, said)
 
     def test_whatever_is_replied_can_be_kept(self, tmp_path: Path) -> None:
-        certificate = ttt_env.certify(PromptAgent(GAME, lambda prompt: "\ud800\x00\x1b[2J\u202e日本"))
+        certificate = ttt_env.certify(PromptAgent(TICTACTOE, lambda prompt: "\ud800\x00\x1b[2J\u202e日本"))
         certificate.save(tmp_path / "c.json")
         assert ttt_env.Certificate.load(tmp_path / "c.json") == certificate
         for text in (str(certificate), refutation_text(certificate), verdict(certificate)):
@@ -152,10 +153,10 @@ class TestPromptAgent:
         def failing(prompt: str) -> str:
             raise KeyError("weights")
 
-        answer = PromptAgent(GAME, failing).answer(MIDDLE)
+        answer = PromptAgent(TICTACTOE, failing).answer(MIDDLE)
         assert answer == (None, "crashed", "KeyError('weights')")
         with pytest.raises(KeyError) as caught:
-            PromptAgent(GAME, failing, errors="raise").answer(MIDDLE)
+            PromptAgent(TICTACTOE, failing, errors="raise").answer(MIDDLE)
         assert caught.value.__notes__ == ["when it was asked in XO./.../... of tictactoe-v0"]
 
     @pytest.mark.parametrize("errors", ["lose", "raise"])
@@ -171,7 +172,7 @@ class TestPromptAgent:
             except Exception as error:
                 raise RuntimeError("the library gave up") from error
 
-        agent, answers = PromptAgent(GAME, cut_off, errors=errors), tmp_path / "answers.jsonl"
+        agent, answers = PromptAgent(TICTACTOE, cut_off, errors=errors), tmp_path / "answers.jsonl"
         with pytest.raises(
             NotJudgedError, match=r"gave no answer: RuntimeError.* in position XO\./.../..."
         ) as caught:
@@ -188,7 +189,7 @@ class TestPromptAgent:
     )
     def test_bad_settings(self, settings: dict[str, Any]) -> None:
         with pytest.raises(ParameterError, match=next(iter(settings))):
-            PromptAgent(GAME, **{"reply": MODELS["perfect"], **settings})
+            PromptAgent(TICTACTOE, **{"reply": MODELS["perfect"], **settings})
 
 
 class TestCommandAgent:
@@ -255,7 +256,7 @@ class TestCommandAgent:
             f"case $l in *.../.../...*) say 8; read l;; esac; {then}",
             startup=0.2,
         ) as agent:
-            assert agent.answer(GAME.start).cell == 8
+            assert agent.answer(TICTACTOE.start).cell == 8
             agent.timeout = 0.1
             with pytest.raises(NotJudgedError) as caught:
                 agent.answer(MIDDLE)
@@ -264,10 +265,10 @@ class TestCommandAgent:
 
     @pytest.mark.slow  # the timeout has to leave time to start the program again
     def test_one_that_hangs_is_not_judged(self) -> None:
-        with CommandAgent(GAME, program("hanging"), timeout=10.0) as agent:
+        with CommandAgent(TICTACTOE, program("hanging"), timeout=10.0) as agent:
             with pytest.raises(NotJudgedError, match="timed out 3 times") as caught:
                 ttt_env.certify(agent)
-        assert caught.value.position == GAME.start.play(4)
+        assert caught.value.position == TICTACTOE.start.play(4)
 
     def test_is_started_again(self, tmp_path: Path) -> None:
         script = (
@@ -276,7 +277,7 @@ class TestCommandAgent:
         with shell(script) as agent:
             assert agent.answer(MIDDLE).outcome == "crashed"
             for _ in range(3):  # ends between the questions
-                assert agent.answer(GAME.start).cell == 8
+                assert agent.answer(TICTACTOE.start).cell == 8
         assert len((tmp_path / "log").read_text().split()) <= 1 + 2 * 3
 
     def test_one_that_never_answers_loses_at_once_by_its_last_words(self) -> None:
@@ -289,21 +290,21 @@ class TestCommandAgent:
         (tmp_path / "bot").write_text("#!/bin/sh\nread l; cat cell; read l")
         (tmp_path / "bot").chmod(0o755)
         (tmp_path / "cell").write_text('{"cell": 7}\n')
-        with CommandAgent(GAME, "./bot", folder=tmp_path) as agent:
-            assert agent.answer(GAME.start).cell == 7
+        with CommandAgent(TICTACTOE, "./bot", folder=tmp_path) as agent:
+            assert agent.answer(TICTACTOE.start).cell == 7
         with pytest.raises(ParameterError, match="no such folder"):
-            CommandAgent(GAME, "./bot", folder=tmp_path / "nowhere")
+            CommandAgent(TICTACTOE, "./bot", folder=tmp_path / "nowhere")
         with pytest.raises(ParameterError, match=r"no program '\./bot'"):
-            CommandAgent(GAME, "./bot", folder=tmp_path.parent)
+            CommandAgent(TICTACTOE, "./bot", folder=tmp_path.parent)
 
     def test_memory_is_limited(self) -> None:
         script = "import sys; input(); held = bytearray(1 << 28); print('{\"cell\": 4}')"
         command = [sys.executable, "-I", "-c", script]
-        with CommandAgent(GAME, command, memory=128) as agent:
-            answer = agent.answer(GAME.start)
+        with CommandAgent(TICTACTOE, command, memory=128) as agent:
+            answer = agent.answer(TICTACTOE.start)
             assert answer.outcome == "crashed" and "MemoryError" in answer.said
-        with CommandAgent(GAME, command) as agent:
-            assert agent.answer(GAME.start).cell == 4
+        with CommandAgent(TICTACTOE, command) as agent:
+            assert agent.answer(TICTACTOE.start).cell == 4
 
     @pytest.mark.parametrize(
         "settings",
@@ -313,7 +314,7 @@ class TestCommandAgent:
     )  # fmt: skip
     def test_bad_settings(self, settings: dict[str, Any]) -> None:
         with pytest.raises(ParameterError, match=f"{next(iter(settings))}\\b"):
-            CommandAgent(GAME, "sh", **settings)
+            CommandAgent(TICTACTOE, "sh", **settings)
 
     @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who has left its group")
     @pytest.mark.parametrize("how", ["close", "timeout", "end of the bot", "end of Python"])
@@ -331,8 +332,8 @@ class TestCommandAgent:
             killed = subprocess.run([sys.executable, "-c", f"{ask}; os.kill(os.getpid(), 9)"], cwd=tmp_path)
             assert killed.returncode == -signal.SIGKILL
         else:
-            with CommandAgent(GAME, "sh bot.sh", folder=tmp_path) as agent:
-                assert agent.answer(GAME.start).cell == 4
+            with CommandAgent(TICTACTOE, "sh bot.sh", folder=tmp_path) as agent:
+                assert agent.answer(TICTACTOE.start).cell == 4
                 if how == "timeout":
                     agent.timeout = 0.01
                     (tmp_path / "bot.sh").write_text("sleep 1000")  # the fresh processes only hang
@@ -352,14 +353,14 @@ class TestCommandAgent:
             assert 1 <= len(pids.split()) <= 3
             assert end(pids)  # nothing is asked any more: they have shown that they had no more to say
         with pytest.raises(PlayerError, match="closed"):
-            agent.answer(GAME.start)
+            agent.answer(TICTACTOE.start)
 
     def test_closing_ends_the_questions_on_their_way(self) -> None:
         agent, errors = shell("sleep 1000"), []
 
         def ask() -> None:
             with pytest.raises(PlayerError, match="closed") as caught:
-                agent.answer(GAME.start)
+                agent.answer(TICTACTOE.start)
             errors.append(caught.value)
 
         asking = [threading.Thread(target=ask) for _ in range(3)]
@@ -384,7 +385,7 @@ class TestCommandAgent:
 
         monkeypatch.setattr("ttt_env.text.players.program.Program", slowly)
         agent = shell("sleep 1000")
-        asking = threading.Thread(target=pytest.raises, args=(PlayerError, agent.answer, GAME.start))
+        asking = threading.Thread(target=pytest.raises, args=(PlayerError, agent.answer, TICTACTOE.start))
         closing = threading.Thread(target=agent.close)
         asking.start()
         assert is_begun.wait(20)
@@ -405,35 +406,40 @@ class TestCommandAgent:
 
     @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
     def test_copies_run_programs_of_their_own(self, duplicate: Any) -> None:
-        with CommandAgent(GAME, program("perfect"), timeout=30.0) as agent:
-            assert agent.answer(GAME.start).cell is not None
+        with CommandAgent(TICTACTOE, program("perfect"), timeout=30.0) as agent:
+            assert agent.answer(TICTACTOE.start).cell is not None
             with duplicate(agent) as twin:
                 assert twin.answer(MIDDLE) == agent.answer(MIDDLE)
                 assert twin.identity == agent.identity and twin.timeout == 30.0
 
     def test_no_shell_is_used(self, tmp_path: Path) -> None:
-        with CommandAgent(GAME, f"echo '; touch {tmp_path}/x' $HOME `date`") as agent:
+        with CommandAgent(TICTACTOE, f"echo '; touch {tmp_path}/x' $HOME `date`") as agent:
             assert agent.answer(MIDDLE).said == f"; touch {tmp_path}/x $HOME `date`"
         assert not (tmp_path / "x").exists()
 
     def test_is_known_by_what_is_in_its_files(self, tmp_path: Path) -> None:
-        assert CommandAgent(GAME, [sys.executable, "-c", "pass\n" * 1_000]).label == Path(sys.executable).name
+        assert (
+            CommandAgent(TICTACTOE, [sys.executable, "-c", "pass\n" * 1_000]).label
+            == Path(sys.executable).name
+        )
         bot = tmp_path / "bot.py"
         bot.write_text("print(4)")
-        first = CommandAgent(GAME, f"python {bot} --key {KEY}")
+        first = CommandAgent(TICTACTOE, f"python {bot} --key {KEY}")
         assert first.label == "python bot.py"
         assert KEY not in first.identity + repr(first) + str(vars(first.answer)) + first.label
-        assert first.identity == CommandAgent(GAME, f"python {bot} --key {KEY}").identity
-        assert first.identity != CommandAgent(GAME, f"python {bot}").identity
+        assert first.identity == CommandAgent(TICTACTOE, f"python {bot} --key {KEY}").identity
+        assert first.identity != CommandAgent(TICTACTOE, f"python {bot}").identity
         bot.write_text("print(5)")
-        assert first.identity == first.identity != CommandAgent(GAME, f"python {bot} --key {KEY}").identity
+        assert (
+            first.identity == first.identity != CommandAgent(TICTACTOE, f"python {bot} --key {KEY}").identity
+        )
 
     @pytest.mark.parametrize(
         "command", ["", " ", [], "no-such-program", "'", ["sh", 4], ["sh", "\0"], None, 4, [""]], ids=repr
     )
     def test_bad_commands(self, command: Any) -> None:
         with pytest.raises(ParameterError, match="command: "):
-            CommandAgent(GAME, command)
+            CommandAgent(TICTACTOE, command)
 
     def test_a_bot_stays_in_the_folder_in_which_it_was_named(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -469,10 +475,10 @@ agent.close()
 
     def test_a_script_that_is_not_there(self, tmp_path: Path) -> None:
         with pytest.raises(ParameterError, match=r"there is no file 'bot\.py' in the folder "):
-            CommandAgent(GAME, "python -u bot.py", folder=tmp_path)
+            CommandAgent(TICTACTOE, "python -u bot.py", folder=tmp_path)
         (tmp_path / "bot.py").touch()
-        CommandAgent(GAME, "python -u bot.py", folder=tmp_path).close()
-        CommandAgent(GAME, ["sh", "-c", "cd .. && exec python bot.py"], folder=tmp_path).close()
+        CommandAgent(TICTACTOE, "python -u bot.py", folder=tmp_path).close()
+        CommandAgent(TICTACTOE, ["sh", "-c", "cd .. && exec python bot.py"], folder=tmp_path).close()
 
 
 class TestChatAgent:
@@ -481,7 +487,7 @@ class TestChatAgent:
         monkeypatch.setenv("MY_KEY", "another")
         settings: dict[str, Any] = {"temperature": 0.5, "max_tokens": 99, "system": "Be brief."}
         with ChatAgent(
-            GAME, endpoint.url, "perfect", key_variable="MY_KEY", board="line", **settings
+            TICTACTOE, endpoint.url, "perfect", key_variable="MY_KEY", board="line", **settings
         ) as agent:
             assert agent.answer(MIDDLE).outcome == "played"
             with pickle.loads(pickle.dumps(agent)) as twin:
@@ -496,15 +502,15 @@ class TestChatAgent:
         names = [agent.identity]
         for changed in ({"temperature": 0.6}, {"system": "Think."}, {"board": "grid"}, {"max_tokens": None}):
             with ChatAgent(
-                GAME, endpoint.url, "perfect", **{"board": "line", **settings, **changed}
+                TICTACTOE, endpoint.url, "perfect", **{"board": "line", **settings, **changed}
             ) as other:
                 names.append(other.identity)
         assert len(set(names)) == 5
 
     def test_several_questions_at_once(self, endpoint: Endpoint) -> None:
         endpoint.barrier = threading.Barrier(4, timeout=20)  # passed only by four requests at the same time
-        with ChatAgent(GAME, endpoint.url, "rubbish", retries=0) as agent:
-            positions = [GAME.start.play(0).play(cell) for cell in (1, 2, 3, 4)]
+        with ChatAgent(TICTACTOE, endpoint.url, "rubbish", retries=0) as agent:
+            positions = [TICTACTOE.start.play(0).play(cell) for cell in (1, 2, 3, 4)]
             threads = [threading.Thread(target=agent.answer, args=(position,)) for position in positions]
             for thread in threads:
                 thread.start()
@@ -514,19 +520,19 @@ class TestChatAgent:
 
     def test_refused_connections_and_late_replies(self, endpoint: Endpoint) -> None:
         with (
-            ChatAgent(GAME, "http://127.0.0.1:1/v1", "perfect", retries=0) as agent,
+            ChatAgent(TICTACTOE, "http://127.0.0.1:1/v1", "perfect", retries=0) as agent,
             pytest.raises(NotJudgedError, match=r"<ChatAgent perfect at .*1 attempt: .*failed") as caught,
         ):
             agent.answer(MIDDLE)
         assert caught.value.position == MIDDLE
         endpoint.barrier = threading.Barrier(2)
-        with ChatAgent(GAME, endpoint.url, "perfect", retries=0, timeout=0.05) as agent:
+        with ChatAgent(TICTACTOE, endpoint.url, "perfect", retries=0, timeout=0.05) as agent:
             with pytest.raises(NotJudgedError, match=r"no reply within 0\.05 seconds"):
                 agent.answer(MIDDLE)
             endpoint.barrier.abort()
 
     def test_the_key_is_nowhere(self, endpoint: Endpoint, tmp_path: Path) -> None:
-        with ChatAgent(GAME, endpoint.url, "echo") as agent:
+        with ChatAgent(TICTACTOE, endpoint.url, "echo") as agent:
             certificate = ttt_env.certify(agent, answers=tmp_path / "a.jsonl")
             texts = [repr(agent), str(agent), agent.identity, str(certificate), refutation_text(certificate)]
             texts += [json.dumps(certificate.to_dict()), str(pickle.dumps(agent))]
@@ -551,7 +557,7 @@ class TestChatAgent:
     ) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", key.replace("é", "e"))
         endpoint.lasting = lambda exchange: exchange.send(status, body(key.replace("é", "e")))
-        with ChatAgent(GAME, endpoint.url, "echo", retries=0) as agent:
+        with ChatAgent(TICTACTOE, endpoint.url, "echo", retries=0) as agent:
             with pytest.raises((NotJudgedError, PlayerError)) as caught:
                 agent.answer(MIDDLE)
         told = str(caught.value)
@@ -573,7 +579,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     def test_without_a_key(self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("OPENAI_API_KEY")
         endpoint.faults = [(401, "who are you")]
-        with ChatAgent(GAME, endpoint.url, "perfect") as agent:
+        with ChatAgent(TICTACTOE, endpoint.url, "perfect") as agent:
             with pytest.raises(PlayerError, match="variable OPENAI_API_KEY is not set"):
                 agent.answer(MIDDLE)
             assert agent.answer(MIDDLE).outcome == "played"
@@ -596,7 +602,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     )
     def test_bad_urls_are_not_shown(self, url: Any) -> None:
         with pytest.raises(ParameterError, match="not shown here") as caught:
-            ChatAgent(GAME, url, "perfect")
+            ChatAgent(TICTACTOE, url, "perfect")
         assert KEY not in "".join(traceback.format_exception(caught.value))
 
     @pytest.mark.parametrize(
@@ -614,28 +620,28 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     )
     def test_bad_settings(self, settings: dict[str, Any]) -> None:
         with pytest.raises(ParameterError) as caught:
-            ChatAgent(GAME, "http://127.0.0.1/v1", **{"model": "perfect", **settings})
+            ChatAgent(TICTACTOE, "http://127.0.0.1/v1", **{"model": "perfect", **settings})
         assert KEY not in str(caught.value)
 
     def test_without_the_library(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "openai", None)
         with pytest.raises(ImportError, match=r'the extra "llm": pip install "\.\[llm\]"'):
-            ChatAgent(GAME, "http://127.0.0.1/v1", "perfect")
+            ChatAgent(TICTACTOE, "http://127.0.0.1/v1", "perfect")
 
     def test_bad_keys_are_not_shown(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\x07ü")
         with pytest.raises(ParameterError, match="OPENAI_API_KEY has letters that no key has"):
-            ChatAgent(GAME, "http://127.0.0.1/v1", "perfect")
+            ChatAgent(TICTACTOE, "http://127.0.0.1/v1", "perfect")
 
 
 class TestRefutationText:
     def test_of_a_lost_game(self) -> None:
-        model = PromptAgent(GAME, MODELS["memoriser"])
+        model = PromptAgent(TICTACTOE, MODELS["memoriser"])
         certificate = ttt_env.certify(model)
         assert not certificate.unbeatable and certificate.worst_case == {"X": -1, "O": -1}
         text, record = refutation_text(certificate), certificate.shortest_refutation
         assert record is not None and record.is_over
-        solution, shown = ttt_env.solve(GAME), 0
+        solution, shown = ttt_env.solve(TICTACTOE), 0
         seat = "X" if certificate.refutations["X"] is record else "O"
         for position, cell in zip(record.positions(), record.cells, strict=False):
             assert position.to_move != seat or model.answer(position).cell == cell
@@ -648,12 +654,12 @@ class TestRefutationText:
         assert " ".join(map(str, record.cells)) in text and text.endswith("and you have lost.")
 
     def test_of_wrong_answers(self) -> None:
-        rubbish = refutation_text(ttt_env.certify(PromptAgent(GAME, MODELS["rubbish"])))
+        rubbish = refutation_text(ttt_env.certify(PromptAgent(TICTACTOE, MODELS["rubbish"])))
         assert (
             "which names no cell in the agreed form" in rubbish and "Cells that keep the draw: 0 1" in rubbish
         )
         assert "\x1b" not in rubbish and "\x00" not in rubbish  # quoted, not sent
-        crashing = refutation_text(ttt_env.certify(PromptAgent(GAME, MODELS["crashing"])), "line")
+        crashing = refutation_text(ttt_env.certify(PromptAgent(TICTACTOE, MODELS["crashing"])), "line")
         assert "X../.O./..." in crashing and "out of memory" in crashing and "That lost the game" in crashing
 
     def test_of_a_draw_where_a_win_was_due(self) -> None:

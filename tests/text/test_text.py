@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 import ttt_env
 from tests import reference
+from tests.support.games import open_boards
 from tests.support.marks import slow
 from tests.support.replies import OPPONENTS, Prefix, lowest, replies_of
 from tests.support.running import ttt
 from ttt_env import Game, Position
-from ttt_env.analysis.layers import reachable
 from ttt_env.rules import SEATS, random_position
 from ttt_env.text import AnswerFormat, TextEnv, TwoPlayerTextEnv, board_text, prompt_text, rules_text
 from ttt_env.text.players import PromptAgent
@@ -38,6 +38,7 @@ HOSTILE = [
 ]
 # fmt: on
 
+SOME_BOARDS = [board for board in open_boards() if board.ply < 5]
 COPIES: dict[str, Any] = {"deepcopy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dumps(env))}
 
 
@@ -58,7 +59,7 @@ class TestTexts:
     @pytest.mark.parametrize("style", ["grid", "coordinates", "line"])
     def test_the_prompt_of_a_position_is_that_of_an_episode_that_starts_there(self, style: Any) -> None:
         env = TextEnv(opponent=lowest, board=style, answer="<{cell}>")
-        for position in some_positions():
+        for position in SOME_BOARDS:
             prompt = env.reset(position=position, play_as=position.to_move)
             assert prompt == prompt_text(position, style, "<{cell}>")
         assert not any(line.endswith(" ") for line in prompt.split("\n"))
@@ -93,8 +94,7 @@ class TestTexts:
 
     @pytest.mark.parametrize("style", ["grid", "coordinates", "line"])
     def test_boards_tell_all_stones(self, style: Any) -> None:
-        texts = {board_text(layer_position, style) for layer_position in some_positions()}
-        assert len(texts) == len(some_positions())
+        assert len({board_text(position, style) for position in SOME_BOARDS}) == len(SOME_BOARDS)
         assert board_text(Position.parse("X../.O./..."), style) in TextEnv(
             board=style, opponent=lowest
         ).reset(position="X../.O./...", play_as="X")
@@ -102,11 +102,6 @@ class TestTexts:
     def test_of_larger_boards(self) -> None:
         position = ttt_env.get_game("qubic-v0").start.play(21)
         assert "Layer 1:" in board_text(position) and "X: 21 (2b2)." in board_text(position, "coordinates")
-
-
-def some_positions() -> list[Position]:
-    game = ttt_env.get_game("tictactoe-v0")
-    return [position for layer in reachable(game)[:5] for position in layer.boards(layer.open)]
 
 
 _EVENTS: list[str] = []
@@ -303,7 +298,7 @@ class TestRewards:
         kinds: dict[Any, tuple[float, float]] = {"result": (1, 0), "regret": (0, 1), "shaped": (2, 0.5)}
         envs = {kind: TextEnv(reward=kind, reward_weights=(2, 0.5)) for kind in kinds}
         count = 0
-        for position in [board for layer in reachable(game) for board in layer.boards(layer.open)]:
+        for position in open_boards():
             for cell in position.legal_cells:
                 lost = value_of(position) + value_of(position.play(cell))
                 for kind, (of_result, of_regret) in kinds.items():

@@ -186,7 +186,7 @@ class TestEnd:
         assert faults.is_over(process) and faults.eventually(lambda: not faults.marked(mark))
         assert tournament(AGENTS, **OPTIONS, backend="ray", address=cluster.address) == expected
 
-    def test_an_own_cluster_reports_to_nobody_and_ends(self, tmp_path) -> None:
+    def test_an_own_cluster_reports_to_nobody_and_ends(self) -> None:
         code = """
 import json, os
 from ttt_env.workers import ray_cluster

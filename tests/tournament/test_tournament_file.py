@@ -15,9 +15,11 @@ import pytest
 
 import ttt_env
 from tests.support import hostile_bots
+from tests.support.faults import end
+from tests.support.games import TICTACTOE
 from tests.support.hostile_bots import HOSTILE
 from tests.support.marks import slow
-from tests.support.running import end, ttt
+from tests.support.running import ttt
 from ttt_env import Agent, GameRecord
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.certificate import Certificate
@@ -30,7 +32,6 @@ from ttt_env.tournament.plan import read_plan
 
 pytest.importorskip("scipy")
 pytest.importorskip("networkx")
-GAME = ttt_env.get_game("tictactoe-v0")
 KEYS = ("name", "game", "system", "rounds", "games", "seed", "timeout", "memory", "exact")
 ENTRY_KEYS = ("name", "author", "spec", "command", "model", "folder", "memory", "timeout", "fixed", "certify",
               "certificate")  # fmt: skip
@@ -50,7 +51,7 @@ PYTHON = sys.executable
 
 def toml(*entries, **keys):
     """The text of a file: keys, and the entries as dictionaries."""
-    lines = [f"{key} = {json.dumps(value)}" for key, value in ({"game": GAME.name} | keys).items()]
+    lines = [f"{key} = {json.dumps(value)}" for key, value in ({"game": TICTACTOE.name} | keys).items()]
     for entry in entries:
         lines += ["[[entry]]", *(f"{key} = {json.dumps(value)}" for key, value in entry.items())]
     return "\n".join(lines)
@@ -103,6 +104,8 @@ class TestFiles:
         ("text", "words"),
         [
             ("game = ", "is no TOML"),
+            (f"seed = {'1' * 5000}", "is no TOML: Exceeds the limit"),
+            (toml(*TWO) + "[x]\n[x]", "is no TOML"),
             (toml(*TWO, sytem="swiss"), "unknown key of the tournament 'sytem': did you mean system"),
             (toml(*TWO, system="swis"), "unknown system 'swis': did you mean swiss"),
             (toml(*TWO, game="chess"), "unknown game 'chess'"),
@@ -349,7 +352,7 @@ class TestResults:
 
     def test_parts_that_cannot_be_compared_are_named(self, tmp_path):
         """The bot declares nothing, and its words hold the number of its process."""
-        first_free = Lookup.of(lambda position: position.legal_cells[0], GAME)
+        first_free = Lookup.of(lambda position: position.legal_cells[0], TICTACTOE)
         ttt_env.certify(first_free).save(tmp_path / "declared.json")
         (tmp_path / "first.py").write_text(FIRST_FREE)
         (tmp_path / "cheat.py").write_text(CHEAT_WITH_ITS_NUMBER)
@@ -629,7 +632,7 @@ class Broken(Agent):
     """Raises whatever it is given when it is asked for its second move."""
 
     def __init__(self, error):
-        super().__init__(GAME)
+        super().__init__(TICTACTOE)
         self.error = error
 
     def choose(self, position, rng):
@@ -642,7 +645,7 @@ class Broken(Agent):
     "error", [ValueError("NaN"), ttt_env.errors.PolicyError("no policy"), RecursionError()]
 )
 def test_an_agent_that_fails_has_lost_that_game(error):
-    random = ttt_env.make_agent("random", GAME)
+    random = ttt_env.make_agent("random", TICTACTOE)
     played = play_to_the_end(random, Broken(error), np.random.default_rng(0))
     assert played.winner == "X" and len(played.record.cells) == 3
     assert played.forfeit.outcome == "crashed" and played.forfeit.said.startswith(type(error).__name__)
@@ -655,7 +658,7 @@ def test_an_onnx_file_takes_part(tmp_path):
     pytest.importorskip("onnxruntime")
     from tests.support.onnx_files import write_linear
 
-    write_linear(tmp_path / "net.onnx", GAME)
+    write_linear(tmp_path / "net.onnx", TICTACTOE)
     net = {"name": "net", "model": "net.onnx"}
     run = ttt("tournament", write(tmp_path, net, spec("minimax")))
     assert run.returncode == 0, run.stderr

@@ -9,6 +9,7 @@ import pytest
 
 import ttt_env
 from tests.support.devices import DEVICES
+from tests.support.games import MISERE, TICTACTOE
 from ttt_env.agents.alphazero.network import NetworkSize, load_network
 from ttt_env.agents.alphazero.search import PuctSearch
 from ttt_env.errors import GameTooLargeError, ParameterError
@@ -22,8 +23,6 @@ from ttt_env.training.trial import Trial, run_trial
 torch = pytest.importorskip("torch")
 train = partial(ttt_env.train, algo="alphazero")
 
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
-MISERE = ttt_env.get_game("tictactoe-v0:misere=true")
 TINY = {"games": 12, "simulations": 8, "channels": 6, "blocks": 1, "batch": 32, "updates": 2, "pause": 1}
 
 
@@ -336,11 +335,12 @@ class TestErrors:
             ({"games": 0}, "games=0 of alphazero"),
             ({"noise": 1.5}, "noise=1.5 of alphazero"),
             ({"channels": 1000}, "channels=1000 of alphazero"),
-            ({"concentration": 0}, "concentration=0"),
+            ({"concentration": 0}, "concentration=0 of alphazero: positive finite"),
             ({"random_starts": 0.6, "blunder_starts": 0.6}, "more than 1"),
             ({"judged": ()}, "judged="),
             ({"judged": (0,)}, "judged=0"),
             ({"drops": 5}, "drops=5 of alphazero"),
+            ({"judged": 10**5000}, "judged=<an int without text> of alphazero"),
             ({"drops": (5, 0)}, "drops=0"),
             ({"device": "nowhere"}, "device='nowhere': alphazero cannot use it"),
             ({"device": "meta"}, "device='meta': alphazero cannot use it"),

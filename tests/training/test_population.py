@@ -3,7 +3,8 @@
 import pytest
 
 import ttt_env
-from ttt_env.errors import GameTooLargeError, ParameterError
+from tests.support.games import TICTACTOE
+from ttt_env.errors import GameTooLargeError, ParameterError, ResultFileError
 
 pytest.importorskip("sb3_contrib")
 
@@ -11,7 +12,6 @@ from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.training import population
 from ttt_env.training.loop import TrainingOptions
 
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
 OPTIONS = {"algo": "a2c", "seeds": (0, 3), "rounds": 2, "round_steps": 10, "until": "budget"}
 
 
@@ -117,6 +117,13 @@ def test_mistakes_are_told_before_anything_begins(options, told, tmp_path):
     with pytest.raises(errors, match=told):
         population(**{**OPTIONS, "out": tmp_path / "new", **options})
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[" * 100_000, '{"seeds": NaN}'], ids=len)
+def test_a_description_that_cannot_be_read_is_named(text, tmp_path):
+    (tmp_path / "population.json").write_text(text)
+    with pytest.raises(ResultFileError, match=r"population\.json cannot be read: "):
+        population(**OPTIONS, out=tmp_path)
 
 
 def test_the_folder_of_another_population_is_left_alone(whole):

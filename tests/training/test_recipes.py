@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.games import open_boards
 from tests.support.marks import slow
-from tests.support.positions import open_boards
 from ttt_env.agent.learner import learner_class, learner_names
 from ttt_env.envs.sb3 import make_vec_env
 

@@ -7,8 +7,8 @@ import pytest
 
 import ttt_env
 from tests import reference
+from tests.support.games import TICTACTOE, open_boards
 from tests.support.marks import slow
-from tests.support.positions import open_boards
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.sb3 import make_vec_env
 from ttt_env.errors import ParameterError, UnknownAgentError
@@ -28,7 +28,6 @@ from ttt_env.training.pool import (  # noqa: E402
 )
 from ttt_env.training.selfplay import SelfPlay  # noqa: E402
 
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
 ANY_MOVE_WINS = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)])
 LARGE = "mnk-v0:m=5,n=4,k=2"  # too large to be enumerated, and soon over
 ALGORITHMS = {

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.games import TICTACTOE
 from tests.support.running import ttt
 from ttt_env.app.cli import with_address
 from ttt_env.app.learning import search_of, seeds_of
@@ -22,8 +23,6 @@ from ttt_env.training.loop import checkpoint_of
 from ttt_env.training.recipe import recipe
 from ttt_env.training.sweeps import sweep
 from ttt_env.training.trial import Trial, TrialResult, run_trial
-
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
 
 
 def test_seeds_and_values_of_the_command_line():
@@ -41,6 +40,7 @@ def test_seeds_and_values_of_the_command_line():
         "target_kl": ["none", 0.03],
         "net": ["x", [64, [2]], "u,v", "[3"],
     }
+    assert search_of(["alpha=" + "1" * 5000]) == {"alpha": ["1" * 5000]}  # a number without end is a word
     for settings in (["gamma"], ["=3"], ["gamma="], ["gamma=1", "gamma=0.9"]):
         with pytest.raises(ParameterError, match="--set"):
             search_of(settings)
@@ -231,12 +231,13 @@ class TestSweep:
         options = {"algos": "q-learning", "out": tmp_path, "seeds": [0], "steps": 500}
         found = sweep(search={"alpha": [0.0, 1.0]}, **options)
         assert [trial.ended for trial in found.trials] == ["error", "budget"]
-        assert "nothing is learned with 0" in found.trials[0].error and found.trials[0].error in str(found)
+        error = found.trials[0].error
+        assert "alpha=0.0 of q-learning: positive numbers up to 1" in error and error in str(found)
         assert found.best == found.trials[1]
         told = []
         sweep(search={"alpha": [0.0, 1.0]}, report=lambda result, *_: told.append(result), **options)
         assert [result and result.hyperparameters["alpha"] for result in told] == [None, 0.0]
-        with pytest.raises(PolicyFileError, match=r"no trial of .* has a model: .*nothing is learned"):
+        with pytest.raises(PolicyFileError, match=r"no trial of .* has a model: .*alpha=0.0 of q-learning"):
             sweep(search={"alpha": [0.0]}, **options).agent()
 
     @pytest.mark.parametrize(

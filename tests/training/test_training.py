@@ -1,6 +1,7 @@
 """Training by recipe: budgets, files, and going on after the process was killed."""
 
 import hashlib
+import importlib
 import os
 import pickle
 import random
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.games import TICTACTOE
 from ttt_env.errors import PolicyFileError
 
 pytest.importorskip("sb3_contrib")
@@ -25,7 +27,6 @@ from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.training.evaluation import evaluate
 from ttt_env.training.loop import TrainingOptions, checkpoint_of, train
 
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
 SMALL = ttt_env.get_game("mnk-v0:m=3,n=2,k=2")
 ANY_MOVE_WINS = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)])
 
@@ -58,6 +59,20 @@ def test_a_learned_agent_is_certified():
 @pytest.mark.parametrize("algo", ["maskable-ppo", "ppo", "qr-dqn"])
 def test_other_algorithms_are_certified(algo):
     assert ttt_env.certify(train(algo=algo, seconds=300.0)).unbeatable
+
+
+@pytest.mark.parametrize("algo", ["alphazero", "dqn"])
+def test_a_missing_torch_names_its_extra(algo, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ImportError, match=r'needs? the extra "train"'):
+        train(algo=algo, steps=1)
+
+
+def test_residual_networks_without_torch_name_their_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "ttt_env.training.residual", raising=False)
+    with pytest.raises(ImportError, match='a residual network needs the extra "train"'):
+        importlib.import_module("ttt_env.training.residual")
 
 
 def test_another_game(tmp_path):

@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.games import TICTACTOE, open_boards, random_positions
 from tests.support.marks import slow
-from tests.support.positions import open_boards
 from ttt_env.agent import Agent, checked_policies
 from ttt_env.agent.learner import Budget
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.envs.sb3 import make_vec_env
 from ttt_env.errors import ParameterError
 from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import symmetries, transform_boards
 
 pytest.importorskip("sb3_contrib")
@@ -33,7 +32,6 @@ ALGORITHMS = {
     WinningSetsPPO: {"n_steps": 8, "batch_size": 32},
     WinningSetsDQN: {"learning_starts": 16, "buffer_size": 256},
 }
-TICTACTOE = ttt_env.get_game("tictactoe-v0")
 GAMES = {
     "3×3": TICTACTOE,
     "4,3,3": ttt_env.get_game("mnk-v0:m=4,n=3,k=3"),
@@ -48,11 +46,6 @@ def model_of(build, game=TICTACTOE, **policy_kwargs):
     return build("WinningSetsPolicy", envs, seed=0, device="cpu", **options)
 
 
-def some_boards(game, n=100):
-    rng = np.random.default_rng(0)
-    return Boards.of([random_position(game, rng) for _ in range(n)])
-
-
 @pytest.mark.parametrize(
     ("build", "game"),
     [
@@ -65,7 +58,7 @@ def some_boards(game, n=100):
 class TestNetwork:
     def test_moves_with_the_board(self, game, build):
         """A symmetry moves the scores as it moves the stones, but for what puts the first of equals ahead."""
-        agent, boards = SB3.from_model(game, model_of(build, game)), some_boards(game)
+        agent, boards = SB3.from_model(game, model_of(build, game)), Boards.of(random_positions(game, 100))
         ahead = np.arange(game.n_cells - 1, -1, -1) * 1e-4
         before = agent._scores(boards) - ahead
         spread = np.ptp(before[boards.legal])
@@ -81,7 +74,7 @@ class TestNetwork:
 
     def test_is_the_same_alone_and_in_a_batch(self, game, build):
         """Rounding must not decide between symmetric cells: the first of them is played."""
-        agent, boards = SB3.from_model(game, model_of(build, game)), some_boards(game)
+        agent, boards = SB3.from_model(game, model_of(build, game)), Boards.of(random_positions(game, 100))
         policies = checked_policies(agent, boards)
         assert set(policies.max(axis=1)) == {1.0}
         for number in range(len(boards)):
@@ -89,7 +82,7 @@ class TestNetwork:
 
     def test_sees_the_difference(self, game, build):
         """Positions that are not symmetric look different to it, nearly all of them."""
-        boards = some_boards(game)
+        boards = Boards.of(random_positions(game, 100))
         extractor = model_of(build, game, rounds=1).policy.make_features_extractor()
         with torch.no_grad():
             cells = extractor(torch.as_tensor(boards.planes).float()).reshape(len(boards), game.n_cells, -1)
@@ -165,7 +158,7 @@ class TestRemembered:
         remembered = Remembered(ttt_env.make_agent("weights", GAMES["Square"]))
         content = pickle.dumps(remembered)
         assert len(content) < 10_000
-        boards = some_boards(GAMES["Square"])
+        boards = Boards.of(random_positions(GAMES["Square"], 100))
         assert np.array_equal(pickle.loads(content).policies(boards), remembered.policies(boards))
 
     def test_too_large(self):

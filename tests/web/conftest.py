@@ -4,7 +4,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from scripts import headless
-from tests.web.serving import Page, Server, resize
+from tests.web.serving import Page, Server, delay, resize, write_run
 from ttt_env.app.web.export import exported, write_folder
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.server import create_app
@@ -78,11 +78,9 @@ def site(tmp_path_factory):
 def url(tmp_path_factory):
     """The address of a running server with two runs of training and some games of people."""
     pytest.importorskip("tensorboard")
-    from tests.web.test_compare_runs import write
-
     folder = tmp_path_factory.mktemp("watched")
     for name in ("maskable-ppo_1", "dqn_1"):
-        write(folder / "runs" / name)
+        write_run(folder / "runs" / name)
     with GameLog(folder / "games.sqlite") as log:
         for agent, cells in (("minimax", (0, 4, 8, 1, 7, 6, 2, 5, 3)), ("random", (0, 3, 1, 4, 2))):
             log.add(GameRecord(get_game("tictactoe-v0"), cells), x=PERSON, o=agent)
@@ -115,3 +113,11 @@ def browser(chromium, site):
 def page(browser, site):
     """A visitor to the running server."""
     return Page(browser, site[0])
+
+
+@pytest.fixture
+def slow_page(page):
+    """A visitor to whom every answer takes 150 ms on its way."""
+    delay(page, 150)
+    yield page
+    delay(page, 0)

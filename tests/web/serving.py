@@ -17,9 +17,11 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from ttt_env import Agent
+from ttt_env.app.web.compare.curves import TAG
 from ttt_env.app.web.start import config_of
 from ttt_env.stopping import StoppedError, check_wanted
 
+HELD = 0.1  # seconds between down and up
 CHANCES = """return Object.fromEntries([...document.querySelectorAll('.tile')]
     .map((tile) => [tile.value, tile.querySelector('.known b')?.textContent])
     .filter(([, text]) => text))"""
@@ -177,6 +179,42 @@ class Page(Visitor):
         return {int(cell): text for cell, text in self.run(CHANCES).items()}
 
 
+def hand(page):
+    return ActionChains(page.browser, duration=50)
+
+
+def press(page, selector):
+    def pressed():
+        chain = hand(page).move_to_element(page.find(selector)).click_and_hold()
+        return chain.pause(HELD).release().perform()
+
+    page.wait(lambda: pressed() is None)
+
+
+def drag(page, selector, steps=12, stay=0.0):
+    """The values beside the slider while it is dragged to the left, and held there for `stay` seconds."""
+    watch = """window.shown = []; const slider = document.querySelector(arguments[0]);
+        const output = slider.parentElement.querySelector('output');
+        const note = () => shown.push(Number(output.textContent));
+        slider.addEventListener('input', () => requestAnimationFrame(note));"""
+    page.run(watch, selector)
+    step = -int(page.rect(selector)["width"] / 30)
+    # One chain: between two the driver lets go.
+    chain = hand(page).move_to_element(page.find(selector)).click_and_hold()
+    for _ in range(steps):
+        chain.move_by_offset(step, 0).pause(HELD)
+    chain.pause(stay).release().perform()
+    page.wait(lambda: [str(page.run("return shown.at(-1)"))] == page.all(selector, "value"))
+    return page.run("return shown")
+
+
+def delay(page, milliseconds):
+    """Let every answer take so long on its way."""
+    conditions = {"offline": False, "latency": milliseconds, "downloadThroughput": -1, "uploadThroughput": -1}
+    page.browser.execute_cdp_cmd("Network.enable", {})
+    page.browser.execute_cdp_cmd("Network.emulateNetworkConditions", conditions)
+
+
 class Endless(Agent):
     """Thinks until nobody waits for its move any more."""
 
@@ -232,6 +270,25 @@ def hoard(megabytes):
 
 
 _HOARD = []
+
+
+POINTS = [(0, 100.0, 1.0), (4096, 101.5, 0.5), (8192, 103.0, 0.125)]
+
+
+def write_run(folder, points=POINTS, tag=TAG):
+    """A run by TensorBoard's own writer: (step, time, value)."""
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+    writer = EventFileWriter(str(folder))
+    for step, wall_time, value in points:
+        for name, number in (("rollout/ep_rew_mean", 0.25), (tag, value)):
+            summary = Summary(value=[Summary.Value(tag=name, simple_value=number)])
+            writer.add_event(Event(wall_time=wall_time, step=step, summary=summary))
+    writer.close()
+    (file,) = sorted(folder.glob("events*"))[-1:]
+    return file
 
 
 def end_the_program():

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import pytest
 from starlette.testclient import TestClient
 
+from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from tests.support.naive import NaiveGame, lines
 from tests.web.reading import complaint, text_of
@@ -17,7 +18,6 @@ from ttt_env.analysis.dossier import dossier
 from ttt_env.app.web.compare.curves import SLIDERS, Axis, Line, axis, chart, ends
 from ttt_env.app.web.server import create_app
 
-TICTACTOE = get_game("tictactoe-v0")
 AGENTS = ["random", "weights", "newell-simon", "softmax:temperature=0.2", "epsilon:minimax,epsilon=0.3"]
 
 

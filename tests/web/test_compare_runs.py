@@ -11,27 +11,11 @@ import pytest
 from starlette.testclient import TestClient
 
 pytest.importorskip("tensorboard")
-from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+from tests.web.serving import POINTS, write_run
 from ttt_env.app.web.compare.curves import TAG, Scalar, curve, measures, runs_in, scalars
 from ttt_env.app.web.server import create_app
-
-POINTS = [(0, 100.0, 1.0), (4096, 101.5, 0.5), (8192, 103.0, 0.125)]
-
-
-def write(folder, points=POINTS, tag=TAG):
-    """A run by TensorBoard's own writer: (step, time, value)."""
-    writer = EventFileWriter(str(folder))
-    for step, time, value in points:
-        for name, number in (("rollout/ep_rew_mean", 0.25), (tag, value)):
-            summary = Summary(value=[Summary.Value(tag=name, simple_value=number)])
-            writer.add_event(Event(wall_time=time, step=step, summary=summary))
-    writer.close()
-    (file,) = sorted(folder.glob("events*"))[-1:]
-    return file
 
 
 @pytest.fixture
@@ -58,14 +42,14 @@ def paths(page):
 
 
 def test_event_files_are_read_as_they_were_written(runs):
-    content = write(runs).read_bytes()
+    content = write_run(runs).read_bytes()
     found = list(scalars(content))
     assert [scalar for scalar in found if scalar.tag == TAG] == [Scalar(TAG, *point) for point in POINTS]
     assert len(found) == 2 * len(POINTS)
 
 
 def test_of_a_file_that_is_cut_off_or_is_none_the_start_is_read(runs):
-    content = write(runs).read_bytes()
+    content = write_run(runs).read_bytes()
     whole = list(scalars(content))
     for length in range(len(content)):
         start = list(scalars(content[:length]))
@@ -82,20 +66,20 @@ def test_of_a_file_that_is_cut_off_or_is_none_the_start_is_read(runs):
 def test_a_record_that_claims_more_than_there_is_takes_no_memory(runs):
     """Its head says 2⁶² bytes, and its checksum is right."""
     head = struct.pack("<Q", 1 << 62)
-    content = write(runs).read_bytes() + head + struct.pack("<I", masked_crc32c(head)) + b"more"
+    content = write_run(runs).read_bytes() + head + struct.pack("<I", masked_crc32c(head)) + b"more"
     assert len(list(scalars(content))) == 2 * len(POINTS)
 
 
 def test_without_tensorboard_the_page_says_what_is_missing(runs, client, monkeypatch):
-    write(runs / "a")
+    write_run(runs / "a")
     monkeypatch.setitem(sys.modules, "tensorboard.compat.proto.event_pb2", None)
     page = client.get("/compare/runs")
     assert page.status_code == 400 and ".[train]" in unescape(page.text)
 
 
 def test_a_run_is_shown_with_its_figures_and_its_line(runs, client):
-    write(runs / "ppo_1")
-    write(runs / "deeper" / "dqn_1", [(0, 5.0, 1.0), (2048, 6.0, 0.75)])
+    write_run(runs / "ppo_1")
+    write_run(runs / "deeper" / "dqn_1", [(0, 5.0, 1.0), (2048, 6.0, 0.75)])
     page = client.get("/compare/runs")
     assert rows(page) == {
         "deeper/dqn_1": ["2,048", "1", "0.75", "0.75"],
@@ -107,19 +91,19 @@ def test_a_run_is_shown_with_its_figures_and_its_line(runs, client):
 
 
 def test_a_training_that_was_resumed_goes_on_in_time(runs):
-    write(runs / "a")
+    write_run(runs / "a")
     first = next((runs / "a").iterdir())
     first.rename(first.with_name("events.out.tfevents.1"))
-    write(runs / "a", [(12288, 900.0, 0.0), (16384, 902.0, 0.0)])
+    write_run(runs / "a", [(12288, 900.0, 0.0), (16384, 902.0, 0.0)])
     (run,) = runs_in(runs)
     found = curve(run)
     assert found.steps == (0, 4096, 8192, 12288, 16384) and found.seconds == (0, 1.5, 3, 3, 5)
 
 
 def test_a_run_that_goes_on_is_read_again(runs, client):
-    write(runs / "a", POINTS[:1])
+    write_run(runs / "a", POINTS[:1])
     assert rows(client.get("/compare/runs"))["a"][0] == "0"
-    write(runs / "a", POINTS[1:])
+    write_run(runs / "a", POINTS[1:])
     assert rows(client.get("/compare/runs"))["a"][0] == "8,192"
 
 
@@ -128,8 +112,8 @@ def options(page):
 
 
 def test_any_scalar_that_a_run_logged_can_be_drawn(runs, client):
-    write(runs / "a", tag="train/loss")
-    write(runs / "b")
+    write_run(runs / "a", tag="train/loss")
+    write_run(runs / "b")
     page = client.get("/compare/runs")
     tags = ["exact/exploitability", "rollout/ep_rew_mean", "train/loss"]
     assert options(page) == [(" selected", tags[0]), ("", tags[1]), ("", tags[2])]
@@ -146,7 +130,7 @@ def test_any_scalar_that_a_run_logged_can_be_drawn(runs, client):
 
 
 def test_of_runs_without_exploitability_another_measure_is_drawn(runs, client):
-    write(runs / "a", tag="mine/<b>")
+    write_run(runs / "a", tag="mine/<b>")
     page = client.get("/compare/runs")
     assert options(page) == [(" selected", "rollout/ep_rew_mean"), ("", "mine/&lt;b&gt;")]
     refused = client.get("/compare/runs", params={"tag": "nothing"})
@@ -155,7 +139,7 @@ def test_of_runs_without_exploitability_another_measure_is_drawn(runs, client):
 
 def test_runs_are_chosen_by_the_names_that_are_listed(runs, client):
     for number in range(10):
-        write(runs / f"run {number}", POINTS[: 1 + number % 3])
+        write_run(runs / f"run {number}", POINTS[: 1 + number % 3])
     page = client.get("/compare/runs")
     assert len(rows(page)) == 10 and page.text.count('aria-checked="true"') == 8
     page = client.get("/compare/runs", params={"run": ["run 3", "run 7"]})
@@ -181,8 +165,8 @@ TRICKS = [
 
 @pytest.mark.parametrize("name", TRICKS)
 def test_a_name_that_is_not_listed_reaches_no_file(name, runs, client, monkeypatch):
-    write(runs / "a")
-    outside = write(runs.parent / "outside")
+    write_run(runs / "a")
+    outside = write_run(runs.parent / "outside")
     (runs / "linked").symlink_to(outside.parent)
     (runs / "b").mkdir()
     (runs / "b" / outside.name).symlink_to(outside)
@@ -195,7 +179,7 @@ def test_a_name_that_is_not_listed_reaches_no_file(name, runs, client, monkeypat
 
 
 def test_what_a_folder_is_called_stays_text(runs, client):
-    write(runs / "<script>alert(1)<" / "b&run=c")
+    write_run(runs / "<script>alert(1)<" / "b&run=c")
     page = client.get("/compare/runs")
     assert "<script>alert" not in page.text and set(rows(page)) == {"<script>alert(1)</b&run=c"}
     again = client.get("/compare/runs", params={"run": "<script>alert(1)</b&run=c"})

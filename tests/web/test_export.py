@@ -117,7 +117,7 @@ def test_a_later_export_replaces_an_earlier_one_and_nothing_else(tmp_path):
 
 @pytest.mark.parametrize(
     "listing",
-    [None, "no JSON", "[]", '{"files": ["notes.txt"]}',
+    [None, "no JSON", "[]", "[" * 100_000, '{"files": ["notes.txt"]}',
      '{"made_by": "ttt web --export", "files": ["../notes.txt"]}',
      '{"made_by": "ttt web --export", "files": "notes.txt"}'],
 )  # fmt: skip

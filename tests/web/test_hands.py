@@ -5,26 +5,12 @@ import time
 import pytest
 
 pytest.importorskip("selenium")
-from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from tests.support.marks import slow
-from tests.web.serving import resize
+from tests.web.serving import HELD, drag, hand, press, resize
 
-HELD = 0.1  # seconds between down and up
 RUNNING = "/inside?view=mcts&mcts.pace=fast&mcts.run=yes"  # a frame each 150 ms
-
-
-def hand(page):
-    return ActionChains(page.browser, duration=50)
-
-
-def press(page, selector):
-    def pressed():
-        chain = hand(page).move_to_element(page.find(selector)).click_and_hold()
-        return chain.pause(HELD).release().perform()
-
-    page.wait(lambda: pressed() is None)
 
 
 def test_every_press_of_pause_and_play_arrives_while_a_search_runs(page):
@@ -75,23 +61,6 @@ def test_digits_stay_in_their_order_while_a_search_runs(page):
     page.wait(lambda: page.address.get("mcts.seed") == "31415926")
 
 
-def drag(page, selector, steps=12, stay=0.0):
-    """The values beside the slider while it is dragged to the left, and held there for `stay` seconds."""
-    watch = """window.shown = []; const slider = document.querySelector(arguments[0]);
-        const output = slider.parentElement.querySelector('output');
-        const note = () => shown.push(Number(output.textContent));
-        slider.addEventListener('input', () => requestAnimationFrame(note));"""
-    page.run(watch, selector)
-    step = -int(page.rect(selector)["width"] / 30)
-    # One chain: between two the driver lets go.
-    chain = hand(page).move_to_element(page.find(selector)).click_and_hold()
-    for _ in range(steps):
-        chain.move_by_offset(step, 0).pause(HELD)
-    chain.pause(stay).release().perform()
-    page.wait(lambda: [str(page.run("return shown.at(-1)"))] == page.all(selector, "value"))
-    return page.run("return shown")
-
-
 def test_a_slider_is_dragged_on_while_agents_play(page):
     for _ in range(5):  # until a frame has come meanwhile, for which a busy machine may lack the time
         page.go("/play?x=softmax&o=softmax&see=1")
@@ -120,21 +89,6 @@ def test_focus_selection_and_scrolling_outlast_the_frames(page):
     assert before[1:] == [9, 21, "lit: the path of the last simulation", "far", True]
     page.wait(lambda: int(page.text("#done")) > began + 4)
     assert page.run(state) == before
-
-
-def delay(page, milliseconds):
-    """Let every answer take so long on its way."""
-    conditions = {"offline": False, "latency": milliseconds, "downloadThroughput": -1, "uploadThroughput": -1}
-    page.browser.execute_cdp_cmd("Network.enable", {})
-    page.browser.execute_cdp_cmd("Network.emulateNetworkConditions", conditions)
-
-
-@pytest.fixture
-def slow_page(page):
-    """A visitor to whom every answer takes 150 ms on its way."""
-    delay(page, 150)
-    yield page
-    delay(page, 0)
 
 
 def test_what_is_typed_is_not_lost_to_what_is_pressed_next(slow_page):

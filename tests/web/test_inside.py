@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from tests.support.games import TICTACTOE, random_positions
 from tests.support.marks import slow
 from tests.support.naive_uct import NaiveSearch
 from tests.web.reading import SMALL, links_of, part_of, reloaded, text_of
-from ttt_env import GameRecord, get_game, make_agent, play_game, solve
+from ttt_env import GameRecord, get_game, make_agent, solve
 from ttt_env.agents.mcts.search import Search
 from ttt_env.app.web.inside.look import SETTINGS, VIEWS, InsideLook, read_look
 from ttt_env.app.web.inside.trees import (
@@ -29,7 +30,6 @@ from ttt_env.render.words import told_value
 from ttt_env.rules.game import cells_of
 from ttt_env.rules.symmetry import canonical
 
-TICTACTOE = get_game("tictactoe-v0")
 FIGURE = "/inside?moves=0.3.1.4.6.7&x.temperature=0.2&o.temperature=1"
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", SMALL, "square-v0", "qubic-v0"]
 
@@ -38,15 +38,6 @@ def branches(root):
     yield root
     for child in root.children:
         yield from branches(child)
-
-
-def positions(game, count, seed=0):
-    """Positions of random games that are not over."""
-    rng = np.random.default_rng(seed)
-    found = []
-    while len(found) < count:
-        found += play_game("random", "random", game, rng=rng).positions()[:-1]
-    return [found[i] for i in rng.permutation(len(found))[:count]]
 
 
 def softmax_value(position, temperatures):
@@ -72,7 +63,7 @@ class TestTree:
     @pytest.mark.parametrize("game", GAMES[:2])
     def test_every_board_of_a_tree_against_plain_recursion(self, game, temperatures):
         tree_solver = TreeSolver()
-        for position in [p for p in positions(get_game(game), 60) if p.ply >= 4][:12]:
+        for position in [p for p in random_positions(get_game(game), 60) if p.ply >= 4][:12]:
             for branch in branches(tree_solver.tree_of(position, temperatures, 3).tree):
                 value, shares = softmax_value(branch.position, temperatures)
                 assert branch.tone == pytest.approx(value, abs=1e-9)
@@ -83,7 +74,7 @@ class TestTree:
 
     def test_the_moves_are_those_of_the_agents(self):
         tree_solver = TreeSolver()
-        for position in positions(TICTACTOE, 40):
+        for position in random_positions(TICTACTOE, 40):
             own, others = (0.2, 1.0) if position.to_move == "X" else (1.0, 0.2)
             soft = make_agent(f"softmax:temperature={own},opponent_temperature={others}", TICTACTOE)
             cases = [((0.2, 1.0), soft), ((0.0, 0.0), make_agent("minimax", TICTACTOE))]
@@ -93,7 +84,7 @@ class TestTree:
                     assert move.probability == pytest.approx(policy[move.cell])
 
     def test_minimax_shows_the_values_of_the_solution(self, client):
-        for position in positions(TICTACTOE, 20):
+        for position in random_positions(TICTACTOE, 20):
             sign = 1 if position.to_move == "X" else -1
             value = sign * solve(TICTACTOE).value_of(position)
             assert TreeSolver().tree_of(position, (0.0, 0.0), 2).tree.tone == value
@@ -102,7 +93,7 @@ class TestTree:
 
     @pytest.mark.parametrize("plies", range(1, 7))
     def test_a_tree_is_bounded_and_symmetric_moves_are_drawn_once(self, plies):
-        for position in [TICTACTOE.start, *positions(TICTACTOE, 10)]:
+        for position in [TICTACTOE.start, *random_positions(TICTACTOE, 10)]:
             found = TreeSolver().tree_of(position, (1.0, 1.0), plies)
             spots = tree_layout(found.tree).spots
             assert len(spots) <= MAX_BOARDS and max(spot.depth for spot in spots) <= found.plies <= plies
@@ -121,7 +112,8 @@ class TestTree:
 
     def test_each_board_has_a_place_of_its_own(self):
         trees = [
-            TreeSolver().tree_of(p, (1.0, 1.0), 3).tree for p in (TICTACTOE.start, *positions(TICTACTOE, 10))
+            TreeSolver().tree_of(p, (1.0, 1.0), 3).tree
+            for p in (TICTACTOE.start, *random_positions(TICTACTOE, 10))
         ]
         trees += [searched(get_game("qubic-v0").start, 80, 0, 1.4, 0.5, "random").tree]
         for tree in trees:
@@ -158,7 +150,7 @@ class TestSearch:
     @pytest.mark.parametrize("playout", ["random", "win-block"])
     @pytest.mark.parametrize("game", [*GAMES[:2], slow(GAMES[2])])
     def test_each_simulation_against_a_plain_search(self, game, playout):
-        for number, position in enumerate(positions(get_game(game), 3, seed=1)):
+        for number, position in enumerate(random_positions(get_game(game), 3, seed=1)):
             plain = NaiveSearch(
                 position.game, cells_of(position.mine), cells_of(position.theirs),
                 seed=number, c=0.7, draw=0.25, playout=playout, solve=False,
@@ -181,7 +173,7 @@ class TestSearch:
 
     @pytest.mark.parametrize("game", [*GAMES[:2], *map(slow, GAMES[2:])])
     def test_the_most_visited_moves_are_drawn_first_and_equal_ones_alike(self, game):
-        for number, position in enumerate(positions(get_game(game), 3, seed=3)):
+        for number, position in enumerate(random_positions(get_game(game), 3, seed=3)):
             for done in (1, 30, 64, 65, 300):
                 search = Search(position, solve=False, seed=number)
                 search.run(simulations=done)
@@ -259,7 +251,7 @@ class TestSearch:
             assert tuple(np.flatnonzero(agent.policy(TICTACTOE.start))) == found.best
 
     def test_the_next_selection_is_the_one_of_the_largest_score(self):
-        for position in positions(TICTACTOE, 10, seed=2):
+        for position in random_positions(TICTACTOE, 10, seed=2):
             for done in (20, 50, 51):
                 found = searched(position, done, 3, 1.0, 0.5, "random")
                 after = searched(position, done + 1, 3, 1.0, 0.5, "random")
@@ -289,7 +281,7 @@ class TestSearch:
 
     def test_it_ends_where_the_search_of_the_agent_stops(self, client):
         reasons = set()
-        for position in positions(TICTACTOE, 10, seed=3):
+        for position in random_positions(TICTACTOE, 10, seed=3):
             for early_stop, tolerance in ((True, None), (False, 0.02), (True, 0.02)):
                 search = Search(position, solve=False, seed=3, early_stop=early_stop, tolerance=tolerance)
                 n = search.run(1000)

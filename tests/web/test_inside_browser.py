@@ -5,15 +5,15 @@ import time
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from tests.web.serving import resize
-from ttt_env import GameRecord, Position, get_game, make_agent
+from ttt_env import GameRecord, Position, make_agent
 from ttt_env.agents.mcts.search import Search
 from ttt_env.render.words import percent
 
 FIGURE = "/inside?moves=0.3.1.4.6.7&x.temperature=0.2&o.temperature=1"
 POSITION = Position.parse("XX./OO./XO.")
-TICTACTOE = get_game("tictactoe-v0")
 VIEWS = [
     FIGURE,
     "/inside",

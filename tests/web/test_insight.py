@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests import reference
+from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from tests.web.reading import SMALL
 from ttt_env import Position, exploitability, get_game, make_agent, match, prove, random_position, solve
@@ -15,7 +16,6 @@ from ttt_env.app.web.roster import moved_over, presets
 from ttt_env.app.web.table import PlayTable
 from ttt_env.proofs.known import known_value, known_values_of_moves
 
-TICTACTOE = get_game("tictactoe-v0")
 QUBIC = get_game("qubic-v0")
 OPPONENTS = ["weights", "softmax:temperature=0.3", slow("random"), slow("newell-simon"),
              slow("mcts:simulations=20,seed=1")]  # fmt: skip

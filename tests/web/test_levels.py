@@ -7,8 +7,7 @@ import pytest
 
 from tests.support.marks import slow
 from tests.web.reading import SMALL, links_of, move, status, text_of
-from tests.web.serving import resize
-from tests.web.test_hands import drag
+from tests.web.serving import drag, resize
 from ttt_env import certify, exploitability, get_game, make_agent
 from ttt_env.app.web.games import parse_game, rule_of
 from ttt_env.app.web.insight import SQUARE_DEFEATS, weakness

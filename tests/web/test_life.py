@@ -8,16 +8,15 @@ import pytest
 
 from tests.support.marks import slow_unless
 from tests.web.reading import links_of, move, status
-from tests.web.serving import resize
-from tests.web.test_hands import delay, press, slow_page  # noqa: F401
+from tests.web.serving import delay, press, resize
 from ttt_env import Game, GameRecord, Position, get_game
 from ttt_env.app.web.board import board_of
 
 STONES = "return document.querySelectorAll('.tile > .stone').length"
 
 
-def strokes(text, game, last=None):
-    (paths,) = board_of(Position.parse(text, get_game(game)), last).strokes
+def strokes(text, game):
+    (paths,) = board_of(Position.parse(text, get_game(game)), None).strokes
     return paths
 
 
@@ -125,7 +124,7 @@ def test_agents_that_play_each_other_do_so_at_the_pace_that_is_chosen(client):
     assert client.get("/play?x=random&o=random&pace=1e9").status_code == 400
 
 
-def test_ones_own_stone_is_there_before_the_answer(slow_page):  # noqa: F811
+def test_ones_own_stone_is_there_before_the_answer(slow_page):
     page = slow_page.open("x=person&o=minimax")
     watch = """const tile = document.getElementById('cell-4'); window.seen = [];
         tile.addEventListener('click', () => requestAnimationFrame(() => seen.push(
@@ -142,7 +141,7 @@ def test_ones_own_stone_is_there_before_the_answer(slow_page):  # noqa: F811
     assert page.run(STONES) == 2
 
 
-def test_two_persons_at_one_board_lose_no_press_to_a_slow_answer(slow_page):  # noqa: F811
+def test_two_persons_at_one_board_lose_no_press_to_a_slow_answer(slow_page):
     page = slow_page.open("x=person&o=person")
     for cell in (0, 3, 1, 4, 2):
         press(page, f"#cell-{cell}")

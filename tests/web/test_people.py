@@ -6,14 +6,14 @@ from html import unescape
 import pytest
 from starlette.testclient import TestClient
 
+from tests.support.games import DRAW, O_WINS, TICTACTOE, X_WINS
 from tests.web.reading import part_of, reloaded, text_of
 from ttt_env import GameRecord, get_game, match
 from ttt_env.app.web.server import create_app
 from ttt_env.render.words import percent
 from ttt_env.storage.game_log import PERSON, GameLog
 
-TICTACTOE, SQUARE = get_game("tictactoe-v0"), get_game("square-v0")
-X_WINS, O_WINS, DRAW = (0, 3, 1, 4, 2), (0, 3, 1, 4, 8, 5), (0, 4, 8, 1, 7, 6, 2, 5, 3)
+SQUARE = get_game("square-v0")
 
 
 def rows(page):
@@ -106,7 +106,7 @@ def test_a_model_goes_by_its_name_here(tmp_path):
     assert rows(page)[0][3].split()[1] == expected("win-block")["X"][0]
 
 
-def test_without_a_log_it_is_said(tmp_path):
+def test_without_a_log_it_is_said():
     with TestClient(create_app(), base_url="http://localhost") as client:
         assert "Games are not recorded here" in text_of(client.get("/compare/people").text)
         assert client.get("/compare/people/agent?agent=minimax").text.strip() == ""

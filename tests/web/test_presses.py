@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("selenium")
 from tests.support.marks import slow_unless
-from tests.web.test_hands import HELD
+from tests.web.serving import HELD
 from ttt_env import Position, get_game
 
 GAMES = ["tictactoe-v0", "square-v0", "qubic-v0", "mnk-v0:m=7,n=7,k=4"]

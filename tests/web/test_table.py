@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pytest
 
+from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from tests.web.reading import SMALL
 from ttt_env import GameRecord, get_game, play_game
@@ -17,7 +18,6 @@ from ttt_env.app.web.roster import PERSON, Roster, named_models
 from ttt_env.app.web.table import PlayTable, Tickets, Visit, read_table, read_visit
 from ttt_env.errors import IllegalMoveError, ParameterError, TttEnvError
 
-TICTACTOE = get_game("tictactoe-v0")
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "square-v0:n=5",
          "square-v0:n=5,tilted=false,misere=true", SMALL, "qubic-v0"]  # fmt: skip
 

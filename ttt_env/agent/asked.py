@@ -73,7 +73,7 @@ class FunctionAgent(AskedAgent):
 
     is_cheap = True
 
-    def __init__(self, game: Game, function: Callable[[Position], int]) -> None:
+    def __init__(self, game: Game | str, function: Callable[[Position], int]) -> None:
         super().__init__(game)
         self.function = function
 

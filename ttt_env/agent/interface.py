@@ -27,10 +27,10 @@ EFFORTS: tuple[Effort, ...] = ("little", "sweep", "table", "searches")  # the le
 class Agent:
     """An agent: a policy on the positions of `game`.
 
-    A subclass is constructed as `cls(game, **parameters)`; a spec string gives it its parameters. `game` may
-    be an id. It
-    overrides `policy`, `policies` or `choose`, whichever is natural: the others follow from it, whatever
-    its ancestors defined. Raises `PolicyError` if it overrides none of them.
+    A subclass is constructed as `cls(game, **parameters)` from a game or its id; a spec string gives it its
+    parameters. It overrides `policy`, `policies` or `choose`, whichever is natural: the others follow from
+    it, whatever its ancestors defined. Raises `PolicyError` if it overrides none of them, and as `get_game`
+    does.
 
     >>> class Last(Agent):
     ...     is_fixed = True  # the position alone decides

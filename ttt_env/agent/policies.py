@@ -38,7 +38,7 @@ def checked_cell(agent: "Agent", position: Position, choice: object) -> int:
     cell, _ = read_cell(choice, position)
     if cell is not None:
         return cell
-    raise IllegalMoveError(f"{agent!r} plays {choice!r} in {position}; legal are {position.legal_cells}")
+    raise IllegalMoveError(f"{agent!r} plays {shown(choice)} in {position}; legal are {position.legal_cells}")
 
 
 def chosen_cell(agent: "Agent", position: Position, rng: np.random.Generator) -> int:
@@ -182,7 +182,7 @@ def _as_floats(agent: "Agent", answer: object, shape: tuple[int, ...], where: ob
             raise TypeError
         numbers: Floats = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise PolicyError(f"{agent!r} has no policy in {where}, but {answer!r:.200}") from None
+        raise PolicyError(f"{agent!r} has no policy in {where}, but {shown(answer):.200}") from None
     if numbers.shape != shape:
         raise PolicyError(f"{agent!r} has no policy in {where}: its shape is {numbers.shape}, not {shape}")
     return numbers

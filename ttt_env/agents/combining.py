@@ -45,7 +45,7 @@ class BestResponse(Planner):
     takes_agent = True
     _keeps_value = False
 
-    def __init__(self, game: Game, agent: AgentLike) -> None:
+    def __init__(self, game: Game | str, agent: AgentLike) -> None:
         self.agent = make_agent(agent, game)
         plan = best_response(self.agent, game, keep_value=self._keeps_value)
         super().__init__(game, plan, self.agent)
@@ -84,7 +84,7 @@ class Punish(BestResponse):
 
     _keeps_value = True
 
-    def __init__(self, game: Game, agent: AgentLike = "random") -> None:
+    def __init__(self, game: Game | str, agent: AgentLike = "random") -> None:
         super().__init__(game, agent)
 
     @classmethod
@@ -113,7 +113,10 @@ class Mixture(Agent):
     """
 
     def __init__(
-        self, game: Game, agents: str | Sequence[AgentLike], weights: str | Sequence[float] | None = None
+        self,
+        game: Game | str,
+        agents: str | Sequence[AgentLike],
+        weights: str | Sequence[float] | None = None,
     ) -> None:
         super().__init__(game)
         if not isinstance(agents, str | Sequence):
@@ -205,7 +208,7 @@ class Epsilon(Mixture):
 
     takes_agent = True
 
-    def __init__(self, game: Game, agent: AgentLike, epsilon: float = 0.1) -> None:
+    def __init__(self, game: Game | str, agent: AgentLike, epsilon: float = 0.1) -> None:
         share = as_number("epsilon", epsilon, "epsilon", most=1.0)
         super().__init__(game, [make_agent(agent, game), Random(game)], [1.0 - share, share])
 
@@ -228,11 +231,11 @@ class Symmetric(Agent):
     takes_agent = True
     is_symmetric = True
 
-    def __init__(self, game: Game, agent: AgentLike) -> None:
-        check_size(game)
+    def __init__(self, game: Game | str, agent: AgentLike) -> None:
         super().__init__(game)
-        self.agent = make_agent(agent, game)
-        self._permutations = np.array(automorphisms(game), np.uint8)
+        check_size(self.game)
+        self.agent = make_agent(agent, self.game)
+        self._permutations = np.array(automorphisms(self.game), np.uint8)
 
     @property
     def completes_sets(self) -> bool:  # noqa: D102

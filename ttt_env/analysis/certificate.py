@@ -175,6 +175,9 @@ class Certificate(Saved):
     def _repr_svg_(self) -> str:
         return self.picture().svg
 
+    def _repr_html_(self) -> None:
+        return None
+
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {
             "format": self.FORMAT,

@@ -11,11 +11,29 @@ from ttt_env.analysis.induction import Outcomes, TwoPass, Values, backward_induc
 from ttt_env.analysis.layers import BatchPolicy, Layer, Responder, reachable
 from ttt_env.analysis.many import one_or_several
 from ttt_env.analysis.play import play_cells
-from ttt_env.analysis.recorded import Asking, answering, answering_both, asking, check_declared, source_of
+from ttt_env.analysis.recorded import (
+    Asking,
+    answering,
+    answering_both,
+    asking,
+    check_declared,
+    checked_workers,
+    source_of,
+)
 from ttt_env.analysis.results import Ending, Exploitability, Match, Result, match_of_games, rounded
 from ttt_env.analysis.solution import ValueAgent, solve
 from ttt_env.errors import ForfeitError
-from ttt_env.rules import Boards, Game, GameRecord, as_generator, as_integer, is_enumerable, one_of
+from ttt_env.rules import (
+    Boards,
+    Game,
+    GameRecord,
+    as_bool,
+    as_callback,
+    as_generator,
+    as_integer,
+    is_enumerable,
+    one_of,
+)
 
 _TELLING = 1e-12  # the least probability of a game's own moves that a sum of these digits still shows
 
@@ -41,11 +59,12 @@ def match(
     from `rng`, a generator or a seed. A program, or another agent that is asked, loses a game in which it
     names no free cell: see `Match.forfeits`. For a function that is an error there.
 
-    With `exact=True`, raises `GameTooLargeError` for a game that cannot be enumerated; `PolicyError` for a
-    policy that is no distribution or, if it is declared fixed, differs when asked for a batch. Raises
-    `NotJudgedError` where accidents leave a question without an answer; in games that are played a program
-    that does not answer loses instead, and only what cannot be asked at all raises it. Raises
-    `UntrustedAnswersError` for a program that says a line too many.
+    Raises `ParameterError` for arguments that are not allowed, needed or not. With `exact=True`, raises
+    `GameTooLargeError` for a game that cannot be enumerated; `PolicyError` for a policy that is no
+    distribution or, if it is declared fixed, differs when asked for a batch. Raises `NotJudgedError` where
+    accidents leave a question without an answer; in games that are played a program that does not answer
+    loses instead, and only what cannot be asked at all raises it. Raises `UntrustedAnswersError` for a
+    program that says a line too many.
 
     >>> played = match("random", "minimax", "tictactoe-v0")
     >>> played.exact, played.as_x.win, f"{played.score:.4f}"
@@ -53,11 +72,11 @@ def match(
     """
     game = game_of(game, first, second)
     one, two = make_agent(first, game), make_agent(second, game)
+    workers, progress = checked_workers(workers), as_callback("progress", progress, "a match")
+    rng, half = as_generator(rng), as_integer("games", games, "a match", 2) // 2  # on each seat
     if one_of("exact", exact, (None, True, False)) is None:
         exact = one.is_fixed and two.is_fixed and is_enumerable(game)
     if not exact:
-        rng = as_generator(rng)
-        half = as_integer("games", games, "a match", 2) // 2  # on each seat
         with asking(one, two):
             endings: list[Ending] = [("X", *_played(one, two, rng)) for _ in range(half)]
             endings += [("O", *_played(two, one, rng)) for _ in range(half)]
@@ -208,7 +227,7 @@ def best_response(
     >>> f"{match(response, 'random').score:.4f}"
     '0.9598'
     """
-    one_of("keep_value", keep_value, (True, False))
+    as_bool("keep_value", keep_value, "a best response")
     judged = answering(agent, game, progress, workers, answers)
     solution = solve(judged.game) if keep_value else None
     respond = best if solution is None else solution.keeping(best)

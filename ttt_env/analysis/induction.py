@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from ttt_env.agent import Floats
 from ttt_env.analysis.grid import grid
 from ttt_env.analysis.layers import BatchPolicy, Bools, Layer, Moves, Responder
-from ttt_env.errors import ParameterError
-from ttt_env.rules import Boards, Game
+from ttt_env.rules import Boards, Game, as_number
 
 TIE = 1e-9  # action values closer than this count as equal: they may differ by rounding alone
 
@@ -59,8 +58,7 @@ def softmax(temperature: float) -> Responder:
 
     Raises `ParameterError` for a temperature below 0 or NaN.
     """
-    if not temperature >= 0:
-        raise ParameterError(f"temperature={temperature!r}: numbers from 0 on are allowed")
+    temperature = as_number("temperature", temperature, "softmax")
     if temperature == 0:
         return best
     if np.isinf(temperature):

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar, cast, overload
 from ttt_env.agent import Agent, AgentLike, game_of, make_agent, named_agents
 from ttt_env.analysis.recorded import Asking
 from ttt_env.errors import ParameterError
-from ttt_env.rules import Game, as_callback, as_integer, check_enumerable
+from ttt_env.rules import Game, as_callback, check_enumerable
 from ttt_env.workers import Backend, Progress, Workers
 
 Verdict = TypeVar("Verdict")
@@ -73,7 +73,7 @@ def one_or_several(judge: Callable[..., Verdict]) -> Judge[Verdict]:
         if is_one(agent):
             if backend != "loky" or address is not None:
                 raise ParameterError("backend and address share out the work on several agents: here is one")
-            n_workers = as_integer("workers", 1 if workers is None else workers, "an agent that is asked", 1)
+            n_workers = 1 if workers is None else workers
             return judge(agent, game, progress=progress, workers=n_workers, answers=answers)
         if answers is not None:
             raise ParameterError("answers=… is the file of one agent, and here are several")

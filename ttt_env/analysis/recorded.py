@@ -103,7 +103,7 @@ class RecordedAgent(Agent):
         check_enumerable(agent.game)
         as_callback("progress", progress, "an agent that is asked")
         self.agent, self.asked = agent, 0
-        self._workers = as_integer("workers", workers, "an agent that is asked", 1, _MOST_WORKERS)
+        self._workers = checked_workers(workers)
         self._file: AnswerFile | None = None
         if answers is not None:
             if not isinstance(agent, AskedAgent):
@@ -352,6 +352,7 @@ def answering(
     Raises, before the agent is asked, `GameTooLargeError` for a game that cannot be enumerated, `PolicyError`
     for an agent that plays by other methods than it is judged by, and the other errors of `RecordedAgent`.
     """
+    workers = checked_workers(workers)
     player = make_agent(agent, game_of(game, agent))
     check_enumerable(player.game)
     check_judged_as_played(player)
@@ -364,6 +365,11 @@ def answering(
     return RecordedAgent(player, progress, workers=workers, answers=answers)
 
 
+def checked_workers(workers: object) -> int:
+    """The number of questions asked at a time. Raises `ParameterError` unless it is from 1 to 256."""
+    return as_integer("workers", workers, "an agent that is asked", 1, _MOST_WORKERS)
+
+
 def answering_both(
     one: Agent, two: Agent, game: Game, progress: Asking | None = None, workers: int = 1
 ) -> tuple[Agent, Agent]:
@@ -371,7 +377,6 @@ def answering_both(
 
     `progress` is called with the sums over both.
     """
-    as_callback("progress", progress, "an agent that is asked")
     if one is two:
         both = answering(one, game, progress, workers)
         return both, both

@@ -3,6 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -23,6 +24,10 @@ class Saved(ABC):
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The result as a dictionary that JSON can hold."""
+
+    def _repr_html_(self) -> str | None:
+        """The printed result, for notebooks; None if they show another picture of it."""
+        return f"<pre>{escape(str(self))}</pre>"
 
     @classmethod
     @abstractmethod

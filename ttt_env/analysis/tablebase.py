@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ttt_env.agent import Floats
 from ttt_env.analysis.grid import Slots, grid
 from ttt_env.analysis.induction import Values
-from ttt_env.errors import GameTooLargeError, PolicyFileError
-from ttt_env.rules import Boards, Game, Masks, canonical_boards, is_enumerable, symmetries
+from ttt_env.errors import PolicyFileError
+from ttt_env.rules import Boards, Game, Masks, canonical_boards, check_enumerable, symmetries
 from ttt_env.rules.symmetry import transform_boards
 from ttt_env.storage import Form, array_names, read_arrays, save_arrays
 
@@ -96,7 +96,7 @@ def save_values(values: Values, path: str | Path) -> None:
     to have one.
     """
     game = values.game
-    _check_has_tablebase(game)
+    check_enumerable(game, "for a tablebase")
     if isinstance(values, MergedValues):
         layers = list(values.layers)
     else:
@@ -114,7 +114,7 @@ def load_values(path: str | Path, game: Game) -> MergedValues:
     Raises `PolicyFileError` for a file that is no tablebase of this game, `GameTooLargeError` for a game
     that is too large to have one.
     """
-    _check_has_tablebase(game)
+    check_enumerable(game, "for a tablebase")
     sizes = _sizes(game)
     form = Form(np.uint8, (-(-sum(sizes) // 5),))
     packed = read_arrays(path, game, "tablebase", {_VALUES: form})[_VALUES]
@@ -123,11 +123,6 @@ def load_values(path: str | Path, game: Game) -> MergedValues:
     digits = (packed[:, None] // _DIGITS % 3).ravel()[: sum(sizes)]
     layers = np.split(digits.astype(np.int8) - np.int8(1), np.cumsum(sizes)[:-1])
     return MergedValues(game, layers)
-
-
-def _check_has_tablebase(game: Game) -> None:
-    if not is_enumerable(game):
-        raise GameTooLargeError(f"{game.name} has {game.n_cells} cells, too many for a tablebase")
 
 
 def is_tablebase(path: str | Path) -> bool:

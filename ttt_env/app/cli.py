@@ -42,7 +42,7 @@ from ttt_env.errors import NotJudgedError, ParameterError, TttEnvError, Untruste
 from ttt_env.render.charts import FORMATS
 from ttt_env.render.svg import format_of
 from ttt_env.rules import Game, Position, game_names, get_game, one_of, register_game
-from ttt_env.storage import load_game
+from ttt_env.storage import load_game, write_atomically
 from ttt_env.storage.game_log import GameLog
 from ttt_env.storage.models import game_of, spec_of
 from ttt_env.tournament import tournament
@@ -266,7 +266,7 @@ def bench(
     else:
         typer.echo(str(result), err=STANDARD_OUTPUT in (csv, plot))
     if csv is not None:
-        write_file(csv, lambda path: path.write_text(result.to_csv(), encoding="utf-8"))
+        write_file(csv, lambda path: write_atomically(path, result.to_csv().encode()))
     if plot is not None:
         write_file(plot, result.plot, ".svg")
 

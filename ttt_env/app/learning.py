@@ -5,7 +5,6 @@ import re
 import shlex
 import signal
 import sys
-import tomllib
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf, isfinite
@@ -21,10 +20,10 @@ from rich.progress import Progress as Bar
 from ttt_env.agent import learner_class, make_agent
 from ttt_env.app.console import program_here
 from ttt_env.app.scorecard import scorecard
-from ttt_env.errors import ParameterError, PolicyFileError, WorkerError, shown
+from ttt_env.errors import ParameterError, PolicyFileError, ResultFileError, WorkerError, shown
 from ttt_env.rules import Game, is_enumerable
 from ttt_env.rules.sizes import TRIALS
-from ttt_env.storage import as_file_name, opened
+from ttt_env.storage import as_file_name, opened, parse_toml
 from ttt_env.storage.models import spec_of
 from ttt_env.storage.policy_file import game_name, text_in
 from ttt_env.training.evaluation import Evaluation
@@ -243,9 +242,9 @@ def _values_or_words(text: str) -> list[Any]:
 def _toml_values(text: str) -> list[Any] | None:
     """The values of a TOML list without its brackets; None for text that is no TOML."""
     try:
-        values: list[Any] = tomllib.loads(f"values = [{text}]")["values"]
+        values: list[Any] = parse_toml(f"values = [{text}]")["values"]
         return values
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except ResultFileError:
         return None
 
 

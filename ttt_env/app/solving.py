@@ -4,22 +4,17 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from ttt_env.app.console import ProgressLine, progress_line
-from ttt_env.errors import GameTooLargeError, ProofError
+from ttt_env.errors import ProofError
 from ttt_env.proofs.proof import Proof, prove
 from ttt_env.proofs.prover import ProofProgress
 from ttt_env.render.text import draw_text
 from ttt_env.render.words import RESULTS
-from ttt_env.rules.game import SEATS, Game, Position
-from ttt_env.rules.sizes import ENUMERABLE_CELLS, is_enumerable
+from ttt_env.rules import SEATS, Game, Position, check_enumerable
 
 
 def check_can_be_saved(game: Game) -> None:
     """Raise `GameTooLargeError` for a game without a tablebase, before anything is searched."""
-    if not is_enumerable(game):
-        raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells: the values of all positions can be saved for games of "
-            f"up to {ENUMERABLE_CELLS}. Without --save the game is searched"
-        )
+    check_enumerable(game, "to save the value of each position", "Without --save the game is searched")
 
 
 def save_proof(proof: Proof, path: Path) -> None:

@@ -7,12 +7,14 @@ from pathlib import Path
 from ttt_env.app.console import check_outputs, program_here
 from ttt_env.errors import ParameterError
 from ttt_env.rules.specs import split_spec
+from ttt_env.storage import write_atomically
 
 
 def write_bot(path: Path) -> str:
     """Write the bot of `starter.py` to this file, and return what to do next.
 
-    Raises `ParameterError` for a file that is there, or whose name no spec string or import could take.
+    Raises `ParameterError` for a file that is there, or whose name no spec string or import could take, and
+    `OSError` if it cannot be written; there is then no part of it.
     """
     if path.suffix != ".py" or split_spec(str(path)).name != str(path):
         raise ParameterError(f"{path}: the name of a Python file is needed, such as bot.py, without a colon")
@@ -21,7 +23,7 @@ def write_bot(path: Path) -> str:
     if path.stem.isidentifier() and find_spec(path.stem) is not None:
         raise ParameterError(f"{path} would hide the module {path.stem} of Python: name another file")
     check_outputs(path)
-    path.write_text(Path(__file__).with_name("starter.py").read_text("utf-8"), "utf-8")
+    write_atomically(path, Path(__file__).with_name("starter.py").read_bytes())
     ttt, bot = program_here("ttt"), shlex.quote(str(path))
     following = {
         f"{ttt} certify {bot}": "the games that beat it, or the proof that none does",

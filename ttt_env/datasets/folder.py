@@ -1,6 +1,5 @@
 """A data set of a game as a folder: the order, its files, their description in Croissant, and a card."""
 
-import json
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,7 @@ from ttt_env.datasets.players import EXPERT, NOVICES, Level
 from ttt_env.datasets.tables import Columns, GameTable, PositionTable, schema_of
 from ttt_env.errors import ParameterError, ResultFileError, extra_for, shown
 from ttt_env.rules import Game, as_callback, as_integer, as_path, get_game, one_of
-from ttt_env.storage import game_to_dict, opened, write_atomically
+from ttt_env.storage import game_to_dict, opened, parse_json, write_atomically
 from ttt_env.text.wording import BoardStyle
 from ttt_env.workers import Progress
 
@@ -54,10 +53,9 @@ class DatasetOrder:
         object.__setattr__(self, "games", as_integer("games", self.games, "a data set", 1))
         if self.published is not None and type(self.published) is not date:
             raise ParameterError(f"published={shown(self.published)}: a datetime.date is needed")
-        if "minari" in (self.kinds or ()) and not self.has_id:
-            raise ParameterError(
-                f"{self.game!r} is not in the catalogue: Minari makes games again by their id"
-            )
+        for kind in self.kinds or ():
+            if obstacle := self._obstacle(kind):
+                raise ParameterError(f"kinds={shown(self.kinds)}: {self.game!r} {obstacle}")
 
     @property
     def has_id(self) -> bool:
@@ -76,8 +74,17 @@ class DatasetOrder:
         """The kinds of data that are asked for; by default, all that the game can have."""
         if self.kinds is not None:
             return self.kinds
-        is_left_out = {"chat": not self.positions.has_texts, "minari": not self.has_id}
-        return tuple(kind for kind in KINDS if not is_left_out.get(kind))
+        is_left_out = {"chat": not self.positions.has_texts}
+        return tuple(kind for kind in KINDS if not is_left_out.get(kind) and not self._obstacle(kind))
+
+    def _obstacle(self, kind: DataKind) -> str | None:
+        """The reason why the game cannot have this kind of data, None if it can."""
+        if kind == "minari" and not self.has_id:
+            return "is not in the catalogue: Minari makes games again by their id"
+        start = self.game.start
+        if kind == "chat" and any(start.play(cell).is_over for cell in start.legal_cells):
+            return "may be over after one move: in a chat O then has nothing to answer"
+        return None
 
     def settings(self) -> dict[str, Any]:
         """The parameters, other than the game, that differ from their defaults."""
@@ -241,7 +248,8 @@ def write_dataset(
     - "games": `games-expert.parquet`, `games-novice.parquet` and `games-mixed.parquet`, the rows of
       `GameTable`, `games` games in each;
     - "chat": `chat-positions.parquet`, the conversations of `position_chats`, which takes `ties`, and
-      `chat-games.parquet`, those of `games` whole games; by default for games that have prompts by default;
+      `chat-games.parquet`, those of `games` whole games; by default for games that have prompts by default.
+      Games that the first move can end have none;
     - "minari": in the folder `minari` a data set for each level, of `games` games; by default for games
       of the catalogue.
 
@@ -254,8 +262,9 @@ def write_dataset(
     only when all files are.
 
     Needs the extra `data`. Raises `GameTooLargeError` for a game of more than 18 cells, `ParameterError` for
-    what is not allowed, and `ResultFileError` for a folder that holds anything but a data set of this kind;
-    nothing has changed then.
+    what is not allowed, such as a kind that the game cannot have, and `ResultFileError` for a folder that
+    holds anything but a data set of this kind; nothing has changed then. Raises `OSError`, which names the
+    file, if one cannot be written.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -309,8 +318,8 @@ def _check_is_free(folder: Path) -> None:
         return
     try:
         with opened(folder / _MARKER) as file:
-            is_ours = json.load(file)["format"] == _FORMAT
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            is_ours = parse_json(file.read())["format"] == _FORMAT
+    except (OSError, ValueError, KeyError, TypeError):
         is_ours = False
     if not is_ours:
         raise ResultFileError(f"{folder} holds something that is no data set of ttt_env: name a new folder")

@@ -1,20 +1,21 @@
 """Data sets of Minari: episodes against an opponent, with exact reference scores."""
 
-import os
+from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ttt_env.agent import AgentLike, chosen_cell, make_agent
 from ttt_env.analysis.evaluation import exploitability, match
+from ttt_env.analysis.saved import write_json
 from ttt_env.datasets.players import Level, Player, drawn, numbers_of, players_of
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.errors import ParameterError, PolicyError, UnknownGameError, extra_for, shown
 from ttt_env.registration import make
 from ttt_env.rules import Game, as_integer, as_path, get_game
-from ttt_env.storage import as_file_name
+from ttt_env.storage import as_file_name, write_atomically
 
 OPPONENT = "epsilon:minimax,epsilon=0.2"
 """The opponent of the players unless another one is named: it punishes mistakes, and makes some itself."""
@@ -62,11 +63,13 @@ def write_minari(
     `infos` hold the masks, and the metadata of an episode its seed and its player. The reference scores are
     those of `reference_scores`. An existing data set of this id is replaced.
 
-    The same seed gives the same episodes, and more episodes of it begin with these.
+    The same seed gives the same episodes, and more episodes of it begin with these. They are held in memory,
+    some kilobytes each, until the files are written.
 
     Needs the extra `data`. Raises `UnknownGameError` for a game that is not in the catalogue, by whose id the
     environment is made again; `ParameterError` for an opponent that is no spec string, and for other values
-    that are not allowed; `PolicyError` and `GameTooLargeError` as `reference_scores`.
+    that are not allowed; `PolicyError` and `GameTooLargeError` as `reference_scores`; and `OSError`, which
+    names the file, if one cannot be written.
 
     >>> import tempfile
     >>> from ttt_env.datasets import write_minari
@@ -80,37 +83,42 @@ def write_minari(
     if not isinstance(opponent, str):
         raise ParameterError(f"opponent={shown(opponent)} of a data set: a spec string is needed")
     players, scores = players_of(level, game), reference_scores(opponent, game)
-    minari, storage_class, buffer_class = import_minari()
+    h5py, minari, as_text = import_minari()
     env = make(game.name, opponent)
     name = f"ttt_env/{as_file_name(game.name)}/{level}-v0"
-    folder.mkdir(parents=True, exist_ok=True)
-    # Minari's HDF5 storage takes only absolute paths.
-    with TemporaryDirectory(dir=folder.absolute(), prefix=".minari-") as unfinished:
-        storage = storage_class.new(unfinished, env.observation_space, env.action_space, env.spec)
-        storage.update_metadata(
-            {
-                "dataset_id": name,
-                "minari_version": minari.__version__,
-                "algorithm_name": ", ".join(player.spec for player in players),
-                "author": {"The ttt_env maintainers"},
-                "description": f"{game.name}: {level} play against {opponent}, random moves and best replies "
-                "to whom have the reference scores, computed exactly.",
-                "ref_min_score": scores.random,
-                "ref_max_score": scores.best,
-                "requirements": ["ttt-env"],
-            }
-        )
-        rngs = [numbers_of(seed, level, number) for number in range(episodes)]
-        drawn_players = [drawn(players, rng) for rng in rngs]
-        storage.update_episodes(
-            buffer_class(**_episode(env, player, rng))
-            for player, rng in zip(drawn_players, rngs, strict=True)
-        )
-        storage.update_episode_metadata({"player": player.spec} for player in drawn_players)
-        data = folder / name / "data"
-        data.mkdir(parents=True, exist_ok=True)
-        for path in sorted(Path(unfinished).iterdir()):
-            os.replace(path, data / path.name)
+    content, n_steps = BytesIO(), 0  # HDF5 crashes the process when a file of its own cannot be written
+    with h5py.File(content, "w") as file:
+        for number in range(episodes):
+            rng = numbers_of(seed, level, number)
+            player, seed_of_episode = drawn(players, rng), int(rng.random() * 2**32)
+            group = file.create_group(f"episode_{number}")
+            for part, values in _episode(env, player, seed_of_episode, rng).items():
+                group[part] = values
+            n_moves = len(group["actions"])
+            group.attrs.update(id=number, seed=seed_of_episode, total_steps=n_moves, player=player.spec)
+            n_steps += n_moves
+    assert env.spec is not None
+    metadata = {
+        "dataset_id": name,
+        "data_format": "hdf5",
+        "minari_version": minari.__version__,
+        "env_spec": env.spec.to_json(),
+        "observation_space": as_text(env.observation_space),
+        "action_space": as_text(env.action_space),
+        "total_episodes": episodes,
+        "total_steps": n_steps,
+        "dataset_size": round(content.getbuffer().nbytes / 1e6, 1),  # in megabytes
+        "algorithm_name": ", ".join(player.spec for player in players),
+        "author": ["The ttt_env maintainers"],
+        "description": f"{game.name}: {level} play against {opponent}, random moves and best replies "
+        "to whom have the reference scores, computed exactly.",
+        "ref_min_score": scores.random,
+        "ref_max_score": scores.best,
+        "requirements": ["ttt-env"],
+    }
+    data = folder / name / "data"
+    write_atomically(data / "main_data.hdf5", lambda file: file.write(content.getbuffer()))
+    write_json(metadata, data / "metadata.json")
     return name
 
 
@@ -125,17 +133,21 @@ def _of_catalogue(game: Game | str) -> Game:
 
 
 def import_minari() -> tuple[Any, Any, Any]:
-    """Minari, its storage, and its buffer of an episode. Raises `ImportError` without the extra `data`."""
+    """h5py, Minari, and its function that writes a space as text.
+
+    Raises `ImportError` without the extra `data`.
+    """
     with extra_for("data sets of Minari need", "data"):
+        import h5py
         import minari
-        from minari.data_collector import EpisodeBuffer
-        from minari.dataset.minari_storage import MinariStorage
-    return minari, MinariStorage, EpisodeBuffer
+        from minari.serialization import serialize_space
+    return h5py, minari, serialize_space
 
 
-def _episode(env: SingleAgentEnv[Any], player: Player, rng: np.random.Generator) -> dict[str, Any]:
-    """One episode, with the names of Minari's `EpisodeBuffer`."""
-    seed = int(rng.random() * 2**32)
+def _episode(
+    env: SingleAgentEnv[Any], player: Player, seed: int, rng: np.random.Generator
+) -> dict[str, NDArray[Any]]:
+    """One episode as arrays, by the names that they have in Minari's files."""
     observation, info = env.reset(seed=seed)
     observations, masks = [observation], [info["action_mask"]]
     cells: list[int] = []
@@ -151,11 +163,10 @@ def _episode(env: SingleAgentEnv[Any], player: Player, rng: np.random.Generator)
     ends = never.copy()
     ends[-1] = True
     return {
-        "seed": seed,
         "observations": np.array(observations),
         "actions": np.array(cells),
         "rewards": np.array(rewards),
         "terminations": ends,
         "truncations": never,
-        "infos": {"action_mask": np.array(masks)},
+        "infos/action_mask": np.array(masks),
     }

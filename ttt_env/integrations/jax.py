@@ -19,8 +19,8 @@ import numpy as np
 from ttt_env.agent import AgentLike, checked_policies, make_agent
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.board import PlayAs
-from ttt_env.errors import GameTooLargeError, ParameterError, extra_for
-from ttt_env.rules import SEATS, Boards, Game, get_game, one_of
+from ttt_env.errors import ParameterError, extra_for
+from ttt_env.rules import SEATS, Boards, Game, check_tabulated, get_game, one_of
 
 with extra_for("games as functions of JAX need", "jax"):
     import jax
@@ -28,8 +28,6 @@ with extra_for("games as functions of JAX need", "jax"):
 
 __all__ = ["JaxGame", "State"]
 
-TABLE_CELLS = 12
-"""The largest board of a game against an opponent, whose table has a row for each of 3**cells boards."""
 _BITS = 32
 
 
@@ -198,10 +196,7 @@ class JaxGame:
     def _tabulated(self, opponent: AgentLike) -> np.ndarray[Any, np.dtype[np.float32]]:
         """The summed probabilities of the cells in each position: `float32[3**cells, cells]`."""
         game, agent = self.game, make_agent(opponent, self.game)
-        if game.n_cells > TABLE_CELLS:
-            raise GameTooLargeError(
-                f"{game.name} has {game.n_cells} cells: the table of an opponent is for at most {TABLE_CELLS}"
-            )
+        check_tabulated(game, "for the table of an opponent")
         totals = np.zeros((3**game.n_cells, game.n_cells), np.float32)
         digits = 3 ** np.arange(game.n_cells)
         for layer in reachable(game):

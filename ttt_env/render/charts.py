@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from ttt_env.errors import extra_for
 from ttt_env.render.svg import format_of
+from ttt_env.storage import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Figure
@@ -37,14 +39,16 @@ def new_figure(width: float, height: float) -> "Figure":
 def save(figure: "Figure", *paths: str | Path) -> None:
     """Write the figure under each path, in the format of its suffix; the same figure, the same file.
 
-    Raises, before anything is written, `ParameterError` for a suffix that is not in `FORMATS`.
+    Raises, before anything is written, `ParameterError` for a suffix that is not in `FORMATS`; `OSError` for
+    a file that cannot be written, and that then holds what it held before.
     """
     from matplotlib import rc_context
 
     for path, metadata in [(path, format_of(path, FORMATS)) for path in paths]:
+        options: dict[str, Any] = {"format": Path(path).suffix[1:].lower(), "dpi": 160, "metadata": metadata}
         # Text stays text, and ids depend on the picture alone.
         with rc_context({"svg.fonttype": "none", "svg.hashsalt": "ttt_env"}):
-            figure.savefig(path, dpi=160, metadata=metadata)
+            write_atomically(path, partial(figure.savefig, **options))
 
 
 def heat_map(names: Sequence[str], values: Floats, texts: Sequence[Sequence[str]], title: str) -> "Figure":

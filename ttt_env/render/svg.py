@@ -10,6 +10,7 @@ from ttt_env.errors import ParameterError, extra_for
 from ttt_env.render import layout as plan
 from ttt_env.render.words import percent
 from ttt_env.rules import SEATS, GameRecord, Position, as_path
+from ttt_env.storage import write_atomically
 
 Format = TypeVar("Format")
 
@@ -156,7 +157,8 @@ class Picture:
     def save(self, path: str | Path) -> None:
         """Write the picture to `path`, which ends in .svg or .png; PNG at twice the size, for sharp screens.
 
-        Raises `ParameterError` for another suffix, `ImportError` for a PNG without the extra `plot`.
+        Raises `ParameterError` for another suffix, `ImportError` for a PNG without the extra `plot`, and
+        `OSError` if the file cannot be written; it then holds what it held before.
         """
         write(path, self.formats)
 
@@ -167,9 +169,12 @@ class Picture:
 
 
 def write(path: str | Path, formats: Mapping[str, Callable[[], bytes]]) -> None:
-    """Write what the function for the suffix of `path` returns. Raises `ParameterError` if there is none."""
+    """Write what the function for the suffix of `path` returns, whole or not at all.
+
+    Raises `ParameterError` if there is none, `OSError` if the file cannot be written.
+    """
     make = format_of(path, formats)
-    Path(path).write_bytes(make())
+    write_atomically(path, make())
 
 
 def format_of(path: str | Path, formats: Mapping[str, Format]) -> Format:

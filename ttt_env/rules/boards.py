@@ -13,7 +13,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.errors import ImpossiblePositionError
+from ttt_env.errors import ImpossiblePositionError, ParameterError, shown
+from ttt_env.rules.catalogue import get_game
+from ttt_env.rules.checks import integer_of
 from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import MASK_CELLS, OWNERSHIP_TABLE_CELLS, n_words
 
@@ -25,8 +27,9 @@ _AT_ONCE = 1 << 20  # words that are looked at together
 class Boards:
     """A batch of positions of one game: `mine` and `theirs`, each `uint64[B]`, as in `Position`.
 
-    One batch may have positions of different plies. Indexing with an int gives a `Position`,
-    with anything else that NumPy indexes by, `Boards`.
+    One batch may have positions of different plies. Indexing with an integer gives a `Position`; with a
+    slice, a list or array of indices `[B]` or a mask `bool[B]`, `Boards`. Raises `ParameterError` for any
+    other index.
 
     >>> boards = Boards.of([Position.parse("X../.O./..."), Position.parse("XX./OO./...")])
     >>> boards.ply.tolist(), boards.legal.shape
@@ -51,8 +54,9 @@ class Boards:
         )
 
     @classmethod
-    def start(cls, game: Game, size: int = 1) -> "Boards":
-        """`size` empty boards."""
+    def start(cls, game: Game | str, size: int = 1) -> "Boards":
+        """`size` empty boards; `game` may be an id. Raises as `get_game` does."""
+        game = get_game(game)
         return cls(game, *np.zeros((2, size, *words_of(game)), np.uint64))
 
     @classmethod
@@ -78,12 +82,20 @@ class Boards:
     @overload
     def __getitem__(self, key: int) -> Position: ...
     @overload
-    def __getitem__(self, key: slice | NDArray[np.integer] | NDArray[np.bool_]) -> "Boards": ...
+    def __getitem__(
+        self, key: slice | list[int] | list[bool] | NDArray[np.integer] | NDArray[np.bool_]
+    ) -> "Boards": ...
     def __getitem__(self, key: Any) -> "Position | Boards":
-        mine, theirs = self.mine[key], self.theirs[key]
-        if mine.ndim == self.mine.ndim:
-            return Boards(self.game, mine, theirs)
-        return Position(self.game, *as_ints(np.array([mine, theirs])))
+        if isinstance(key, list) and all(isinstance(each, int | np.integer | np.bool_) for each in key):
+            key = np.array(key, None if key else np.int64)
+        is_rows = isinstance(key, np.ndarray) and key.ndim == 1 and key.dtype.kind in "biu"
+        if is_rows or isinstance(key, slice):
+            return Boards(self.game, self.mine[key], self.theirs[key])
+        if (row := integer_of(key)) is None:
+            raise ParameterError(
+                f"boards[{shown(key)}]: an integer, a slice, a list or an array [B] of integers is allowed"
+            )
+        return Position(self.game, *as_ints(np.array([self.mine[row], self.theirs[row]])))
 
     @cached_property
     def occupied_masks(self) -> Masks:

@@ -7,6 +7,7 @@ from math import inf, nan
 from numbers import Real
 from operator import index
 from pathlib import Path
+from sys import float_info
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 Choice = TypeVar("Choice")
 Called = TypeVar("Called")
 _NAME_BYTES, _PATH_BYTES = 255, 4096  # that file systems take
+_LARGEST = float_info.max
 BOOLEANS = (bool, np.bool_)
 """The types that are no numbers here, though Python, and an older NumPy, takes them for integers."""
 
@@ -56,12 +58,17 @@ def as_number(name: str, value: object, owner: str, most: float = inf) -> float:
     raise ParameterError(f"{name}={shown(value)} of {owner}: numbers from 0 to {most:g} are allowed")
 
 
-def as_positive(name: str, value: object, owner: str) -> float:
-    """`value` as a float. Raises `ParameterError` unless it is a positive finite number."""
+def as_positive(name: str, value: object, owner: str, most: float = _LARGEST) -> float:
+    """`value` as a float. Raises `ParameterError` unless it is a number above 0, at most `most`.
+
+    By default that is any finite number.
+    """
     number = _as_float(value)
-    if 0 < number < inf:
+    if 0 < number <= most:
         return number
-    raise ParameterError(f"{name}={shown(value)} of {owner}: positive finite numbers are allowed")
+    allowed = {_LARGEST: "positive finite numbers", inf: "positive numbers"}
+    range_text = allowed.get(most, f"positive numbers up to {most:,g}")
+    raise ParameterError(f"{name}={shown(value)} of {owner}: {range_text} are allowed")
 
 
 def _as_float(value: object) -> float:

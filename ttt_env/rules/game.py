@@ -229,7 +229,7 @@ class Position(_Stones):
         return stones  # type: ignore[return-value]
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a position cannot be changed: {name}={value!r}")
+        raise AttributeError(f"a position cannot be changed: {name}={shown(value)}")
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"a position cannot be changed: {name} stays")

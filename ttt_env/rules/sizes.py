@@ -60,12 +60,17 @@ def is_instant(game: "Game") -> bool:
     return game.n_cells <= INSTANT_CELLS
 
 
+def _check_cells(game: "Game", most: int, purpose: str, instead: str = "") -> None:
+    """Raise `GameTooLargeError` for a game of more than `most` cells: the one wording of these errors."""
+    if game.n_cells > most:
+        raise GameTooLargeError(
+            f"{game.name} has {game.n_cells} cells, too many {purpose}; {most} cells are the limit{instead}"
+        )
+
+
 def check_size(game: "Game") -> None:
     """Raise `GameTooLargeError` for a game whose masks have more than one word, where that is needed."""
-    if game.n_cells > MASK_CELLS:
-        raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells; exact analysis and networks take up to {MASK_CELLS}"
-        )
+    _check_cells(game, MASK_CELLS, "for exact analysis and networks")
 
 
 def check_board(name: str, n_cells: int) -> None:
@@ -76,20 +81,28 @@ def check_board(name: str, n_cells: int) -> None:
         )
 
 
-def check_enumerable(game: "Game") -> None:
-    """Raise `GameTooLargeError` for a game of too many positions to look at each of them."""
-    if not is_enumerable(game):
-        raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells, too many to look at each position; "
-            f"{ENUMERABLE_CELLS} cells are the limit. On larger boards `match` and `ttt bench` play games, "
-            "`prove` and `ttt solve` search"
-        )
+def check_enumerable(
+    game: "Game",
+    purpose: str = "to look at each position",
+    instead: str = "On larger boards `match` and `ttt bench` play games, `prove` and `ttt solve` search",
+) -> None:
+    """Raise `GameTooLargeError` for a game of too many positions to look at each of them.
+
+    The message says for which `purpose` they are too many, and what is possible `instead`.
+    """
+    _check_cells(game, ENUMERABLE_CELLS, purpose, f". {instead}")
+
+
+def check_tabulated(game: "Game", purpose: str) -> None:
+    """Raise `GameTooLargeError` for a game of too many positions to keep a policy for all of them."""
+    _check_cells(game, TABLE_CELLS, purpose)
+
+
+def check_coded(game: "Game") -> None:
+    """Raise `GameTooLargeError` for a game of more than 40 cells, whose boards have no base-3 codes."""
+    _check_cells(game, CODE_CELLS, "for base-3 codes of boards")
 
 
 def check_filed(game: "Game") -> None:
     """Raise `GameTooLargeError` for a game of too many positions to keep the value of each in files."""
-    if game.n_cells > FILED_CELLS:
-        raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells, too many to keep the value of each position in files; "
-            f"{FILED_CELLS} cells are the limit"
-        )
+    _check_cells(game, FILED_CELLS, "to keep the value of each position in files")

@@ -1,6 +1,7 @@
-"""JSON from files, read entry by entry: each has the right type and range, or an error names it."""
+"""JSON and TOML; JSON from files, read entry by entry: each has the right type, or an error names it."""
 
 import json
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import isfinite
@@ -28,6 +29,14 @@ def parse_json(text: str | bytes) -> Any:
         return json.loads(text, object_pairs_hook=_without_twins, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise ResultFileError(str(error)) from error
+
+
+def parse_toml(text: str | bytes) -> dict[str, Any]:
+    """The table of TOML text. Raises `ResultFileError` for other text."""
+    try:
+        return tomllib.loads(text if isinstance(text, str) else text.decode())
+    except (ValueError, RecursionError) as error:  # also for bytes that are no UTF-8, and for endless numbers
+        raise ResultFileError(f"it is no TOML: {error}") from error
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from ttt_env.errors import GameError
 from ttt_env.rules import CATALOGUE, Game, as_bool, checked_rules, get_game
 from ttt_env.rules.catalogue import stem_of
+from ttt_env.storage.fields import parse_json
 from ttt_env.storage.files import opened, reason, write_atomically
 
 FORMAT = "ttt_env game 1"
@@ -67,11 +68,11 @@ def load_game(path: str | Path) -> Game:
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise GameError(f"it has more than {_MOST_BYTES:,} bytes")
-        data = json.loads(content)
+        data = parse_json(content)
         if not isinstance(data, dict) or not {"name", "shape", "winning_sets"} <= data.keys():
             raise GameError("name, shape and winning_sets are needed")
         return game_from_dict(data)
     except OSError as error:
         raise GameError(f"{path} cannot be read: {reason(error)}") from error
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise GameError(f"{path} is no file of a game: {error}") from error

@@ -1,6 +1,5 @@
 """The file of a tournament: its fields, and their values."""
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -10,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, shown, unknown
-from ttt_env.rules import Game, as_bool, as_integer, as_positive, one_of
-from ttt_env.storage import opened, reason
+from ttt_env.rules import MAX_SEED, Game, as_bool, as_integer, as_positive, one_of
+from ttt_env.storage import opened, parse_toml, reason
 from ttt_env.storage.models import game_of, spec_of
 from ttt_env.text.players.program import STARTUP
 from ttt_env.tournament.rounds import most_rounds
@@ -90,12 +89,10 @@ def read_plan(path: Path) -> TournamentPlan:
     """
     try:
         with opened(path) as file:
-            data = tomllib.load(file)
+            data = parse_toml(file.read())
         return _plan_of(data, path)
     except OSError as error:
         raise TournamentFileError(f"{path} cannot be read: {reason(error)}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise TournamentFileError(f"{path} is no TOML: {error}") from error
     except TttEnvError as error:
         raise TournamentFileError(f"{path}: {error}") from error
 
@@ -141,7 +138,7 @@ def _plan_of(data: dict[str, Any], path: Path) -> TournamentPlan:
         system,
         _rounds(table, system, len(entries)),
         table.read("games", _even) or 2,
-        table.read("seed", partial(as_integer, least=0)) or 0,
+        table.read("seed", partial(as_integer, least=0, most=MAX_SEED)) or 0,
         table.read("exact", as_bool) is not False,
         entries,
         folder,

@@ -41,7 +41,7 @@ def bradley_terry(scores: Floats) -> Floats:
 
     Raises `ImportError` if scipy, of the extra `tournament`, is not installed.
     """
-    optimum = _scipy().minimize(
+    optimum = solvers().minimize(
         _loss, np.zeros(len(scores)), scores, method="trust-exact", jac=_gradient, hess=_hessian, tol=1e-9
     )
     ratings: Floats = ELO * (optimum.x - optimum.x.mean())
@@ -92,7 +92,7 @@ def _equilibrium(payoffs: Floats, options: Mapping[str, float]) -> Floats | None
     n = len(payoffs)
     # The multiples of equilibria are the cone weights ≥ 0, payoffs @ weights ≤ 0. In it, as many weights as
     # possible are raised to 1: these are the agents that any equilibrium plays.
-    raised = _scipy().linprog(
+    raised = solvers().linprog(
         np.repeat([0.0, -1.0], n),
         np.block([[payoffs, np.zeros((n, n))], [-np.eye(n), np.eye(n)]]),
         np.zeros(2 * n),
@@ -113,7 +113,7 @@ def _equilibrium(payoffs: Floats, options: Mapping[str, float]) -> Floats | None
         return float(np.log(total) + logits.max()), -(columns @ weights) / total
 
     bounds = [(None if is_played else 0, None) for is_played in support]
-    best = _scipy().minimize(dual, np.zeros(n), jac=True, bounds=bounds, method="L-BFGS-B", options=_TIGHT).x
+    best = solvers().minimize(dual, np.zeros(n), jac=True, bounds=bounds, method="L-BFGS-B", options=_TIGHT).x
     logits = -best @ columns
     mixture = np.zeros(n)
     mixture[support] = np.exp(logits - logits.max())
@@ -142,7 +142,7 @@ def alpha_rank(scores: Floats) -> Floats:
     return np.maximum(shares, 0)
 
 
-def _scipy() -> Any:
+def solvers() -> Any:
     """The module `scipy.optimize`. Raises `ImportError`, which names the extra, if it is not installed."""
     with extra_for("ratings need", "tournament"):
         import scipy.optimize

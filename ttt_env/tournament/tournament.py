@@ -19,8 +19,8 @@ from ttt_env.errors import ParameterError, PlayerError, ResultFileError, shown
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import Column, Table
 from ttt_env.render.words import gain, signed
-from ttt_env.rules import Game, as_callback, as_generator, as_integer, as_positive, is_tabulated
-from ttt_env.storage import Fields, game_from_dict, game_to_dict
+from ttt_env.rules import Game, as_bool, as_callback, as_generator, as_integer, as_positive, is_tabulated
+from ttt_env.storage import Fields, file_errors, game_from_dict, game_to_dict
 from ttt_env.tournament.meetings import (
     AgentsByName,
     Examined,
@@ -40,6 +40,7 @@ from ttt_env.tournament.standings import (
     cross_table,
     nash_mixture,
     share,
+    solvers,
     standings,
 )
 from ttt_env.workers import Backend, Progress, Workers
@@ -286,10 +287,8 @@ class Tournament(Saved):
         title = f"{self.game.name}: win − loss of row against column, both seats"
         figure = heat_map(order, self.table[np.ix_(places, places)], texts, title)
         if path is not None:
-            try:
+            with file_errors(path, "written", ResultFileError):
                 save(figure, path)
-            except OSError as error:
-                raise ResultFileError(f"{path} cannot be written: {error.strerror or error}") from error
         return figure
 
     def _notes(self) -> list[str]:
@@ -355,12 +354,12 @@ def tournament(
     ends the tournament. `progress=True` shows a bar; a function is called with the number of tasks that are
     done and the number of all.
 
-    Raises, before anything is played, `ParameterError` for fewer than two agents, two of one name, a `width`
-    or `max_games` too small, an agent that cannot be sent to another process, and as `Workers` does;
-    `ImportError` if an extra is not installed: `tournament`, `ray`. An agent that cannot be asked is left out
-    of the table (`Tournament.not_judged`); `PlayerError` is raised if fewer than two are left. Another error
-    of an agent is raised with a note that names it and the pairing. Raises `TaskTimeoutError` and
-    `WorkerError` as `Workers.run` does.
+    Raises, before anything is played, `ParameterError` for fewer than two agents, two of one name, a `width`,
+    `max_games` or `exploitability` that is not allowed, an agent that cannot be sent to another process, and
+    as `Workers` does; `ImportError` if an extra, `tournament` or `ray`, is not installed. An agent that
+    cannot be asked is left out of the table (`Tournament.not_judged`); `PlayerError` is raised if fewer than
+    two are left. Another error of an agent is raised with a note that names it and the pairing. Raises
+    `TaskTimeoutError` and `WorkerError` as `Workers.run` does.
 
     >>> played = tournament(["random", "block", "minimax"], "tictactoe-v0")
     >>> played.ranking
@@ -371,10 +370,10 @@ def tournament(
     entrants = named_agents(agents)
     if len(entrants) < 2:
         raise ParameterError(f"a tournament takes at least two agents, not {list(entrants)}")
-    width = as_positive("width", width, "a tournament")
-    if width > _MOST_WIDTH:
-        raise ParameterError(f"width={width!r}: a width up to {_MOST_WIDTH:,} is allowed")
+    width = as_positive("width", width, "a tournament", _MOST_WIDTH)
     max_games = as_integer("max_games", max_games, "a tournament", 2)
+    as_bool("exploitability", exploitability, "a tournament")
+    solvers()  # the ratings need it: a missing extra is told now, not after hours of play
     if not isinstance(progress, bool):
         as_callback("progress", progress, "a tournament")
     shared = Workers(workers, backend, address)

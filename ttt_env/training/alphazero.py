@@ -116,8 +116,7 @@ class AlphaZeroSettings:
         ]
         if sum(shares) > 1:
             raise ParameterError(f"random_starts and blunder_starts of {KIND} are more than 1: {shares}")
-        if not rules.as_number("concentration", changed.concentration, KIND) > 0:
-            raise ParameterError(f"concentration={changed.concentration!r} of {KIND}: it must be above 0")
+        rules.as_positive("concentration", changed.concentration, KIND)
         rules.as_bool("threats", changed.threats, KIND)
         if not isinstance(changed.device, str | None):
             raise ParameterError(f"device={shown(changed.device)} of {KIND}: a name such as 'cuda' is needed")
@@ -134,7 +133,7 @@ class AlphaZeroSettings:
 def _integers(name: str, value: object) -> tuple[int, ...]:
     """These numbers, of 1 or more. Raises `ParameterError` if they are none."""
     if not isinstance(value, list | tuple):
-        raise ParameterError(f"{name}={value!r} of {KIND}: several numbers are needed, such as (1, 50)")
+        raise ParameterError(f"{name}={shown(value)} of {KIND}: several numbers are needed, such as (1, 50)")
     return tuple(rules.as_integer(name, number, KIND, 1) for number in value)
 
 

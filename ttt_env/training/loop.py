@@ -23,8 +23,8 @@ from ttt_env.rules import (
     as_bool,
     as_callback,
     as_integer,
-    as_number,
     as_path,
+    as_positive,
     get_game,
     one_of,
 )
@@ -143,8 +143,8 @@ class TrainingOptions:
         as_integer("seed", self.seed, owner, 0, MAX_SEED)
         if self.steps is not None:
             as_integer("steps", self.steps, owner, 1)
-        if self.seconds is not None and not as_number("seconds", self.seconds, owner) > 0:
-            raise ParameterError(f"seconds={self.seconds!r} of {owner}: a number above 0 is needed")
+        if self.seconds is not None:
+            as_positive("seconds", self.seconds, owner, inf)
         if as_bool("resume", self.resume, owner) and (self.out is None or self.hyperparameters):
             raise ParameterError(
                 "resume=True needs out=, to know its checkpoint, "
@@ -389,8 +389,8 @@ def train(
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Let torch use one thread: with networks this small, several only wait for each other."""
-    import torch
-
+    with extra_for("training needs", "train"):
+        import torch
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

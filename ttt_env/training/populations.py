@@ -17,21 +17,20 @@ from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.saved import write_json
-from ttt_env.errors import GameTooLargeError, ParameterError, ResultFileError, shown
+from ttt_env.errors import ParameterError, ResultFileError, shown
 from ttt_env.rules import (
     MAX_SEED,
-    TABLE_CELLS,
     Game,
     as_callback,
     as_integer,
     as_path,
+    check_tabulated,
     get_game,
-    is_tabulated,
     items_of,
     one_of,
 )
 from ttt_env.rules.sizes import TRIALS
-from ttt_env.storage import game_to_dict, opened, reason
+from ttt_env.storage import Fields, game_to_dict, opened, parse_json, reason
 from ttt_env.tournament import Tournament, tournament
 from ttt_env.training.evaluation import Evaluation
 from ttt_env.training.loop import TrainingOptions, one_thread
@@ -76,7 +75,10 @@ class PopulationPlan:
         return [self.folder / f"learner-{seed}-round-{number}-{kind}.npz" for kind in ("self", "response")]
 
     def check(self) -> None:
-        """Write down this population in its folder. Raises `ParameterError` if that holds another one."""
+        """Write down this population in its folder.
+
+        Raises `ParameterError` if that holds another one, `ResultFileError` if it cannot be read.
+        """
         path = self.folder / "population.json"
         described = {
             "format": "ttt_env population 1",
@@ -166,11 +168,7 @@ def population(
     [256, 256]
     """
     game, folder = get_game(game), as_path("out", out, "a population").resolve()
-    if not is_tabulated(game):
-        raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells: the learners of a population are kept as tables, "
-            f"which games of up to {TABLE_CELLS} cells have"
-        )
+    check_tabulated(game, "for learners that are kept as tables")
     recipe(algo).algorithm_class()
     given = items_of(seeds, TRIALS) or []
     numbers = tuple(as_integer("seed", seed, "a population", 0, MAX_SEED) for seed in given)
@@ -213,7 +211,8 @@ def _round(plan: PopulationPlan, number: int, seed: int) -> list[Look]:
     """
     done = plan.looks(seed, number)
     if done.exists():
-        return [Look(**look) for look in _read_json(done)["looks"]]
+        kept = Fields(_read_json(done), str(done))
+        return kept.read("looks", lambda looks: [Look(**look) for look in looks])
     looks: list[Look] = []
 
     def look(evaluation: Evaluation) -> None:
@@ -245,6 +244,6 @@ def _round(plan: PopulationPlan, number: int, seed: int) -> list[Look]:
 def _read_json(path: Path) -> Any:
     try:
         with opened(path) as file:
-            return json.loads(file.read())
-    except (OSError, ValueError) as error:
+            return parse_json(file.read())
+    except (OSError, ResultFileError) as error:
         raise ResultFileError(f"{path} cannot be read: {reason(error)}") from error

@@ -1,7 +1,6 @@
 """Recipes: an algorithm's hyperparameters, environments and opponents, as data in `recipes/`."""
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
@@ -13,10 +12,10 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
-from ttt_env.errors import ParameterError, extra_for, shown, unknown
+from ttt_env.errors import ParameterError, ResultFileError, extra_for, shown, unknown
 from ttt_env.rules import Game, as_number, as_positive, is_enumerable
 from ttt_env.rules.specs import not_of_type
-from ttt_env.storage import opened, reason
+from ttt_env.storage import opened, parse_toml, reason
 from ttt_env.training.pool import OpponentPool
 
 _FOLDER = Path(str(files("ttt_env.training"))) / "recipes"
@@ -150,10 +149,10 @@ def read_recipe(path: Path) -> Recipe:
     """The recipe in a file, by the file's name. Raises `ParameterError` for a file that holds none."""
     try:
         with opened(path) as file:
-            content = tomllib.load(file)
+            content = parse_toml(file.read())
     except OSError as error:
         raise ParameterError(f"the recipe {path} cannot be read: {reason(error)}") from error
-    except (ValueError, RecursionError) as error:  # invalid TOML and invalid UTF-8 are both ValueErrors
+    except ResultFileError as error:
         raise ParameterError(f"{path} is no recipe: {error}") from error
     keys = [field.name for field in fields(Recipe) if field.name != "name"]
     for key in content:

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from ttt_env.agents.alphazero.network import N_PLANES, NetworkSize, PolicyValueNetwork, is_convolutional
+from ttt_env.errors import extra_for
 from ttt_env.rules import Boards, Game, Masks
+
+with extra_for("a residual network needs", "train"):
+    import torch
+    from torch import Tensor, nn
 
 _CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
 _NORMS = {1: nn.BatchNorm1d, 2: nn.BatchNorm2d, 3: nn.BatchNorm3d}

@@ -25,8 +25,8 @@ from ttt_env.errors import ParameterError, extra_for, shown
 from ttt_env.rules import (
     as_callback,
     as_integer,
-    as_number,
     as_path,
+    as_positive,
     is_enumerable,
     is_tabulated,
     one_of,
@@ -278,9 +278,7 @@ class SelfPlay(_Counting):
         owner = "self-play"
         super().__init__(as_integer("verbose", verbose, owner, 0))
         self.until: Until = one_of("until", until, get_args(Until))
-        self.seconds = as_number("seconds", seconds, owner)
-        if not self.seconds > 0:
-            raise ParameterError(f"seconds={seconds!r} of {owner}: a number above 0 is needed")
+        self.seconds = as_positive("seconds", seconds, owner, math.inf)
         self.every = None if every is None else as_integer("every", every, owner, 1)
         for name, value, kind in (("pool", pool, OpponentPool), ("starts", starts, RandomStarts)):
             if value is not None and not isinstance(value, kind):

@@ -20,10 +20,10 @@ import numpy as np
 
 from ttt_env import rules
 from ttt_env.agent import Agent, learner_class
-from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, shown
+from ttt_env.errors import ParameterError, PolicyFileError, shown
 from ttt_env.render.table import Column, Table
-from ttt_env.rules import MAX_SEED, Game, get_game, is_enumerable
-from ttt_env.rules.sizes import ENUMERABLE_CELLS, TRIALS
+from ttt_env.rules import MAX_SEED, Game, check_enumerable, get_game
+from ttt_env.rules.sizes import TRIALS
 from ttt_env.storage import LineFile, reason
 from ttt_env.training.evaluation import Until
 from ttt_env.training.loop import checkpoint_of
@@ -216,11 +216,7 @@ def _trials(
     until: Until,
 ) -> list[Trial]:
     """All trials, checked: algorithm by algorithm, choice by choice, seed by seed."""
-    if not is_enumerable(game):
-        raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells: a sweep compares by exact exploitability, which games of "
-            f"up to {ENUMERABLE_CELLS} have"
-        )
+    check_enumerable(game, "for a sweep, which compares by exact exploitability")
     if seconds is not None:
         seconds = rules.as_positive("seconds", seconds, "a sweep")  # a file of results holds finite ones
     if steps is not None:

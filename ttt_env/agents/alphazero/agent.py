@@ -13,7 +13,7 @@ from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, Unit,
 from ttt_env.agents.alphazero.network import MAX_SIMULATIONS, PolicyValueNetwork, load_network
 from ttt_env.agents.pretrained import effort_of_file, pretrained_file
 from ttt_env.render.words import RESULTS
-from ttt_env.rules import Boards, Game, Position, as_bool, as_integer, as_number, check_size
+from ttt_env.rules import Boards, Game, Position, as_bool, as_integer, as_number, check_size, get_game
 
 _MAX_C = 1e6
 _SECONDS = 1e-4  # of a simulation, with a network of 32 channels and three blocks on 16 cells
@@ -55,7 +55,7 @@ class AlphaZero(Agent):
 
     def __init__(
         self,
-        game: Game,
+        game: Game | str,
         path: str | None = None,
         simulations: int | None = None,
         seed: int = 0,
@@ -63,6 +63,7 @@ class AlphaZero(Agent):
         solve: bool = True,
         threats: bool | None = None,
     ) -> None:
+        game = get_game(game)
         check_size(game)
         file = pretrained_file("alphazero", game) if path is None else Path(path)
         self._begin(load_network(file, game), simulations, seed, c, solve, threats)

@@ -153,7 +153,7 @@ class Rules(Agent):
 
     is_fixed = True
 
-    def __init__(self, game: Game, rules: str = "centre+block") -> None:
+    def __init__(self, game: Game | str, rules: str = "centre+block") -> None:
         super().__init__(game)
         names = [one_of("rule", name.strip(), list(RULES)) for name in rules.split("+")]
         self.rules = {name: RULES[name] for name in names}
@@ -221,7 +221,7 @@ class Block(Rules):
     `Rules`.
     """
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Game | str) -> None:
         super().__init__(game, "block")
 
 
@@ -232,7 +232,7 @@ class WinBlock(Rules):
     `Rules`.
     """
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Game | str) -> None:
         super().__init__(game, "win+block")
 
 
@@ -244,5 +244,5 @@ class NewellSimon(Rules):
     as `Rules`.
     """
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Game | str) -> None:
         super().__init__(game, "+".join(RULES))

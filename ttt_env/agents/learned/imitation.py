@@ -43,7 +43,7 @@ class Imitation(Agent):
     Raises `GameLogError` for a path where there is no game log, `ParameterError` for what is no path.
     """
 
-    def __init__(self, game: Game, path: str | None = None, fallback: AgentLike = "random") -> None:
+    def __init__(self, game: Game | str, path: str | None = None, fallback: AgentLike = "random") -> None:
         super().__init__(game)
         self.path = default_path() if path is None else as_path("path", path, "imitation")
         if path is not None and not os.path.isfile(self.path):

@@ -14,9 +14,17 @@ from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import answering
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.analysis.tablebase import is_tablebase
-from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, PolicyFileError
-from ttt_env.rules import Boards, Game, Position, canonical_boards, cells_of, check_enumerable, motions
-from ttt_env.rules.sizes import CODE_CELLS
+from ttt_env.errors import ParameterError, PolicyError, PolicyFileError
+from ttt_env.rules import (
+    Boards,
+    Game,
+    Position,
+    canonical_boards,
+    cells_of,
+    check_coded,
+    check_enumerable,
+    motions,
+)
 from ttt_env.rules.symmetry import symmetry_name
 from ttt_env.storage import Arrays, Form, read_arrays, save_arrays
 
@@ -65,12 +73,6 @@ def free_cells_of(codes: Codes, game: Game) -> NDArray[np.bool_]:
     return is_free
 
 
-def check_coded(game: Game) -> None:
-    """Raise `GameTooLargeError` for a game of more than 40 cells, whose boards have no base-3 codes."""
-    if game.n_cells > CODE_CELLS:
-        raise GameTooLargeError(f"{game.name} has {game.n_cells} cells; base-3 codes hold {CODE_CELLS}")
-
-
 class Lookup(Agent):
     """Plays from a table that holds a policy for each position, by base-3 code, symmetric positions merged.
 
@@ -84,14 +86,14 @@ class Lookup(Agent):
 
     is_fixed = True
 
-    def __init__(self, game: Game, path: str | None = None) -> None:
+    def __init__(self, game: Game | str, path: str | None = None) -> None:
         super().__init__(game)
         self._path = path
         self._solution: Solution | None = None
         if path is not None and is_tablebase(path):
             self._solution = Solution.load(path, game)
             return
-        table = _tabulated(solve(game).policy(), None) if path is None else _load(path, game)
+        table = _tabulated(solve(game).policy(), None) if path is None else _load(path, self.game)
         self._codes, self._policies, self._merged = table
 
     @classmethod

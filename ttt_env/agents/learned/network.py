@@ -47,7 +47,7 @@ class NetworkAgent(Agent):
 
     def __init__(
         self,
-        game: Game,
+        game: Game | str,
         network: ScoreFunction,
         observation: NetworkInput = "planes",
         temperature: float = 0.0,
@@ -57,7 +57,7 @@ class NetworkAgent(Agent):
                 f"network={shown(network)}: a function or an object that can be called is needed"
             )
         super().__init__(game)
-        check_size(game)
+        check_size(self.game)
         self.network = network
         self.observation = one_of("observation of a network", observation, ("planes", "flat"))
         self.temperature = as_number("temperature", temperature, "a network")

@@ -17,11 +17,20 @@ from ttt_env.agent import (
     Learner,
     of_legal_cells,
 )
-from ttt_env.agents.learned.lookup import Codes, check_coded, codes, rows_of
+from ttt_env.agents.learned.lookup import Codes, codes, rows_of
 from ttt_env.agents.pretrained import effort_of_file, pretrained_file
 from ttt_env.analysis.induction import best
-from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError
-from ttt_env.rules import Boards, Game, Position, as_number, canonical_boards, is_enumerable, n_placements
+from ttt_env.errors import PolicyFileError
+from ttt_env.rules import (
+    Boards,
+    Game,
+    Position,
+    as_positive,
+    canonical_boards,
+    check_coded,
+    check_enumerable,
+    n_placements,
+)
 from ttt_env.storage import Arrays, Form, read_arrays, save_arrays
 
 if TYPE_CHECKING:
@@ -42,13 +51,13 @@ class QLearning(Agent):
 
     is_fixed = True
 
-    def __init__(self, game: Game, path: str | None = None) -> None:
+    def __init__(self, game: Game | str, path: str | None = None) -> None:
         super().__init__(game)
-        file = pretrained_file("q-learning", game) if path is None else Path(path)
-        check_coded(game)
-        rows = (None,), n_placements(game.n_cells)
+        file = pretrained_file("q-learning", self.game) if path is None else Path(path)
+        check_coded(self.game)
+        rows = (None,), n_placements(self.game.n_cells)
         forms = {"positions": Form(np.uint64, *rows), "values": Form(np.float64, *rows)}
-        loaded = read_arrays(file, game, "Q-table", forms)
+        loaded = read_arrays(file, self.game, "Q-table", forms)
         positions, values = self._positions, self._values = loaded["positions"], loaded["values"]
         if not 0 < len(positions) == len(values) or not (positions[1:] > positions[:-1]).all():
             raise PolicyFileError(f"{file} is no Q-table: its positions do not ascend, one for each value")
@@ -114,7 +123,8 @@ class TableLearner(Learner):
 
     def __init__(self, game: Game, seed: int = 0, *, alpha: float = 1.0, epsilon: float = 0.5) -> None:
         super().__init__(game, seed)
-        self.alpha, self.epsilon = _share("alpha", alpha), _share("epsilon", epsilon)
+        self.alpha = as_positive("alpha", alpha, self.name, 1.0)
+        self.epsilon = as_positive("epsilon", epsilon, self.name, 1.0)
         self.positions, self.graph = explored(game)
         self.q = np.zeros(len(self.positions))
         self.random = np.random.default_rng(seed).integers(1 << 63, size=1).astype(np.uint64)
@@ -143,13 +153,6 @@ class TableLearner(Learner):
         self.q, self.random, self.games, self.moves = state
 
 
-def _share(name: str, value: object) -> float:
-    share = as_number(name, value, "q-learning", 1.0)
-    if share == 0:
-        raise ParameterError(f"{name}={value!r} of q-learning: nothing is learned with 0")
-    return share
-
-
 @cache
 def _prepare() -> None:
     """Compile the training, or load it from disk, before its clock starts."""
@@ -168,8 +171,7 @@ def explored(game: Game) -> tuple[Codes, "Graph"]:
     """
     from ttt_env.agents.learned.q_learning_kernel import Graph
 
-    if not is_enumerable(game):
-        raise GameTooLargeError(f"{game.name} has {game.n_cells} cells, too many for a table of Q-values")
+    check_enumerable(game, "for a table of Q-values")
     layers, degrees, successors, known = [Boards.start(game)], [], [], 1
     while layers[-1].legal.any():
         rows, cells = np.nonzero(layers[-1].legal)

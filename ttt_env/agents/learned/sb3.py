@@ -16,7 +16,7 @@ from gymnasium import spaces
 
 from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, of_legal_cells
 from ttt_env.analysis.induction import softmax
-from ttt_env.errors import PolicyFileError, UnknownAgentError, extra_for
+from ttt_env.errors import PolicyFileError, UnknownAgentError, extra_for, shown
 from ttt_env.rules import Boards, Game, Position, check_size
 from ttt_env.storage import opened, reason
 
@@ -42,9 +42,9 @@ class SB3(Agent):
     is_fixed = True
     asks_others = True
 
-    def __init__(self, game: Game, path: str, deterministic: bool = True) -> None:
+    def __init__(self, game: Game | str, path: str, deterministic: bool = True) -> None:
         super().__init__(game)
-        check_size(game)
+        check_size(self.game)
         data, weights = _content(path)
         needed = ("policy_class", "observation_space", "action_space")
         missing = [name for name in needed if name not in data] + ["its weights"] * (weights is None)
@@ -53,7 +53,7 @@ class SB3(Agent):
         observations, actions = data["observation_space"], data["action_space"]
         with _blaming(path):
             # Before a network is made for these spaces, of whatever size.
-            _check_fits(path, game, data.get("game"), observations, actions)
+            _check_fits(path, self.game, data.get("game"), observations, actions)
             policy: BasePolicy = data["policy_class"](
                 observations, actions, lambda _: 0.0, **data.get("policy_kwargs", {})
             )
@@ -160,7 +160,7 @@ def agent_of(model: object, game: Game) -> SB3:
     from stable_baselines3.common.base_class import BaseAlgorithm  # the model's maker has imported it
 
     if not isinstance(model, BaseAlgorithm):
-        raise UnknownAgentError(f"an agent is a model of Stable-Baselines3 itself, not {model!r}")
+        raise UnknownAgentError(f"an agent is a model of Stable-Baselines3 itself, not {shown(model)}")
     return SB3.from_model(game, model)
 
 

@@ -22,7 +22,7 @@ from ttt_env.agent import (
 from ttt_env.agents.pretrained import effort_of_file, pretrained_file
 from ttt_env.analysis.induction import highest
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.errors import ParameterError, PolicyFileError
+from ttt_env.errors import ParameterError, PolicyFileError, shown
 from ttt_env.rules import Boards, Game, Position, as_integer, as_number, check_size, one_of
 from ttt_env.storage import Arrays, Form, array_names, read_arrays, save_arrays
 
@@ -146,7 +146,7 @@ def layer_sizes(game: Game, view: View, hidden: Sequence[int] | None = None) -> 
     sizes = [2 * n, n, max(1, n // 3)] if hidden is None else hidden
     if not isinstance(sizes, list | tuple) or len(sizes) > _MAX_LAYERS:
         raise ParameterError(
-            f"hidden={hidden!r} of value-network: up to {_MAX_LAYERS} sizes of layers are allowed"
+            f"hidden={shown(hidden)} of value-network: up to {_MAX_LAYERS} sizes of layers are allowed"
         )
     units = [as_integer("hidden", size, "value-network", 1, _MAX_UNITS) for size in sizes]
     return [n + (view == "xo+turn"), *units, 1]
@@ -193,11 +193,11 @@ class ValueNetwork(Agent):
 
     is_fixed = True
 
-    def __init__(self, game: Game, path: str | None = None) -> None:
+    def __init__(self, game: Game | str, path: str | None = None) -> None:
         super().__init__(game)
-        check_size(game)
-        file = pretrained_file("value-network", game) if path is None else Path(path)
-        self.network = load_network(file, game)
+        check_size(self.game)
+        file = pretrained_file("value-network", self.game) if path is None else Path(path)
+        self.network = load_network(file, self.game)
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102

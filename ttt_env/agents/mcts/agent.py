@@ -11,7 +11,7 @@ import numpy as np
 
 from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, make_agent, of_legal_cells, sample
 from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork
-from ttt_env.errors import ParameterError
+from ttt_env.errors import ParameterError, shown
 from ttt_env.render.words import RESULTS
 from ttt_env.rules import Game, Position
 
@@ -60,7 +60,7 @@ class MCTS(Agent):
 
     def __init__(
         self,
-        game: Game,
+        game: Game | str,
         simulations: int | None = None,
         seconds: float | None = None,
         c: float = sqrt(2),
@@ -85,10 +85,10 @@ class MCTS(Agent):
         self._parameters = of_search | others
         self._budget = checked_budget(simulations, seconds)
         self._seed = seed
+        network = None if evaluate is None else _network(evaluate, self.game)
+        self.search = Search(self.game.start, seed=seed or 0, network=network, **of_search)
         if evaluate is not None and playout != "random":
-            raise ParameterError(f"playout={playout!r} of mcts: with evaluate= there are no playouts")
-        network = None if evaluate is None else _network(evaluate, game)
-        self.search = Search(game.start, seed=seed or 0, network=network, **of_search)
+            raise ParameterError(f"playout={shown(playout)} of mcts: with evaluate= there are no playouts")
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[Callable[..., Agent], tuple[object, ...]]:
@@ -164,5 +164,7 @@ def _network(evaluate: str, game: Game) -> BoardNetwork:
     """The network of the agent that `evaluate` names. Raises `ParameterError` if it is no value network."""
     agent = make_agent(evaluate, game)
     if not isinstance(agent, ValueNetwork):
-        raise ParameterError(f"evaluate={evaluate!r} of mcts: value-network or value-network:PATH is needed")
+        raise ParameterError(
+            f"evaluate={shown(evaluate)} of mcts: value-network or value-network:PATH is needed"
+        )
     return agent.network

@@ -453,7 +453,7 @@ def checked_budget(simulations: object, seconds: object) -> tuple[int | None, fl
     """The two as a budget. Raises `ParameterError` unless exactly one is given, and positive."""
     if (simulations is None) == (seconds is None):
         raise ParameterError(
-            f"mcts takes simulations= or seconds=, one of them, not {simulations!r} and {seconds!r}"
+            f"mcts takes simulations= or seconds=, one of them, not {shown(simulations)} and {shown(seconds)}"
         )
     if simulations is not None:
         return rules.as_integer("simulations", simulations, "mcts", 1), None

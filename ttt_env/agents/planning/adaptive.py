@@ -11,8 +11,7 @@ from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, of_le
 from ttt_env.agents.planning.planners import Softmax
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.analysis.induction import best
-from ttt_env.errors import GameTooLargeError
-from ttt_env.rules import TABLE_CELLS, Boards, Game, Position, is_tabulated, one_of
+from ttt_env.rules import Boards, Game, Position, check_tabulated, one_of
 
 TEMPERATURES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 3.0, inf)
 """The temperatures that an opponent may have: before its first move each is as likely as the others."""
@@ -42,12 +41,12 @@ class Adaptive(Agent):
     Raises `GameTooLargeError` for a game of more than 12 cells, `ParameterError` for another estimate.
     """
 
-    def __init__(self, game: Game, estimate: str = "posterior") -> None:
-        _check_tabulated(game)
+    def __init__(self, game: Game | str, estimate: str = "posterior") -> None:
         super().__init__(game)
+        _check_tabulated(self.game)
         self.estimate = one_of("estimate of adaptive", estimate, ESTIMATES)
-        self._models = [Softmax(game, temperature) for temperature in TEMPERATURES]
-        self._answers = [best_response(model, game) for model in self._models]
+        self._models = [Softmax(self.game, temperature) for temperature in TEMPERATURES]
+        self._answers = [best_response(model, self.game) for model in self._models]
         self._memo: dict[tuple[int, int], tuple[Floats, Floats]] = {}
 
     def __reduce__(self) -> tuple[Callable[..., Agent], tuple[object, ...]]:
@@ -122,8 +121,4 @@ class Adaptive(Agent):
 
 
 def _check_tabulated(game: Game) -> None:
-    if not is_tabulated(game):
-        raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells, too many for adaptive to keep an answer to each "
-            f"temperature; {TABLE_CELLS} cells are the limit"
-        )
+    check_tabulated(game, "for adaptive to keep an answer to each temperature")

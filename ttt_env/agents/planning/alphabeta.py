@@ -41,7 +41,7 @@ class AlphaBeta(Agent):
     parameters.
     """
 
-    def __init__(self, game: Game, depth: int | None = None, seconds: float | None = None) -> None:
+    def __init__(self, game: Game | str, depth: int | None = None, seconds: float | None = None) -> None:
         super().__init__(game)
         self.depth, self.seconds = depth, seconds
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from math import lcm
+from math import inf, lcm
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ttt_env.agents.planning.alphabeta import AlphaBeta
 from ttt_env.analysis.induction import Values, backward_induction, best, softmax
 from ttt_env.analysis.layers import Moves, Responder, reachable
 from ttt_env.analysis.solution import ValueAgent, distances, solve
-from ttt_env.errors import GameTooLargeError, ParameterError
+from ttt_env.errors import ParameterError
 from ttt_env.render.tree import TreeNode
 from ttt_env.render.words import RESULTS, percent, signed
 from ttt_env.rules import (
@@ -24,9 +24,12 @@ from ttt_env.rules import (
     Position,
     as_integer,
     as_number,
+    as_positive,
     check_enumerable,
     check_game,
+    get_game,
     is_enumerable,
+    one_of,
 )
 
 _PER_THREAT = 0.2
@@ -123,7 +126,7 @@ _memoised = lru_cache(maxsize=8)
 class Planner(Agent):
     """Moves as its plan does, an agent computed from the parameters; a pickle holds only the parameters."""
 
-    def __init__(self, game: Game, plan: Agent, *parameters: object) -> None:
+    def __init__(self, game: Game | str, plan: Agent, *parameters: object) -> None:
         super().__init__(game)
         self._plan, self._parameters = plan, parameters
 
@@ -162,14 +165,11 @@ class Minimax(Planner):
     """
 
     def __init__(
-        self, game: Game, prefer: str = "any", depth: int | None = None, seconds: float | None = None
+        self, game: Game | str, prefer: str = "any", depth: int | None = None, seconds: float | None = None
     ) -> None:
-        if prefer not in ("any", "fast"):
-            raise ParameterError(f"prefer={prefer!r} of minimax: any and fast are allowed")
+        game, prefer = get_game(game), one_of("prefer of minimax", prefer, ("any", "fast"))
         depth = None if depth is None else as_integer("depth", depth, "minimax", 1)
-        seconds = None if seconds is None else as_number("seconds", seconds, "minimax")
-        if seconds == 0:
-            raise ParameterError(f"seconds={seconds!r} of minimax: numbers above 0 are allowed")
+        seconds = None if seconds is None else as_positive("seconds", seconds, "minimax", inf)
         if (depth or seconds) and prefer != "any":
             raise ParameterError(f"minimax takes prefer={prefer!r} or depth and seconds, not both")
         self._values: Values | None = None
@@ -222,11 +222,8 @@ class Minimax(Planner):
 
 def _check_exact(game: Game) -> None:
     """Raise `GameTooLargeError`, with the ways out, for a game of too many positions."""
-    if not is_enumerable(game):
-        raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells, too many for minimax to look at each position: "
-            "minimax:depth=4 looks ahead so many moves, minimax:seconds=1 as far as it can in this time"
-        )
+    ways_out = "minimax:depth=4 looks ahead so many moves, minimax:seconds=1 as far as it can in this time"
+    check_enumerable(game, "for minimax to look at each position", ways_out)
 
 
 class Softmax(Planner):
@@ -241,8 +238,9 @@ class Softmax(Planner):
     """
 
     def __init__(
-        self, game: Game, temperature: float = 1.0, opponent_temperature: float | None = None
+        self, game: Game | str, temperature: float = 1.0, opponent_temperature: float | None = None
     ) -> None:
+        game = get_game(game)
         theirs = temperature if opponent_temperature is None else opponent_temperature
         temperature = as_number("temperature", temperature, "softmax")
         theirs = as_number("opponent_temperature", theirs, "softmax")
@@ -291,7 +289,8 @@ class BruteForce(Planner):
     Raises `GameTooLargeError` for a game of too many positions.
     """
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Game | str) -> None:
+        game = get_game(game)
         self._values = _summed_scores(game)
         values_and_responder = self._values, _largest
         super().__init__(game, ValueAgent(game, values_and_responder, values_and_responder))

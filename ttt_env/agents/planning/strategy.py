@@ -32,11 +32,11 @@ class ProvedStrategy(Agent):
     for a game of more than 64 cells.
     """
 
-    def __init__(self, game: Game, path: str, fallback: AgentLike = "win-block") -> None:
+    def __init__(self, game: Game | str, path: str, fallback: AgentLike = "win-block") -> None:
         super().__init__(game)
-        check_size(game)
-        self.fallback = make_agent(fallback, game)
-        filed = proof_file.read(path, game)
+        check_size(self.game)
+        self.fallback = make_agent(fallback, self.game)
+        filed = proof_file.read(path, self.game)
         if not filed.strategies:
             raise PolicyFileError(
                 f"{path} holds no strategy: the value of {filed.position!r} is not proved in it"

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from ttt_env.agent import Effort
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.errors import PolicyFileError
-from ttt_env.rules import Game, check_size
+from ttt_env.rules import Game, check_size, get_game
 from ttt_env.storage.policy_file import game_name, is_for
 
 FOLDER = Path(str(files(__name__)))
@@ -54,8 +54,8 @@ class PretrainedTable(Lookup):
 
     name: ClassVar[str]
 
-    def __init__(self, game: Game, path: str | None = None) -> None:
-        super().__init__(game, str(pretrained_file(self.name, game)) if path is None else path)
+    def __init__(self, game: Game | str, path: str | None = None) -> None:
+        super().__init__(game, str(pretrained_file(self.name, get_game(game))) if path is None else path)
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102

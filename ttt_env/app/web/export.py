@@ -31,7 +31,7 @@ from ttt_env.app.web.table import PlayTable, Visit, moves_text
 from ttt_env.errors import ParameterError
 from ttt_env.render.svg import boards_of
 from ttt_env.rules import Game, get_game, split_spec
-from ttt_env.storage import as_file_name, opened, reason, write_atomically
+from ttt_env.storage import as_file_name, opened, parse_json, reason, write_atomically
 
 GAME = get_game("tictactoe-v0")
 PAGES = (
@@ -295,7 +295,7 @@ def own_files(folder: Path) -> set[str]:
         return set()
     try:
         with opened(folder / LIST) as file:
-            listing = json.load(file)
+            listing = parse_json(file.read())
         made_by, names = listing["made_by"], listing["files"]
         if made_by == _MAKER and isinstance(names, list) and all(name == Path(name).name for name in names):
             return set(names)

@@ -14,7 +14,7 @@ from ttt_env.agent import Effort
 from ttt_env.agents.learned.network import NetworkAgent, NetworkInput
 from ttt_env.envs.observation import Flat, Planes
 from ttt_env.errors import PolicyError, PolicyFileError, extra_for
-from ttt_env.rules import Game, as_number, check_size
+from ttt_env.rules import Game, as_number, check_size, get_game
 from ttt_env.storage import file_errors, opened, reason
 
 SCORES = "scores"
@@ -50,7 +50,8 @@ class Onnx(NetworkAgent):
 
     is_fixed = True
 
-    def __init__(self, game: Game, path: str, temperature: float | None = None) -> None:
+    def __init__(self, game: Game | str, path: str, temperature: float | None = None) -> None:
+        game = get_game(game)
         check_size(game)
         network = OnnxNetwork(path, _content(path))
         observation = network.observation_of(game)

@@ -20,7 +20,7 @@ import numpy as np
 from ttt_env.agent import Agent, FunctionAgent, chosen_cell
 from ttt_env.errors import IllegalMoveError, ParameterError, PolicyError
 from ttt_env.rules import Game, Position
-from ttt_env.storage import game_from_dict
+from ttt_env.storage import game_from_dict, opened, reason
 from ttt_env.text.protocol import answer_line, read_question
 
 MODULE = "ttt_env.text.players.function_file"
@@ -31,12 +31,16 @@ FUNCTIONS = ("choose", "policy")
 def function_in(path: Path, name: str) -> str:
     """The name of the function that is asked, of a file that is read and not run; "" names none.
 
-    Raises `ParameterError` for a file that is not there or no Python, and a function that it does not have.
+    Raises `ParameterError` for a file that is not there, that cannot be read, such as a pipe, or that is no
+    Python, and for a function that it does not have.
     """
     try:
-        tree = ast.parse(path.read_bytes(), path.name)
-    except OSError:
+        with opened(path) as file:
+            tree = ast.parse(file.read(), path.name)
+    except FileNotFoundError:
         raise ParameterError(f"there is no file {str(path)!r} in the folder {Path.cwd()}") from None
+    except OSError as error:
+        raise ParameterError(f"{path} cannot be read: {reason(error)}") from None
     except (SyntaxError, ValueError) as error:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         message = error.msg if isinstance(error, SyntaxError) else str(error)

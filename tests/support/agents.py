@@ -1,0 +1,73 @@
+"""Agents that several tests ask, and the files of the pretrained ones."""
+
+import json
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.support.games import TICTACTOE
+from ttt_env import Agent
+from ttt_env.agent.learner import Budget
+from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
+from ttt_env.agents.learned.q_learning import TableLearner
+from ttt_env.agents.pretrained import FOLDER
+from ttt_env.storage.policy_file import array_names
+
+SMALL = NetworkSize(channels=6, blocks=1, filters=2, units=5)
+SAMPLED = sorted(path for path in FOLDER.glob("*.npz") if path.with_suffix(".scorecard.json").exists())
+FILES = sorted(set(FOLDER.glob("*.npz")) - set(SAMPLED))  # judged exactly
+TABLES = [path for path in FILES if "codes" in array_names(path)]
+NETWORKS = [path for path in FILES if path not in TABLES]
+
+
+def network(game=TICTACTOE, size=SMALL, seed=0, scale=0.7):
+    """A network of random weights, of half precision as in a file."""
+    rng = np.random.default_rng(seed)
+    weights = {name: scale * rng.standard_normal(shape) for name, shape in shapes_of(game, size).items()}
+    return PolicyValueNetwork(game, weights).rounded()
+
+
+def learner(game="tictactoe-v0", games=500, seed=0, **hyperparameters):
+    """A table after this many games of Q-learning."""
+    made = TableLearner(ttt_env.get_game(game), seed, **hyperparameters)
+    while made.games < games:
+        made.advance(Budget(steps=games - made.games))
+    return made
+
+
+class Nth(Agent):
+    """Plays the free cell of this rank, counted on from the lowest if there are fewer."""
+
+    is_fixed = True
+
+    def __init__(self, game, rank):
+        super().__init__(game)
+        self.rank = rank
+
+    def policies(self, boards):
+        legal = boards.legal
+        counts = legal.cumsum(axis=1)
+        wanted = self.rank % np.maximum(counts[:, -1], 1) + 1
+        return (legal & (counts == wanted[:, None])).astype(float)
+
+
+class Wandering(Nth):
+    """The same, but not a fixed policy, and so asked by `choose`."""
+
+    is_fixed = False
+
+
+def cases_of(paths):
+    """The files as cases of a test that judges them: to judge a search on 16 cells takes up to a minute."""
+    slow = [pytest.mark.slow]
+    return [pytest.param(path, id=path.stem, marks=slow if path in NETWORKS else []) for path in paths]
+
+
+def certificate(path, suffix=".certificate.json"):
+    return json.loads(path.with_suffix(suffix).read_text(encoding="utf-8"))
+
+
+def shipped(path):
+    """The name of the agent of a file, and its game."""
+    return path.stem.split("@")[0], ttt_env.get_game(certificate(path)["game"]["name"])
