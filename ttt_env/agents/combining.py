@@ -255,11 +255,9 @@ class Symmetric(Agent):
         return (self.agent,)
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        images, cells = self._images(boards)
-        _, first, which = np.unique(
-            np.stack([images.mine, images.theirs]), axis=1, return_index=True, return_inverse=True
-        )
-        return np.take_along_axis(self.agent.policies(images[first])[which.reshape(-1)], cells, axis=1)
+        from ttt_env.compiled.canonical import answers_by_class  # imports numba: where it is wanted
+
+        return answers_by_class(boards, self._permutations, self.agent.policies)
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         """A cell drawn from `policy`; without a fixed policy, the agent's choice in the least image."""

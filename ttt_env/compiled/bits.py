@@ -28,7 +28,7 @@ from ttt_env.rules.boards import Masks
 
 NONE, ONE = np.uint64(0), np.uint64(1)
 _2, _4, _32, _56 = np.uint64(2), np.uint64(4), np.uint64(32), np.uint64(56)
-_SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd: Knuth's multiplicative hashing
+SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two products are the same (Knuth, 1973)
 _PAIRS, _FOURS, _EIGHTS, _ONES = (
     np.uint64(n) for n in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x0101010101010101)
 )
@@ -142,7 +142,7 @@ def _folded(mask: Any) -> Callable[..., Any]:
 def _folded_words(mask: np.uint64) -> np.uint64:
     bits = NONE
     for number in range(n_words(mask)):
-        bits = (bits ^ word(mask, np.uint64(number))) * _SCATTER
+        bits = (bits ^ word(mask, np.uint64(number))) * SCATTER
         bits ^= bits >> _32
     return bits
 

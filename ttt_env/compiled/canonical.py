@@ -1,5 +1,6 @@
 """Parts that searches share: the order of moves, the least of symmetric positions, codes of positions."""
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -12,6 +13,7 @@ from ttt_env.rules.sizes import SIGNED_CODE_CELLS
 from ttt_env.rules.symmetry import Permutation
 
 NO, YES, OPEN = 0, 1, 2
+Floats = NDArray[np.float64]
 COMPLETE = 1 << 40  # the weight of a set without empty cells; each empty cell halves it
 _MIN_WEIGHT = -(1 << 62)
 
@@ -100,6 +102,17 @@ def images_of(boards: Boards, permutations: NDArray[np.uint8]) -> tuple[Boards, 
     """
     images, numbers = merge(np.stack([boards.mine, boards.theirs], axis=1), permutations)
     return Boards(boards.game, *images.T.copy()), permutations[numbers].astype(np.int64)
+
+
+def answers_by_class(
+    boards: Boards, permutations: NDArray[np.uint8], policies: Callable[[Boards], Floats]
+) -> Floats:
+    """The answers of `policies`, `[B, cells]`, asked once in each class of positions that are images."""
+    images, cells = images_of(boards, permutations)
+    _, first, which = np.unique(
+        np.stack([images.mine, images.theirs]), axis=1, return_index=True, return_inverse=True
+    )
+    return np.take_along_axis(policies(images[first])[which.reshape(-1)], cells, axis=1)
 
 
 # --- Codes of positions, for transposition tables ---------------------------------------------------------

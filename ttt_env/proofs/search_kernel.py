@@ -36,7 +36,7 @@ again. Positions that were met before, or symmetric ones, keep their numbers in 
 
 import numpy as np
 
-from ttt_env.compiled.bits import NONE, ONE, cell_of, completing, count
+from ttt_env.compiled.bits import NONE, ONE, SCATTER, cell_of, completing, count
 from ttt_env.compiled.canonical import NO, OPEN, YES, codes_of, heaviest, least_code, moved
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.references import by_reference
@@ -52,7 +52,6 @@ from ttt_env.proofs.state_kernel import (
     PATIENCE,
     PHASE,
     ROOT_ATTACKS,
-    SCATTER,
     ProofSearch,
     is_held,
     numbers_of,

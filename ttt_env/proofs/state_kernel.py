@@ -18,7 +18,6 @@ from ttt_env.rules.game import Game
 from ttt_env.rules.symmetry import automorphisms
 
 NEVER = (1 << 28) - 1  # the number of what is impossible
-SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two products are the same (Knuth, 1973)
 _BUCKET = 4  # entries of the table that may hold a position
 _LONG = 8  # the effort of what is worth a checkpoint, 64 nodes or more, where not all is kept
 _KEPT = 1 << 16  # entries that a checkpoint keeps whatever their effort

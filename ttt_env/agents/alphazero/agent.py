@@ -13,7 +13,17 @@ from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, Unit,
 from ttt_env.agents.alphazero.network import MAX_SIMULATIONS, PolicyValueNetwork, load_network
 from ttt_env.agents.pretrained import effort_of_file, pretrained_file
 from ttt_env.render.words import RESULTS
-from ttt_env.rules import Boards, Game, Position, as_bool, as_integer, as_number, check_size, get_game
+from ttt_env.rules import (
+    Boards,
+    Game,
+    Position,
+    as_bool,
+    as_integer,
+    as_number,
+    check_size,
+    get_game,
+    motions,
+)
 
 _MAX_C = 1e6
 _SECONDS = 1e-4  # of a simulation, with a network of 32 channels and three blocks on 16 cells
@@ -125,19 +135,13 @@ class AlphaZero(Agent):
         return 0.0 if self.simulations == 1 else self.simulations * _SECONDS
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        from ttt_env.agents.alphazero.search import merged
+        from ttt_env.compiled.canonical import answers_by_class
 
-        canonical, cells = merged(boards)
-        _, first, which = np.unique(
-            np.stack([canonical.mine, canonical.theirs], axis=1),
-            axis=0,
-            return_index=True,
-            return_inverse=True,
-        )
-        searched = canonical[first]
-        with self._lock:  # searches of several threads take turns, because they share what is known
-            policies = self._search.find(searched, self.simulations, self._seed).policies(searched.legal)
-        return np.take_along_axis(policies[which.reshape(-1)], cells, axis=1)
+        def searched(boards: Boards) -> Floats:
+            with self._lock:  # searches of several threads take turns, because they share what is known
+                return self._search.find(boards, self.simulations, self._seed).policies(boards.legal)
+
+        return answers_by_class(boards, motions(self.game).astype(np.uint8), searched)
 
     def _explained(self, position: Position) -> Explanation:
         from ttt_env.agents.alphazero.search import merged

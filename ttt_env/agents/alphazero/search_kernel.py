@@ -14,7 +14,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.compiled.bits import NONE, ONE, cell_of, completes, completing, is_several, lowest, stone, worth
+from ttt_env.compiled.bits import (
+    NONE,
+    ONE,
+    SCATTER,
+    cell_of,
+    completes,
+    completing,
+    is_several,
+    lowest,
+    stone,
+    worth,
+)
 from ttt_env.compiled.canonical import canonical
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.random_numbers import Random, draw_below, next_bits
@@ -34,8 +45,7 @@ from ttt_env.rules import Game, Masks, motions
 
 _THREAT_NODES = 100  # threats that are tried for one sequence
 _ROOT_THREAT_NODES = 10_000  # for one of each length, in the position that is to be played
-_SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd: Knuth's multiplicative hashing
-_29, _32 = np.uint64(29), np.uint64(32)
+_29 = np.uint64(29)
 
 NODE = np.dtype(
     [
@@ -420,7 +430,7 @@ def find(known: Known, mine: np.uint64, theirs: np.uint64) -> tuple[int, int]:
     """
     mine, theirs, symmetry = canonical(mine, theirs, known.permutations)
     mask = len(known.places) - 1
-    place = int((mine * _SCATTER ^ theirs) * _SCATTER >> _29) & mask
+    place = int((mine * SCATTER ^ theirs) * SCATTER >> _29) & mask
     while known.places[place] >= 0:
         row = known.places[place]
         if known.boards[row, 0] == mine and known.boards[row, 1] == theirs:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.compiled.bits import NONE, at, cell_of, completing, count, is_several, mask_of, put
+from ttt_env.compiled.bits import NONE, SCATTER, at, cell_of, completing, count, is_several, mask_of, put
 from ttt_env.compiled.canonical import NO, OPEN, YES, codes_of, heaviest, least_code, stone_codes, weigh
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.references import by_reference
@@ -21,7 +21,6 @@ from ttt_env.rules import Game, Masks, Position, n_words
 
 WIN, _MAX_THREATS = 6, 5
 _RETURN, _ENTER = 0, 1
-_SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd: Knuth's multiplicative hashing
 _TABLE_BITS = np.uint64(20)
 _SHIFT = np.uint64(64) - _TABLE_BITS
 _1 = np.uint64(1)
@@ -205,7 +204,7 @@ def _key(s: DepthSearch, ply: int) -> np.uint64:
 @inner
 def _recall(s: DepthSearch, ply: int, depth: int) -> int:
     """The table's answer for this depth, else OPEN. A win or loss at a smaller depth holds, too."""
-    place = int(_key(s, ply) * _SCATTER >> _SHIFT)
+    place = int(_key(s, ply) * SCATTER >> _SHIFT)
     if s.keys[place] != _key(s, ply):
         return OPEN
     known_depth, lower, upper = s.known[place]
@@ -218,7 +217,7 @@ def _recall(s: DepthSearch, ply: int, depth: int) -> int:
 
 @inner
 def _remember(s: DepthSearch, ply: int, depth: int) -> None:
-    place = int(_key(s, ply) * _SCATTER >> _SHIFT)
+    place = int(_key(s, ply) * SCATTER >> _SHIFT)
     if s.keys[place] != _key(s, ply) or s.known[place, 0] != depth:
         s.keys[place] = _key(s, ply)
         s.known[place, 0], s.known[place, 1], s.known[place, 2] = depth, -WIN, WIN
