@@ -18,8 +18,7 @@ from marked import write_table
 from teach_proof import taught, winning_strategy
 
 import ttt_env
-from ttt_env.agent import Agent
-from ttt_env.agent.learner import Budget
+from ttt_env.agent import Agent, Budget
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.network import DEFAULT_SIMULATIONS
 from ttt_env.agents.learned.lookup import Lookup
@@ -33,9 +32,8 @@ from ttt_env.errors import GameTooLargeError
 from ttt_env.proofs.proof import prove
 from ttt_env.render.table import Table
 from ttt_env.render.words import RESULTS
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import is_enumerable, is_tabulated
-from ttt_env.storage.policy_file import save_arrays
+from ttt_env.rules import Game, is_enumerable, is_tabulated
+from ttt_env.storage import save_arrays
 from ttt_env.training.residual import ResidualNetwork
 
 

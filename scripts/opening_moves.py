@@ -18,8 +18,7 @@ import ttt_env
 from ttt_env.agent import Agent, make_agent
 from ttt_env.analysis.play import play_game
 from ttt_env.render.table import Table
-from ttt_env.rules.game import Game, Position, cells_of
-from ttt_env.rules.notation import GameRecord
+from ttt_env.rules import Game, GameRecord, Position, cells_of
 from ttt_env.rules.symmetry import automorphisms, transform
 
 KEPT, LOST, UNKNOWN = "kept", "lost", "unknown"

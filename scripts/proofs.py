@@ -21,8 +21,8 @@ from marked import write_table
 import ttt_env
 from ttt_env.proofs.proof import prove
 from ttt_env.render.table import Table
-from ttt_env.rules.sizes import is_enumerable
-from ttt_env.storage.files import as_file_name
+from ttt_env.rules import is_enumerable
+from ttt_env.storage import as_file_name
 from ttt_env.storage.line_file import change_lines, read_lines
 
 FOLDER = Path(__file__).parent

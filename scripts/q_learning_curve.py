@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import ttt_env
-from ttt_env.agent.learner import Budget
+from ttt_env.agent import Budget
 from ttt_env.agents.learned.q_learning import QLearning, TableLearner
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.analysis.layers import reachable

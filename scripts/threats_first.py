@@ -18,7 +18,7 @@ import ttt_env
 from ttt_env.agent import Agent
 from ttt_env.agents.mcts.search import Search
 from ttt_env.render.table import Table
-from ttt_env.rules.game import SEATS
+from ttt_env.rules import SEATS
 
 PLAIN, THREATS = "mcts", "mcts, threats first"
 SETTINGS = {PLAIN: "", THREATS: ",threats=true"}

@@ -22,7 +22,7 @@ from typing import Any
 from marked import write_table
 
 import ttt_env
-from ttt_env.agent.learner import learner_names
+from ttt_env.agent import learner_names
 from ttt_env.analysis.dossier import versions
 from ttt_env.render.table import Table
 from ttt_env.render.words import RESULTS

@@ -29,7 +29,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 import ttt_env
-from ttt_env.agent.learner import Budget
+from ttt_env.agent import Budget
 from ttt_env.agents.learned.value_network import NetworkLearner
 from ttt_env.render.charts import new_figure, save
 from ttt_env.render.table import Table

@@ -16,7 +16,7 @@ from ttt_env.agents.planning.adaptive import ESTIMATES, Adaptive
 from ttt_env.agents.planning.planners import Softmax
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.render.table import Table
-from ttt_env.rules.game import Position
+from ttt_env.rules import Position
 
 TEMPERATURES = (0.0, 0.1, 0.2, 0.5, 1.0, 3.0, float("inf"))
 

@@ -1,9 +1,14 @@
 """The modules and names that a bare `import ttt_env` brings."""
 
+import ast
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 
 import pytest
+
+import ttt_env
 
 HEAVY = (
     *("torch", "numba", "pygame", "tkinter", "matplotlib", "stable_baselines3", "sb3_contrib"),
@@ -41,8 +46,23 @@ def test_no_heavy_package_is_loaded() -> None:
     assert "ttt_env.agents" in loaded["play"]
 
 
+@pytest.mark.parametrize("room", ["rules", "agent", "storage"])
+def test_other_rooms_import_the_names_of_a_room_from_its_front_door(room: str) -> None:
+    package = Path(ttt_env.__file__).parent
+    offered = vars(import_module(f"ttt_env.{room}")).keys()
+    passed_by = [
+        f"{path.relative_to(package)}: {node.module}, {name.name}"
+        for path in package.rglob("*.py")
+        if room not in path.relative_to(package).parts[:1] and path.parts[-2] not in ("ttt_env", "rules")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"ttt_env.{room}.")
+        for name in node.names
+        if name.name in offered
+    ]
+    assert not passed_by
+
+
 def test_the_top_level_shows_its_public_names_alone() -> None:
-    import ttt_env
 
     assert set(dir(ttt_env)) == {*ttt_env.__all__, "__doc__", "__version__", "envs", "errors"}
     assert all(hasattr(ttt_env, name) for name in dir(ttt_env)) and len(ttt_env.__all__) <= 50

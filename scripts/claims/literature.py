@@ -14,7 +14,7 @@ from ttt_env.agents.pretrained import FOLDER
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.analysis.induction import backward_induction, uniform
 from ttt_env.analysis.layers import Bools, Floats, Moves, reachable
-from ttt_env.rules.symmetry import canonical, canonical_boards
+from ttt_env.rules import canonical, canonical_boards
 
 GAME = ttt_env.get_game("tictactoe-v0")
 

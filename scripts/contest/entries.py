@@ -8,11 +8,10 @@ from typing import Any, cast
 import numpy as np
 
 from contest.protocol import MakeEnv, Report, Train
-from ttt_env.agent import Agent, Floats
-from ttt_env.agent.learner import Budget, learner_class
+from ttt_env.agent import Agent, Budget, Floats, learner_class
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.search import merged
-from ttt_env.rules.boards import Boards
+from ttt_env.rules import Boards
 from ttt_env.training.alphazero import AlphaZeroSettings
 from ttt_env.training.loop import Training, TrainingCheckpoint
 from ttt_env.training.recipe import recipe_names

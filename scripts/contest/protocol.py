@@ -21,9 +21,7 @@ from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import answering
 from ttt_env.analysis.solution import distances, solve
-from ttt_env.rules.boards import Boards
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import is_tabulated
+from ttt_env.rules import Boards, Game, is_tabulated
 
 CPU_SECONDS = {"tictactoe-v0": 300.0, "tictactoe-v0:misere=true": 300.0, "mnk-v0:m=4,n=3,k=3": 600.0}
 CPU_SECONDS_ELSE = 1_200.0

@@ -18,9 +18,8 @@ from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.dossier import versions
 from ttt_env.analysis.tablebase import is_tablebase
 from ttt_env.errors import ResultFileError, TttEnvError
-from ttt_env.rules.game import Game
-from ttt_env.storage import Fields
-from ttt_env.storage.files import as_file_name, file_errors
+from ttt_env.rules import Game
+from ttt_env.storage import Fields, as_file_name, file_errors
 from ttt_env.storage.line_file import change_lines, read_lines
 
 FORMAT = "ttt_env leaderboard 1"

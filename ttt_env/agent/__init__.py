@@ -14,8 +14,6 @@ from ttt_env.agent.policies import (
     Floats,
     Forfeit,
     Outcome,
-    chances,
-    checked_cell,
     checked_policies,
     checked_policy,
     chosen_cell,
@@ -29,7 +27,6 @@ from ttt_env.agent.policies import (
 )
 from ttt_env.agent.registry import (
     ENTRY_POINT_GROUP,
-    MODEL_GROUP,
     agent_class,
     agent_names,
     installed,

@@ -9,9 +9,18 @@ from ttt_env.agent.asked import FunctionAgent
 from ttt_env.agent.interface import Agent, AgentLike, Effort
 from ttt_env.agent.registry import FUNCTION_FILE, MODEL_GROUP, agent_class, installed
 from ttt_env.errors import ParameterError, UnknownAgentError, shown, unknown
-from ttt_env.rules import Game, check_names, get_game, items_of, parameters_of, split_items, split_spec
+from ttt_env.rules import (
+    Game,
+    check_names,
+    get_game,
+    items_of,
+    parameters_of,
+    split_items,
+    split_spec,
+    unwrapped,
+)
 from ttt_env.rules.checks import as_text
-from ttt_env.rules.specs import Spec, as_value, convert, joined_path, key_of, read_items, unwrapped
+from ttt_env.rules.specs import Spec, as_value, convert, joined_path, key_of, read_items
 
 _MOST_AGENTS = 10_000  # that are named at once
 

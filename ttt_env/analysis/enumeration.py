@@ -34,8 +34,16 @@ from ttt_env.errors import ResultFileError
 from ttt_env.render.words import RESULTS
 from ttt_env.rules import Game, as_integer, as_path, get_game
 from ttt_env.rules.sizes import check_filed
-from ttt_env.storage import MOST, Fields, game_from_dict, game_to_dict, opened, reason, write_atomically
-from ttt_env.storage.fields import parse_json
+from ttt_env.storage import (
+    MOST,
+    Fields,
+    game_from_dict,
+    game_to_dict,
+    opened,
+    parse_json,
+    reason,
+    write_atomically,
+)
 from ttt_env.storage.files import check_regular
 from ttt_env.workers import Backend, Progress, Workers
 

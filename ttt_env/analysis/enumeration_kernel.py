@@ -7,7 +7,7 @@ from ttt_env.compiled.bits import NONE, ONE, count, lowest, worth
 from ttt_env.compiled.codes import Integers
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.sets import WinningSets
-from ttt_env.rules.boards import Masks
+from ttt_env.rules import Masks
 
 WON, DRAWN, LOST, ENDED, FULL, N_TALLIES = range(6)
 _OPEN, _COMPLETED, _NEVER = range(3)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from ttt_env.errors import ResultFileError, TttEnvError
-from ttt_env.storage import file_errors, opened, write_atomically
-from ttt_env.storage.fields import parse_json
+from ttt_env.storage import file_errors, opened, parse_json, write_atomically
 
 
 class Saved(ABC):

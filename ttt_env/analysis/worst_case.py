@@ -26,8 +26,9 @@ from ttt_env.rules import (
     as_integer,
     check_size,
     one_of,
+    set_masks,
 )
-from ttt_env.rules.boards import full_mask, set_masks
+from ttt_env.rules.boards import full_mask
 from ttt_env.rules.symmetry import automorphisms, transform
 
 _AT_ONCE = 1024  # positions that an agent is asked about together

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ttt_env.app.console import argument, option, progress_line
-from ttt_env.rules.catalogue import game_names
+from ttt_env.rules import game_names
 from ttt_env.storage.models import game_of
 
 

@@ -10,7 +10,7 @@ from ttt_env.analysis.verdict import told, verdict_of
 from ttt_env.render.table import Column, Table
 from ttt_env.render.text import draw_game
 from ttt_env.render.words import RESULTS, gain
-from ttt_env.rules.game import SEATS, Game
+from ttt_env.rules import SEATS, Game
 
 
 def scorecard(agent: AgentLike | Strength, game: Game, name: str) -> str:

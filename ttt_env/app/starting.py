@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ttt_env.app.console import check_outputs, program_here
 from ttt_env.errors import ParameterError
-from ttt_env.rules.specs import split_spec
+from ttt_env.rules import split_spec
 from ttt_env.storage import write_atomically
 
 

@@ -24,7 +24,7 @@ from ttt_env.compiled.wide import (
     store_nested,
     word,
 )
-from ttt_env.rules.boards import Masks
+from ttt_env.rules import Masks
 
 NONE, ONE = np.uint64(0), np.uint64(1)
 _2, _4, _32, _56 = np.uint64(2), np.uint64(4), np.uint64(32), np.uint64(56)

@@ -11,8 +11,18 @@ from ttt_env.agent import Agent, chosen_cell, make_agent
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.solution import distances
 from ttt_env.datasets.players import EXPERT, Level, Player, drawn, numbers_of, players_of
-from ttt_env.rules import SEATS, Boards, Game, Seat, as_bool, as_integer, canonical_boards, get_game, one_of
-from ttt_env.rules.symmetry import same_boards
+from ttt_env.rules import (
+    SEATS,
+    Boards,
+    Game,
+    Seat,
+    as_bool,
+    as_integer,
+    canonical_boards,
+    get_game,
+    one_of,
+    same_boards,
+)
 from ttt_env.storage import write_atomically
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.env import TextEnv, cell_at

@@ -18,8 +18,7 @@ from ttt_env import rules
 from ttt_env.analysis.layers import Bools, reachable
 from ttt_env.analysis.solution import distances
 from ttt_env.datasets.players import Level, play_games
-from ttt_env.rules import SEATS, Boards, Game, canonical_boards, is_tabulated
-from ttt_env.rules.symmetry import same_boards
+from ttt_env.rules import SEATS, Boards, Game, canonical_boards, is_tabulated, same_boards
 from ttt_env.storage import write_atomically
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.env import cell_at

@@ -7,8 +7,8 @@ import numpy as np
 
 from ttt_env.errors import PolicyFileError, ResultFileError
 from ttt_env.proofs.file import forms_in, joined, separated
-from ttt_env.rules.game import Position, Seat
-from ttt_env.storage.policy_file import Arrays, Form, array_names, read_arrays, save_arrays
+from ttt_env.rules import Position, Seat
+from ttt_env.storage import Arrays, Form, array_names, read_arrays, save_arrays
 
 _KIND = "checkpoint of a proof"
 _FORMAT = "ttt_env checkpoint of a proof 4"

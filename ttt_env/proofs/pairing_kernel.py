@@ -21,9 +21,7 @@ from ttt_env.compiled.canonical import COMPLETE, NO, OPEN, YES
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets
-from ttt_env.rules.boards import Masks
-from ttt_env.rules.game import Game
-from ttt_env.rules.sizes import MASK_CELLS
+from ttt_env.rules import MASK_CELLS, Game, Masks
 
 _LEVELS = 33  # a pair takes two of 64 cells
 _MOST_PAIRS = 64 * 63 // 2

@@ -20,12 +20,8 @@ from ttt_env.proofs.extraction import Extraction, check_strategy
 from ttt_env.proofs.prover import ProofReport, Prover
 from ttt_env.proofs.strategy import Regions, Strategy, drawing_regions
 from ttt_env.render.words import RESULTS
-from ttt_env.rules.catalogue import get_game
-from ttt_env.rules.checks import as_path
-from ttt_env.rules.game import Game, Position, check_game
-from ttt_env.rules.sizes import check_size
-from ttt_env.storage.fields import MOST, Fields
-from ttt_env.storage.game_file import game_from_dict, game_to_dict
+from ttt_env.rules import Game, Position, as_path, check_game, check_size, get_game
+from ttt_env.storage import MOST, Fields, game_from_dict, game_to_dict
 
 _MOST = 1e300  # finite nodes or seconds: much larger ints do not fit a float
 

@@ -13,10 +13,9 @@ from ttt_env.compiled.sets import winning_sets
 from ttt_env.errors import ProofError, ResultFileError
 from ttt_env.proofs import checkpoint as checkpoint_file
 from ttt_env.proofs.strategy import Regions, drawing_regions
-from ttt_env.rules.boards import Masks
-from ttt_env.rules.game import SEATS, Game, Position, Seat, cells_of
+from ttt_env.rules import SEATS, Game, Masks, Position, Seat, cells_of
 from ttt_env.stopping import check_wanted
-from ttt_env.storage.policy_file import Arrays
+from ttt_env.storage import Arrays
 
 _SLICE_SECONDS = 0.1
 _TWO_CELLS = Game("two cells", (2,), [(0, 1)])  # on which searches are prepared

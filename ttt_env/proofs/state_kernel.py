@@ -13,8 +13,7 @@ from ttt_env.compiled.canonical import stone_codes
 from ttt_env.compiled.compiler import inner
 from ttt_env.compiled.threats import Threats, new_threats
 from ttt_env.proofs.pairing_kernel import Pairs, new_pairs
-from ttt_env.rules.boards import Masks
-from ttt_env.rules.game import Game
+from ttt_env.rules import Game, Masks
 from ttt_env.rules.symmetry import automorphisms
 
 NEVER = (1 << 28) - 1  # the number of what is impossible

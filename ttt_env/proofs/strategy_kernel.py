@@ -23,8 +23,7 @@ from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.compiled.threats import GAINS, Threats, wins_by_threats, wins_soon
 from ttt_env.proofs.pairing_kernel import Pairs, holds_by_groups
-from ttt_env.rules.boards import Masks
-from ttt_env.rules.game import Game
+from ttt_env.rules import Game, Masks
 from ttt_env.rules.symmetry import automorphisms
 
 MOST_SEQUENCES = 64  # of a position: each one answers a reply

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ttt_env.compiled.bits import NONE, stone
 from ttt_env.compiled.compiler import compiled, inner
-from ttt_env.rules.boards import Masks
+from ttt_env.rules import Masks
 
 Weights = NDArray[np.float32]
 ZERO = np.float32(0.0)

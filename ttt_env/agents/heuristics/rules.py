@@ -8,8 +8,8 @@ import numpy as np
 
 from ttt_env.agent import Agent, Explanation, Floats, named_cells
 from ttt_env.agents.heuristics.threats import OpenSets, Sight, open_sets
-from ttt_env.rules import Boards, Game, Masks, Position, cells_of, one_of
-from ttt_env.rules.boards import as_ints, as_masks, bit_counts, each, have_bits, packed, stones_at, words_of
+from ttt_env.rules import Boards, Game, Masks, Position, bit_counts, cells_of, each, have_bits, one_of, packed
+from ttt_env.rules.boards import as_ints, as_masks, stones_at, words_of
 
 Rule = Callable[[Sight], Masks]
 """Returns the cells that it proposes in positions, as bit masks `uint64[B]`; taken cells do not count."""

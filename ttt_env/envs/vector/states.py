@@ -30,8 +30,8 @@ from ttt_env.compiled.codes import (
 from ttt_env.compiled.sets import numbers_through
 from ttt_env.envs.vector.backends import Array, Backend
 from ttt_env.errors import ParameterError
-from ttt_env.rules import MASK_CELLS, TABLE_CELLS, Boards, Game, Masks, is_tabulated, n_words
-from ttt_env.rules.boards import full_mask, set_masks
+from ttt_env.rules import MASK_CELLS, TABLE_CELLS, Boards, Game, Masks, is_tabulated, n_words, set_masks
+from ttt_env.rules.boards import full_mask
 
 State: TypeAlias = Array
 Cells: TypeAlias = Array

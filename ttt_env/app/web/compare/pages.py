@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from ttt_env.agent.learner import learner_names
+from ttt_env.agent import learner_names
 from ttt_env.app.tally import Expectation, Tally
 from ttt_env.app.web.compare import agents, curves
 from ttt_env.app.web.computing import Answer, BusyError

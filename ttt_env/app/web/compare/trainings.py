@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 
-from ttt_env.agent.learner import learner_class
+from ttt_env.agent import learner_class
 from ttt_env.app.web.computing import BusyError
 
 _PROGRAM = """
