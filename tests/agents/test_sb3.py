@@ -8,7 +8,7 @@ import pytest
 
 import ttt_env
 from tests.support.games import TICTACTOE, open_boards
-from ttt_env.errors import PolicyFileError, UnknownAgentError
+from ttt_env.errors import ParameterError, PolicyFileError, UnknownAgentError
 
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
@@ -155,6 +155,19 @@ class TestLiveModels:
 
         env = ttt_env.make("tictactoe-v0", opponent="random")
         assert isinstance(ttt_env.make_agent(Mine("MlpPolicy", env, n_steps=16, batch_size=16)), SB3)
+
+    def test_with_a_predict_of_its_own_is_refused(self):
+        class Careful(sb3.DQN):
+            def predict(self, *arguments, **options):
+                return np.int64(8), None
+
+        model = Careful("MlpPolicy", ttt_env.make("tictactoe-v0", opponent="random"), buffer_size=8)
+        with pytest.raises(ParameterError, match="Careful has a predict of its own"):
+            ttt_env.make_agent(model)
+        model = fresh("DQN")
+        model.predict = Careful.predict
+        with pytest.raises(ParameterError, match="DQN has a predict of its own"):
+            ttt_env.make_agent(model)
 
     def test_what_is_no_model(self):
         for thing in (fresh("A2C").policy, fresh("A2C").get_env()):

@@ -1,6 +1,6 @@
 """Agents that are not what they declare: every analysis refuses them, by whatever door they come."""
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -9,7 +9,9 @@ import ttt_env
 from tests.support.games import MISERE, TICTACTOE, lowest
 from tests.support.marks import slow, slow_unless
 from ttt_env import Agent, RecordedAgent
+from ttt_env.agent import Answer, FunctionAgent
 from ttt_env.agents.combining import Epsilon, Mixture
+from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import PolicyError
 from ttt_env.rules.boards import Boards
@@ -150,6 +152,118 @@ def changed_choice(game):
     return agent
 
 
+class AnswersBesides(FunctionAgent):
+    """A function that is perfect, and a class around it that plays another cell."""
+
+    def __init__(self, game):
+        super().__init__(game, lambda position: int(perfect(game).policy(position).argmax()))
+
+    def choose(self, position, rng):
+        return lowest(position)
+
+
+class JudgedBesides(AnswersBesides):
+    choose = FunctionAgent.choose
+
+    def judged_answer(self, position):
+        return Answer.of(lowest(position), position)
+
+
+class RecordedBesides(RecordedAgent):
+    """Says that its answers are those of another agent."""
+
+    def __init__(self, game):
+        super().__init__(perfect(game))
+
+    def _of_one_ply(self, boards, ply):
+        return np.array([first_cell(position) for position in boards])
+
+
+class SaysNothing(Agent):
+    """Names no cell, as only recorded answers may."""
+
+    is_fixed = may_forfeit = True
+
+    def policies(self, boards):
+        return np.zeros((len(boards), self.game.n_cells))
+
+
+class HidesItsParts(Mixture):
+    """A mixture whose `agents` are no attribute of the object."""
+
+    is_fixed = True
+    agents = property(lambda mixture: [ChoosesBesides(mixture.game)], lambda mixture, agents: None)
+
+    def __init__(self, game):
+        super().__init__(game, ["random"])
+
+
+class HidesHowItPlays(Agent):
+    """Perfect by its policy; what `choose_in_game` is depends on who asks."""
+
+    is_fixed = True
+
+    def policy(self, position):
+        return perfect(self.game).policy(position)
+
+    def __getattribute__(self, name):
+        if name == "choose_in_game":
+            return lambda positions, rng: lowest(positions[-1])
+        return super().__getattribute__(name)
+
+
+class WritesIntoItsAnswers(Agent):
+    """Perfect in batches, and weak alone; then it changes what it has answered in the batch."""
+
+    is_fixed = True
+
+    def policies(self, boards):
+        self.rows = {(board.mine, board.theirs): row for row, board in enumerate(boards)}
+        self.answers = perfect(self.game).policies(boards).copy()
+        return self.answers
+
+    def policy(self, position):
+        if (row := self.rows.get((position.mine, position.theirs))) is not None:
+            self.answers[row] = first_cell(position)
+        return first_cell(position)
+
+
+class AveragesNoPolicies(Mixture):
+    """Parts of which none has a policy, and whose average is perfect."""
+
+    def __init__(self, game):
+        super().__init__(game, [Doubled(game), Nothing(game)])
+
+
+class Doubled(Agent):
+    is_fixed = True
+
+    def policy(self, position):
+        return 2 * perfect(self.game).policy(position)
+
+
+class Nothing(Agent):
+    is_fixed = True
+
+    def policy(self, position):
+        return np.zeros(self.game.n_cells)
+
+
+class ErrsAloneOnce(Epsilon):
+    """Changes one answer of one of our classes, in one position of many."""
+
+    is_fixed = True
+
+    def __init__(self, game):
+        super().__init__(game, "minimax", epsilon=0.0)
+
+    def _average(self, policies):
+        average = super()._average(policies)
+        if average.ndim == 1 and average[8] == 1 and average.sum() == 1:
+            return np.roll(average, 1)
+        return average
+
+
 def network_of_batches(game):
     """A network that is perfect in batches of several, but for the last of them."""
 
@@ -177,6 +291,13 @@ LIARS = [
     changed_agent,
     changed_drawer,
     changed_choice,
+    RecordedBesides,
+    SaysNothing,
+    HidesItsParts,
+    HidesHowItPlays,
+    WritesIntoItsAnswers,
+    AveragesNoPolicies,
+    ErrsAloneOnce,
 ]
 DISGUISES = {
     "alone": lambda liar: liar,
@@ -213,7 +334,9 @@ def is_fast(build, disguise, analysis):
     "build, disguise, analysis", slow_unless(is_fast, LIARS, DISGUISES, ANALYSES), ids=id_of
 )
 def test_is_refused(build, disguise, analysis):
-    with pytest.raises(PolicyError, match=r"fixed policy: in [XO.]{3}/|by choose_in_game|beside "):
+    with pytest.raises(
+        PolicyError, match=r"fixed policy: in [XO.]{3}/|by choose_in_game|beside |may_forfeit|no policy in"
+    ):
         ANALYSES[analysis](DISGUISES[disguise](build(TICTACTOE)))
 
 
@@ -229,6 +352,38 @@ def test_is_refused(build, disguise, analysis):
 def test_is_refused_where_answers_are_not_kept(build, analysis):
     with pytest.raises(PolicyError, match=r"no fixed policy: in [XO.]{13} |beside policy"):
         ANALYSES[analysis](build(LINE))
+
+
+@pytest.mark.parametrize("build", [AnswersBesides, JudgedBesides], ids=id_of)
+@pytest.mark.parametrize("disguise", ["alone", "epsilon", "recorded"])
+def test_a_function_is_judged_by_its_answers_alone(build, disguise):
+    agent = DISGUISES[disguise](build(TICTACTOE))
+    for analysis in (ttt_env.certify, ttt_env.exploitability, partial(ttt_env.match, "random", exact=True)):
+        with pytest.raises(PolicyError, match=r"beside answer, by which it is judged"):
+            analysis(agent)
+
+
+@pytest.mark.parametrize("build", [ChoosesBesides, BeatenAlone], ids=id_of)
+def test_a_vector_environment_refuses_who_would_play_otherwise_than_in_a_single_one(build):
+    with pytest.raises(PolicyError, match=r"beside policy|no fixed policy"):
+        ttt_env.make_vec("tictactoe-v0", 2, opponent=build(TICTACTOE))
+
+
+def test_what_an_agent_is_given_stays_as_it_is():
+    """An agent that writes into what it gets, or takes the values of a solution for its own."""
+
+    class Forges(Agent):
+        def choose_in_game(self, positions, rng):
+            positions[-1] = positions[0]
+
+        def choose(self, position, rng):
+            return lowest(position)
+
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        ttt_env.play_game(Forges(TICTACTOE), "random")
+    for array in (ttt_env.solve(TICTACTOE).values.layers[1], reachable(TICTACTOE)[2].open):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
 
 
 def test_a_network_that_depends_on_its_batch_is_refused():

@@ -48,7 +48,8 @@ def chosen_cell(agent: "Agent", position: Position, rng: np.random.Generator) ->
 
 def chosen_in_game(agent: "Agent", positions: Sequence[Position], rng: np.random.Generator) -> int:
     """The cell that the agent chooses in the last position of a game so far; raises as `chosen_cell` does."""
-    return checked_cell(agent, positions[-1], agent.choose_in_game(positions, rng))
+    seen = tuple(positions)  # an agent may write into what it is given
+    return checked_cell(agent, seen[-1], agent.choose_in_game(seen, rng))
 
 
 def sample(policy: Floats, draw: float) -> int:
@@ -181,7 +182,7 @@ def _as_floats(agent: "Agent", answer: object, shape: tuple[int, ...], where: ob
         if given.dtype.kind not in "biufO" or is_text or isinstance(answer, np.ma.MaskedArray):
             raise TypeError
         numbers: Floats = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of tensors with gradients
         raise PolicyError(f"{agent!r} has no policy in {where}, but {shown(answer):.200}") from None
     if numbers.shape != shape:
         raise PolicyError(f"{agent!r} has no policy in {where}: its shape is {numbers.shape}, not {shape}")

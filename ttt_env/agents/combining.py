@@ -16,6 +16,8 @@ from ttt_env.agent import (
     Explanation,
     Floats,
     PartExplanation,
+    checked_policies,
+    checked_policy,
     chosen_cell,
     effort_of,
     make_agent,
@@ -24,6 +26,7 @@ from ttt_env.agent import (
 )
 from ttt_env.agents.heuristics.rules import Random
 from ttt_env.agents.planning.planners import Planner
+from ttt_env.analysis.declared import is_own
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.analysis.solution import solve
 from ttt_env.errors import ParameterError, shown
@@ -125,6 +128,7 @@ class Mixture(Agent):
             )
         specs = split_items(agents, "+") if isinstance(agents, str) else agents
         self.agents = [make_agent(spec, game) for spec in specs]
+        self._are_own = all(map(is_own, self.agents))  # whose answers need no check
         self.weights = _shares(weights, len(self.agents))
 
     @classmethod
@@ -147,10 +151,14 @@ class Mixture(Agent):
         return self.agents
 
     def policy(self, position: Position) -> Floats:  # noqa: D102
-        return self._average([agent.policy(position) for agent in self.agents])
+        if self._are_own:
+            return self._average([agent.policy(position) for agent in self.agents])
+        return self._average([checked_policy(agent, position) for agent in self.agents])
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        return self._average([agent.policies(boards) for agent in self.agents])
+        if self._are_own:
+            return self._average([agent.policies(boards) for agent in self.agents])
+        return self._average([checked_policies(agent, boards) for agent in self.agents])
 
     def _average(self, policies: list[Floats]) -> Floats:
         average: Floats = sum(w * policy for w, policy in zip(self.weights, policies, strict=True))

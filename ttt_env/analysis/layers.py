@@ -111,7 +111,11 @@ def reachable(game: Game, x: Responder | None = None, o: Responder | None = None
 
 @lru_cache(maxsize=4)
 def _all_reachable(game: Game) -> tuple[Layer, ...]:
-    return tuple(_explore(game, None, None))
+    layers = tuple(_explore(game, None, None))
+    for layer in layers:
+        for slots in (layer.open, layer.won, layer.drawn):
+            slots.flags.writeable = False
+    return layers
 
 
 def _explore(game: Game, x: Responder | None, o: Responder | None) -> list[Layer]:

@@ -207,4 +207,6 @@ def _solve(game: Game) -> Solution:
     outcomes = backward_induction(reachable(game), best, best)
     # Best play of both makes every outcome certain: fractions are rounding errors.
     values = [np.rint(layer[0] - layer[1]).astype(np.int8) for layer in outcomes.layers]
+    for layer in values:
+        layer.flags.writeable = False
     return Solution(game, Values(game, values))

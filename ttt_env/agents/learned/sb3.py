@@ -16,7 +16,7 @@ from gymnasium import spaces
 
 from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, of_legal_cells
 from ttt_env.analysis.induction import softmax
-from ttt_env.errors import PolicyFileError, UnknownAgentError, extra_for, shown
+from ttt_env.errors import ParameterError, PolicyFileError, UnknownAgentError, extra_for, shown
 from ttt_env.rules import Boards, Game, Position, check_size
 from ttt_env.storage import opened, reason
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.policies import BasePolicy
 
+_LIBRARIES = ("stable_baselines3", "sb3_contrib", "ttt_env")
 _BATCH = 1 << 10  # what a layer gives for so many positions stays in the processor's cache
 _MAX_BYTES = 1 << 32  # of the parts of a model file, unpacked
 
@@ -75,11 +76,18 @@ class SB3(Agent):
         Its policy is fixed as long as the model is not trained, so do not train during an analysis. `copy`
         gives an agent that stays as it is.
 
-        Raises `PolicyFileError` for a model of another game.
+        Raises `PolicyFileError` for a model of another game, `ParameterError` for one with a `predict` of its
+        own, by which it would not be asked.
         """
         agent = cls.__new__(cls)
         Agent.__init__(agent, game)
         check_size(game)
+        predicting = next(kind for kind in type(model).__mro__ if "predict" in vars(kind))
+        if "predict" in vars(model) or predicting.__module__.partition(".")[0] not in _LIBRARIES:
+            raise ParameterError(
+                f"{type(model).__name__} has a predict of its own, and this agent plays by its network: give "
+                "make_agent a function that calls predict, or an Agent"
+            )
         policy = model.policy
         trained_on, origin = getattr(model, "game", None), f"this {type(model).__name__}"
         _check_fits(origin, game, trained_on, policy.observation_space, policy.action_space)

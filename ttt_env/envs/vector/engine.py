@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from ttt_env.agent import Agent, Forfeit, checked_policies, chosen_cell, sample_each
+from ttt_env.analysis.declared import check_answers, check_judged_as_played, is_own
 from ttt_env.compiled import codes
 from ttt_env.compiled.codes import Floats, Games, StepOutcome, Worth
 from ttt_env.envs.board import MAX_STARTS, Lineup, PlayAs
@@ -119,6 +120,11 @@ def _table(store: Store, agent: Agent) -> Floats | None:
         raise ParameterError(f"{agent!r} has no fixed policy to be tabulated: only backend='numpy' asks it")
     if not isinstance(store, TableStore) or not agent.is_fixed:
         return None
+    if not is_own(agent):  # single environments would let it choose
+        check_judged_as_played(agent)
+        if not agent.asks_others:
+            for _, at in store.open_boards.by_ply():
+                check_answers(agent, store.open_boards[at])
     policies = checked_policies(agent, store.open_boards)
     n_cells = store.game.n_cells
     table = np.full((store.n_open + 1, max(8, -(-(n_cells - 1) // 8) * 8)), _NEVER)
