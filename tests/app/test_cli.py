@@ -485,6 +485,8 @@ MISTAKES = [
     ("train maskabel-ppo", "did you mean maskable-ppo?"),
     ("train q-learning --resume --out nowhere.npz", "nowhere.npz.checkpoint"),
     ("train --resume --out nowhere.zip", "nowhere.zip.checkpoint"),
+    ("train q-learning --out model.zip", "models of q-learning end in .npz"),
+    ("train dqn --out model", "models of dqn end in .zip"),
     ("train q-learning --set view=xo", "unknown hyperparameter of q-learning 'view'"),
     ("train q-learning --opponent random", "--opponent is for a2c, dqn, maskable-ppo"),
     ("train dqn --opponent random --set pool.scripted=[]", "name the same opponents"),

@@ -58,6 +58,12 @@ def test_is_judged_exactly(whole):
 
 
 @pytest.mark.slow
+def test_each_round_trains_its_steps_though_rollouts_are_longer(whole):
+    for looks in whole[0].looks.values():
+        rollout = looks[-1].steps // 2
+        assert rollout > 10 and {look.steps for look in looks} >= {rollout, 2 * rollout}
+
+
 def test_an_interrupted_population_goes_on(whole, tmp_path):
     """Interrupted once between rounds, and once with a learner that has not ended its round."""
 

@@ -11,7 +11,7 @@ from tests.support.games import TICTACTOE, open_boards
 from tests.support.marks import slow
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.sb3 import make_vec_env
-from ttt_env.errors import ParameterError, UnknownAgentError
+from ttt_env.errors import ParameterError, PolicyFileError, UnknownAgentError
 
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
@@ -244,6 +244,21 @@ class TestSelfPlay:
         assert (model.num_timesteps, len(callback.pool.past)) == (128, 3)
         model.learn(128, callback, reset_num_timesteps=False)
         assert [evaluation.steps for evaluation in found] == [192, 256]
+
+    def test_one_file_for_two_things_and_checkpoints_of_others_are_refused(self, tmp_path):
+        with pytest.raises(ParameterError, match="checkpoint is the same file"):
+            SelfPlay(best=tmp_path / "c", checkpoint=tmp_path / "c")
+        ttt_env.train(algo="q-learning", steps=1, until="budget", out=tmp_path / "q.npz")
+        with pytest.raises(PolicyFileError, match=r"q\.npz\.checkpoint"):
+            SelfPlay.resumed(tmp_path / "q.npz.checkpoint")
+
+    @pytest.mark.parametrize("kind, policy", [("ARS", "LinearPolicy"), ("RecurrentPPO", "MlpLstmPolicy")])
+    def test_who_plays_by_more_than_the_position_is_refused(self, kind, policy):
+        import sb3_contrib
+
+        model = getattr(sb3_contrib, kind)(policy, ttt_env.make("tictactoe-v0", opponent="random"))
+        with pytest.raises(ParameterError, match=f"{kind} gives no probabilities or values of the cells"):
+            ttt_env.make_agent(model)
 
     def test_goes_on_as_it_is_asked_to(self, tmp_path, capsys):
         pool, starts = OpponentPool(["random"]), RandomStarts(TICTACTOE)

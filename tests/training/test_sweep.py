@@ -227,6 +227,16 @@ class TestSweep:
         (trial,) = sweep(algos="q-learning", out=tmp_path, seeds=np.arange(1), **options).trials
         assert trial.budget == {"steps": 20, "seconds": 60.0, "until": "budget"}
 
+    def test_what_is_drawn_twice_is_one_trial(self, tmp_path):
+        class Drawn:
+            def sample(self, random_state):
+                return 0.5
+
+        found = sweep(
+            "tictactoe-v0", "q-learning", out=tmp_path, seeds=[0], search=search, samples=3, steps=9
+        )
+        assert len(found.trials) == 1
+
     def test_an_error_ends_one_trial_and_is_tried_again(self, tmp_path):
         options = {"algos": "q-learning", "out": tmp_path, "seeds": [0], "steps": 500}
         found = sweep(search={"alpha": [0.0, 1.0]}, **options)
@@ -261,6 +271,7 @@ class TestSweep:
             ({"search": [1]}, r"search=\[1\]"),
             ({"search": []}, r"search=\[\]"),
             ({"search": {3: [1]}}, "names of hyperparameters"),
+            ({"search": {"alpha": [0.5, 1.0, 0.5]}}, "a value is given twice"),
             ({"samples": "a"}, "samples='a'"),
             ({"report": 3}, "report=3"),
             ({"asha": "no"}, "asha='no'"),

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.support.games import TICTACTOE
+from tests.support.games import TICTACTOE, open_boards
+from ttt_env.agent import learner_class
 from ttt_env.errors import PolicyFileError
 
 pytest.importorskip("sb3_contrib")
@@ -136,6 +137,19 @@ class TestResume:
         train(steps=2 * steps, out=tmp_path / "two.npz", **options)
         states = [pickle.dumps(left_off(tmp_path / f"{n}.npz", algo).learner.state()) for n in ("one", "two")]
         assert states[0] == states[1]
+
+    @pytest.mark.parametrize("algo", ["q-learning", "alphazero", "a2c"])
+    def test_a_model_that_is_gone_is_written_again(self, algo, tmp_path):
+        learner = learner_class(algo)
+        out = tmp_path / f"model.{learner.suffix}"
+        spec = f"{learner.plays_as}:{out}"
+        more = {"filters": 2, "blocks": 1} if algo == "alphazero" else {}
+        train(algo=algo, steps=1, until="budget", out=out, **more)
+        policies = ttt_env.make_agent(spec, TICTACTOE).policies(open_boards()[::99])
+        out.unlink()
+        train(algo=algo, steps=1, until="budget", out=out, resume=True)
+        again = ttt_env.make_agent(spec, TICTACTOE).policies(open_boards()[::99])
+        assert np.array_equal(again, policies)
 
     def test_the_random_generators_go_on_and_a_used_up_budget_trains_no_more(self, tmp_path):
         options, found = {"steps": 100, "out": tmp_path / "model.zip", "until": "budget"}, []
@@ -280,6 +294,7 @@ def test_the_progress_of_a_long_training_fits_into_80_columns(agent):
         ({"algo": "alphazero", "opponents": "random"}, "opponents='random' of alphazero"),
         ({"algo": "alphazero", "opponents": ["minmax"]}, "did you mean minimax"),
         ({"resume": "no"}, "resume='no'"),
+        ({"algo": "value-network", "learning_rate": np.inf}, "numbers from 0 to 10 are allowed"),
         ({"resume": True}, "out="),
         (
             {"algo": "dqn", "resume": True, "out": "m.zip", "opponents": ["random"]},

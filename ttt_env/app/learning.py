@@ -48,11 +48,14 @@ def train_and_judge(options: TrainingOptions, console: Console, game_text: str |
     found until then is kept. `game_text` is the id or the file by which the command line names the game, by
     default the game's name.
 
-    Raises `PolicyFileError` if there is nothing to resume, or the file to write to holds something else.
+    Raises `PolicyFileError` if there is nothing to resume, or the file to write to holds something else,
+    and `ParameterError` if its ending is not that of such models.
     """
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     assert options.out is not None
     path, named = options.out, game_text or options.game.name
+    if path.suffix != f".{options.learner.suffix}":
+        raise ParameterError(f"--out {path}: models of {options.algo} end in .{options.learner.suffix}")
     options.learner.check(options.game, options.hyperparameters)
     checkpoint = checkpoint_of(path)
     if options.resume and not checkpoint.is_file():

@@ -258,7 +258,15 @@ class Training:
         return evaluation is not None and evaluation.steps >= self.learner.steps
 
     def run(self, budget: Budget) -> None:
-        """Train until the goal is reached or the budget used up; what was used before counts."""
+        """Train until the goal is reached or the budget used up; what was used before counts.
+
+        A best agent of an earlier run whose file is gone is written again.
+        """
+        if self.out is not None and self.progress.kept is not None and not self.out.exists():
+            now = self.learner.kept()
+            self.learner.trained(self.progress.kept)
+            self.learner.save(self.out)
+            self.learner.trained(now)  # the learner's own weights again
         while True:
             left = Budget(budget.steps - self.learner.steps, budget.seconds - self.progress.seconds)
             is_used_up = min(left) <= 0
@@ -351,7 +359,8 @@ def train(
 
     `algo` is a name of `ttt_env.agent.learner.learner_names`: a recipe for an algorithm of Stable-Baselines3,
     such as "dqn", or an algorithm of this package, such as "q-learning". A step is a move of the agent, a
-    game or an iteration. Without `seconds` and `steps` the algorithm has its own budget. Training ends sooner
+    game or an iteration; the rollout, or the round of games, in which the last one falls is completed.
+    Without `seconds` and `steps` the algorithm has its own budget. Training ends sooner
     when the agent is certified "unbeatable" ("optimal": when it gives value away in no position of the game
     at all; "budget": never). Of a game that cannot be enumerated it is the last agent.
 

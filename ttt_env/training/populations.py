@@ -220,7 +220,8 @@ def _round(plan: PopulationPlan, number: int, seed: int) -> list[Look]:
         is_proved = proof is not None and proof.unbeatable
         looks.append(Look(evaluation.steps, evaluation.seconds, evaluation.mistakes[0], is_proved))
 
-    steps = number * plan.round_steps
+    before = _round(plan, number - 1, seed) if number > 1 else []
+    steps = plan.round_steps + (before[-1].steps if before else 0)
     options = TrainingOptions(plan.game, plan.algo, seed, steps=steps, until="budget")
     with one_thread():
         training = options.begun(look, plan.checkpoint(seed, number - 1) if number > 1 else None)

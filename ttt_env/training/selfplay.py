@@ -33,7 +33,13 @@ from ttt_env.rules import (
 )
 from ttt_env.storage import write_atomically
 from ttt_env.training.evaluation import Evaluation, Report, Until, costly
-from ttt_env.training.loop import Training, TrainingCheckpoint, TrainingProgress, read_checkpoint
+from ttt_env.training.loop import (
+    Training,
+    TrainingCheckpoint,
+    TrainingProgress,
+    of_another_version,
+    read_checkpoint,
+)
 from ttt_env.training.pool import Frozen, OpponentPool, RandomStarts, Remembered
 
 with extra_for("self-play needs", "train"):
@@ -286,6 +292,8 @@ class SelfPlay(_Counting):
         self.pool, self.starts = pool or OpponentPool(), starts
         files = {"best": best, "checkpoint": checkpoint}
         self._files = [None if path is None else as_path(name, path, owner) for name, path in files.items()]
+        if best is not None and len(set(self._files)) == 1:
+            raise ParameterError(f"best={shown(best)} of {owner}: checkpoint is the same file")
         self._report, self.progress = as_callback("report", report, owner), TrainingProgress()
 
     @classmethod
@@ -305,7 +313,10 @@ class SelfPlay(_Counting):
         callback = cls(**options)
         kept = read_checkpoint(path)
         learner, callback.progress = ModelLearner.__new__(ModelLearner), kept.progress
-        learner.restore(kept.state)
+        try:
+            learner.restore(kept.state)
+        except Exception as error:  # whatever the objects do while they are made
+            raise of_another_version(path, error) from error
         learner.every = callback.every = callback.every or learner.every
         callback.learner, callback.pool, callback.starts = learner, learner.pool, learner.starts
         return learner.model, callback

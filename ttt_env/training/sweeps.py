@@ -258,7 +258,7 @@ def _checked_seeds(seeds: Iterable[int]) -> list[int]:
 def _choices(
     search: Mapping[str, Any] | None, samples: int, rng: np.random.Generator | int
 ) -> list[dict[str, Any]]:
-    """The combinations of hyperparameters, plain values that JSON can hold."""
+    """The combinations of hyperparameters, plain values that JSON can hold; what is drawn twice is one."""
     search = {} if search is None else search
     if not isinstance(search, Mapping) or not all(isinstance(name, str) for name in search):
         raise ParameterError(
@@ -282,7 +282,11 @@ def _choices(
         for draw in drawn
         for values in product(*lists.values())
     ]
-    return [{name: _plain(name, choice[name]) for name in search} for choice in combined]
+    plain = [{name: _plain(name, choice[name]) for name in search} for choice in combined]
+    distinct = {json.dumps(choice, sort_keys=True): choice for choice in plain}
+    if not distributions and len(distinct) < len(plain):
+        raise ParameterError(f"search={shown(search)} of a sweep: a value is given twice")
+    return list(distinct.values())
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -7,6 +7,7 @@ only numbers: `Lookup.of(agent).save(path)`.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from zipfile import ZipFile
@@ -77,7 +78,8 @@ class SB3(Agent):
         gives an agent that stays as it is.
 
         Raises `PolicyFileError` for a model of another game, `ParameterError` for one with a `predict` of its
-        own, by which it would not be asked.
+        own, by which it would not be asked, and for one that plays by more than the position, such as a
+        recurrent one.
         """
         agent = cls.__new__(cls)
         Agent.__init__(agent, game)
@@ -89,6 +91,11 @@ class SB3(Agent):
                 "make_agent a function that calls predict, or an Agent"
             )
         policy = model.policy
+        if not _plays_by_position(policy):
+            raise ParameterError(
+                f"{type(model).__name__} gives no probabilities or values of the cells from the position "
+                "alone, as MaskablePPO, PPO, A2C, TRPO, DQN and QR-DQN do"
+            )
         trained_on, origin = getattr(model, "game", None), f"this {type(model).__name__}"
         _check_fits(origin, game, trained_on, policy.observation_space, policy.action_space)
         agent._set_policy(policy, deterministic)
@@ -157,6 +164,17 @@ class SB3(Agent):
                 scores = policy.get_distribution(tensors).distribution.logits
         array: Floats = scores.double().cpu().numpy()
         return array
+
+
+def _plays_by_position(policy: "BasePolicy") -> bool:
+    """True if the policy gives values or probabilities of the cells from one observation alone."""
+    if hasattr(policy, "q_net") or hasattr(policy, "quantile_net"):
+        return True
+    if not hasattr(policy, "get_distribution"):
+        return False
+    ask: Any = policy.get_distribution
+    needed = signature(ask).parameters.values()
+    return sum(each.default is each.empty for each in needed) == 1
 
 
 def agent_of(model: object, game: Game) -> SB3:

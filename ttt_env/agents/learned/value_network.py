@@ -34,6 +34,7 @@ Start: TypeAlias = Literal["uniform01", "symmetric"]
 _MAX_UNITS = 1_000  # in a layer
 _MAX_LAYERS = 9  # of hidden units
 _MAX_LETTERS = 10  # of the name of a view
+_MOST_RATE = 10.0  # larger ones soon take the weights beyond what a file may hold
 _MAX_NUMBER = 1e6  # in a file: so the sums in the units stay far below the largest float
 Opponents: TypeAlias = Literal["mixed", "random", "self"]
 NET, RANDOM = True, False
@@ -271,7 +272,7 @@ class NetworkLearner(Learner):
         check_size(game)
         super().__init__(game, seed)
         self.cycle = np.array(CYCLES[one_of("opponents of value-network", opponents, list(CYCLES))])
-        self.rate = as_number("learning_rate", learning_rate, self.name)
+        self.rate = as_number("learning_rate", learning_rate, self.name, _MOST_RATE)
         rng = np.random.default_rng(seed)
         network = BoardNetwork.random(game, rng, hidden=hidden, start=start, view=view, empty=empty)
         self._learn_with(network)
