@@ -233,7 +233,13 @@ class TestSweep:
                 return 0.5
 
         found = sweep(
-            "tictactoe-v0", "q-learning", out=tmp_path, seeds=[0], search=search, samples=3, steps=9
+            "tictactoe-v0",
+            "q-learning",
+            out=tmp_path,
+            seeds=[0],
+            search={"alpha": Drawn()},
+            samples=3,
+            steps=9,
         )
         assert len(found.trials) == 1
 
