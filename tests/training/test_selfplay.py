@@ -252,6 +252,13 @@ class TestSelfPlay:
         with pytest.raises(PolicyFileError, match=r"q\.npz\.checkpoint"):
             SelfPlay.resumed(tmp_path / "q.npz.checkpoint")
 
+    def test_a_checkpoint_of_wrapped_environments_is_refused(self, tmp_path):
+        envs = VecNormalize(make_vec_env("tictactoe-v0", n_envs=2), norm_obs=False)
+        model = sb3.PPO("MlpPolicy", envs, n_steps=16, batch_size=16)
+        model.learn(32, SelfPlay(verbose=0, until="budget"))
+        with pytest.raises(ParameterError, match="wrapped in VecNormalize"):
+            model.learn(32, SelfPlay(verbose=0, checkpoint=tmp_path / "c"))
+
     @pytest.mark.parametrize("kind, policy", [("ARS", "LinearPolicy"), ("RecurrentPPO", "MlpLstmPolicy")])
     def test_who_plays_by_more_than_the_position_is_refused(self, kind, policy):
         import sb3_contrib

@@ -47,6 +47,7 @@ with extra_for("self-play needs", "train"):
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.utils import configure_logger
+    from stable_baselines3.common.vec_env import VecEnvWrapper
 
 _EVERY = 4096  # steps
 _POSITIONS_PER_STEP = 512  # larger games are evaluated after as many steps as they have positions / 128
@@ -342,6 +343,11 @@ class SelfPlay(_Counting):
 
     def _on_training_start(self) -> None:
         best, checkpoint = self._files
+        if checkpoint is not None and isinstance(envs := self.model.get_env(), VecEnvWrapper):
+            raise ParameterError(
+                f"checkpoint={shown(str(checkpoint))} of self-play: it does not keep environments that are "
+                f"wrapped in {type(envs).__name__}"
+            )
         name = type(self.model).__name__
         self.training = Training(
             self.learner,
