@@ -16,7 +16,7 @@ from ttt_env.proofs.state_kernel import BY_THREATS, ROOT_ATTACKS, ProofSearch
 _ALL = 64  # cells of a set, or more
 _THREAT_NODES = 1000  # threats tried for one sequence
 _PAIRED_REPLIES = 7  # of the defender, after which pairs are looked for
-_PAIRS, _ALL_PAIRS = 60, 240  # tried after one reply, and after all of them
+_PAIRS = 60  # tried after one reply
 
 
 @inner
@@ -71,9 +71,9 @@ def _judge_defence(s: ProofSearch, depth: int, sets: WinningSets) -> int:
 @inner
 def _holds_by_pairs(s: ProofSearch, depth: int, sets: WinningSets) -> bool:
     """True if the defender, to move, has a reply after which pairs hold: they and the reply are the zone."""
-    cells, s.pairs.n_tried[0] = s.candidates[depth], 0
+    cells = s.candidates[depth]
     for _ in range(_PAIRED_REPLIES):
-        if cells == NONE or s.pairs.n_tried[0] >= _ALL_PAIRS:
+        if cells == NONE:
             break
         reply = heaviest(cells, s.weights[depth])
         cells ^= reply

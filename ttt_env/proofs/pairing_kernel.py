@@ -39,8 +39,7 @@ class Pairs(NamedTuple):
     attacker lacks of each set. `weights` `[sets]` grow when a set cannot be broken, and stay for the next
     search. `options` `[levels, pairs]` are the pairs of which one is `chosen`, and `costs` how much they
     leave to be broken. `level_of` `[cells]` is the level of the pair of each cell; the bits of `blamed` are
-    the levels whose pairs rule others out at this one. `n_tried` `[1]` counts the pairs that were tried.
-    `held` are the pairs that held last, and then zeros.
+    the levels whose pairs rule others out at this one. `held` are the pairs that held last, and then zeros.
     `in_group` `[2 · depths, sets]` is what the attacker lacks in the larger group, before a move of the
     attacker and after it at each depth, `gains` and `replies` `[depths]` the moves of the two players that
     are not tried yet.
@@ -52,7 +51,6 @@ class Pairs(NamedTuple):
     missing: Masks
     weights: NDArray[np.float64]
     level_of: NDArray[np.int64]
-    n_tried: NDArray[np.int64]
     blamed: Masks
     options: Masks
     costs: NDArray[np.int64]
@@ -75,7 +73,6 @@ def new_pairs(game: Game) -> Pairs:
         missing=np.zeros(n_sets, np.uint64),
         weights=np.ones(n_sets, np.float64),
         level_of=np.zeros(MASK_CELLS, np.int64),
-        n_tried=np.zeros(1, np.int64),
         blamed=np.zeros(_LEVELS, np.uint64),
         options=np.zeros((_LEVELS, _MOST_PAIRS), np.uint64),
         costs=np.zeros((_LEVELS, _MOST_PAIRS), np.int64),
@@ -154,7 +151,6 @@ def _place_others(p: Pairs, n_kept: int, budget: int, max_group: int) -> int:
         if budget == 0:
             return -1
         budget -= 1
-        p.n_tried[0] += 1
         _place(p, level)
         level += 1
     return -1
