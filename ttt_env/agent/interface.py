@@ -14,7 +14,8 @@ from ttt_env.rules import Boards, Game, Position, check_game, get_game
 if TYPE_CHECKING:
     from ttt_env.render.svg import Picture
 
-_MOVES = ("policy", "policies", "choose")
+MOVES = ("policy", "policies", "choose")
+"""The methods of which a class overrides one to say how it plays; the first that it overrides counts."""
 
 Effort = Literal["little", "sweep", "table", "searches"]
 """The cost of constructing an agent for a game: hardly anything; a sweep over all positions, which takes
@@ -62,11 +63,11 @@ class Agent:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        overridden = [[name for name in _MOVES if _overrides(kind, name)] for kind in cls.__mro__]
+        overridden = [[name for name in MOVES if _overrides(kind, name)] for kind in cls.__mro__]
         definer = next((index for index, names in enumerate(overridden) if names), len(overridden))
         if definer < len(overridden):
             cls.plays_by = overridden[definer][0]
-            for name in _MOVES:
+            for name in MOVES:
                 if name not in overridden[definer]:  # an ancestor's would say something else
                     setattr(cls, name, vars(Agent)[name])
         if next(index for index, kind in enumerate(cls.__mro__) if "is_fixed" in vars(kind)) > definer:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ttt_env.agent import (
+    MOVES,
     NEGLIGIBLE,
     ROUNDING,
     Agent,
@@ -27,8 +28,7 @@ ALL_COMPARED = 2_000
 SOME_COMPARED = 16
 """The same where one function gives all answers: a `policy` that is overridden alone, or a network."""
 _OWN = f"{__name__.partition('.')[0]}."
-_MOVES = ("policy", "policies", "choose")
-_ASKED = (*_MOVES, "choose_in_game")  # the methods that play and analyses call
+_ASKED = (*MOVES, "choose_in_game")  # the methods that play and analyses call
 _DECLARED = ("is_symmetric", "completes_sets")
 _BATCH = 1024
 _LEAST = 10 * NEGLIGIBLE
@@ -110,7 +110,7 @@ def check_judged_as_played(agent: Agent) -> None:
         if part.may_forfeit and not _is_ours(type(part)):
             raise PolicyError(f"{part!r} says that it may_forfeit: only what an analysis keeps of others may")
         is_asked = isinstance(part, AskedAgent)
-        for method in ("_cell_of_policy", *((*_MOVES, "judged_answer") if is_asked else ())):
+        for method in ("_cell_of_policy", *((*MOVES, "judged_answer") if is_asked else ())):
             if _is_foreign(part, method):
                 by = "answer" if is_asked else "choose"
                 raise PolicyError(f"{part!r} overrides {method} beside {by}, by which it is judged")

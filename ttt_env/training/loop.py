@@ -263,10 +263,8 @@ class Training:
         A best agent of an earlier run whose file is gone is written again.
         """
         if self.out is not None and self.progress.kept is not None and not self.out.exists():
-            now = self.learner.kept()
-            self.learner.trained(self.progress.kept)
-            self.learner.save(self.out)
-            self.learner.trained(now)  # the learner's own weights again
+            with self._as_best():
+                self.learner.save(self.out)
         while True:
             left = Budget(budget.steps - self.learner.steps, budget.seconds - self.progress.seconds)
             is_used_up = min(left) <= 0
@@ -319,14 +317,20 @@ class Training:
             if self.out is not None:
                 self.learner.save(self.out)
 
+    @contextmanager
+    def _as_best(self) -> Iterator[Agent]:
+        """A block in which the learner is the best agent so far; after it, it has its own weights again."""
+        now = self.learner.kept()
+        yield self.learner.trained(self.progress.kept)
+        self.learner.trained(now)
+
     def _count_blunders(self) -> None:
         """Rank the best agent of a training that had another goal by its blunders everywhere, too."""
         best = self.progress.best
         if best is None or best.exploitability is None or best.everywhere is not None:
             return
-        now = self.learner.kept()
-        everywhere = blunders_everywhere(self.learner.trained(self.progress.kept), self.learner.game)
-        self.learner.trained(now)  # the learner's own weights again
+        with self._as_best() as agent:
+            everywhere = blunders_everywhere(agent, self.learner.game)
         self.progress.best, self.progress.n_passed = replace(best, everywhere=everywhere), 0
 
     def write(self) -> None:
