@@ -13,7 +13,11 @@ from ttt_env.errors import ParameterError, PolicyFileError, UnknownAgentError
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
 
+from stable_baselines3.common.policies import ActorCriticPolicy  # noqa: E402
+from stable_baselines3.common.vec_env import VecNormalize  # noqa: E402
+
 from ttt_env.agents.learned.sb3 import SB3  # noqa: E402
+from ttt_env.envs.sb3 import make_vec_env  # noqa: E402
 
 ALGORITHMS = {
     "MaskablePPO": (contrib.MaskablePPO, {"n_steps": 16, "batch_size": 16}),
@@ -167,6 +171,26 @@ class TestLiveModels:
         model = fresh("DQN")
         model.predict = Careful.predict
         with pytest.raises(ParameterError, match="DQN has a predict of its own"):
+            ttt_env.make_agent(model)
+
+    @pytest.mark.parametrize("method", ["predict", "_predict"])
+    def test_whose_policy_predicts_in_its_own_way_is_refused(self, method):
+        class Mine(ActorCriticPolicy):
+            pass
+
+        setattr(Mine, method, lambda self, *arguments, **options: None)
+        model = sb3.PPO(Mine, ttt_env.make("tictactoe-v0", opponent="random"), n_steps=16, batch_size=16)
+        with pytest.raises(ParameterError, match=f"Mine has a {method} of its own"):
+            ttt_env.make_agent(model)
+
+    @pytest.mark.parametrize("norm_obs", [True, False])
+    def test_of_normalised_observations_is_refused(self, norm_obs):
+        envs = VecNormalize(make_vec_env("tictactoe-v0", n_envs=1), norm_obs=norm_obs)
+        model = sb3.PPO("MlpPolicy", envs, n_steps=16, batch_size=16)
+        if not norm_obs:
+            assert ttt_env.make_agent(model).is_fixed
+            return
+        with pytest.raises(ParameterError, match=r"normalised by VecNormalize.*norm_obs=False"):
             ttt_env.make_agent(model)
 
     def test_what_is_no_model(self):

@@ -429,9 +429,15 @@ PARENTS = {
 }
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("parent", PARENTS)
-@pytest.mark.parametrize("is_fixed", [True, False])
+@pytest.mark.parametrize(
+    ("parent", "method", "is_fixed"),
+    slow_unless(
+        lambda parent, method, is_fixed: parent not in ("mcts", "minimax") or is_fixed,
+        PARENTS,
+        METHODS,
+        [True, False],
+    ),
+)
 def test_the_method_of_a_class_decides_whatever_its_ancestors_define(parent, method, is_fixed):
     kind = type("Heir", (PARENTS[parent],), {method: METHODS[method], "is_fixed": is_fixed})
     agent = kind(TICTACTOE)

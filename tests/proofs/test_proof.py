@@ -244,7 +244,12 @@ def test_the_speed_of_the_machine_does_not_change_the_search(monkeypatch):
     assert found.nodes > 1 << 15
 
 
-@pytest.mark.parametrize("game", [game for game, value in PUBLISHED.items() if "m=7" not in game])
+TAKE_LONG_BY_TURNS = "mnk-v0:m=5,n=5,k=4", "mnk-v0:m=6,n=4,k=4"
+
+
+@pytest.mark.parametrize(
+    "game", [slow(game) if game in TAKE_LONG_BY_TURNS else game for game in PUBLISHED if "m=7" not in game]
+)
 def test_hasty_and_patient_searches_by_turns_find_the_same_value(game, monkeypatch):
     monkeypatch.setattr(prover, "_FIRST_TURN", 5)
     found = prove(game)

@@ -144,6 +144,8 @@ class TestNashAverage:
     )
     def test_is_what_algebra_says(self, scores: np.ndarray, mixture: list[float]) -> None:
         np.testing.assert_allclose(nash_mixture(np.array(scores)), mixture, atol=1e-9)
+        unread = np.array(scores) + np.diag(np.arange(1.0, len(scores) + 1))
+        np.testing.assert_allclose(nash_mixture(unread), mixture, atol=1e-9)
 
     def test_who_is_beaten_by_the_mixture_has_no_weight(self) -> None:
         scores = np.zeros((5, 5))

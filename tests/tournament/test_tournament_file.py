@@ -27,7 +27,7 @@ from ttt_env.errors import ResultFileError, TournamentFileError
 from ttt_env.storage.game_log import read_records
 from ttt_env.tournament.contest import WRITTEN, Contest
 from ttt_env.tournament.documents import Documents, write_results
-from ttt_env.tournament.meetings import play_to_the_end
+from ttt_env.tournament.meetings import Meeting, play_to_the_end
 from ttt_env.tournament.plan import read_plan
 
 pytest.importorskip("scipy")
@@ -83,6 +83,61 @@ def test_a_game_of_ones_own_lies_beside_the_file(tmp_path):
         assert run.returncode == 0, run.stderr
     page = (tmp_path / "class-results" / "index.html").read_text("utf-8")
     assert "ring-v0" in page and results_in(tmp_path / "class-results")["game"]["coordinates"]
+
+
+@pytest.mark.parametrize("changed", ["winning_sets", "symmetric", "mixture"])
+def test_whatever_the_results_depend_on_is_named_if_it_has_changed(changed, tmp_path):
+    """The rules of the game, and models and programs, also of agents that others ask."""
+    bot, model = tmp_path / "bot.py", tmp_path / "m.npz"
+    rules = ttt_env.Game("mine", (3, 3), TICTACTOE.winning_sets)
+    rules.save(tmp_path / "mine.json")
+    Lookup.of("random", rules).save(model)
+    bot.write_text("def choose(position):\n    return position.legal_cells[0]\n")
+    specs = {"symmetric": f"symmetric:lookup:{model}", "mixture": f"mixture:({bot}:choose)+random"}
+    entries = [{"name": changed, "spec": specs.get(changed, "random")}, spec("minimax")]
+    plan = write(tmp_path, *entries, game="mine.json", games=2)
+    for _ in range(2):
+        with Contest(read_plan(plan), tmp_path / "out") as contest:
+            contest.play()
+    if changed == "winning_sets":
+        ttt_env.Game("mine", (3, 3), TICTACTOE.winning_sets[1:]).save(tmp_path / "mine.json")
+        told = "the game's winning_sets"
+    else:
+        Lookup.of("minimax", rules).save(model)
+        bot.write_text(bot.read_text().replace("0", "-1"))
+        told = f"the program or model of '{changed}'"
+    with pytest.raises(TournamentFileError, match=f"these have changed: {told}"):
+        Contest(read_plan(plan), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("forged", "fault"),
+    [
+        ({"pairs": {1: ["ab", "ac"]}, "byes": {1: "e"}}, "'a' plays twice in round 1"),
+        ({"pairs": {1: ["ab", "ce"]}, "byes": {1: "e"}}, "'e' plays twice in round 1, or has a bye"),
+        ({"pairs": {1: ["ab", "cd"]}, "byes": {}}, "byes: in round 1 an odd number of agents has none"),
+        ({"pairs": {1: ["ab"]}, "byes": {1: "e"}, "rounds": 10**6}, "rounds: 5 agents can play at most 5"),
+    ],
+)
+def test_swiss_rounds_that_cannot_be_are_refused(forged, fault):
+    result = ttt_env.match("random", "minimax")
+    meetings = {Meeting(number, *pair): result for number, pairs in forged["pairs"].items() for pair in pairs}
+    settings = {"system": "swiss", "rounds": forged.get("rounds", 1), "byes": forged["byes"]}
+    forgery = ttt_env.Tournament(TICTACTOE, tuple("abcde"), meetings, dict.fromkeys("abcde"), **settings)
+    with pytest.raises(ResultFileError, match=fault):
+        ttt_env.Tournament.from_dict(forgery.to_dict())
+    good = {Meeting(1, *pair): result for pair in ("ab", "cd")}
+    fair = ttt_env.Tournament(
+        TICTACTOE, tuple("abcde"), good, dict.fromkeys("abcde"), system="swiss", byes={1: "e"}
+    )
+    assert ttt_env.Tournament.from_dict(fair.to_dict()) == fair
+
+
+def test_computed_results_of_a_game_that_is_too_large_are_refused():
+    game, result = ttt_env.get_game("mnk-v0", m=5, n=5, k=4), ttt_env.match("random", "minimax")
+    forgery = ttt_env.Tournament(game, ("a", "b"), {Meeting(1, "a", "b"): result}, dict.fromkeys("ab"))
+    with pytest.raises(ResultFileError, match="exact: mnk-v0:m=5,n=5,k=4 has too many positions"):
+        ttt_env.Tournament.from_dict(forgery.to_dict())
 
 
 def test_names_show_themselves_in_the_table(tmp_path):

@@ -347,8 +347,10 @@ class TestSelfPlay:
         assert given[-1] == ("set_opponent", pool.agents, pool.weights(pool.past[-1]))
         assert any(given[-1][2])
 
-    @pytest.mark.parametrize("name", ["MaskablePPO", "MaskedDQN"])
-    @pytest.mark.parametrize("is_reset", [True, False])
+    @pytest.mark.parametrize(
+        ("name", "is_reset"),
+        [("MaskedDQN", True), ("MaskablePPO", False), slow("MaskedDQN", False), slow("MaskablePPO", True)],
+    )
     def test_each_call_of_learn_is_evaluated(self, name, is_reset, tmp_path):
         """By default SB3 counts the steps of each call from 0."""
         model, found = fresh(name), []

@@ -42,7 +42,7 @@ class AskedAgent(Agent):
             raise NotJudgedError(repr(self), position, f"{TIMED_OUT}: {answer.said}", TIMED_OUT)
         return answer
 
-    def _cell_of_policy(self, position: Position) -> int:
+    def _cell_of_policy(self, position: Position, choose: object) -> int:
         answer = self.judged_answer(position)
         if answer.cell is None:
             raise answer.refusal(self, position)

@@ -1,12 +1,12 @@
 """The interface that every way to play shares."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias, cast
 
 import numpy as np
 
 from ttt_env.agent.explanation import CellNumbers, Explanation
-from ttt_env.agent.policies import Floats, chances, checked_policy, chosen_cell, drawn, generator_of
+from ttt_env.agent.policies import Floats, chances, checked_answer, checked_cell, drawn, generator_of
 from ttt_env.agent.registry import name_of
 from ttt_env.errors import IllegalMoveError, PolicyError
 from ttt_env.rules import Boards, Game, Position, check_game, get_game
@@ -21,6 +21,8 @@ Effort = Literal["little", "sweep", "table", "searches"]
 """The cost of constructing an agent for a game: hardly anything; a sweep over all positions, which takes
 seconds if there are millions of them; a policy for each of them as well, which takes far more memory; or a
 search by another agent in each of them."""
+
+_Choose: TypeAlias = "Callable[[Agent, Position, np.random.Generator], int]"
 
 EFFORTS: tuple[Effort, ...] = ("little", "sweep", "table", "searches")  # the least first
 
@@ -63,16 +65,14 @@ class Agent:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        overridden = [[name for name in MOVES if _overrides(kind, name)] for kind in cls.__mro__]
-        definer = next((index for index, names in enumerate(overridden) if names), len(overridden))
-        if definer < len(overridden):
-            cls.plays_by = overridden[definer][0]
-            for name in MOVES:
-                if name not in overridden[definer]:  # an ancestor's would say something else
-                    setattr(cls, name, vars(Agent)[name])
-        if next(index for index, kind in enumerate(cls.__mro__) if "is_fixed" in vars(kind)) > definer:
-            # An ancestor's declaration is about its own moves, not about those that override them.
-            cls.is_fixed = False  # type: ignore[method-assign, assignment]
+        _complete(cls)
+
+    def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
+        """An agent of this class, to which decorators may have added methods since it was defined."""
+        for kind in reversed(cls.__mro__):
+            if issubclass(kind, Agent) and kind is not Agent:
+                _complete(kind)
+        return super().__new__(cls)
 
     def __init__(self, game: Game | str) -> None:
         if not self.plays_by:
@@ -109,7 +109,7 @@ class Agent:
         Such an agent has no policy that says how it plays, so that its games are sampled, never computed. So
         is an agent one of whose `parts` uses it.
         """
-        overrides = type(self).choose_in_game is not Agent.choose_in_game
+        overrides = not is_default(type(self), "choose_in_game")
         return overrides or any(part.uses_history for part in self.parts)
 
     @classmethod
@@ -137,21 +137,16 @@ class Agent:
         that overrides only `choose`, the cell that this returns has probability 1, and the random numbers
         that it gets depend on the position alone.
         """
-        if type(self).policies is not Agent.policies:
-            single: Floats = self.policies(Boards.of([position]))[0]
-            return single
-        policy = np.zeros(self.game.n_cells)
-        policy[self._cell_of_policy(position)] = 1.0
-        return policy
+        by = "choose" if is_default(type(self), "policies") else "policies"
+        return _policy_by(by, self, type(self), position)
 
-    def _cell_of_policy(self, position: Position) -> int:
+    def _cell_of_policy(self, position: Position, choose: _Choose) -> int:
         """The cell that has probability 1 in `policy` of a class that overrides only `choose`."""
-        return chosen_cell(self, position, generator_of(position))
+        return checked_cell(self, position, choose(self, position, generator_of(position)))
 
     def policies(self, boards: Boards) -> Floats:
         """The move probabilities of a batch, `[B, cells]`."""
-        rows = [checked_policy(self, position) for position in boards]
-        return np.array(rows, np.float64).reshape(len(boards), self.game.n_cells)
+        return _policies_by_policy(self, type(self), boards)
 
     def picture(self, position: Position, last: int | None = None) -> "Picture":
         """The board with the probability of each move on its cell, to look at in a notebook or to save."""
@@ -187,7 +182,10 @@ class Agent:
 
         Raises `PolicyError` where `policy` is no distribution over the free cells.
         """
-        return drawn(self, position, self.policy(position), rng.random())
+        kind = type(self)
+        if self.plays_by == "choose":  # which asks for the choice of the classes above
+            kind = next((each for each in kind.__mro__ if _plays_by_policy(each)), kind)
+        return drawn(self, position, kind.policy(self, position), rng.random())
 
     def choose_in_game(self, positions: Sequence[Position], rng: np.random.Generator) -> int:
         """A cell to play in the last of these positions, the positions of the game so far in order.
@@ -208,9 +206,90 @@ class Agent:
             part.check_asked()
 
 
-def _overrides(kind: type, method: str) -> bool:
-    """True if this class itself says by this method how it plays."""
-    return method in vars(kind) and vars(kind)[method] is not vars(Agent)[method]
+# --- The methods that follow from the one that a class overrides ------------------------------------------
+
+# Each class that overrides one has its own, so that `super()` in a subclass means the moves of this class.
+
+
+def is_default(kind: type[Agent], method: str) -> bool:
+    """True if no class says by this method how agents of this kind play: it follows from another one."""
+    return _is_default(getattr(kind, method), method)
+
+
+def _is_default(function: object, method: str) -> bool:
+    return function is vars(Agent)[method] or hasattr(function, "follows_from")
+
+
+def _complete(kind: type[Agent]) -> None:
+    """Make those of `MOVES` that this class does not override follow from the one that it does."""
+    above = kind.__mro__[: kind.__mro__.index(Agent)]
+    overridden = [
+        [name for name in MOVES if name in vars(each) and not _is_default(vars(each)[name], name)]
+        for each in above
+    ]
+    definer = next((index for index, names in enumerate(overridden) if names), None)
+    if definer is None:
+        return
+    names = overridden[definer]
+    kind.plays_by = names[0]
+    if definer == 0 or not issubclass(above[definer], Agent):  # else that class has been completed
+        for name in MOVES:
+            if name not in names:
+                setattr(kind, name, _following(name, kind, names[0]))
+        if not any("choose_in_game" in vars(each) for each in above[: definer + 1]):
+            kind.choose_in_game = Agent.choose_in_game  # type: ignore[method-assign]
+    if next((index for index, each in enumerate(above) if "is_fixed" in vars(each)), len(above)) > definer:
+        # An ancestor's declaration is about its own moves, not about those that override them.
+        kind.is_fixed = False  # type: ignore[method-assign, assignment]
+
+
+def _following(method: str, kind: type[Agent], by: str) -> Callable[..., Any]:
+    """The method of this class that follows from `by`, which it overrides."""
+
+    def source(agent: Agent, name: str) -> type[Agent]:
+        """The class whose method is meant: a subclass may override it, and may have called by `super()`."""
+        return kind if is_default(type(agent), name) else type(agent)
+
+    def policy(self: Agent, position: Position) -> Floats:
+        return _policy_by(by, self, source(self, by), position)
+
+    def policies(self: Agent, boards: Boards) -> Floats:
+        return _policies_by_policy(self, source(self, "policy"), boards)
+
+    def choose(self: Agent, position: Position, rng: np.random.Generator) -> int:
+        own = kind if self.plays_by == "choose" else type(self)
+        return drawn(self, position, own.policy(self, position), rng.random())
+
+    functions: dict[str, Any] = {"policy": policy, "policies": policies, "choose": choose}
+    function = functions[method]
+    function.__doc__, function.follows_from = vars(Agent)[method].__doc__, by
+    return cast(Callable[..., Any], function)
+
+
+def _policy_by(by: str, agent: Agent, kind: type[Agent], position: Position) -> Floats:
+    """The policy of an agent as `policies` or `choose` of this class say."""
+    try:
+        if by == "policies":
+            single: Floats = kind.policies(agent, Boards.of([position]))[0]
+            return single
+        policy = np.zeros(agent.game.n_cells)
+        policy[agent._cell_of_policy(position, kind.choose)] = 1.0
+    except RecursionError as error:
+        raise PolicyError(
+            f"{by} of {agent!r} asks for its own policy, which follows from {by}: super().policy is that of "
+            "the class above"
+        ) from error
+    return policy
+
+
+def _policies_by_policy(agent: Agent, kind: type[Agent], boards: Boards) -> Floats:
+    """The policies of a batch, `[B, cells]`, as `policy` of this class says."""
+    rows = [checked_answer(agent, position, kind.policy(agent, position)) for position in boards]
+    return np.array(rows, np.float64).reshape(len(boards), agent.game.n_cells)
+
+
+def _plays_by_policy(kind: type) -> bool:
+    return issubclass(kind, Agent) and kind.plays_by in ("policy", "policies")
 
 
 class Model(Protocol):

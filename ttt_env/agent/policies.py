@@ -103,7 +103,7 @@ def drawn(agent: "Agent", position: Position, policy: object, draw: float) -> in
         if table is not None:
             totals, cells = table
             return cells[bisect_right(totals, draw)]
-    return sample(_checked(agent, position, policy), draw)
+    return sample(checked_answer(agent, position, policy), draw)
 
 
 def sample_each(policies: Floats, draws: Floats) -> NDArray[np.int64]:
@@ -149,7 +149,7 @@ def checked_policies(agent: "Agent", boards: Boards) -> Floats:
 
 def checked_policy(agent: "Agent", position: Position) -> Floats:
     """The agent's `policy` in a position, `[cells]`, by the rule of `checked_policies`."""
-    return _checked(agent, position, agent.policy(position))
+    return checked_answer(agent, position, agent.policy(position))
 
 
 def chances(agent: "Agent", position: Position) -> dict[int, float]:
@@ -162,7 +162,8 @@ def of_legal_cells(position: Position, numbers: NDArray[Any]) -> dict[int, float
     return {cell: float(numbers[cell]) for cell in position.legal_cells}
 
 
-def _checked(agent: "Agent", position: Position, answer: object) -> Floats:
+def checked_answer(agent: "Agent", position: Position, answer: object) -> Floats:
+    """An answer of an agent in a position as its policy, `[cells]`, by the rule of `checked_policies`."""
     policy = _as_floats(agent, answer, (agent.game.n_cells,), position)
     probabilities = policy.tolist()
     total, taken = sum(probabilities), position.occupied_mask

@@ -166,7 +166,7 @@ class Mixture(Agent):
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         """A cell drawn from `policy`; without a fixed policy, the choice of one agent, drawn by weight."""
-        return self.choose_in_game([position], rng)
+        return Mixture.choose_in_game(self, [position], rng)
 
     def choose_in_game(self, positions: Sequence[Position], rng: np.random.Generator) -> int:  # noqa: D102
         if self.is_fixed:

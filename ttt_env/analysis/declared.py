@@ -19,6 +19,7 @@ from ttt_env.agent import (
     chosen_cell,
     chosen_in_game,
     generator_of,
+    is_default,
 )
 from ttt_env.errors import PolicyError
 from ttt_env.rules import Boards, Position
@@ -133,7 +134,8 @@ def check_judged_as_played(agent: Agent) -> None:
 
 def _is_foreign(agent: Agent, method: str) -> bool:
     """True if a method of the agent is defined outside of this package."""
-    if getattr(type(agent), method) is getattr(Agent, method, None):
+    function = getattr(type(agent), method)
+    if function is getattr(Agent, method, None) or (method in MOVES and is_default(type(agent), method)):
         return False
     return not _is_ours(next(kind for kind in type(agent).__mro__ if method in vars(kind)))
 
@@ -188,8 +190,8 @@ def _plays_by_itself(agent: Agent) -> bool:
     kind = type(agent)
     if agent.plays_by == "choose":
         return False
-    is_default = kind.choose is Agent.choose and kind.choose_in_game is Agent.choose_in_game
-    return not is_default or kind.__getattribute__ is not object.__getattribute__
+    is_drawn = is_default(kind, "choose") and is_default(kind, "choose_in_game")
+    return not is_drawn or kind.__getattribute__ is not object.__getattribute__
 
 
 def _answers_alone(agent: Agent, position: Position) -> Iterator[tuple[str, Any]]:

@@ -6,6 +6,7 @@ What the sweep computes depends only on its two responders: with `best` and `bes
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,16 +65,17 @@ def softmax(temperature: float) -> Responder:
     if np.isinf(temperature):
         return uniform
 
-    def respond(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
-        masked = np.where(legal, q, -np.inf)
-        # Differences by mere rounding, which small temperatures would amplify, must not count: see `TIE`.
-        below = np.minimum(masked - masked.max(axis=1, keepdims=True) + TIE, 0.0)
-        with np.errstate(over="ignore", under="ignore"):
-            weights = np.exp(below / temperature)
-        probabilities: Floats = weights / weights.sum(axis=1, keepdims=True)
-        return probabilities
+    return partial(_respond_softly, temperature)
 
-    return respond
+
+def _respond_softly(temperature: float, q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
+    masked = np.where(legal, q, -np.inf)
+    # Differences by mere rounding, which small temperatures would amplify, must not count: see `TIE`.
+    below = np.minimum(masked - masked.max(axis=1, keepdims=True) + TIE, 0.0)
+    with np.errstate(over="ignore", under="ignore"):
+        weights = np.exp(below / temperature)
+    probabilities: Floats = weights / weights.sum(axis=1, keepdims=True)
+    return probabilities
 
 
 def follow(policy: BatchPolicy) -> Responder:

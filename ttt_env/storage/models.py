@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ttt_env.errors import ParameterError
 from ttt_env.rules import Game, get_game, split_items, split_spec
+from ttt_env.rules.specs import key_of, unwrapped
 from ttt_env.storage.game_file import load_game
 from ttt_env.storage.policy_file import array_names
 
@@ -48,6 +49,19 @@ def spec_of(text: str) -> str:
         arrays = array_names(text)
         agent = next((agent for array, agent in _OF_ARRAY.items() if array in arrays), "lookup")
     return f"{agent}:{text}"
+
+
+def files_of(text: str) -> list[Path]:
+    """The files that a spec string and those of the agents in it name: models, and programs in Python."""
+    spec, file = split_spec(text), file_of(text)
+    files = [Path(spec.name)] if spec.name.endswith(".py") else [] if file is None else [file]
+    for item in spec.items:
+        value = item if key_of(item) is None else item.partition("=")[2]
+        for part in split_items(value, "+"):
+            agent = unwrapped(part.strip())
+            if len(split_items(agent, ":")) > 1 or agent.endswith(".py"):
+                files += files_of(agent)
+    return files
 
 
 def file_of(text: str) -> Path | None:

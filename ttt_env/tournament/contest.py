@@ -25,6 +25,7 @@ from ttt_env.errors import (
 )
 from ttt_env.rules import SEATS, Game, is_enumerable
 from ttt_env.storage import Fields, LineFile
+from ttt_env.storage.game_file import game_to_dict
 from ttt_env.tournament.meetings import (
     Meeting,
     NotCountedError,
@@ -39,7 +40,7 @@ from ttt_env.tournament.rounds import Rounds
 from ttt_env.tournament.tournament import Tournament
 
 _FORM = "ttt_env tournament journal"
-_FORMAT = f"{_FORM} 2"
+_FORMAT = f"{_FORM} 3"
 _LISTED = 6  # keys that have changed
 
 
@@ -66,9 +67,9 @@ class Computed(NamedTuple):
 class Journal:
     """The finished games and the computed meetings of a tournament: a line for each, on the disk as it comes.
 
-    The first line holds what the results depend on: the keys of the plan and the `fingerprints` of the
-    entries. With `again` what the file holds is forgotten, and so it is if they have changed and nothing has
-    been played. `is_new` says whether the file begins here.
+    The first line holds what the results depend on: the keys of the plan, the rules of its game, and the
+    `fingerprints` of the entries. With `again` what the file holds is forgotten, and so it is if they have
+    changed and nothing has been played. `is_new` says whether the file begins here.
 
     Raises `TournamentFileError`, which names what has changed, if the file has others; `ResultFileError` for
     a file that is no journal, for lines that were changed or are no part of this tournament, and where
@@ -82,7 +83,8 @@ class Journal:
         self.computed: dict[Meeting, Computed] = {}
         self._plan, self._file = plan, LineFile(path, _FORM, "is no journal of a tournament")
         keys = json.loads(json.dumps(dict(plan.keys)))
-        self._header = {"format": _FORMAT, "keys": keys, "files": dict(fingerprints)}
+        rules = json.loads(json.dumps(game_to_dict(plan.game)))
+        self._header = {"format": _FORMAT, "keys": keys, "rules": rules, "files": dict(fingerprints)}
         self._changed: list[str] = []
         self.is_new = True
         self._file.reserve()
@@ -127,7 +129,9 @@ class Journal:
         found.choice("format", [_FORMAT])
         keys = found.read("keys", partial(_differing, new=self._header["keys"]))
         files = found.read("files", partial(_differing, new=self._header["files"]))
-        self._changed = keys + [f"the program or model of {name!r}" for name in files]
+        rules = found.read("rules", partial(_differing, new=self._header["rules"]))
+        self._changed = keys + [f"the game's {name}" for name in rules]
+        self._changed += [f"the program or model of {name!r}" for name in files]
         self.is_new = bool(self._changed)
 
     def _take(self, data: Mapping[str, Any]) -> None:

@@ -18,11 +18,26 @@ from ttt_env.analysis.recorded import Asked, RecordedAgent
 from ttt_env.errors import TournamentFileError, TttEnvError
 from ttt_env.rules import Position, check_enumerable, is_enumerable, is_tabulated
 from ttt_env.storage import as_file_name
-from ttt_env.storage.models import file_of
+from ttt_env.storage.models import files_of
 from ttt_env.text.players import CommandAgent
 from ttt_env.tournament.plan import Entry, TournamentPlan
 
 _DIGITS = 12  # of a fingerprint
+
+
+def _fingerprints(agent: Agent, entry: Entry) -> Iterator[str]:
+    """The identities of the programs that an entry's agent asks, and digests of the files that it names."""
+    yield from _identities(agent)
+    for file in () if isinstance(agent, AskedAgent) else files_of(str(entry.source)):
+        with suppress(OSError):
+            yield sha256(file.read_bytes()).hexdigest()[:_DIGITS]
+
+
+def _identities(agent: Agent) -> Iterator[str]:
+    if isinstance(agent, AskedAgent):
+        yield agent.identity
+    for part in agent.parts:
+        yield from _identities(part)
 
 
 class Players:
@@ -49,13 +64,10 @@ class Players:
                 agent = self._made(entry)
                 if entry.is_fixed or entry.certify:
                     check_enumerable(self._plan.game)
-                if isinstance(agent, AskedAgent):
-                    self.fingerprints[entry.name] = agent.identity
-                    continue
-                self._others[entry.name] = agent
-                if entry.kind != "command" and (file := file_of(str(entry.source))) is not None:
-                    with suppress(OSError):
-                        self.fingerprints[entry.name] = sha256(file.read_bytes()).hexdigest()[:_DIGITS]
+                if fingerprint := "+".join(_fingerprints(agent, entry)):
+                    self.fingerprints[entry.name] = fingerprint
+                if not isinstance(agent, AskedAgent):
+                    self._others[entry.name] = agent
             except (TttEnvError, ImportError, OSError) as error:
                 raise TournamentFileError(f"entry {entry.name!r} cannot play: {error}") from error
 

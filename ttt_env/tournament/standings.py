@@ -78,7 +78,7 @@ def nash_mixture(scores: Floats) -> Floats:
 
     Raises `ImportError` if scipy, of the extra `tournament`, is not installed.
     """
-    payoffs = np.nan_to_num(scores)
+    payoffs = np.where(np.eye(len(scores), dtype=np.bool_), 0.0, np.nan_to_num(scores))
     for digits in _ROUNDINGS:  # fewer where scores that hardly differ are too hard for the solver's 64 bits
         for options in (_NARROW, {}):
             mixture = _equilibrium(payoffs.round(digits), options)

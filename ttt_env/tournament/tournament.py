@@ -1,6 +1,6 @@
 """Many agents against each other: cross table, ratings, exploitability."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -19,7 +19,16 @@ from ttt_env.errors import ParameterError, PlayerError, ResultFileError, shown
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import Column, Table
 from ttt_env.render.words import gain, signed
-from ttt_env.rules import Game, as_bool, as_callback, as_generator, as_integer, as_positive, is_tabulated
+from ttt_env.rules import (
+    Game,
+    as_bool,
+    as_callback,
+    as_generator,
+    as_integer,
+    as_positive,
+    is_enumerable,
+    is_tabulated,
+)
 from ttt_env.storage import Fields, file_errors, game_from_dict, game_to_dict
 from ttt_env.tournament.meetings import (
     AgentsByName,
@@ -31,7 +40,7 @@ from ttt_env.tournament.meetings import (
     pairing,
     pooled,
 )
-from ttt_env.tournament.rounds import Rounds
+from ttt_env.tournament.rounds import Rounds, most_rounds
 from ttt_env.tournament.standings import (
     Standing,
     System,
@@ -246,6 +255,8 @@ class Tournament(Saved):
             if first == second or {meeting, Meeting(meeting.round, second, first)} & meetings.keys():
                 raise each.error("second", f"{shown(first)} and {shown(second)} have met before")
             meetings[meeting] = match = each.whole(Match.from_dict)
+            if match.exact and not is_enumerable(game):
+                raise each.error("exact", f"{game.name} has too many positions for computed results")
             each.is_near("points", share(match), CLOSE)
             for lost in (*match.forfeits[0], *match.forfeits[1]):
                 Fields({"forfeits": lost.position}).position("forfeits", game)
@@ -253,6 +264,8 @@ class Tournament(Saved):
         byes = {each.integer("round", 1, rounds): each.choice("name", names) for each in parts}
         if parts and (system != "swiss" or len(names) % 2 == 0 or len(set(byes.values())) < len(parts)):
             raise entries.error("byes", "nobody has one, or somebody has two")
+        if system == "swiss":
+            _check_rounds(entries, names, meetings, byes, rounds)
         played = cls(
             game,
             names,
@@ -310,6 +323,22 @@ class Tournament(Saved):
 def _score_text(played: Match) -> str:
     """The score of the first agent, with its margin where it is sampled."""
     return signed(played.score, 2) + ("" if played.exact else f" ±{played.margin:.2f}")
+
+
+def _check_rounds(
+    entries: Fields, names: Sequence[str], meetings: Iterable[Meeting], byes: Mapping[int, str], rounds: int
+) -> None:
+    """Raise `ResultFileError` unless nobody plays twice in a Swiss round, or in that of the bye."""
+    if rounds > most_rounds(len(names)):
+        raise entries.error("rounds", f"{len(names)} agents can play at most {most_rounds(len(names))}")
+    busy = {(number, name) for number, name in byes.items()}
+    for number, *pair in meetings:
+        if len(names) % 2 and number not in byes:
+            raise entries.error("byes", f"in round {number} an odd number of agents has none")
+        for name in pair:
+            if (number, name) in busy:
+                raise entries.error("meetings", f"{shown(name)} plays twice in round {number}, or has a bye")
+            busy.add((number, name))
 
 
 def _check_gains(agent: Fields, played: Tournament, name: str) -> None:

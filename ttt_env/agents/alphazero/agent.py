@@ -1,15 +1,23 @@
 """AlphaZero as an agent: a network alone, or a search that it guides."""
 
-from collections.abc import Callable
 from math import isnan
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, Unit, of_legal_cells
+from ttt_env.agent import (
+    Agent,
+    CellNumbers,
+    Effort,
+    Explanation,
+    Floats,
+    Turns,
+    Unit,
+    made_anew,
+    of_legal_cells,
+)
 from ttt_env.agents.alphazero.network import MAX_SIMULATIONS, PolicyValueNetwork, load_network
 from ttt_env.agents.pretrained import effort_of_file, pretrained_file
 from ttt_env.render.words import RESULTS
@@ -101,7 +109,7 @@ class AlphaZero(Agent):
         self.network = network
         c_init = as_number("c", c, "alphazero", _MAX_C)
         self._search = PuctSearch(network, c_init=c_init, solve=solve, threats=threats)
-        self._lock = Lock()
+        self._lock = Turns()
         prepare()
 
     @classmethod
@@ -119,8 +127,8 @@ class AlphaZero(Agent):
         agent._begin(network, simulations, seed, c, solve, threats)
         return agent
 
-    def __reduce__(self) -> tuple[Callable[..., "AlphaZero"], tuple[object, ...]]:
-        return type(self).of, (self.network, *self._parameters)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return made_anew(self, type(self).of, self.network, *self._parameters)
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102

@@ -77,20 +77,26 @@ class SB3(Agent):
         Its policy is fixed as long as the model is not trained, so do not train during an analysis. `copy`
         gives an agent that stays as it is.
 
-        Raises `PolicyFileError` for a model of another game, `ParameterError` for one with a `predict` of its
-        own, by which it would not be asked, and for one that plays by more than the position, such as a
-        recurrent one.
+        Raises `PolicyFileError` for a model of another game; `ParameterError` for one that predicts by a
+        method of its own, or from observations that are normalised, as this agent does not, and for one that
+        plays by more than the position, such as a recurrent one.
         """
         agent = cls.__new__(cls)
         Agent.__init__(agent, game)
         check_size(game)
-        predicting = next(kind for kind in type(model).__mro__ if "predict" in vars(kind))
-        if "predict" in vars(model) or predicting.__module__.partition(".")[0] not in _LIBRARIES:
-            raise ParameterError(
-                f"{type(model).__name__} has a predict of its own, and this agent plays by its network: give "
-                "make_agent a function that calls predict, or an Agent"
-            )
         policy = model.policy
+        for owner, method in ((model, "predict"), (policy, "predict"), (policy, "_predict")):
+            if _is_changed(owner, method):
+                raise ParameterError(
+                    f"{type(owner).__name__} has a {method} of its own, and this agent plays by its network: "
+                    "give make_agent a function that calls predict, or an Agent"
+                )
+        normaliser = model.get_vec_normalize_env()
+        if normaliser is not None and normaliser.norm_obs:
+            raise ParameterError(
+                f"{type(model).__name__} sees observations normalised by VecNormalize: train it with "
+                "norm_obs=False (planes are 0 or 1), or give make_agent a function that normalises them"
+            )
         if not _plays_by_position(policy):
             raise ParameterError(
                 f"{type(model).__name__} gives no probabilities or values of the cells from the position "
@@ -164,6 +170,12 @@ class SB3(Agent):
                 scores = policy.get_distribution(tensors).distribution.logits
         array: Floats = scores.double().cpu().numpy()
         return array
+
+
+def _is_changed(owner: object, method: str) -> bool:
+    """True if this method is defined outside of Stable-Baselines3 and its contrib package."""
+    definer = next(kind for kind in type(owner).__mro__ if method in vars(kind))
+    return method in vars(owner) or definer.__module__.partition(".")[0] not in _LIBRARIES
 
 
 def _plays_by_position(policy: "BasePolicy") -> bool:

@@ -1,15 +1,24 @@
 """Monte Carlo tree search as an agent."""
 
-from collections.abc import Callable
 from functools import partial
 from math import isnan, sqrt
 from secrets import randbits
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, make_agent, of_legal_cells, sample
+from ttt_env.agent import (
+    Agent,
+    CellNumbers,
+    Effort,
+    Explanation,
+    Floats,
+    Turns,
+    made_anew,
+    make_agent,
+    of_legal_cells,
+    sample,
+)
 from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork
 from ttt_env.errors import ParameterError, shown
 from ttt_env.render.words import RESULTS
@@ -89,10 +98,10 @@ class MCTS(Agent):
         self.search = Search(self.game.start, seed=seed or 0, network=network, **of_search)
         if evaluate is not None and playout != "random":
             raise ParameterError(f"playout={shown(playout)} of mcts: with evaluate= there are no playouts")
-        self._lock = Lock()
+        self._lock = Turns()
 
-    def __reduce__(self) -> tuple[Callable[..., Agent], tuple[object, ...]]:
-        return partial(type(self), **self._parameters), (self.game,)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return made_anew(self, partial(type(self), **self._parameters), self.game)
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102

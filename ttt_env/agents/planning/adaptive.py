@@ -1,13 +1,13 @@
 """An agent that learns during a game how precisely its opponent plays."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from math import inf
 from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, of_legal_cells, sample
+from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, made_anew, of_legal_cells, sample
 from ttt_env.agents.planning.planners import Softmax
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.analysis.induction import best
@@ -49,8 +49,8 @@ class Adaptive(Agent):
         self._answers = [best_response(model, self.game) for model in self._models]
         self._memo: dict[tuple[int, int], tuple[Floats, Floats]] = {}
 
-    def __reduce__(self) -> tuple[Callable[..., Agent], tuple[object, ...]]:
-        return type(self), (self.game, self.estimate)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return made_anew(self, type(self), self.game, self.estimate)
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from threading import Lock
-from typing import Self
 
 import numpy as np
 
@@ -44,9 +43,6 @@ class AlphaBeta(Agent):
     def __init__(self, game: Game | str, depth: int | None = None, seconds: float | None = None) -> None:
         super().__init__(game)
         self.depth, self.seconds = depth, seconds
-
-    def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
-        return type(self), (self.game, self.depth, self.seconds)
 
     @property
     def is_fixed(self) -> bool:  # noqa: D102
@@ -122,6 +118,9 @@ class _Searcher:
         self.lock = Lock()  # compiled code runs beside other threads
         alphabeta_kernel.set_root(self._search, game.start, 1, 1)
         ready("minimax", lambda: alphabeta_kernel.search(self._search, self._sets, 1))
+
+    def __reduce__(self) -> tuple[type["_Searcher"], tuple[Game]]:
+        return _Searcher, (self.game,)
 
     def begin(self, seconds: float) -> None:
         """Start the clock, and the count of nodes, of one search."""

@@ -1,6 +1,5 @@
 """Agents that look ahead: each moves by the values of one sweep over the game."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from math import inf, lcm
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, of_legal_cells
+from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, made_anew, of_legal_cells
 from ttt_env.agents.heuristics.threats import n_threats
 from ttt_env.agents.planning.alphabeta import AlphaBeta
 from ttt_env.analysis.induction import Values, backward_induction, best, softmax
@@ -130,8 +129,8 @@ class Planner(Agent):
         super().__init__(game)
         self._plan, self._parameters = plan, parameters
 
-    def __reduce__(self) -> tuple[Callable[..., Agent], tuple[object, ...]]:
-        return type(self), (self.game, *self._parameters)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return made_anew(self, type(self), self.game, *self._parameters)
 
     def policy(self, position: Position) -> Floats:  # noqa: D102
         return self._plan.policy(position)

@@ -17,7 +17,13 @@ from ttt_env.compiled.codes import Floats, Games, StepOutcome, Worth
 from ttt_env.envs.board import MAX_STARTS, Lineup, PlayAs
 from ttt_env.envs.vector.backends import Array
 from ttt_env.envs.vector.states import Cells, State, Store, TableStore
-from ttt_env.errors import ForfeitError, IllegalMoveError, ImpossiblePositionError, ParameterError
+from ttt_env.errors import (
+    ForfeitError,
+    IllegalMoveError,
+    ImpossiblePositionError,
+    ParameterError,
+    TttEnvError,
+)
 from ttt_env.rules import SEATS, Boards, Position
 
 Starts: TypeAlias = Position | list[Position] | Callable[[np.random.Generator], Position]
@@ -28,9 +34,9 @@ _NO_REWARDS = np.empty((0, 2))
 class Replies:
     """The replies of some agents, one of which plays in each sub-env.
 
-    On a `TableStore` an agent that `is_fixed` is asked for its policies in all positions at once, now;
-    `is_tabulated` says that every agent was. On other stores a fixed agent is asked for the `policies` of a
-    batch. All other agents, functions among them, are asked to `choose` in each position, which only NumPy's
+    On a `TableStore` an agent that `is_fixed` is asked for its policies in all positions at once, now, unless
+    it fails in one, which its games may never reach; `is_tabulated` says that every agent was. On other
+    stores, and then, a fixed agent is asked for the `policies` of a batch. All other agents, functions among them, are asked to `choose` in each position, which only NumPy's
     back end allows: on another one, raises `ParameterError` for an agent that is not fixed.
     """
 
@@ -120,12 +126,19 @@ def _table(store: Store, agent: Agent) -> Floats | None:
         raise ParameterError(f"{agent!r} has no fixed policy to be tabulated: only backend='numpy' asks it")
     if not isinstance(store, TableStore) or not agent.is_fixed:
         return None
-    if not is_own(agent):  # single environments would let it choose
-        check_judged_as_played(agent)
-        if not agent.asks_others:
-            for _, at in store.open_boards.by_ply():
-                check_answers(agent, store.open_boards[at])
-    policies = checked_policies(agent, store.open_boards)
+    try:
+        if not is_own(agent):  # single environments would let it choose
+            check_judged_as_played(agent)
+            if not agent.asks_others:
+                for _, at in store.open_boards.by_ply():
+                    check_answers(agent, store.open_boards[at])
+        policies = checked_policies(agent, store.open_boards)
+    except TttEnvError:
+        raise
+    except Exception:
+        if is_remote:
+            raise
+        return None  # it fails in some position, perhaps one that it never reaches: it is asked as it plays
     n_cells = store.game.n_cells
     table = np.full((store.n_open + 1, max(8, -(-(n_cells - 1) // 8) * 8)), _NEVER)
     totals = np.cumsum(policies, axis=1)

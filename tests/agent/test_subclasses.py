@@ -1,0 +1,395 @@
+"""Classes derived from other agents, as people write them: they play what they are judged by."""
+
+import copy
+import functools
+import pickle
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.support.games import TICTACTOE, open_boards
+from ttt_env import Agent
+from ttt_env.agent import checked_policies, checked_policy, chosen_in_game, generator_of
+from ttt_env.agents.alphazero.agent import AlphaZero
+from ttt_env.agents.combining import Epsilon, Mixture, Symmetric
+from ttt_env.agents.learned.network import NetworkAgent
+from ttt_env.agents.mcts.agent import MCTS
+from ttt_env.agents.planning.adaptive import Adaptive
+from ttt_env.agents.planning.planners import BruteForce, Minimax, Softmax
+from ttt_env.errors import PolicyError
+
+POSITIONS = list(open_boards())[::40]
+
+
+def uniform(position):
+    policy = np.zeros(9)
+    policy[position.legal_cells] = 1 / len(position.legal_cells)
+    return policy
+
+
+def last_cell(position):
+    return np.eye(9)[position.legal_cells[-1]]
+
+
+def ends_at_once(position):
+    return [cell for cell in position.legal_cells if position.child(cell).is_won]
+
+
+class Corners(Agent):
+    is_fixed = True
+
+    def policy(self, position):
+        weights = uniform(position) * np.array([3, 1, 3, 1, 1, 1, 3, 1, 3])
+        return weights / weights.sum()
+
+
+class Batch(Agent):
+    is_fixed = True
+
+    def policies(self, boards):
+        return boards.legal / boards.legal.sum(axis=1, keepdims=True)
+
+
+class Last(Agent):
+    def choose(self, position, rng):
+        return position.legal_cells[-1]
+
+
+class Counting:
+    """A mixin that notes its choices."""
+
+    def choose(self, position, rng):
+        cell = super().choose(position, rng)
+        self.__dict__.setdefault("chosen", []).append(cell)
+        return cell
+
+
+class CountingCorners(Counting, Corners):
+    pass
+
+
+class Greedy(Corners):
+    def choose(self, position, rng):
+        return int(super().policy(position).argmax())
+
+
+class Tired(Minimax):
+    """Plays the last cell where it can, and else as its ancestor."""
+
+    def choose(self, position, rng):
+        return position.legal_cells[-1] if position.ply < 3 else super().choose(position, rng)
+
+
+class TiredSearch(MCTS):
+    def choose(self, position, rng):
+        return position.legal_cells[-1] if position.ply < 3 else super().choose(position, rng)
+
+
+class TiredSymmetric(Symmetric):
+    def choose(self, position, rng):
+        return position.legal_cells[-1] if position.ply < 3 else super().choose(position, rng)
+
+
+class TiredMixture(Mixture):
+    def choose(self, position, rng):
+        return position.legal_cells[-1] if position.ply < 3 else super().choose(position, rng)
+
+
+class Sharp(Corners):
+    is_fixed = True
+
+    def policies(self, boards):
+        squares = super().policies(boards) ** 2
+        return squares / squares.sum(axis=1, keepdims=True)
+
+
+class Winning(Batch):
+    is_fixed = True
+
+    def policy(self, position):
+        ends = ends_at_once(position)
+        return np.eye(9)[ends[0]] if ends else super().policy(position)
+
+
+class Blended(Last):
+    is_fixed = True
+
+    def policy(self, position):
+        return (super().policy(position) + uniform(position)) / 2
+
+
+class BlendedNetwork(NetworkAgent):
+    is_fixed = True
+
+    def policy(self, position):
+        return (super().policy(position) + uniform(position)) / 2
+
+
+class BlendedSymmetric(Symmetric):
+    is_fixed = True
+
+    def policy(self, position):
+        return (super().policy(position) + uniform(position)) / 2
+
+
+class OfTwoLevels(Sharp):
+    """Its `choose` is that of the class above, which draws from this policy."""
+
+    def policy(self, position):
+        return last_cell(position)
+
+    def choose(self, position, rng):
+        return super().choose(position, rng)
+
+
+class Schedule(Epsilon):
+    """Random at an epsilon of 1, but for its own policy."""
+
+    def policy(self, position):
+        return last_cell(position)
+
+
+class ByPly(Mixture):
+    def choose(self, position, rng):
+        return self.agents[-1].choose(position, rng)
+
+
+class Unlearned(Adaptive):
+    def policy(self, position):
+        return last_cell(position)
+
+
+def squared(position):
+    squares = Corners(TICTACTOE).policy(position) ** 2
+    return squares / squares.sum()
+
+
+def tired(rest):
+    return lambda position: last_cell(position) if position.ply < 3 else rest(position)
+
+
+def winning(position):
+    ends = ends_at_once(position)
+    return np.eye(9)[ends[0]] if ends else uniform(position)
+
+
+def half(rest):
+    return lambda position: (rest(position) + uniform(position)) / 2
+
+
+MINIMAX = ttt_env.make_agent("minimax", TICTACTOE)
+SEARCH = ttt_env.make_agent("mcts:simulations=9,seed=1", TICTACTOE)
+HEIRS = {  # an agent, and the policy by which it should play
+    "a mixin": (lambda: CountingCorners(TICTACTOE), Corners(TICTACTOE).policy),
+    "greedy": (lambda: Greedy(TICTACTOE), lambda p: np.eye(9)[Corners(TICTACTOE).policy(p).argmax()]),
+    "minimax": (lambda: Tired(TICTACTOE), tired(MINIMAX.policy)),
+    "mcts": (lambda: TiredSearch(TICTACTOE, simulations=9, seed=1), tired(SEARCH.policy)),
+    "symmetric": (lambda: TiredSymmetric(TICTACTOE, "minimax"), tired(MINIMAX.policy)),
+    "mixture": (lambda: TiredMixture(TICTACTOE, "minimax+minimax"), tired(MINIMAX.policy)),
+    "policies over policy": (lambda: Sharp(TICTACTOE), squared),
+    "policy over policies": (lambda: Winning(TICTACTOE), winning),
+    "policy over choose": (lambda: Blended(TICTACTOE), half(last_cell)),
+    "network": (
+        lambda: BlendedNetwork(TICTACTOE, lambda planes: np.tile(np.arange(9.0), (len(planes), 1))),
+        half(last_cell),
+    ),
+    "policy over a symmetric one": (lambda: BlendedSymmetric(TICTACTOE, "minimax"), half(MINIMAX.policy)),
+    "two levels": (lambda: OfTwoLevels(TICTACTOE), last_cell),
+    "epsilon": (lambda: Schedule(TICTACTOE, "minimax", 1.0), last_cell),
+    "by ply": (lambda: ByPly(TICTACTOE, [Last(TICTACTOE), "minimax"]), MINIMAX.policy),
+    "adaptive": (lambda: Unlearned(TICTACTOE), last_cell),
+}
+
+
+@pytest.mark.parametrize("name", HEIRS)
+def test_it_plays_as_its_class_says(name):
+    """In games as its policy is, and so is it judged; `super()` means the moves of the class above."""
+    make, expected = HEIRS[name]
+    agent, rng = make(), np.random.default_rng(0)
+    batch = agent.policies(ttt_env.Boards.of(POSITIONS))
+    for position, in_batch in zip(POSITIONS, batch, strict=True):
+        due = expected(position)
+        if agent.plays_by == "choose":  # its policy is one of the cells that it may choose
+            assert due[checked_policy(agent, position).argmax()] > 0 and due[in_batch.argmax()] > 0
+        else:
+            np.testing.assert_allclose([checked_policy(agent, position), in_batch], [due, due], atol=1e-12)
+        played = {chosen_in_game(agent, (position,), rng) for _ in range(3)}
+        assert played | {agent.choose(position, rng)} <= set(np.flatnonzero(due))
+
+
+@pytest.mark.parametrize("name", ["minimax", "mixture", "epsilon", "by ply", "policy over policies"])
+def test_its_games_end_as_its_certificate_says(name):
+    agent = HEIRS[name][0]()
+    judged = ttt_env.certify(agent)
+    other = ttt_env.match(agent, "minimax", exact=True)
+    played = ttt_env.match(agent, "minimax", exact=False, games=60, rng=0)
+    for computed, sampled in zip((other.as_x, other.as_o), (played.as_x, played.as_o), strict=True):
+        assert sampled.loss == pytest.approx(computed.loss, abs=0.2)
+    assert not judged.unbeatable or played.as_x.loss == played.as_o.loss == 0
+
+
+def test_a_policy_that_follows_from_itself_is_an_error():
+    class Circle(Corners):
+        def choose(self, position, rng):
+            return int(self.policy(position).argmax())
+
+    agent = Circle(TICTACTOE)
+    for play in (
+        lambda: agent.choose(TICTACTOE.start, np.random.default_rng(0)),
+        lambda: ttt_env.certify(agent),
+        lambda: ttt_env.play_game(agent, "random", TICTACTOE),
+    ):
+        with pytest.raises(PolicyError, match=r"choose of <Circle.*super\(\).policy is that of the class"):
+            play()
+
+
+def test_methods_that_come_late_or_from_elsewhere():
+    class Registry:
+        def __init_subclass__(cls):
+            pass  # without a call of super()
+
+    class Registered(Registry, Agent):
+        def choose(self, position, rng):
+            return position.legal_cells[-1]
+
+    def with_policy(kind):
+        kind.policy = lambda self, position: last_cell(position)
+        return kind
+
+    @with_policy
+    class Decorated(Agent):
+        is_fixed = True
+
+    class Brain:
+        def policy(self, position):
+            return last_cell(position)
+
+    class Thinking(Brain, Agent):
+        is_fixed = True
+
+    for kind in (Registered, Decorated, Thinking):
+        agent = kind(TICTACTOE)
+        assert checked_policies(agent, ttt_env.Boards.of(POSITIONS[:3])).argmax(axis=1).tolist() == [
+            position.legal_cells[-1] for position in POSITIONS[:3]
+        ]
+        assert agent.choose(POSITIONS[0], generator_of(POSITIONS[0])) == POSITIONS[0].legal_cells[-1]
+        assert ttt_env.match(agent, "random", exact=True).exact
+
+    class WrongOrder(Agent, Brain):
+        pass
+
+    with pytest.raises(PolicyError, match="WrongOrder says nowhere how it plays"):
+        WrongOrder(TICTACTOE)
+
+
+def noisy(kind):
+    """A class derived from this one that has a parameter more, and a state of its own."""
+
+    class Noisy(kind):
+        def __init__(self, game, noise=0.5, **parameters):
+            self.noise = noise
+            super().__init__(game, **parameters)
+            self.n_moves = 0
+
+        def choose(self, position, rng):
+            self.n_moves += 1
+            return position.legal_cells[-1] if rng.random() < self.noise else super().choose(position, rng)
+
+    return Noisy
+
+
+class NoisyMinimax(noisy(Minimax)):
+    pass
+
+
+class NoisyLookahead(noisy(Minimax)):
+    pass
+
+
+class NoisySoftmax(noisy(Softmax)):
+    pass
+
+
+class NoisySum(noisy(BruteForce)):
+    pass
+
+
+class NoisyAdaptive(noisy(Adaptive)):
+    pass
+
+
+class NoisySearch(noisy(MCTS)):
+    pass
+
+
+class NoisyAlphaZero(noisy(AlphaZero)):
+    pass
+
+
+COPIED = {
+    NoisyMinimax: {},
+    NoisyLookahead: {"depth": 2},
+    NoisySoftmax: {"temperature": 0.4},
+    NoisySum: {},
+    NoisyAdaptive: {},
+    NoisySearch: {"simulations": 9, "seed": 1},
+    NoisyAlphaZero: {"simulations": 2},
+}
+
+
+@pytest.mark.parametrize("kind", COPIED, ids=lambda kind: kind.__name__)
+def test_a_copy_is_the_same_agent(kind):
+    """With its own parameters and state, in another process and with an environment."""
+    agent = kind(TICTACTOE, noise=0.0, **COPIED[kind])
+    agent.choose(TICTACTOE.start, np.random.default_rng(0))
+    for copied in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+        assert (copied.noise, copied.n_moves) == (0.0, 1)
+        for position in POSITIONS[::12]:
+            cells = [each.choose(position, np.random.default_rng(3)) for each in (agent, copied)]
+            assert cells[0] == cells[1]
+    envs = copy.deepcopy(ttt_env.make(TICTACTOE.name, opponent=agent))
+    envs.reset(seed=0)
+
+
+def test_workers_judge_the_agent_that_they_are_given():
+    agents = {"quiet": NoisyMinimax(TICTACTOE, noise=0.0), "loud": NoisyMinimax(TICTACTOE, noise=1.0)}
+    for workers in (1, 2):
+        found = ttt_env.certify(agents, workers=workers)
+        assert [found[name].unbeatable for name in agents] == [True, False]
+
+
+def test_an_agent_that_knows_only_where_its_games_lead_plays_in_a_vector_env():
+    """As O alone, from a table of the positions that it reaches."""
+    table = {}
+
+    @functools.cache
+    def reach(position):
+        if position.is_over:
+            return
+        if position.to_move == "X":
+            for cell in position.legal_cells:
+                reach(position.child(cell))
+        else:
+            table[position] = int(MINIMAX.policy(position).argmax())
+            reach(position.child(table[position]))
+
+    class Reached(Agent):
+        is_fixed = True
+
+        def policy(self, position):
+            return np.eye(9)[table[position]]
+
+    reach(TICTACTOE.start)
+    agent, rng = Reached(TICTACTOE), np.random.default_rng(1)
+    envs = ttt_env.make_vec(TICTACTOE.name, 16, opponent=agent, play_as="X")
+    envs.reset(seed=0)
+    rewards = []
+    for _ in range(30):
+        masks = envs.action_masks()
+        _, earned, *_ = envs.step(np.argmax(masks * rng.random(masks.shape), axis=1))
+        rewards += earned.tolist()
+    assert min(rewards) == -1 and max(rewards) <= 0
+    unknown = ttt_env.make_vec(TICTACTOE.name, 16, opponent=agent, play_as="O")
+    with pytest.raises(KeyError):
+        unknown.reset(seed=0)
