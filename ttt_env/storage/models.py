@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from ttt_env.errors import ParameterError
-from ttt_env.rules import Game, get_game, split_items, split_spec
-from ttt_env.rules.specs import key_of, unwrapped
+from ttt_env.rules import Game, get_game, split_items, split_spec, unwrapped
+from ttt_env.rules.specs import key_of
 from ttt_env.storage.game_file import load_game
 from ttt_env.storage.policy_file import array_names
 

@@ -24,8 +24,7 @@ from ttt_env.errors import (
     shown,
 )
 from ttt_env.rules import SEATS, Game, is_enumerable
-from ttt_env.storage import Fields, LineFile
-from ttt_env.storage.game_file import game_to_dict
+from ttt_env.storage import Fields, LineFile, game_to_dict
 from ttt_env.tournament.meetings import (
     Meeting,
     NotCountedError,
