@@ -186,8 +186,8 @@ class _Question:
     """The search for whether one seat wins, which can be asked about one position after another.
 
     Which answer is right is not known before, and the way to find it soonest differs. So hasty and patient
-    searches take turns, each from the root with what the table knows by then, and both of twice the length
-    after each two.
+    searches take turns, each from the root with what the table knows by then, and both are longer by two
+    fifths after each two.
     """
 
     def __init__(self, game: Game, seat: Seat) -> None:
@@ -254,7 +254,7 @@ def _turn(spent: int) -> tuple[bool, int]:
     """The turn of a search that has spent so many nodes: True if it is patient, and the nodes left of it."""
     length = _FIRST_TURN
     while spent >= 2 * length:
-        spent, length = spent - 2 * length, 2 * length
+        spent, length = spent - 2 * length, length * 7 // 5
     return spent >= length, length - spent % length
 
 

@@ -36,8 +36,9 @@ class Replies:
 
     On a `TableStore` an agent that `is_fixed` is asked for its policies in all positions at once, now, unless
     it fails in one, which its games may never reach; `is_tabulated` says that every agent was. On other
-    stores, and then, a fixed agent is asked for the `policies` of a batch. All other agents, functions among them, are asked to `choose` in each position, which only NumPy's
-    back end allows: on another one, raises `ParameterError` for an agent that is not fixed.
+    stores, and then, a fixed agent is asked for the `policies` of a batch. All other agents, functions among
+    them, are asked to `choose` in each position, which only NumPy's back end allows: on another one, raises
+    `ParameterError` for an agent that is not fixed.
     """
 
     def __init__(self, store: Store, lineup: Lineup) -> None:
