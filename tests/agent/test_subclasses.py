@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import itertools
 import pickle
 
 import numpy as np
@@ -229,6 +230,113 @@ def test_its_games_end_as_its_certificate_says(name):
     assert not judged.unbeatable or played.as_x.loss == played.as_o.loss == 0
 
 
+WAYS = ("policy", "policies", "choose", "choose_in_game")
+
+
+def asked(agent, way, position):
+    """The cell that the agent names in this way; its policies have one cell."""
+    if way == "policies":
+        return int(agent.policies(ttt_env.Boards.of([position]))[0].argmax())
+    if way == "policy":
+        return int(agent.policy(position).argmax())
+    told = [position] if way == "choose_in_game" else position
+    return int(getattr(agent, way)(told, np.random.default_rng(0)))
+
+
+def level(base, way, above):
+    """A class that says in this way that it plays the cell after the one that `above` says of `base`."""
+
+    def cell(self, position):
+        if above is None:
+            return position.legal_cells[0]
+        cells = position.legal_cells
+        return cells[(cells.index(asked(super(kind, self), above, position)) + 1) % len(cells)]
+
+    methods = {
+        "policy": lambda self, position: np.eye(9)[cell(self, position)],
+        "policies": lambda self, boards: np.array([np.eye(9)[cell(self, each)] for each in boards]),
+        "choose": lambda self, position, rng: cell(self, position),
+    }
+    kind = type("Level", (base,), {way: methods[way], "is_fixed": True})
+    return kind
+
+
+def test_super_is_the_class_above_over_any_levels():
+    for ways in itertools.product(WAYS[:3], repeat=3):
+        for above in itertools.product(WAYS[:3], repeat=2):
+            kind = Agent
+            for way, by in zip(ways, (None, *above), strict=True):
+                kind = level(kind, way, by)
+            agent = kind(TICTACTOE)
+            for position in POSITIONS[::40]:
+                cells = position.legal_cells
+                assert {asked(agent, way, position) for way in WAYS} == {cells[2 % len(cells)]}, (ways, above)
+
+
+def test_who_copies_the_marks_of_a_method_overrides_it_all_the_same():
+    """`functools.wraps` copies the attributes of a function."""
+
+    class Liar(Minimax):
+        is_fixed = True
+
+        @functools.wraps(Minimax.choose)
+        def choose(self, position, rng):
+            return position.legal_cells[-1]
+
+    liar = Liar(TICTACTOE)
+    assert liar.plays_by == "choose" and not ttt_env.certify(liar).unbeatable
+    assert ttt_env.match(liar, "minimax", exact=True).as_o.loss == 1
+
+
+def test_methods_of_every_kind():
+    class Static(Agent):
+        is_fixed = True
+        policy = staticmethod(last_cell)
+
+    class OfTheClass(Agent):
+        is_fixed = True
+
+        @classmethod
+        def policy(cls, position):
+            return last_cell(position)
+
+    class Property(Agent):
+        is_fixed = True
+
+        @property
+        def policy(self):
+            return last_cell
+
+    class Chosen(Agent):
+        choose = staticmethod(lambda position, rng: position.legal_cells[-1])
+
+    for kind in (Static, OfTheClass, Property, Chosen):
+        agent = kind(TICTACTOE)
+        for way, position in itertools.product(WAYS, POSITIONS[::20]):
+            assert asked(agent, way, position) == position.legal_cells[-1]
+        assert not ttt_env.certify(agent).unbeatable
+
+
+def test_of_two_parents_the_first_that_says_how_it_plays_counts():
+    class Mixin:
+        def choose(self, position, rng):
+            return position.legal_cells[0]
+
+    class One(Mixin, Corners):
+        pass
+
+    class Other(Mixin, Corners):
+        def policies(self, boards):
+            return np.array([last_cell(position) for position in boards])
+
+    class Both(One, Other):
+        pass
+
+    agent = Both(TICTACTOE)
+    assert agent.plays_by == "policies"
+    assert {asked(agent, way, POSITIONS[3]) for way in WAYS} == {POSITIONS[3].legal_cells[-1]}
+
+
 def test_a_policy_that_follows_from_itself_is_an_error():
     class Circle(Corners):
         def choose(self, position, rng):
@@ -353,10 +461,17 @@ def test_a_copy_is_the_same_agent(kind):
 
 
 def test_workers_judge_the_agent_that_they_are_given():
+    class Sharper(Corners):  # local classes are sent whole, without what their ancestors declare alike
+        is_fixed = True
+
+        def policy(self, position):
+            return squared(position)
+
     agents = {"quiet": NoisyMinimax(TICTACTOE, noise=0.0), "loud": NoisyMinimax(TICTACTOE, noise=1.0)}
-    for workers in (1, 2):
-        found = ttt_env.certify(agents, workers=workers)
-        assert [found[name].unbeatable for name in agents] == [True, False]
+    found = [ttt_env.certify(agents | {"sharp": Sharper(TICTACTOE)}, workers=workers) for workers in (1, 2)]
+    assert found[0] == found[1]
+    assert [found[0][name].unbeatable for name in agents] == [True, False]
+    assert found[1]["sharp"].source == "declared"
 
 
 def test_an_agent_that_knows_only_where_its_games_lead_plays_in_a_vector_env():

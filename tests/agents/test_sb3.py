@@ -183,6 +183,19 @@ class TestLiveModels:
         with pytest.raises(ParameterError, match=f"Mine has a {method} of its own"):
             ttt_env.make_agent(model)
 
+    def test_a_copy_of_a_derived_agent_is_whole(self):
+        class Mine(SB3):
+            def __init__(self, *arguments, bonus=3, **options):
+                self.bonus = bonus
+                super().__init__(*arguments, **options)
+
+        model = fresh("PPO")
+        mine = Mine.__new__(Mine)
+        vars(mine).update(vars(SB3.from_model(TICTACTOE, model)), bonus=4)
+        copied = mine.copy()
+        assert copied.bonus == 4 and copied.network is not mine.network
+        np.testing.assert_array_equal(copied.policies(SOME), mine.policies(SOME))
+
     @pytest.mark.parametrize("norm_obs", [True, False])
     def test_of_normalised_observations_is_refused(self, norm_obs):
         envs = VecNormalize(make_vec_env("tictactoe-v0", n_envs=1), norm_obs=norm_obs)

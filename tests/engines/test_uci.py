@@ -103,6 +103,8 @@ class TestNotation:
             ("fen 3/3/2q w", NotationError),
             ("fen 3/3/0111 w", NotationError),
             ("fen 3/3/2P w", NotationError),
+            pytest.param(f"fen {'1' * 2000}x/3/3 w", NotationError, id="tried once"),
+            ("fen 3/3/1010 w", NotationError),
             ("fen 3/3/99999999999999999999 w", NotationError),
             ("fen 3/3/1PP b", ImpossiblePositionError),
             ("startpos moves a1 a1", IllegalMoveError),

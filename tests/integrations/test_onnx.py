@@ -75,6 +75,24 @@ OTHER_BOARDS = {
 class TestExport:
     """To write a file takes a second, so the fast tests write one of our own networks and one of a model."""
 
+    def test_a_network_whose_values_hardly_differ_plays_as_the_agent(self, tmp_path):
+        """The values of a network that has not learned yet differ by less than 32 bits can say."""
+        agent = ValueNetwork.of(BoardNetwork.random(TICTACTOE, np.random.default_rng(1)))
+        again = exported(agent, tmp_path)
+        values = agent.explain(TICTACTOE.start).numbers[0].by_cell.values()
+        assert len(set(values)) > 1 == len(set(np.array([*values], np.float32)))
+        np.testing.assert_array_equal(again.policies(open_boards()), agent.policies(open_boards()))
+
+    def test_other_rules_of_the_same_name_are_refused(self, tmp_path):
+        first, second = (
+            ttt_env.Game("mine", (3, 3), sets)
+            for sets in (TICTACTOE.winning_sets, TICTACTOE.winning_sets[1:])
+        )
+        network = BoardNetwork.random(first, np.random.default_rng(0))
+        assert exported(ValueNetwork.of(network), tmp_path).is_fixed
+        with pytest.raises(PolicyFileError, match="for other rules than those of mine"):
+            ttt_env.make_agent(f"onnx:{tmp_path}/network.onnx", second)
+
     @pytest.mark.slow
     @pytest.mark.parametrize("spec", ["alphazero:simulations=0", "value-network"])
     def test_plays_as_the_agent_in_every_position_and_is_certified_alike(self, spec, tmp_path):
@@ -126,6 +144,7 @@ class TestExport:
         assert (answer.name, answer.type, answer.shape[1:]) == ("scores", "tensor(float)", [9])
         assert given.shape[0] == answer.shape[0] == "batch"
         metadata = session.get_modelmeta().custom_metadata_map
+        assert metadata.pop("ttt_env.rules")
         assert metadata == {"ttt_env.game": "tictactoe-v0", "ttt_env.temperature": "0"}
         position = ttt_env.Position.parse("XX./OO./...")
         planes = np.zeros((1, 3, 3, 2), np.float32)

@@ -1,6 +1,7 @@
 """Files as such: what is opened, and what is replaced."""
 
 import errno
+import json
 import os
 
 import pytest
@@ -117,6 +118,20 @@ def test_text_that_is_no_toml(text):
     with pytest.raises(ResultFileError, match="it is no TOML: "):
         parse_toml(text)
     assert parse_toml("a = [1]") == parse_toml(b"a = [1]") == {"a": [1]}
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"format": "ttt_env game 2"}, "its format is 'ttt_env game 2', and 'ttt_env game 1' is needed"),
+        ({"miser": True}, "miser.*misere"),
+    ],
+)
+def test_a_game_file_that_says_more_than_is_known_here_is_refused(more, told, tmp_path):
+    path = tmp_path / "game.json"
+    path.write_text(json.dumps({"name": "x", "shape": [2, 2], "winning_sets": [[0, 1]]} | more))
+    with pytest.raises(GameError, match=told):
+        load_game(path)
 
 
 @pytest.mark.parametrize(

@@ -280,9 +280,11 @@ def test_the_log_itself_is_neither_read_nor_written_over(tmp_path, monkeypatch):
         log.add(GameRecord.parse("tictactoe-v0: 0"))
         monkeypatch.chdir("elsewhere")
         (tmp_path / "link").symlink_to(tmp_path / "games.sqlite")
-        for path in (tmp_path / "games.sqlite", "../games.sqlite", "../link"):
+        for path in (tmp_path / "games.sqlite", "../games.sqlite", "../link", "../games.sqlite-wal"):
             for use in (log.export_text, log.import_text):
-                with pytest.raises(GameLogError, match="is the game log itself"):
+                with pytest.raises(GameLogError, match="is a file of the game log itself"):
                     use(path)
+        with pytest.raises(ParameterError, match="a GameRecord is needed"):
+            log.add("tictactoe-v0: 4")
         log.add(GameRecord.parse("tictactoe-v0: 1"))
     assert not list(Path().iterdir()) and len(GameLog("../games.sqlite")) == 2

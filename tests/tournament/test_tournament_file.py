@@ -25,6 +25,7 @@ from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.errors import ResultFileError, TournamentFileError
 from ttt_env.storage.game_log import read_records
+from ttt_env.storage.models import files_of
 from ttt_env.tournament.contest import WRITTEN, Contest
 from ttt_env.tournament.documents import Documents, write_results
 from ttt_env.tournament.meetings import Meeting, play_to_the_end
@@ -83,6 +84,22 @@ def test_a_game_of_ones_own_lies_beside_the_file(tmp_path):
         assert run.returncode == 0, run.stderr
     page = (tmp_path / "class-results" / "index.html").read_text("utf-8")
     assert "ring-v0" in page and results_in(tmp_path / "class-results")["game"]["coordinates"]
+
+
+def test_all_files_that_a_spec_names_count(tmp_path):
+    names = ["a+b.npz", "m.zip", "prog.py", "bot.py", "c,d.npz", "games.log"]
+    for name in names:
+        (tmp_path / name).touch()
+    specs = {
+        "epsilon:lookup:{}/a+b.npz": ["a+b.npz"],
+        "symmetric:sb3:{}/m": ["m.zip"],
+        "best-response:(process:python3 {}/prog.py)": ["prog.py"],
+        "mixture:({0}/bot.py:choose,timeout=9)+(lookup:{0}/c,d.npz)+random": ["bot.py", "c,d.npz"],
+        "imitation:{}/games.log": ["games.log"],
+        "minimax:depth=2": [],
+    }
+    for text, files in specs.items():
+        assert files_of(text.format(tmp_path)) == [tmp_path / name for name in files], text
 
 
 @pytest.mark.parametrize("changed", ["winning_sets", "symmetric", "mixture"])

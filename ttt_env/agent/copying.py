@@ -20,7 +20,8 @@ def made_anew(agent: "Agent", make: Callable[..., "Agent"], *arguments: object) 
     """
     if type(agent).__module__.startswith(_OWN):
         return make, arguments
-    return copyreg.__newobj__, (type(agent),), agent.__getstate__()  # type: ignore[attr-defined]
+    given: tuple[Any, ...] = getattr(agent, "__getnewargs__", tuple)()
+    return copyreg.__newobj__, (type(agent), *given), agent.__getstate__()  # type: ignore[attr-defined]
 
 
 class Turns:

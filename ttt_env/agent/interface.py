@@ -1,7 +1,9 @@
 """The interface that every way to play shares."""
 
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -22,7 +24,9 @@ Effort = Literal["little", "sweep", "table", "searches"]
 seconds if there are millions of them; a policy for each of them as well, which takes far more memory; or a
 search by another agent in each of them."""
 
-_Choose: TypeAlias = "Callable[[Agent, Position, np.random.Generator], int]"
+_Choose: TypeAlias = Callable[[Position, np.random.Generator], object]
+
+_METHODS: WeakKeyDictionary[type, list[object]] = WeakKeyDictionary()  # of classes that are complete
 
 EFFORTS: tuple[Effort, ...] = ("little", "sweep", "table", "searches")  # the least first
 
@@ -52,6 +56,9 @@ class Agent:
     """The method that the class overrides to say how it plays, and is asked by: `policy`, `policies` or
     `choose`, the first of these if it overrides several; empty if none."""
 
+    _choice_follows: ClassVar[bool] = True  # `choose` follows from the policy
+    _completed: ClassVar[list[object]]  # the methods that the class had when it was completed
+
     asks_others: ClassVar[bool] = False
     """True if its answers come from code outside this package, such as a network that it was given."""
 
@@ -70,7 +77,7 @@ class Agent:
     def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
         """An agent of this class, to which decorators may have added methods since it was defined."""
         for kind in reversed(cls.__mro__):
-            if issubclass(kind, Agent) and kind is not Agent:
+            if _METHODS.get(kind) != _methods_of(kind) and issubclass(kind, Agent) and kind is not Agent:
                 _complete(kind)
         return super().__new__(cls)
 
@@ -137,16 +144,17 @@ class Agent:
         that overrides only `choose`, the cell that this returns has probability 1, and the random numbers
         that it gets depend on the position alone.
         """
-        by = "choose" if is_default(type(self), "policies") else "policies"
-        return _policy_by(by, self, type(self), position)
+        kind = _explicit(type(self), "policies")
+        by = "choose" if kind is None else "policies"
+        return _policy_by(self, kind or _explicit(type(self), by) or type(self), by, position)
 
     def _cell_of_policy(self, position: Position, choose: _Choose) -> int:
         """The cell that has probability 1 in `policy` of a class that overrides only `choose`."""
-        return checked_cell(self, position, choose(self, position, generator_of(position)))
+        return checked_cell(self, position, choose(position, generator_of(position)))
 
     def policies(self, boards: Boards) -> Floats:
         """The move probabilities of a batch, `[B, cells]`."""
-        return _policies_by_policy(self, type(self), boards)
+        return _policies_by_policy(self, _explicit(type(self), "policy") or type(self), boards)
 
     def picture(self, position: Position, last: int | None = None) -> "Picture":
         """The board with the probability of each move on its cell, to look at in a notebook or to save."""
@@ -182,10 +190,10 @@ class Agent:
 
         Raises `PolicyError` where `policy` is no distribution over the free cells.
         """
-        kind = type(self)
+        kind: type = type(self)
         if self.plays_by == "choose":  # which asks for the choice of the classes above
-            kind = next((each for each in kind.__mro__ if _plays_by_policy(each)), kind)
-        return drawn(self, position, kind.policy(self, position), rng.random())
+            kind = _explicit(kind, "policy") or _explicit(kind, "policies") or kind
+        return drawn(self, position, _bound(self, kind, "policy")(position), rng.random())
 
     def choose_in_game(self, positions: Sequence[Position], rng: np.random.Generator) -> int:
         """A cell to play in the last of these positions, the positions of the game so far in order.
@@ -211,69 +219,111 @@ class Agent:
 # Each class that overrides one has its own, so that `super()` in a subclass means the moves of this class.
 
 
+def _following(method: str, kind: type[Agent], by: str) -> FunctionType:
+    """The method of this class that follows from `by`, which it overrides."""
+
+    def policy(self: Agent, position: Position) -> Floats:
+        return _policy_by(self, kind, by, position)
+
+    def policies(self: Agent, boards: Boards) -> Floats:
+        return _policies_by_policy(self, kind, boards)
+
+    def choose(self: Agent, position: Position, rng: np.random.Generator) -> int:
+        # A class that overrides both, and calls by `super()`, means the policy that it has itself.
+        own = kind if self._choice_follows or self.plays_by == "choose" else type(self)
+        return drawn(self, position, _bound(self, own, "policy")(position), rng.random())
+
+    functions = {"policy": policy, "policies": policies, "choose": choose}
+    function = cast(FunctionType, functions[method])
+    function.__doc__ = vars(Agent)[method].__doc__
+    return function
+
+
+_CODES = frozenset(_following(method, Agent, "").__code__ for method in MOVES)
+
+
+def _is_following(function: object, owner: type) -> bool:
+    """True if this is one of these functions, made for this class; others may bear its name."""
+    if not isinstance(function, FunctionType) or function.__code__ not in _CODES:
+        return False
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return any(name == "kind" and cell.cell_contents is owner for name, cell in cells)
+
+
+def _explicit(kind: type[Agent], method: str) -> type | None:
+    """The first class in the order of `super()` that overrides a method itself; None if there is none."""
+    for owner in kind.__mro__[: kind.__mro__.index(Agent)]:
+        if method in vars(owner) and not _is_following(vars(owner)[method], owner):
+            return None if vars(owner)[method] is vars(Agent)[method] else owner
+    return None
+
+
 def is_default(kind: type[Agent], method: str) -> bool:
     """True if no class says by this method how agents of this kind play: it follows from another one."""
-    return _is_default(getattr(kind, method), method)
-
-
-def _is_default(function: object, method: str) -> bool:
-    return function is vars(Agent)[method] or hasattr(function, "follows_from")
+    owner = next(each for each in kind.__mro__ if method in vars(each))
+    return vars(owner)[method] is vars(Agent)[method] or _is_following(vars(owner)[method], owner)
 
 
 def _complete(kind: type[Agent]) -> None:
     """Make those of `MOVES` that this class does not override follow from the one that it does."""
     above = kind.__mro__[: kind.__mro__.index(Agent)]
     overridden = [
-        [name for name in MOVES if name in vars(each) and not _is_default(vars(each)[name], name)]
+        [
+            name
+            for name in MOVES
+            if name in vars(each)
+            and vars(each)[name] is not vars(Agent)[name]
+            and not _is_following(vars(each)[name], each)
+        ]
         for each in above
     ]
     definer = next((index for index, names in enumerate(overridden) if names), None)
     if definer is None:
+        _METHODS[kind] = _methods_of(kind)
         return
-    names = overridden[definer]
+    names, source = overridden[definer], above[definer]
     kind.plays_by = names[0]
-    if definer == 0 or not issubclass(above[definer], Agent):  # else that class has been completed
-        for name in MOVES:
-            if name not in names:
-                setattr(kind, name, _following(name, kind, names[0]))
-        if not any("choose_in_game" in vars(each) for each in above[: definer + 1]):
-            kind.choose_in_game = Agent.choose_in_game  # type: ignore[method-assign]
-    if next((index for index, each in enumerate(above) if "is_fixed" in vars(each)), len(above)) > definer:
-        # An ancestor's declaration is about its own moves, not about those that override them.
-        kind.is_fixed = False  # type: ignore[method-assign, assignment]
+    for name in MOVES:
+        owner = next(each for each in kind.__mro__ if name in vars(each))
+        if name in names:
+            if owner is not source:  # another class comes first, whose own follows from something else
+                setattr(kind, name, vars(source)[name])
+        elif owner not in (kind, source) or not _is_following(vars(owner)[name], owner):
+            setattr(kind, name, _following(name, kind, names[0]))
+    kind._choice_follows = "choose" not in names
+    if not any("choose_in_game" in vars(each) for each in above[: definer + 1]):
+        kind.choose_in_game = Agent.choose_in_game  # type: ignore[method-assign]
+    if vars(kind).get("_completed") != (own := [*overridden[0], definer]):
+        declared = next((at for at, each in enumerate(above) if "is_fixed" in vars(each)), len(above))
+        if declared > definer:
+            # An ancestor's declaration is about its own moves, not about those that override them.
+            kind.is_fixed = False  # type: ignore[method-assign, assignment]
+        kind._completed = own
+    _METHODS[kind] = _methods_of(kind)
 
 
-def _following(method: str, kind: type[Agent], by: str) -> Callable[..., Any]:
-    """The method of this class that follows from `by`, which it overrides."""
-
-    def source(agent: Agent, name: str) -> type[Agent]:
-        """The class whose method is meant: a subclass may override it, and may have called by `super()`."""
-        return kind if is_default(type(agent), name) else type(agent)
-
-    def policy(self: Agent, position: Position) -> Floats:
-        return _policy_by(by, self, source(self, by), position)
-
-    def policies(self: Agent, boards: Boards) -> Floats:
-        return _policies_by_policy(self, source(self, "policy"), boards)
-
-    def choose(self: Agent, position: Position, rng: np.random.Generator) -> int:
-        own = kind if self.plays_by == "choose" else type(self)
-        return drawn(self, position, own.policy(self, position), rng.random())
-
-    functions: dict[str, Any] = {"policy": policy, "policies": policies, "choose": choose}
-    function = functions[method]
-    function.__doc__, function.follows_from = vars(Agent)[method].__doc__, by
-    return cast(Callable[..., Any], function)
+def _methods_of(kind: type) -> list[object]:
+    """The methods by which this class itself says how it plays."""
+    return [vars(kind).get(name) for name in (*MOVES, "choose_in_game")]
 
 
-def _policy_by(by: str, agent: Agent, kind: type[Agent], position: Position) -> Floats:
+def _bound(agent: Agent, kind: type, method: str) -> Callable[..., Any]:
+    """The method of this class, or of one above, for an agent: as `super()` gives it."""
+    if kind is type(agent):
+        return cast(Callable[..., Any], getattr(agent, method))
+    function = next(vars(each)[method] for each in kind.__mro__ if method in vars(each))
+    bind = getattr(type(function), "__get__", None)
+    return cast(Callable[..., Any], function if bind is None else bind(function, agent, type(agent)))
+
+
+def _policy_by(agent: Agent, kind: type, by: str, position: Position) -> Floats:
     """The policy of an agent as `policies` or `choose` of this class say."""
     try:
         if by == "policies":
-            single: Floats = kind.policies(agent, Boards.of([position]))[0]
+            single: Floats = _bound(agent, kind, by)(Boards.of([position]))[0]
             return single
         policy = np.zeros(agent.game.n_cells)
-        policy[agent._cell_of_policy(position, kind.choose)] = 1.0
+        policy[agent._cell_of_policy(position, _bound(agent, kind, "choose"))] = 1.0
     except RecursionError as error:
         raise PolicyError(
             f"{by} of {agent!r} asks for its own policy, which follows from {by}: super().policy is that of "
@@ -282,14 +332,11 @@ def _policy_by(by: str, agent: Agent, kind: type[Agent], position: Position) -> 
     return policy
 
 
-def _policies_by_policy(agent: Agent, kind: type[Agent], boards: Boards) -> Floats:
+def _policies_by_policy(agent: Agent, kind: type, boards: Boards) -> Floats:
     """The policies of a batch, `[B, cells]`, as `policy` of this class says."""
-    rows = [checked_answer(agent, position, kind.policy(agent, position)) for position in boards]
+    policy = _bound(agent, kind, "policy")
+    rows = [checked_answer(agent, position, policy(position)) for position in boards]
     return np.array(rows, np.float64).reshape(len(boards), agent.game.n_cells)
-
-
-def _plays_by_policy(kind: type) -> bool:
-    return issubclass(kind, Agent) and kind.plays_by in ("policy", "policies")
 
 
 class Model(Protocol):

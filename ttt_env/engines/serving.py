@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import chain, zip_longest
-from threading import Event, Thread, Timer
+from threading import TIMEOUT_MAX, Event, Thread, Timer
 from typing import ClassVar
 
 import numpy as np
@@ -136,7 +136,7 @@ class Thinker:
         self._is_due = is_due = Event()
 
         def think() -> None:
-            clock = None if seconds is None else Timer(seconds, is_due.set)
+            clock = None if seconds is None else Timer(min(seconds, TIMEOUT_MAX), is_due.set)
             if clock is not None:
                 clock.daemon = True
                 clock.start()

@@ -106,7 +106,7 @@ def _read_fen(board: str, more: Sequence[str], game: Game) -> Position:
 
 def _read_row(line: str, columns: int) -> str | None:
     """The cells of a row, a dot for a free one; None if they are not as many as the columns."""
-    if re.fullmatch(rf"(?:{_FEN_ITEM.pattern})+", line) is None:
+    if re.fullmatch(rf"(?>(?:{_FEN_ITEM.pattern})+)", line) is None:  # as `findall`: nothing is tried twice
         return None
     items = _FEN_ITEM.findall(line)
     cells = "".join(item if item in "Pp" else "." * min(int(item), columns + 1) for item in items)

@@ -5,14 +5,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ttt_env.errors import GameError
-from ttt_env.rules import CATALOGUE, Game, as_bool, checked_rules, get_game
+from ttt_env.errors import GameError, shown
+from ttt_env.rules import CATALOGUE, Game, as_bool, check_names, checked_rules, get_game
 from ttt_env.rules.catalogue import stem_of
 from ttt_env.storage.fields import parse_json
 from ttt_env.storage.files import opened, reason, write_atomically
 
 FORMAT = "ttt_env game 1"
 _MOST_BYTES = 1 << 25
+_KEYS = dict.fromkeys(("format", "name", "shape", "winning_sets", "misere", "coordinates"))
 
 
 def game_to_dict(game: Game) -> dict[str, Any]:
@@ -58,7 +59,7 @@ def load_game(path: str | Path) -> Game:
     """The game of a file that `save_game` or a person wrote.
 
     Its entries are the parameters of `Game`: `name`, `shape`, `winning_sets`, `misere` and `coordinates`, of
-    which the last two may be left out.
+    which the last two may be left out, and so may the `format`.
 
     Raises `GameError` if there is no such file, none of a game, or one of other rules than its name stands
     for here.
@@ -71,6 +72,9 @@ def load_game(path: str | Path) -> Game:
         data = parse_json(content)
         if not isinstance(data, dict) or not {"name", "shape", "winning_sets"} <= data.keys():
             raise GameError("name, shape and winning_sets are needed")
+        if data.get("format", FORMAT) != FORMAT:
+            raise GameError(f"its format is {shown(data['format'])}, and {FORMAT!r} is needed")
+        check_names("a file of a game", data, _KEYS)
         return game_from_dict(data)
     except OSError as error:
         raise GameError(f"{path} cannot be read: {reason(error)}") from error

@@ -17,6 +17,7 @@ from ttt_env.storage.files import check_regular, file_errors, opened, write_atom
 
 PERSON = "person"
 _PATH_VARIABLE = "TTT_ENV_GAMES"
+_SIDE_FILES = "-wal", "-shm", "-journal"  # in which SQLite keeps what is not in the file yet
 _PATIENCE = 30.0  # seconds to wait for another writer
 _APPLICATION_ID = 0x7474745F  # "ttt_" in the header of the file, by which a log is known
 _VERSION = 1
@@ -84,6 +85,9 @@ class GameLog:
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
+        given: object = path
+        if not isinstance(given, str | Path | None):
+            raise ParameterError(f"path={shown(given)} of a game log: the path of a file is needed")
         self.path = (default_path() if path is None else Path(path)).absolute()
         self._lock = Lock()
         with self._naming_the_file():
@@ -136,7 +140,12 @@ class GameLog:
     def add(
         self, record: GameRecord, *, x: str | None = None, o: str | None = None, source: str | None = None
     ) -> int:
-        """Write a game, and return its number in the log; see `LoggedGame`."""
+        """Write a game, and return its number in the log; see `LoggedGame`.
+
+        Raises `ParameterError` for what is no record, and for names that are no texts.
+        """
+        if not isinstance(record, GameRecord):
+            raise ParameterError(f"record={shown(record)} of a game log: a GameRecord is needed")
         return self._write([record], x, o, source)
 
     def _write(self, records: Iterable[GameRecord], x: str | None, o: str | None, source: str | None) -> int:
@@ -211,12 +220,13 @@ class GameLog:
         return len(lines)
 
     def _check_other(self, path: str | Path) -> None:
-        """Raise `GameLogError` for the file of this log, which must not be opened beside it or replaced."""
-        is_same = False
-        with suppress(OSError, ValueError):  # there is no such file, or none can have this name
-            is_same = os.path.samefile(path, self.path)
-        if is_same:
-            raise GameLogError(f"{path} is the game log itself: name another file")
+        """Raise `GameLogError` for a file of this log, which must not be opened beside it or replaced."""
+        for ending in ("", *_SIDE_FILES):
+            is_same = False
+            with suppress(OSError, ValueError):  # there is no such file, or none can have this name
+                is_same = os.path.samefile(path, f"{self.path}{ending}")
+            if is_same:
+                raise GameLogError(f"{path} is a file of the game log itself: name another file")
 
     def _line(self, number: int, record: str) -> str:
         try:

@@ -1,6 +1,7 @@
 """Models on disk, as the command line takes them: by a path alone, or by a spec string with one."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from ttt_env.errors import ParameterError
@@ -52,16 +53,18 @@ def spec_of(text: str) -> str:
 
 
 def files_of(text: str) -> list[Path]:
-    """The files that a spec string and those of the agents in it name: models, and programs in Python."""
-    spec, file = split_spec(text), file_of(text)
-    files = [Path(spec.name)] if spec.name.endswith(".py") else [] if file is None else [file]
-    for item in spec.items:
-        value = item if key_of(item) is None else item.partition("=")[2]
-        for part in split_items(value, "+"):
-            agent = unwrapped(part.strip())
-            if len(split_items(agent, ":")) > 1 or agent.endswith(".py"):
-                files += files_of(agent)
-    return files
+    """All files that a spec string names: models, programs and their scripts, also of the agents in it."""
+    spec = split_spec(text)
+    values = [item if key_of(item) is None else item.partition("=")[2] for item in spec.items]
+    names = [spec.name, *filter(None, [spec.value]), *values]
+    names += [f"{name}.zip" for name in names] + [word for name in names for word in unwrapped(name).split()]
+    files = {Path(name): None for name in names if os.path.isfile(name)}
+    for value in values:
+        for part in {value.strip(), *split_items(value.strip(), "+")}:
+            if part.endswith(".py") or ":" in part:
+                with suppress(ParameterError):  # it is no spec, but a path with a colon or several specs
+                    files |= dict.fromkeys(files_of(part))
+    return sorted(files)
 
 
 def file_of(text: str) -> Path | None:

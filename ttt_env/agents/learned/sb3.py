@@ -7,6 +7,7 @@ only numbers: `Lookup.of(agent).save(path)`.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -85,12 +86,7 @@ class SB3(Agent):
         Agent.__init__(agent, game)
         check_size(game)
         policy = model.policy
-        for owner, method in ((model, "predict"), (policy, "predict"), (policy, "_predict")):
-            if _is_changed(owner, method):
-                raise ParameterError(
-                    f"{type(owner).__name__} has a {method} of its own, and this agent plays by its network: "
-                    "give make_agent a function that calls predict, or an Agent"
-                )
+        _check_method(model, "predict")
         normaliser = model.get_vec_normalize_env()
         if normaliser is not None and normaliser.norm_obs:
             raise ParameterError(
@@ -112,12 +108,13 @@ class SB3(Agent):
         old: Any = self.network
         policy = type(old)(**old._get_constructor_parameters())
         policy.load_state_dict(old.state_dict())
-        copied = type(self).__new__(type(self))
-        Agent.__init__(copied, self.game)
+        copied = copy(self)
         copied._set_policy(policy, self._deterministic)
         return copied
 
     def _set_policy(self, policy: "BasePolicy", deterministic: bool) -> None:
+        _check_method(policy, "predict")
+        _check_method(policy, "_predict")
         self.network, self._deterministic = policy, deterministic
         self.input_shape: tuple[int, ...] = _planes(policy.observation_space).shape
         """The shape in which the network sees the planes of a position."""
@@ -172,10 +169,14 @@ class SB3(Agent):
         return array
 
 
-def _is_changed(owner: object, method: str) -> bool:
-    """True if this method is defined outside of Stable-Baselines3 and its contrib package."""
+def _check_method(owner: object, method: str) -> None:
+    """Raise `ParameterError` if this method is not one of Stable-Baselines3 or its contrib package."""
     definer = next(kind for kind in type(owner).__mro__ if method in vars(kind))
-    return method in vars(owner) or definer.__module__.partition(".")[0] not in _LIBRARIES
+    if method in vars(owner) or definer.__module__.partition(".")[0] not in _LIBRARIES:
+        raise ParameterError(
+            f"{type(owner).__name__} has a {method} of its own, and this agent plays by its network: give "
+            "make_agent a function that calls predict, or an Agent"
+        )
 
 
 def _plays_by_position(policy: "BasePolicy") -> bool:

@@ -36,8 +36,8 @@ class Replies:
 
     On a `TableStore` an agent that `is_fixed` is asked for its policies in all positions at once, now, unless
     it fails in one, which its games may never reach; `is_tabulated` says that every agent was. On other
-    stores, and then, a fixed agent is asked for the `policies` of a batch. All other agents, functions among
-    them, are asked to `choose` in each position, which only NumPy's back end allows: on another one, raises
+    stores a fixed agent is asked for the `policies` of a batch. All other agents, functions among them, are
+    asked to `choose` in each position, which only NumPy's back end allows: on another one, raises
     `ParameterError` for an agent that is not fixed.
     """
 
@@ -102,7 +102,7 @@ class Replies:
         if table is not None:
             return self.store.backend.count(table.take(state, axis=0) <= draws[:, None])
         boards = self.store.boards(state)
-        if not agent.is_fixed:
+        if not agent.is_fixed or isinstance(self.store, TableStore):
             cells = np.empty(len(boards), np.int64)
             for row, position in enumerate(boards):
                 try:
@@ -125,21 +125,23 @@ def _table(store: Store, agent: Agent) -> Floats | None:
     is_remote = store.backend.is_remote
     if is_remote and not agent.is_fixed:
         raise ParameterError(f"{agent!r} has no fixed policy to be tabulated: only backend='numpy' asks it")
-    if not isinstance(store, TableStore) or not agent.is_fixed:
+    if not agent.is_fixed:
+        return None
+    if not is_own(agent):  # single environments would let it choose
+        check_judged_as_played(agent)
+    if not isinstance(store, TableStore):
         return None
     try:
-        if not is_own(agent):  # single environments would let it choose
-            check_judged_as_played(agent)
-            if not agent.asks_others:
-                for _, at in store.open_boards.by_ply():
-                    check_answers(agent, store.open_boards[at])
+        if not is_own(agent) and not agent.asks_others:
+            for _, at in store.open_boards.by_ply():
+                check_answers(agent, store.open_boards[at])
         policies = checked_policies(agent, store.open_boards)
     except TttEnvError:
         raise
     except Exception:
         if is_remote:
             raise
-        return None  # it fails in some position, perhaps one that it never reaches: it is asked as it plays
+        return None  # it fails in some position, perhaps one that it never reaches: so it is let choose
     n_cells = store.game.n_cells
     table = np.full((store.n_open + 1, max(8, -(-(n_cells - 1) // 8) * 8)), _NEVER)
     totals = np.cumsum(policies, axis=1)

@@ -4,6 +4,7 @@ An ONNX file holds numbers and the operators of a network, which `onnxruntime` r
 is ever run.
 """
 
+from hashlib import sha256
 from math import isfinite
 from typing import Any
 
@@ -19,7 +20,7 @@ from ttt_env.storage import file_errors, opened, reason
 
 SCORES = "scores"
 """The name of the output with the scores of the cells."""
-GAME, TEMPERATURE = "ttt_env.game", "ttt_env.temperature"
+GAME, RULES, TEMPERATURE = "ttt_env.game", "ttt_env.rules", "ttt_env.temperature"
 """The entries of a file's metadata that say for which game it is, and at which temperature it plays."""
 _MAX_BYTES = 1 << 30
 _TYPES = {
@@ -63,6 +64,12 @@ class Onnx(NetworkAgent):
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
         check_size(game)
         return "little"
+
+
+def rules_of(game: Game) -> str:
+    """A digest of the rules of a game, which a file has beside its name."""
+    rules = game.shape, sorted(game.winning_masks), game.misere
+    return sha256(repr(rules).encode()).hexdigest()[:16]
 
 
 class OnnxNetwork:
@@ -118,6 +125,8 @@ class OnnxNetwork:
         name = self._facts.get(GAME, game.name)
         if name != game.name:
             raise self._error(f"it is one for {name[:200]!r}, not for {game.name}")
+        if self._facts.get(RULES, rules_of(game)) != rules_of(game):
+            raise self._error(f"it is one for other rules than those of {game.name}")
         expected: dict[NetworkInput, list[int]] = {"planes": [*game.shape, 2], "flat": [2 * game.n_cells]}
         for observation, shape in expected.items():
             lengths = self._shape[1:]

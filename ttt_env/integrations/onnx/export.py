@@ -33,7 +33,7 @@ from ttt_env.agents.alphazero.network import PolicyValueNetwork, places_of
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork
 from ttt_env.errors import ParameterError, PolicyFileError
-from ttt_env.integrations.onnx.agent import GAME, SCORES, TEMPERATURE
+from ttt_env.integrations.onnx.agent import GAME, RULES, SCORES, TEMPERATURE, rules_of
 from ttt_env.rules import Game, motions
 from ttt_env.storage import file_errors, write_atomically
 
@@ -84,7 +84,9 @@ def export_onnx(agent: Agent, path: str | Path) -> None:
         f"Plays {game.name}: the cell of the highest score. {INPUT} are the stones of the player to move and "
         "of the other, 0 or 1; taken cells have the score −∞."
     )
-    onnx.helper.set_model_props(model, {GAME: game.name, TEMPERATURE: f"{temperature:g}"})
+    onnx.helper.set_model_props(
+        model, {GAME: game.name, RULES: rules_of(game), TEMPERATURE: f"{temperature:g}"}
+    )
     onnx.checker.check_model(model)
     content: bytes = model.SerializeToString()
     with file_errors(path, "written", PolicyFileError):
@@ -153,9 +155,9 @@ class _OfSB3(ScoresOfCells):
 
 
 class _OfValueNetwork(ScoresOfCells):
-    """The scores of a value network for the position after each move.
+    """The scores of a value network: of each move, the number of moves that lead to a smaller value.
 
-    The last tanh is left out: it keeps the order, but in 32 bits it would make good moves equal.
+    In 32 bits moves whose values hardly differ would be equal; those that are equal in 64 bits stay so.
     """
 
     def __init__(self, network: BoardNetwork) -> None:
@@ -178,7 +180,8 @@ class _OfValueNetwork(ScoresOfCells):
             if number:
                 signals = torch.tanh(signals)
             signals = signals @ self.get_buffer(f"weights_{number}") + self.get_buffer(f"biases_{number}")
-        return (signals * side)[:, :, 0].float()
+        values = torch.where(cells.sum(dim=2) > 0, -torch.inf, (torch.tanh(signals) * side)[:, :, 0])
+        return (values[:, :, None] > values[:, None, :]).sum(dim=2).float()
 
 
 class _OfAlphaZero(ScoresOfCells):

@@ -118,26 +118,29 @@ class ChatEndpoint:
     async def _reply(self, request: Mapping[str, Any], asker: str) -> Reply:
         from openai import APIConnectionError, APIStatusError, OpenAIError
 
-        # The library's errors are not chained: they hold the request, and so the key.
+        # The library's errors hold the request, and so the key: no error has one of them as its context.
+        failure: Accident | PlayerError
         try:
             async with asyncio.timeout(self._timeout):
                 headers, body = await self._body(request)
+            return self._read(headers, body, asker)
         except TimeoutError:
-            raise Accident(f"no reply within {self._timeout:g} seconds") from None
+            failure = Accident(f"no reply within {self._timeout:g} seconds")
         except APIStatusError as error:
             text = f"status {error.status_code}: {self._told(_message_of(error))}"
-            if _passes(error.status_code):
-                raise Accident(text, _asked_pause(error.response.headers)) from None
             if error.status_code == 401 and not self._key:
                 text += f" (the environment variable {self._key_variable} is not set)"
-            raise PlayerError(f"{asker} cannot be asked: {text}") from None
+            failure = PlayerError(f"{asker} cannot be asked: {text}")
+            if _passes(error.status_code):
+                failure = Accident(text, _asked_pause(error.response.headers))
         except APIConnectionError as error:
-            while (cause := error.__cause__ or error.__context__) is not None:
-                error = cause
-            raise Accident(str(error)) from None
+            cause: BaseException = error
+            while (deeper := cause.__cause__ or cause.__context__) is not None:
+                cause = deeper
+            failure = Accident(str(cause))
         except OpenAIError as error:
-            raise PlayerError(f"{asker} cannot be asked: {self._told(str(error))}") from None
-        return self._read(headers, body, asker)
+            failure = PlayerError(f"{asker} cannot be asked: {self._told(str(error))}")
+        raise failure
 
     async def _body(self, request: Mapping[str, Any]) -> tuple[Mapping[str, str], bytes]:
         """The headers and the body of a reply whose status is no error."""
