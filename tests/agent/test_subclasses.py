@@ -283,6 +283,10 @@ def test_who_copies_the_marks_of_a_method_overrides_it_all_the_same():
         def choose(self, position, rng):
             return position.legal_cells[-1]
 
+    class Borrower(Corners):
+        choose = vars(Batch)["choose"]  # which follows from the policies of that class
+
+    assert Borrower(TICTACTOE).plays_by == "choose"
     liar = Liar(TICTACTOE)
     assert liar.plays_by == "choose" and not ttt_env.certify(liar).unbeatable
     assert ttt_env.match(liar, "minimax", exact=True).as_o.loss == 1
