@@ -388,6 +388,19 @@ def test_methods_that_come_late_or_from_elsewhere():
         assert agent.choose(POSITIONS[0], generator_of(POSITIONS[0])) == POSITIONS[0].legal_cells[-1]
         assert ttt_env.match(agent, "random", exact=True).exact
 
+    class Patched(Sharp):
+        pass
+
+    before = Patched(TICTACTOE)
+    Patched.policy = lambda self, position: last_cell(position)
+    after = Patched(TICTACTOE)
+    assert after.plays_by == "policy" and not after.is_fixed
+    assert {asked(after, way, POSITIONS[3]) for way in WAYS} == {POSITIONS[3].legal_cells[-1]}
+    del Patched.policy
+    again = Patched(TICTACTOE)
+    assert again.is_fixed and again.plays_by == before.plays_by == "policies"
+    np.testing.assert_array_equal(again.policy(POSITIONS[3]), Sharp(TICTACTOE).policy(POSITIONS[3]))
+
     class WrongOrder(Agent, Brain):
         pass
 

@@ -441,6 +441,7 @@ class TestStandardOutput:
             raise ttt_env.errors.PolicyError("no idea")
 
         monkeypatch.setattr("ttt_env.agents.heuristics.rules.Block.policies", policies)
+        monkeypatch.setattr("ttt_env.agents.heuristics.rules.Block.is_fixed", True)
         run = ttt("bench", "random", "block")
         assert run.returncode == 2
         assert run.stderr == "ttt: no idea, in the agent 'block', asked in all positions\n"

@@ -57,7 +57,8 @@ class Agent:
     `choose`, the first of these if it overrides several; empty if none."""
 
     _choice_follows: ClassVar[bool] = True  # `choose` follows from the policy
-    _completed: ClassVar[list[object]]  # the methods that the class had when it was completed
+    _was_declared: ClassVar[bool]  # `is_fixed`, by an ancestor, before this class overrode how it moves
+    _completed: ClassVar[list[str]]  # the methods that the class had when it was completed
 
     asks_others: ClassVar[bool] = False
     """True if its answers come from code outside this package, such as a network that it was given."""
@@ -265,41 +266,53 @@ def is_default(kind: type[Agent], method: str) -> bool:
 
 
 def _complete(kind: type[Agent]) -> None:
-    """Make those of `MOVES` that this class does not override follow from the one that it does."""
+    """Make those of `MOVES` that this class does not override follow from the one that it does.
+
+    Called again if methods were put into the class or taken out of it.
+    """
+    _forget(kind)
     above = kind.__mro__[: kind.__mro__.index(Agent)]
-    overridden = [
-        [
-            name
-            for name in MOVES
-            if name in vars(each)
-            and vars(each)[name] is not vars(Agent)[name]
-            and not _is_following(vars(each)[name], each)
-        ]
-        for each in above
-    ]
+    overridden = [_overridden(each) for each in above]
     definer = next((index for index, names in enumerate(overridden) if names), None)
-    if definer is None:
-        _METHODS[kind] = _methods_of(kind)
-        return
-    names, source = overridden[definer], above[definer]
-    kind.plays_by = names[0]
-    for name in MOVES:
-        owner = next(each for each in kind.__mro__ if name in vars(each))
-        if name in names:
-            if owner is not source:  # another class comes first, whose own follows from something else
-                setattr(kind, name, vars(source)[name])
-        elif owner not in (kind, source) or not _is_following(vars(owner)[name], owner):
-            setattr(kind, name, _following(name, kind, names[0]))
-    kind._choice_follows = "choose" not in names
-    if not any("choose_in_game" in vars(each) for each in above[: definer + 1]):
-        kind.choose_in_game = Agent.choose_in_game  # type: ignore[method-assign]
-    if vars(kind).get("_completed") != (own := [*overridden[0], definer]):
-        declared = next((at for at, each in enumerate(above) if "is_fixed" in vars(each)), len(above))
-        if declared > definer:
-            # An ancestor's declaration is about its own moves, not about those that override them.
-            kind.is_fixed = False  # type: ignore[method-assign, assignment]
-        kind._completed = own
+    if definer is not None:
+        names, source = overridden[definer], above[definer]
+        kind.plays_by, kind._choice_follows = names[0], "choose" not in names
+        for name in MOVES:
+            owner = next(each for each in kind.__mro__ if name in vars(each))
+            if name in names:
+                if owner is not source:  # another class comes first, whose own follows from something else
+                    setattr(kind, name, vars(source)[name])
+            elif owner is not source or not _is_following(vars(owner)[name], owner):
+                setattr(kind, name, _following(name, kind, names[0]))
+        if not any("choose_in_game" in vars(each) for each in above[: definer + 1]):
+            kind.choose_in_game = Agent.choose_in_game  # type: ignore[method-assign]
+        if vars(kind).get("_completed") != overridden[0]:
+            _declare(kind, above, definer)
+    kind._completed = _overridden(kind)
     _METHODS[kind] = _methods_of(kind)
+
+
+def _forget(kind: type[Agent]) -> None:
+    """Undo what `_complete` has put into this class."""
+    for name in MOVES:
+        if _is_following(vars(kind).get(name), kind):
+            delattr(kind, name)
+    if vars(kind).get("choose_in_game") is Agent.choose_in_game:
+        del kind.choose_in_game
+
+
+def _declare(kind: type[Agent], above: Sequence[type], definer: int) -> None:
+    """Take back what an ancestor declares of its own moves, if this class overrides them."""
+    if "_was_declared" in vars(kind):
+        del kind.is_fixed, kind._was_declared
+    if next((at for at, each in enumerate(above) if "is_fixed" in vars(each)), len(above)) > definer:
+        kind.is_fixed, kind._was_declared = False, True  # type: ignore[method-assign, assignment]
+
+
+def _overridden(kind: type) -> list[str]:
+    """The methods of `MOVES` by which this class itself says how it plays."""
+    own = [name for name in MOVES if vars(kind).get(name, vars(Agent)[name]) is not vars(Agent)[name]]
+    return [name for name in own if not _is_following(vars(kind)[name], kind)]
 
 
 def _methods_of(kind: type) -> list[object]:
