@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias, cast
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -25,8 +24,6 @@ seconds if there are millions of them; a policy for each of them as well, which 
 search by another agent in each of them."""
 
 _Choose: TypeAlias = Callable[[Position, np.random.Generator], object]
-
-_METHODS: WeakKeyDictionary[type, list[object]] = WeakKeyDictionary()  # of classes that are complete
 
 EFFORTS: tuple[Effort, ...] = ("little", "sweep", "table", "searches")  # the least first
 
@@ -58,6 +55,7 @@ class Agent:
 
     _choice_follows: ClassVar[bool] = True  # `choose` follows from the policy
     _was_declared: ClassVar[bool]  # `is_fixed`, by an ancestor, before this class overrode how it moves
+    _methods: ClassVar[list[object]] = []  # those in the class when it was completed
     _completed: ClassVar[list[str]]  # the methods that the class had when it was completed
 
     asks_others: ClassVar[bool] = False
@@ -78,7 +76,7 @@ class Agent:
     def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
         """An agent of this class, to which decorators may have added methods since it was defined."""
         for kind in reversed(cls.__mro__):
-            if _METHODS.get(kind) != _methods_of(kind) and issubclass(kind, Agent) and kind is not Agent:
+            if issubclass(kind, Agent) and kind is not Agent and kind._methods != _methods_of(kind):
                 _complete(kind)
         return super().__new__(cls)
 
@@ -289,7 +287,7 @@ def _complete(kind: type[Agent]) -> None:
         if vars(kind).get("_completed") != overridden[0]:
             _declare(kind, above, definer)
     kind._completed = _overridden(kind)
-    _METHODS[kind] = _methods_of(kind)
+    kind._methods = _methods_of(kind)
 
 
 def _forget(kind: type[Agent]) -> None:
