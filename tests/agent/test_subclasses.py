@@ -75,26 +75,14 @@ class Greedy(Corners):
         return int(super().policy(position).argmax())
 
 
-class Tired(Minimax):
-    """Plays the last cell where it can, and else as its ancestor."""
+def tired(kind):
+    """A class that plays the last cell in the opening, and then as this class."""
 
-    def choose(self, position, rng):
-        return position.legal_cells[-1] if position.ply < 3 else super().choose(position, rng)
+    class Tired(kind):
+        def choose(self, position, rng):
+            return position.legal_cells[-1] if position.ply < 3 else super().choose(position, rng)
 
-
-class TiredSearch(MCTS):
-    def choose(self, position, rng):
-        return position.legal_cells[-1] if position.ply < 3 else super().choose(position, rng)
-
-
-class TiredSymmetric(Symmetric):
-    def choose(self, position, rng):
-        return position.legal_cells[-1] if position.ply < 3 else super().choose(position, rng)
-
-
-class TiredMixture(Mixture):
-    def choose(self, position, rng):
-        return position.legal_cells[-1] if position.ply < 3 else super().choose(position, rng)
+    return Tired
 
 
 class Sharp(Corners):
@@ -166,7 +154,7 @@ def squared(position):
     return squares / squares.sum()
 
 
-def tired(rest):
+def at_first_the_last_cell(rest):
     return lambda position: last_cell(position) if position.ply < 3 else rest(position)
 
 
@@ -184,10 +172,10 @@ SEARCH = ttt_env.make_agent("mcts:simulations=9,seed=1", TICTACTOE)
 HEIRS = {  # an agent, and the policy by which it should play
     "a mixin": (lambda: CountingCorners(TICTACTOE), Corners(TICTACTOE).policy),
     "greedy": (lambda: Greedy(TICTACTOE), lambda p: np.eye(9)[Corners(TICTACTOE).policy(p).argmax()]),
-    "minimax": (lambda: Tired(TICTACTOE), tired(MINIMAX.policy)),
-    "mcts": (lambda: TiredSearch(TICTACTOE, simulations=9, seed=1), tired(SEARCH.policy)),
-    "symmetric": (lambda: TiredSymmetric(TICTACTOE, "minimax"), tired(MINIMAX.policy)),
-    "mixture": (lambda: TiredMixture(TICTACTOE, "minimax+minimax"), tired(MINIMAX.policy)),
+    "minimax": (lambda: tired(Minimax)(TICTACTOE), at_first_the_last_cell(MINIMAX.policy)),
+    "mcts": (lambda: tired(MCTS)(TICTACTOE, simulations=9, seed=1), at_first_the_last_cell(SEARCH.policy)),
+    "symmetric": (lambda: tired(Symmetric)(TICTACTOE, "minimax"), at_first_the_last_cell(MINIMAX.policy)),
+    "mixture": (lambda: tired(Mixture)(TICTACTOE, "minimax+minimax"), at_first_the_last_cell(MINIMAX.policy)),
     "policies over policy": (lambda: Sharp(TICTACTOE), squared),
     "policy over policies": (lambda: Winning(TICTACTOE), winning),
     "policy over choose": (lambda: Blended(TICTACTOE), half(last_cell)),

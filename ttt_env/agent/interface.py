@@ -55,8 +55,8 @@ class Agent:
 
     _choice_follows: ClassVar[bool] = True  # `choose` follows from the policy
     _was_declared: ClassVar[bool]  # `is_fixed`, by an ancestor, before this class overrode how it moves
-    _methods: ClassVar[list[object]] = []  # those in the class when it was completed
-    _completed: ClassVar[list[str]]  # the methods that the class had when it was completed
+    _methods: ClassVar[list[object]] = []  # `_methods_of` the class when it was completed
+    _completed: ClassVar[list[str]]  # those that it overrode itself
 
     asks_others: ClassVar[bool] = False
     """True if its answers come from code outside this package, such as a network that it was given."""
@@ -314,7 +314,7 @@ def _overridden(kind: type) -> list[str]:
 
 
 def _methods_of(kind: type) -> list[object]:
-    """The methods by which this class itself says how it plays."""
+    """The ways to play that are in this class itself, by which a change of it is noticed."""
     return [vars(kind).get(name) for name in (*MOVES, "choose_in_game")]
 
 

@@ -127,12 +127,13 @@ def _table(store: Store, agent: Agent) -> Floats | None:
         raise ParameterError(f"{agent!r} has no fixed policy to be tabulated: only backend='numpy' asks it")
     if not agent.is_fixed:
         return None
-    if not is_own(agent):  # single environments would let it choose
+    is_foreign = not is_own(agent)
+    if is_foreign:  # single environments would let it choose
         check_judged_as_played(agent)
     if not isinstance(store, TableStore):
         return None
     try:
-        if not is_own(agent) and not agent.asks_others:
+        if is_foreign and not agent.asks_others:
             for _, at in store.open_boards.by_ply():
                 check_answers(agent, store.open_boards[at])
         policies = checked_policies(agent, store.open_boards)
