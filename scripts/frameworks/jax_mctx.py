@@ -8,8 +8,8 @@ What differs: the environment, and that a table takes the place of the network: 
 look one move ahead, and the value of a position is what the search of the round before has found there, at
 first 0. Each round searches from all positions at once, and the training ends when the exact certificate
 says that nobody beats the moves. Before that the environments of Pgx and of this package are stepped in
-turns, with Pgx's own `auto_reset` around both, in batches of 1, 1,024 and 65,536 games: in a scan that draws
-random legal moves.
+turns, with Pgx's own `auto_reset` around both, in batches of 1, 1,024 and 65,536 games, on a GPU up to
+1,048,576: in a scan that draws random legal moves.
 """
 
 # /// script
@@ -35,7 +35,9 @@ import ttt_env  # ttt_env
 from ttt_env.analysis.layers import reachable  # ttt_env
 from ttt_env.integrations.jax import JaxGame  # ttt_env
 
-BATCHES = {1: 10_000, 1024: 200, 65_536: 8}  # games: steps of a scan
+ON_CPU = jax.default_backend() == "cpu"
+BATCHES = {1: 10_000, 1024: 200, 65_536: 8} if ON_CPU else {1024: 2_000, 65_536: 1_000, 1_048_576: 100}
+# games: steps of a scan
 ROUNDS = 7
 SIMULATIONS = 18
 ROUNDS_OF_SEARCH = 12

@@ -185,7 +185,7 @@ def test_it_runs_in_a_scan_with_wrappers_of_pgx(module: Any) -> None:
 
 
 def test_errors(module: Any) -> None:
-    with pytest.raises(ttt_env.errors.GameTooLargeError, match="at most 12"):
+    with pytest.raises(ttt_env.errors.GameTooLargeError, match="12 cells are the limit"):
         module.JaxGame("square-v0", "random")
     with pytest.raises(ttt_env.errors.ParameterError, match="alternate"):
         module.JaxGame("tictactoe-v0", "random", play_as="alternate")
