@@ -455,21 +455,32 @@ def test_files_whose_parts_do_not_belong_together_are_not_loaded(change, fault, 
 
 
 def test_positions_of_the_other_seat_and_moves_on_stones_are_not_loaded(refused):
-    arrays = saved("tictactoe-v0")
-    row = int(arrays["o_positions"][:, 1].argmax())
-    own, other = arrays["o_positions"][row].tolist()
-    one_more = next(1 << c for c in range(9) if c != arrays["o_moves"][row] and not (own | other) >> c & 1)
+    arrays = saved("square-v0:n=5")
+    row = int(arrays["x_positions"][:, 1].argmax())
+    own, other = arrays["x_positions"][row].tolist()
+    one_more = next(1 << c for c in range(25) if c != arrays["x_moves"][row] and not (own | other) >> c & 1)
     for stones, move, fault in (
-        ([own | one_more, other], arrays["o_moves"][row], "O is not to move"),
-        ([own, other | one_more], arrays["o_moves"][row], "O is not to move"),
+        ([own | one_more, other], arrays["x_moves"][row], "X is not to move"),
+        ([own, other | one_more], arrays["x_moves"][row], "X is not to move"),
         ([own, other], other.bit_length() - 1, "on a taken cell"),
-        ([own, other], own.bit_length() - 1 if own else other.bit_length() - 1, "on a taken cell"),
-        ([own | other, other], arrays["o_moves"][row], "on the same cell"),
-        ([own, other], 9, "not one cell"),
+        ([own, other], own.bit_length() - 1, "on a taken cell"),
+        ([own | other, other], arrays["x_moves"][row], "on the same cell"),
+        ([own, other], 25, "not one cell"),
     ):
-        positions, moves = arrays["o_positions"].copy(), arrays["o_moves"].copy()
+        positions, moves = arrays["x_positions"].copy(), arrays["x_moves"].copy()
         positions[row], moves[row] = stones, move
-        refused({**arrays, "o_positions": positions, "o_moves": moves}, fault, by=Proof.load)
+        refused({**arrays, "x_positions": positions, "x_moves": moves}, fault, by=Proof.load)
+
+
+def test_added_stones_need_a_format_of_their_own_and_a_strategy_that_does_not_lose(refused):
+    arrays = saved("square-v0")
+    assert arrays["format"] == "ttt_env proof 2" and saved("square-v0:n=5")["format"] == "ttt_env proof 1"
+    assert saved("tictactoe-v0:misere=true")["format"] == "ttt_env proof 1"
+    refused({**arrays, "format": np.array("ttt_env proof 1")}, "another seat is to move", by=Proof.load)
+    fewer = arrays["o_positions"] & np.array([-1, 0]).astype(np.uint64)
+    refused({**arrays, "o_positions": fewer}, "O is not to move", by=Proof.load)
+    refused({**arrays, "format": np.array("ttt_env proof 3")}, "neither", by=Proof.load)
+    refused({**arrays, "format": np.array("ttt_env proof 3")}, "another one")
 
 
 @pytest.mark.parametrize("game", ["square-v0", "mnk-v0:m=6,n=5,k=4"])
@@ -520,7 +531,7 @@ def test_a_pair_with_a_stone_of_the_other_breaks_nothing(tmp_path, refused):
     }
     sets = [(0, 1, 2), (0, 1, 3)]
     refused(own_game_file("five", 5, sets, table, start), "no answer")
-    with pytest.raises(ProofError, match="not those that are reached"):
+    with pytest.raises(ProofError, match="has no move in"):
         Proof.load(tmp_path / "q.npz").check()
     held = table | {"o_moves": np.array([1], np.uint8), "o_sequences": np.full((1, 2), 64, np.uint8)}
     np.savez(tmp_path / "q.npz", **own_game_file("five", 5, sets, held, start))

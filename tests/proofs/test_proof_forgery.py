@@ -241,6 +241,19 @@ def sequences_replaced(arrays, rng):
     return with_rows(arrays, seat, np.arange(len(sequences)), sequences)
 
 
+def stones_added(arrays, rng):
+    """Well-formed: positions that cover more, with more stones of the other player, or fewer."""
+    seat, n_cells = tables(arrays)[0], int(np.prod(arrays["shape"]))
+    positions = arrays[f"{seat}_positions"].copy()
+    for row, (own, other) in enumerate(positions.tolist()):
+        if rng.random() < 0.3:
+            move = 1 << int(arrays[f"{seat}_moves"][row])
+            cells = mask_of(np.flatnonzero(rng.random(n_cells) < 0.2).tolist()) & ~(own | move)
+            positions[row, 1] = other | cells if rng.random() < 0.7 else other & ~cells
+    file_format = np.array(f"ttt_env proof {rng.integers(1, 3)}")
+    return arrays | {f"{seat}_positions": positions, "format": file_format}
+
+
 def moves_replaced(arrays, rng):
     """Well-formed: other legal moves in some positions."""
     seat, n_cells = tables(arrays)[0], int(np.prod(arrays["shape"]))
@@ -278,7 +291,7 @@ def cells_renamed(arrays, rng):
 
 MUTATIONS = [number_changed, type_changed, shape_changed, rows_changed, claims_changed]
 MUTATIONS += [start_changed, rules_changed, name_changed, automorphisms_changed, names_changed]
-MUTATIONS += [whole_rows_changed, sequences_replaced, moves_replaced, cells_renamed]
+MUTATIONS += [whole_rows_changed, sequences_replaced, moves_replaced, stones_added, cells_renamed]
 
 
 @cache
@@ -371,6 +384,7 @@ class Forger:
         self.solution = solve(self.game)
         self.images = automorphisms(self.game) if rng.random() < 0.5 else (tuple(range(self.game.n_cells)),)
         self.style = ("random", "careful", "best")[rng.integers(3)]
+        self.adds_stones = rng.random() < 0.3
 
     def move(self, position):
         """A legal cell: any, one after which the other does not win at once, or the best there is."""
@@ -416,6 +430,9 @@ class Forger:
                 seen.add(masks)
                 cell = self.move(Position(self.game, *masks))
                 own |= {cell}
+                if self.adds_stones and not wins:
+                    other |= {cell for cell in checker.cells - own if self.rng.random() < 0.1}
+                    masks = masks[0], mask_of(other)
                 found = self.sequences(checker, own, other)
                 rows.append((masks, cell, found))
                 pending += self.after(checker, own, other, found)

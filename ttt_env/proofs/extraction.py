@@ -2,13 +2,17 @@
 
 Nothing is taken on trust: which move the search thinks best is asked, and then each reply has to be answered,
 by a sequence of threats that is played out, by pairs of cells, or by a position of its own, which is asked
-for in turn. So the
-table is complete whatever the search knew; where it knew nothing, or two positions had the same key, it
-searches again.
+for in turn. So the table is complete whatever the search knew; where it knew nothing, or two positions had
+the same key, it searches again.
+
+A strategy that does not lose needs only some of the free cells, its zone (`search_kernel`). In the table, all
+others are the other player's, so that the position covers every one with fewer of that player's stones: the
+answer to one reply also answers the replies outside of its zone.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +20,15 @@ from numpy.typing import NDArray
 from ttt_env.compiled.sets import winning_sets
 from ttt_env.errors import ProofError
 from ttt_env.proofs.strategy import MOST_POSITIONS, Strategy
-from ttt_env.rules import Masks, Position, Seat
+from ttt_env.rules import MASK_CELLS, Masks, Position, Seat, cells_of
 from ttt_env.stopping import check_wanted
 
 _BATCH = 1024  # positions whose replies are looked at in one call
 _MOST_THREATS = 1000  # tried for a sequence that wins
 _MOST_PAIRS = 20_000  # tried for those that hold a draw: where there are some, they are nearly always found
 _OPEN = 6  # sequences that take as much room as a position
-
-Part = dict[str, NDArray[Any]]
-
+_REPORTED = 1000  # positions from one report to the next
+_NO_CELL = MASK_CELLS  # after the end of a sequence
 
 Guide = Callable[[Position, int], list[int]]
 """Cells that keep the value, 1 or 0, of a position. Raises `ProofError` if there is none."""
@@ -36,71 +39,160 @@ CountReport = Callable[[int], None]  # called with the number of positions that 
 def check_strategy(strategy: Strategy) -> None:
     """Raise `ProofError` unless a strategy wins, or does not lose, as it says, against every reply.
 
-    Its own moves and sequences are played, and nothing is searched. Each of its positions has to be reached.
+    Its own moves and sequences are played, and nothing is searched. Each of its positions has to cover one
+    that is reached.
     """
-    from ttt_env.proofs import strategy_kernel as kernel
+    replies = _Replies(strategy)
+    reached = [replies.first(), *replies.after(np.arange(len(strategy)))]
+    _, is_reached = replies.covering(_distinct(np.concatenate(reached)))
+    if not is_reached.all() or len(_distinct(strategy.positions)) < len(strategy):
+        raise ProofError(f"a position of the strategy of {strategy.seat} is never reached, or there twice")
 
-    sets, cover = winning_sets(strategy.game), kernel.new_cover(_BATCH)
-    permutations = kernel.permutations_of(strategy.game)
 
-    def open_after(positions: Masks, moves: NDArray[np.uint8], counts: NDArray[np.uint8], rows: Any) -> Masks:
-        table = cover._replace(n_sequences=counts, sequences=rows)
-        n_right = kernel.follow_replies(positions, moves, strategy.wins, sets, permutations, None, table)
+class _Replies:
+    """The positions that a strategy has to cover: those after the replies to its moves."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        from ttt_env.proofs import strategy_kernel as kernel
+
+        self._strategy, self._kernel, self._cover = strategy, kernel, kernel.new_cover(_BATCH)
+        self._sets, self._permutations = winning_sets(strategy.game), kernel.permutations_of(strategy.game)
+        self._first = np.cumsum(strategy.n_sequences, dtype=np.int64) - strategy.n_sequences
+
+    def first(self) -> Masks:
+        """The start, or those after the replies there; none after a win."""
+        start = self._strategy.start
+        own_first = np.array([[start.mine, start.theirs]], np.uint64)
+        if start.to_move != self._strategy.seat:
+            no_move, nothing = np.array([self._kernel.NO_MOVE], np.uint8), np.zeros(1, np.uint8)
+            return self._open(own_first[:, ::-1], no_move, nothing, self._strategy.sequences[:0])
+        return own_first[:0] if _wins_at_once(start) else own_first
+
+    def after(self, rows: NDArray[np.intp]) -> Iterator[Masks]:
+        """Those after the moves in these rows. Raises `ProofError` for a wrong move."""
+        one = self._strategy
+        for begin in range(0, len(rows), _BATCH):
+            check_wanted()
+            batch = rows[begin : begin + _BATCH]
+            counts = one.n_sequences[batch]
+            before = np.cumsum(counts, dtype=np.int64) - counts
+            sequences = np.repeat(self._first[batch] - before, counts)
+            sequences = one.sequences[sequences + np.arange(len(sequences))]
+            yield self._open(one.positions[batch], one.moves[batch], counts, sequences)
+
+    def _open(
+        self,
+        positions: Masks,
+        moves: NDArray[np.uint8],
+        counts: NDArray[np.uint8],
+        sequences: NDArray[np.uint8],
+    ) -> Masks:
+        one, cover = self._strategy, self._cover._replace(n_sequences=counts, sequences=sequences)
+        room = self._sets, self._permutations, None, cover
+        n_right = self._kernel.follow_replies(positions, moves, one.wins, *room)
         if n_right < len(positions):
-            mine, theirs = positions[n_right].tolist()
-            here = Position(strategy.game, mine, theirs)
-            raise ProofError(f"the move of {strategy.seat} in {here!r} does not keep the result")
-        return _distinct(cover.open[: cover.totals[kernel.N_OPEN]])
+            here = Position(one.game, *positions[n_right].tolist())
+            raise ProofError(f"the move of {one.seat} in {here!r} does not keep the result")
+        return _distinct(cover.open[: cover.totals[self._kernel.N_OPEN]])
 
-    def open_at_once(positions: Masks, moves: NDArray[np.uint8]) -> Masks:
-        return open_after(positions, moves, np.zeros(1, np.uint8), strategy.sequences[:0])
+    def covering(self, positions: Masks) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """The rows that cover these positions, one for each; and of all rows, whether they cover any.
 
-    reached = [_first_positions(strategy.start, strategy.seat, open_at_once)]
-    last = np.cumsum(strategy.n_sequences, dtype=np.int64)
-    for first in range(0, len(strategy), _BATCH):
-        check_wanted()
-        batch = slice(first, first + _BATCH)
-        rows = slice(last[first] - strategy.n_sequences[first], last[batch][-1])
-        table = strategy.positions[batch], strategy.moves[batch], strategy.n_sequences[batch]
-        reached.append(open_after(*table, strategy.sequences[rows]))
-    if not np.array_equal(_distinct(np.concatenate(reached)), _ordered(strategy.positions)):
-        raise ProofError(
-            f"the positions of the strategy of {strategy.seat} are not those that are reached by it"
-        )
+        Raises `ProofError` if a position is not covered.
+        """
+        (table, rows), one = self._strategy.ordered, self._strategy
+        is_reached = np.zeros(len(rows), np.bool_)
+        found = self._kernel.covering(positions, table, self._permutations, one.game.misere, is_reached)[:, 0]
+        if (found < 0).any():
+            here = Position(one.game, *positions[int((found < 0).argmax())].tolist())
+            raise ProofError(f"the strategy of {one.seat} has no move in {here!r}")
+        return rows[found], is_reached
 
 
-def _first_positions(
-    start: Position, seat: Seat, open_after: Callable[[Masks, NDArray[np.uint8]], Masks]
-) -> Masks:
-    """The first positions of a table: the start, or those after the replies there; none after a win."""
-    from ttt_env.compiled.canonical import merge
-    from ttt_env.proofs import strategy_kernel as kernel
+def _without_unreached(strategy: Strategy) -> Strategy:
+    """The strategy without the positions that no reply leads to, or another one covers, too."""
+    replies, is_needed = _Replies(strategy), np.zeros(len(strategy), np.bool_)
+    layer = replies.first()
+    while len(layer):
+        rows = np.unique(replies.covering(layer)[0])
+        is_needed[rows] = True
+        layer = _distinct(np.concatenate([layer[:0], *replies.after(rows)]))
+    return replace(
+        strategy,
+        positions=strategy.positions[is_needed],
+        moves=strategy.moves[is_needed],
+        n_sequences=strategy.n_sequences[is_needed],
+        sequences=strategy.sequences[np.repeat(is_needed, strategy.n_sequences)],
+    )
 
-    own_first = np.array([[start.mine, start.theirs]], np.uint64)
-    if start.to_move != seat:
-        return open_after(own_first[:, ::-1], np.array([kernel.NO_MOVE], np.uint8))
-    if not start.game.misere and any(start.child(cell).is_won for cell in start.legal_cells):
-        return own_first[:0]
-    return merge(own_first, kernel.permutations_of(start.game))[0]
+
+def _wins_at_once(start: Position) -> bool:
+    return not start.game.misere and any(start.child(cell).is_won for cell in start.legal_cells)
+
+
+class _Move(NamedTuple):
+    """A move, its sequences, and what they leave to be answered.
+
+    These are positions `[N, 2]`, and the reply and the number of the permutation that lead to each.
+    """
+
+    cell: int
+    sequences: NDArray[np.uint8]
+    open: Masks
+    steps: list[list[int]]
+
+
+class _Rows:
+    """The positions of a table with the same stones of the seat, `[R, 2]`, of which there may be more."""
+
+    def __init__(self) -> None:
+        self._positions, self._is_reached, self._size = np.empty((8, 2), np.uint64), np.empty(8, np.bool_), 0
+
+    def add(self, own: int, other: int) -> None:
+        """Add a position."""
+        if self._size == len(self._positions):
+            self._positions = np.concatenate([self._positions, self._positions])
+            self._is_reached = np.concatenate([self._is_reached, self._is_reached])
+        self._positions[self._size] = own, other
+        self._size += 1
+
+    @property
+    def parts(self) -> tuple[Masks, NDArray[np.bool_]]:
+        """The positions, and room for as many flags."""
+        return self._positions[: self._size], self._is_reached[: self._size]
 
 
 class Extraction:
-    """Collects the positions of a strategy, from those with the fewest stones to those with the most."""
+    """Collects the positions of a strategy: after each move, those that the replies lead to, one by one.
+
+    The `guide` names moves that keep the result. For a strategy that does not lose, it is not asked where one
+    of the `likely` moves, which need not keep it, leaves nothing to be answered.
+    """
 
     def __init__(
-        self, start: Position, seat: Seat, wins: bool, guide: Guide, report: CountReport | None = None
+        self,
+        start: Position,
+        seat: Seat,
+        wins: bool,
+        guide: Guide,
+        report: CountReport | None = None,
+        likely: Guide | None = None,
     ) -> None:
         from ttt_env.compiled.threats import new_threats
         from ttt_env.proofs import strategy_kernel as kernel
         from ttt_env.proofs.pairing_kernel import new_pairs
 
-        self._kernel, self._cover = kernel, kernel.new_cover(_BATCH)
+        self._kernel, self._cover = kernel, kernel.new_cover(1)
         self._sets = winning_sets(start.game)
         self._budget = _MOST_THREATS if wins else _MOST_PAIRS
         self._finder = kernel.Finder(new_threats(start.game, remembers=False), new_pairs(start.game), 0)
         self._permutations = kernel.permutations_of(start.game)
-        self._start, self._seat, self._wins, self._guide, self._report = start, seat, wins, guide, report
-        self._n_positions = 0
+        self._inverses = np.argsort(self._permutations, axis=1).tolist()
+        self._start, self._seat, self._wins = start, seat, wins
+        self._guide, self._likely, self._report = guide, None if wins else likely, report
+        self._has_zones = not (wins or start.game.misere)
+        self._table: list[tuple[int, int, _Move]] = []  # own stones, the others, and the move
+        self._rows: dict[int, _Rows] = {}  # those of the table, by own stones
 
     def strategy(self) -> Strategy:
         """The strategy of the seat, which wins or does not lose from `start` on.
@@ -108,92 +200,130 @@ class Extraction:
         Raises `ProofError` if a move of the guide does not keep the result, or the strategy has more than
         `MOST_POSITIONS`.
         """
-        layer = _first_positions(
-            self._start, self._seat, lambda start, moves: self._covered(start, moves, searches=False)[1]
-        )
-        parts = [self._covered(layer[:0], np.zeros(0, np.uint8))[0]]
-        while len(layer):
-            part, layer = self._answered(layer)
-            parts.append(part)
-        table = _joined(parts)
-        longest = int((table["sequences"] != self._kernel.NO_CELL).sum(axis=1).max(initial=0))
-        table["sequences"] = np.ascontiguousarray(table["sequences"][:, :longest])
-        return Strategy(self._start, self._seat, self._wins, **table)
+        from ttt_env.compiled.canonical import merge
 
-    def _answered(self, layer: Masks) -> tuple[Part, Masks]:
-        """The part of the table for these positions, and those with two stones more that it leads to."""
-        self._n_positions += len(layer)
-        if self._n_positions > MOST_POSITIONS:
+        start = self._start.mine, self._start.theirs
+        if self._start.to_move != self._seat:
+            self._answer(self._checked_move(*start[::-1], self._kernel.NO_MOVE, searches=False))
+        elif not _wins_at_once(self._start):
+            self._solve(*merge(np.array([start], np.uint64), self._permutations)[0][0].tolist())
+        return _without_unreached(Strategy(self._start, self._seat, self._wins, **self._arrays()))
+
+    def _solve(self, own: int, other: int) -> int:
+        """Put a position into the table, and all that it leads to; the zone in which the seat holds."""
+        check_wanted()
+        move = self._chosen(own, other)
+        after, full = own | 1 << move.cell, self._start.game.full_mask
+        zone = self._answer(move)
+        if self._has_zones:
+            zone = zone or sum(1 << cell for cell in move.sequences.ravel().tolist() if cell != _NO_CELL)
+            masks = np.uint64(after), np.uint64(other), np.uint64(zone)
+            other = full & ~(after | int(self._kernel.zone_after(*masks, self._sets)))
+        self._table.append((own, other, move))
+        self._rows.setdefault(own, _Rows()).add(own, other)
+        if len(self._table) > MOST_POSITIONS:
             raise ProofError(
                 f"the strategy of {self._seat} has more than {MOST_POSITIONS:,} positions: too many to save"
             )
-        moves = self._chosen(layer)
-        parts, after = [], []
-        for first in range(0, len(layer), _BATCH):
-            check_wanted()
-            batch = slice(first, first + _BATCH)
-            part, open_positions = self._covered(layer[batch], moves[batch])
-            parts.append(part)
-            after.append(open_positions)
-            if self._report is not None:
-                self._report(self._n_positions - len(layer) + min(first + _BATCH, len(layer)))
-        return _joined(parts), _distinct(np.concatenate(after))
+        if self._report is not None and len(self._table) % _REPORTED == 0:
+            self._report(len(self._table))
+        return full & ~(own | other)
 
-    def _chosen(self, layer: Masks) -> NDArray[np.uint8]:
-        """The moves in these positions: of those that keep the result, one that adds least to the table."""
-        moves, table = np.empty(len(layer), np.uint8), set[tuple[int, int]]()
-        for row, (mine, theirs) in enumerate(layer.tolist()):
-            check_wanted()
-            best, added = np.inf, set[tuple[int, int]]()
-            cells = np.array(self._guide(Position(self._start.game, mine, theirs), int(self._wins)), np.uint8)
-            self._covered(np.repeat(layer[row : row + 1], len(cells), axis=0), cells, searches=False)
-            needs_nothing = self._cover.n_open[: len(cells)] == 0
-            for cell in cells[needs_nothing][:1] if needs_nothing.any() else cells:
-                part, after = self._covered(layer[row : row + 1], np.array([cell], np.uint8))
-                new = set(map(tuple, after.tolist())) - table
-                size = _OPEN * len(new) + int(part["n_sequences"][0])
-                if size < best:
-                    best, added, moves[row] = size, new, cell
-                if best <= 1:  # hardly any move adds less
-                    break
-            table |= added
-        return moves
+    def _answer(self, move: _Move) -> int:
+        """Put what a move leaves to be answered into the table; the zones of all these positions."""
+        zone, left = 0, self._start.game.full_mask
+        is_covered = self._covering(move.open)[:, 0] >= 0
+        for number in np.argsort(~is_covered, kind="stable").tolist():
+            position, (reply, permutation) = move.open[number], move.steps[number]
+            if left >> reply & 1:
+                row, image = self._covering(position[None])[0].tolist()
+                if row < 0:
+                    of_position = self._solve(*position.tolist())
+                else:
+                    own, other = self._rows[int(position[0])].parts[0][row].tolist()
+                    of_position = _moved(self._start.game.full_mask & ~(own | other), self._inverses[image])
+                of_position = _moved(of_position, self._inverses[permutation])
+                zone |= of_position
+                left &= of_position
+        return zone
 
-    def _covered(
-        self, positions: Masks, moves: NDArray[np.uint8], searches: bool = True
-    ) -> tuple[Part, Masks]:
-        kernel, cover = self._kernel, self._cover
+    def _covering(self, positions: Masks) -> NDArray[np.int64]:
+        """`covering` by what is in the table for positions with the same stones of the seat."""
+        rows = self._rows.get(int(positions[0, 0])) if len(positions) else None
+        if rows is None:
+            return np.full((len(positions), 2), -1, np.int64)
+        positions_of_rows, is_reached = rows.parts
+        table = positions_of_rows, self._permutations, self._start.game.misere, is_reached
+        found: NDArray[np.int64] = self._kernel.covering(positions, *table)
+        return found
+
+    def _chosen(self, own: int, other: int) -> _Move:
+        """Of the moves that keep the result, one that adds least to the table."""
+        question, tried = (Position(self._start.game, own, other), int(self._wins)), dict[int, _Move | None]()
+        for cell in self._likely(*question) if self._likely is not None else ():
+            tried[cell] = move = self._move(own, other, cell)
+            if move is not None and not len(move.open):
+                return move
+        cells = self._guide(*question)
+        for cell in cells if self._likely is None else ():
+            move = self._checked_move(own, other, cell, searches=False)
+            if not len(move.open):
+                return move
+        chosen, least = None, np.inf
+        for cell in cells:
+            move = tried.get(cell) or self._checked_move(own, other, cell)
+            is_new = self._covering(move.open)[:, 0] < 0
+            size = _OPEN * len(_distinct(move.open[is_new])) + len(move.sequences)
+            if size < least:
+                chosen, least = move, size
+            if least <= 1:  # hardly any move adds less
+                break
+        assert chosen is not None
+        return chosen
+
+    def _checked_move(self, own: int, other: int, cell: int, searches: bool = True) -> _Move:
+        """`_move`. Raises `ProofError` if it does not keep the result."""
+        move = self._move(own, other, cell, searches)
+        if move is None:
+            wrong = Position(self._start.game, own, other)
+            raise ProofError(f"the search was wrong: cell {cell} in {wrong!r} does not keep the result")
+        return move
+
+    def _move(self, own: int, other: int, cell: int, searches: bool = True) -> _Move | None:
+        """A move and what is left to be answered; None if it does not keep the result."""
+        cover = self._cover
+        position, cells = np.array([[own, other]], np.uint64), np.array([cell], np.uint8)
         finder = self._finder._replace(budget=self._budget if searches else 0)
         room = self._sets, self._permutations, finder, cover
-        n_right = kernel.follow_replies(positions, moves, self._wins, *room)
-        if n_right < len(positions):
-            mine, theirs = positions[n_right].tolist()
-            wrong = Position(self._start.game, mine, theirs)
-            raise ProofError(
-                f"the search was wrong: cell {moves[n_right]} in {wrong!r} does not keep the result"
-            )
+        if self._kernel.follow_replies(position, cells, self._wins, *room) == 0:
+            return None
         n_sequences, n_open = cover.totals.tolist()
-        part: Part = {
-            "positions": positions,
-            "moves": moves,
-            "n_sequences": cover.n_sequences[: len(positions)].copy(),
-            "sequences": cover.sequences[:n_sequences].copy(),
+        of_open = cover.open[:n_open].copy(), cover.steps[:n_open].tolist()
+        return _Move(cell, cover.sequences[:n_sequences].copy(), *of_open)
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """The table in ascending order of stones: in this order it takes least room in a file."""
+        table = sorted(self._table, key=lambda row: (row[0].bit_count(), *row[:2]))
+        sequences = np.concatenate(
+            [np.empty((0, self._cover.sequences.shape[1]), np.uint8), *(move.sequences for *_, move in table)]
+        )
+        longest = int((sequences != _NO_CELL).sum(axis=1).max(initial=0))
+        return {
+            "positions": np.array([row[:2] for row in table], np.uint64).reshape(-1, 2),
+            "moves": np.array([move.cell for *_, move in table], np.uint8),
+            "n_sequences": np.array([len(move.sequences) for *_, move in table], np.uint8),
+            "sequences": np.ascontiguousarray(sequences[:, :longest]),
         }
-        return part, _distinct(cover.open[:n_open])
 
 
-def _ordered(positions: Masks) -> Masks:
-    """The positions `[P, 2]` in ascending order."""
-    return positions[np.lexsort((positions[:, 1], positions[:, 0]))]
+def _moved(mask: int, permutation: list[int]) -> int:
+    """The image of these cells."""
+    return sum(1 << permutation[cell] for cell in cells_of(mask))
 
 
 def _distinct(positions: Masks) -> Masks:
     """The positions `[P, 2]` in ascending order, each of them once."""
-    ordered = _ordered(positions)
+    ordered = positions[np.lexsort((positions[:, 1], positions[:, 0]))]
     is_new = np.ones(len(ordered), np.bool_)
     is_new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
     return ordered[is_new]
-
-
-def _joined(parts: list[Part]) -> Part:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 KIND = "proof"
 FORMAT = "ttt_env proof 1"
+_FORMAT_2 = "ttt_env proof 2"  # with positions that have more of the other's stones than a game can lead to
 
 _MOST_SEQUENCES = 100_000_000  # of all positions together
 _MOST_NODES = (1 << 63) - 1
@@ -114,7 +115,7 @@ def write(path: str | Path, filed: "Filed | Proof") -> None:
     """Write a proof. Raises `PolicyFileError` if that fails."""
     position = filed.position
     arrays: Arrays = {
-        "format": np.array(FORMAT),
+        "format": np.array(_FORMAT_2 if any(map(_has_added_stones, filed.strategies)) else FORMAT),
         "start": np.array([position.x_mask, position.o_mask], np.uint64),
         "bounds": np.array(filed.bounds, np.int8),
         "principal_variation": np.array(filed.principal_variation, np.uint8),
@@ -147,8 +148,8 @@ def read(path: str | Path, game: Game | None = None) -> Filed:
     arrays = read_arrays(path, game, KIND, forms)
     if others := names - forms.keys() - IDENTITY:
         raise PolicyFileError(f"{path} is no {KIND}: it also holds {shown(', '.join(sorted(others)))}")
-    if str(arrays["format"]) != FORMAT:
-        raise PolicyFileError(f"{path} is no {KIND}: its format is not {FORMAT!r}")
+    if str(arrays["format"]) not in (FORMAT, _FORMAT_2):
+        raise PolicyFileError(f"{path} is no {KIND}: its format is neither {FORMAT!r} nor {_FORMAT_2!r}")
     try:
         return _filed(game, arrays)
     except ValueError as error:
@@ -176,6 +177,8 @@ def _filed(game: Game, arrays: Arrays) -> Filed:
             f"it has a strategy of {seats[0]}, and bounds {lower} and {upper} need one of {seats[1]}"
         )
     strategies = tuple(_strategy(position, seat, wins, of_seats[seat]) for seat, wins in needed)
+    if str(arrays["format"]) == FORMAT and any(map(_has_added_stones, strategies)):
+        raise ValueError(f"in one of its positions another seat is to move, which {FORMAT!r} does not allow")
     return Filed(position, (lower, upper), line, nodes, seconds, strategies)
 
 
@@ -198,10 +201,10 @@ def _check_table(
 ) -> None:
     """Raise `ValueError` for arrays that are no table of positions in which the seat is to move."""
     own, other = positions[:, 0], positions[:, 1]
-    n_others = np.bitwise_count(own) + (seat == "O")
     if (own & other).any() or ((own | other) & ~np.uint64(game.full_mask)).any():
         raise ValueError("stones of its positions are on the same cell, or outside of the board")
-    if (np.bitwise_count(other) != n_others).any():
+    n_added = _n_added_stones(seat, positions)
+    if (n_added < 0).any() or ((wins or game.misere) and n_added.any()):
         raise ValueError(f"in one of its positions {seat} is not to move")
     if len(moves) != len(own) or (moves >= game.n_cells).any():
         raise ValueError("its moves are not one cell for each position")
@@ -210,6 +213,17 @@ def _check_table(
     if len(n_sequences) != len(own) or n_sequences.sum(dtype=np.int64) != len(sequences):
         raise ValueError("its sequences are not those of its positions")
     _check_sequences(game, wins, sequences)
+
+
+def _has_added_stones(strategy: Strategy) -> bool:
+    return bool(_n_added_stones(strategy.seat, strategy.positions).any())
+
+
+def _n_added_stones(seat: Seat, positions: Masks) -> NDArray[np.int64]:
+    """The other's stones beyond those of a game in which the seat is to move, `[P]`."""
+    own, other = np.bitwise_count(positions).astype(np.int64).T
+    n_added: NDArray[np.int64] = other - own - (seat == "O")
+    return n_added
 
 
 def _check_sequences(game: Game, wins: bool, sequences: NDArray[np.uint8]) -> None:

@@ -13,7 +13,7 @@ from ttt_env.compiled.threats import hindering, wins_by_threats
 from ttt_env.proofs.pairing_kernel import holds_by_groups
 from ttt_env.proofs.state_kernel import BY_THREATS, ROOT_ATTACKS, ProofSearch
 
-_ALL = 64  # cells of a set, or more
+ALL_CELLS = 64  # of a set, or more
 _THREAT_NODES = 1000  # threats tried for one sequence
 _PAIRED_REPLIES = 7  # of the defender, after which pairs are looked for
 _PAIRS = 60  # tried after one reply
@@ -34,7 +34,7 @@ def _judge_attack(s: ProofSearch, depth: int, sets: WinningSets) -> int:
     s.candidates[depth] = block if block != NONE else sets.full & ~(attacker | defender)
     best = heaviest(s.candidates[depth], weights)
     if total == 0 or total + weights[cell_of(best)] < COMPLETE:
-        s.zones[depth] = with_cells_of_sets(block, _ALL, attacker, defender, sets)
+        s.zones[depth] = with_cells_of_sets(block, ALL_CELLS, attacker, defender, sets)
         return NO
     if wins_by_threats(attacker, defender, block, sets, s.threats, _THREAT_NODES):
         s.candidates[depth] = s.threats.gain[0]
@@ -58,7 +58,7 @@ def _judge_defence(s: ProofSearch, depth: int, sets: WinningSets) -> int:
         return YES
     total = weigh(attacker, defender, sets.masks, weights)
     if block == NONE and total < COMPLETE:
-        s.zones[depth] = with_cells_of_sets(NONE, _ALL, attacker, defender, sets)
+        s.zones[depth] = with_cells_of_sets(NONE, ALL_CELLS, attacker, defender, sets)
         return NO
     if block == NONE and wins_by_threats(attacker, defender, NONE, sets, s.threats, _THREAT_NODES):
         s.candidates[depth] = hindering(attacker, defender, sets, s.threats)

@@ -86,8 +86,9 @@ class Proof(Saved):
         position = self.position
         if self.value is None or position.is_over:
             return ()
+        guide = self._searched
         return tuple(
-            Extraction(position, seat, wins, self._searched.keeping_cells, report).strategy()
+            Extraction(position, seat, wins, guide.keeping_cells, report, guide.likely_cells).strategy()
             for seat, wins in proof_file.claims(position, self.bounds)
         )
 

@@ -168,10 +168,15 @@ class Prover:
             max_nodes *= 4
         raise ProofError(f"the search was wrong: no move in {position!r} keeps the value {value}")
 
+    def likely_cells(self, position: Position, value: int) -> list[int]:
+        """The cells that the search looks at first, which need not keep the value."""
+        seat, _ = _claim(position, value)
+        return self.questions[seat].ordered_cells(position)[:_ALTERNATIVES]
+
     def keeping_cells(self, position: Position, value: int) -> list[int]:
-        """Cells that keep the value, 1 or 0: of those looked at first all that are known to, or one."""
+        """Cells that keep the value, 1 or 0: of the likely ones all that are known to, or one."""
         seat, should_win = _claim(position, value)
-        cells = self.questions[seat].ordered_cells(position)[:_ALTERNATIVES]
+        cells = self.likely_cells(position, value)
         found = [c for c in cells if self.wins_within(seat, position.play(c), _FEW_NODES) is should_win]
         return found or [self.keeping_cell(position, value)]
 

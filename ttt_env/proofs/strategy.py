@@ -65,8 +65,9 @@ class Strategy:
     """The move of a seat in every position that can be reached from `start` with it to move.
 
     With `wins` it wins against every reply, else it does not lose. `positions` `[P, 2]` are its own stones
-    and the other player's; of symmetric positions there is one, that with the smallest masks.
-    `moves` `[P]` are its cells there. A position has `n_sequences` `[P]` of the `sequences` `[Q, most]` of
+    and the other player's; of symmetric positions there is one, that with the smallest mask of its own. Each
+    is also for all positions with fewer of the other's stones, except in a misère game. `moves` `[P]` are its
+    cells there. A position has `n_sequences` `[P]` of the `sequences` `[Q, most]` of
     cells, which are in the order of the positions, each padded with 64s. With `wins` these are threats, each
     of which leaves one reply: they answer some replies to the move. Else they are pairs, one after the other,
     that break every set of the other player: the seat answers in the pair of each reply. A reply that neither
@@ -112,29 +113,18 @@ class Strategy:
         return self._paired(position) if cell_here is None else cell_here
 
     def _tabulated(self, own: int, other: int) -> int | None:
-        from ttt_env.compiled.canonical import merge
+        from ttt_env.proofs.strategy_kernel import covering
 
-        (image,), (number,) = merge(np.array([[own, other]], np.uint64), self._permutations)
-        first, last = (int(np.searchsorted(self._own, image[0], side)) for side in ("left", "right"))
-        at = first + int(np.searchsorted(self._other[first:last], image[1]))
-        if at == last or self._other[at] != image[1]:
-            return None
-        return int(np.flatnonzero(self._permutations[number] == self.moves[self._order[at]])[0])
+        (table, rows), position = self.ordered, np.array([[own, other]], np.uint64)
+        is_reached = np.empty(len(self), np.bool_)
+        at, number = covering(position, table, self._permutations, self.game.misere, is_reached)[0]
+        return None if at < 0 else int(np.flatnonzero(self._permutations[number] == self.moves[rows[at]])[0])
 
     @cached_property
-    def _order(self) -> NDArray[np.intp]:
-        """The rows of the table in ascending order of their positions."""
-        return np.lexsort((self.positions[:, 1], self.positions[:, 0]))
-
-    @cached_property
-    def _own(self) -> Masks:
-        own: Masks = self.positions[self._order, 0]
-        return own
-
-    @cached_property
-    def _other(self) -> Masks:
-        other: Masks = self.positions[self._order, 1]
-        return other
+    def ordered(self) -> tuple[Masks, NDArray[np.intp]]:
+        """The positions in ascending order of its own stones, and the rows of the table that they are in."""
+        rows = np.lexsort((self.positions[:, 1], self.positions[:, 0]))
+        return self.positions[rows], rows
 
     @cached_property
     def _permutations(self) -> NDArray[np.uint8]:
@@ -162,7 +152,7 @@ class Strategy:
             )
             answers = np.where((pairs & own == 0) & (pairs & other != 0), pairs & ~other, 0)
             is_lost = (pairs & ~other == 0) & (pairs != 0)
-            holds = (after & ~np.array([own, other]) == 0).all(axis=1)
+            holds = after & ~own == 0  # then every set has a pair, whatever the other's stones are
             holds &= ((answers != 0).sum(axis=1) <= 1) & ~is_lost.any(axis=1)
             if holds.any():
                 answer = int(answers[holds.argmax()].max(initial=0))
@@ -172,11 +162,10 @@ class Strategy:
 
     @cached_property
     def _with_pairs(self) -> tuple[Masks, Masks]:
-        """Positions `[L, 2]` after moves of the table, and pairs `[L, most]` that hold there, as masks."""
+        """Own stones `[L]` after moves of the table, and pairs `[L, most]` that hold then, as masks."""
         one = np.uint64(1)
         rows = np.repeat(np.arange(len(self)), self.n_sequences)
-        after = self.positions[rows].copy()
-        after[:, 0] |= one << self.moves[rows].astype(np.uint64)
+        after = self.positions[rows, 0] | one << self.moves[rows].astype(np.uint64)
         cells = self.sequences.astype(np.uint64)
         stones: Masks = np.where(cells < MASK_CELLS, one << cells % MASK_CELLS, np.uint64(0))
         pairs = stones[:, ::2] | stones[:, 1::2]

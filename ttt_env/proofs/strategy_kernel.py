@@ -1,8 +1,9 @@
 """The replies that are left to answer after each move of a strategy, compiled.
 
 A strategy of one seat, to win or not to lose, is a table: a move for each position in which the seat is to
-move, one for all symmetric ones. After the move, replies of the other need no position of their own in the
-table
+move, one for all symmetric ones and for all those in which the other has fewer stones: stones of the other
+that are not there never hurt, except in a misère game. After the move, replies of the other need no position
+of their own in the table
 
 - if the seat can then complete a set, or has won because the other, in a misère game, has completed one;
 - if they fill the board, and the seat only has to avoid losing;
@@ -16,12 +17,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.compiled.bits import NONE, ONE, cell_of, completing, completing_through, is_several, lowest, size
-from ttt_env.compiled.canonical import COMPLETE, canonical, heaviest, weigh
+from ttt_env.compiled.bits import (
+    NONE,
+    ONE,
+    cell_of,
+    completing,
+    completing_through,
+    count,
+    is_several,
+    lowest,
+    size,
+)
+from ttt_env.compiled.canonical import COMPLETE, canonical, heaviest, moved, weigh
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.compiled.threats import GAINS, Threats, wins_by_threats, wins_soon
+from ttt_env.proofs.judgement_kernel import ALL_CELLS, with_cells_of_sets
 from ttt_env.proofs.pairing_kernel import Pairs, holds_by_groups
 from ttt_env.rules import Game, Masks
 from ttt_env.rules.symmetry import automorphisms
@@ -40,13 +52,15 @@ class Cover(NamedTuple):
 
     `n_sequences` `[B]` are the numbers of sequences of cells of each position, and `sequences` these cells,
     then `NO_CELL`: each is a sequence of threats, or the pairs that break every set. `open` are those
-    positions, as `canonical` gives them, that have to be in the table; `n_open` `[B]` of them come after each
-    position. `totals` says how many sequences and open positions there are.
+    positions, as `canonical` gives them, that the table has to cover; `n_open` `[B]` of them come after each
+    position, and `steps` are the reply and the number of the permutation that lead to each. `totals` says how
+    many sequences and open positions there are.
     """
 
     n_sequences: NDArray[np.uint8]
     sequences: NDArray[np.uint8]
     open: Masks
+    steps: NDArray[np.int64]
     n_open: NDArray[np.int64]
     totals: NDArray[np.int64]
 
@@ -66,6 +80,7 @@ def new_cover(size: int) -> Cover:
         np.zeros(size, np.uint8),
         np.zeros((n_sequences, MOST_CELLS), np.uint8),
         np.zeros((n_sequences, 2), np.uint64),
+        np.zeros((n_sequences, 2), np.int64),
         np.zeros(size, np.int64),
         np.zeros(2, np.int64),
     )
@@ -208,8 +223,10 @@ def _is_wrong(own: np.uint64, other: np.uint64, wins: bool, sets: WinningSets) -
         for mask in sets.masks:
             if own & mask == mask:
                 return True
-    elif completing(other, own, sets.masks) != NONE:
-        return True
+    else:
+        for mask in sets.masks:  # in a table all of them, too, as its positions need not be real ones
+            if mask & own == NONE and not is_several(mask & ~other):
+                return True
     return wins and free == NONE
 
 
@@ -274,7 +291,8 @@ def _leave_open(
                 return False
             continue
         at = cover.totals[N_OPEN]
-        cover.open[at, 0], cover.open[at, 1], _ = canonical(own, other | reply, permutations)
+        cover.open[at, 0], cover.open[at, 1], number = canonical(own, other | reply, permutations)
+        cover.steps[at, 0], cover.steps[at, 1] = cell_of(reply), number
         cover.totals[N_OPEN] += 1
     return True
 
@@ -328,6 +346,67 @@ def _are_breaking(own: np.uint64, other: np.uint64, cells: NDArray[np.uint8], se
         if not is_broken:
             return False
     return True
+
+
+@compiled
+def covering(
+    positions: Masks,
+    table: Masks,
+    permutations: NDArray[np.uint8],
+    misere: bool,
+    is_reached: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """The row of a table that covers each of the positions `[B, 2]`, and the permutation to it: `[B, 2]`.
+
+    A row of the `table` `[T, 2]` covers a position if the seat has the same stones there, and the other no
+    more, in a misère game the same. The rows are in ascending order of the seat's stones, which are the least
+    of their images. Of several that cover a position it is the one with the most stones; −1 if there is none.
+    `is_reached` `[T]` becomes True for each that covers one.
+    """
+    found = np.full((len(positions), 2), -1, np.int64)
+    for number in range(len(positions)):
+        own, other = positions[number, 0], positions[number, 1]
+        least = own
+        for symmetry in range(1, len(permutations)):
+            least = min(least, moved(own, permutations, symmetry))
+        begin, most = _first_row(table, least), -1
+        for symmetry in range(len(permutations)):
+            if moved(own, permutations, symmetry) == least:
+                image, row = moved(other, permutations, symmetry), begin
+                while row < len(table) and table[row, 0] == least:
+                    if image == table[row, 1] or (image & ~table[row, 1] == NONE and not misere):
+                        is_reached[row] = True
+                        if int(count(table[row, 1])) > most:
+                            found[number, 0], found[number, 1] = row, symmetry
+                            most = int(count(table[row, 1]))
+                    row += 1
+    return found
+
+
+@inner
+def _first_row(table: Masks, own: np.uint64) -> int:
+    """The first row of a table with these stones of the seat, or with more."""
+    first, last = 0, len(table)
+    while first < last:
+        middle = (first + last) // 2
+        if table[middle, 0] < own:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@compiled
+def zone_after(own: np.uint64, other: np.uint64, zone: np.uint64, sets: WinningSets) -> np.uint64:
+    """The zone of a position after a move of a seat that does not lose; `search_kernel` says what a zone is.
+
+    The given `zone` is that of the pairs that hold, or of all positions after the replies; none where a rule
+    answers every reply.
+    """
+    completes = completing(own, other, sets.masks)
+    if zone == NONE and not is_several(completes):  # their weights are small enough
+        return with_cells_of_sets(NONE, ALL_CELLS, other, own, sets)
+    return zone if completes == NONE else with_cells_of_sets(zone | completes, 2, other, own, sets)
 
 
 @compiled
