@@ -16,6 +16,7 @@ HEAD = """format U 0, game U 0, shape <i8 1, winning_masks <u8 1, misere |b1 0, 
     automorphisms |u1 2, principal_variation |u1 1, nodes <i8 0, seconds <f8 0"""
 TABLE = "positions <u8 2, moves |u1 1, n_sequences |u1 1, sequences |u1 2"
 HEAD, TABLE = (dict(item.split(maxsplit=1) for item in text.split(",")) for text in (HEAD, TABLE))
+FORMAT, FORMAT_2 = "ttt_env proof 1", "ttt_env proof 2"
 IDS, END, MOST_BYTES = ("tictactoe-v0", "qubic-v0", "square-v0", "mnk-v0"), 64, 1 << 31
 
 
@@ -89,8 +90,9 @@ def checked_game(name, shape, sets, misere):
 class Checker:
     """The rules of a game, and the check of a table: it wins, or it avoids losing."""
 
-    def __init__(self, n, sets, misere, automorphisms, wins):
+    def __init__(self, n, sets, misere, automorphisms, wins, may_add):
         self.sets, self.misere, self.automorphisms, self.wins = sets, misere, automorphisms, wins
+        self.may_add, self.full = may_add, 2**n - 1
         self.n_replies, self.sets_with = 0, {1 << c: [s for s in sets if s >> c & 1] for c in range(n)}
         demand(len(automorphisms) > 0, "there is no automorphism")
         for images in automorphisms:
@@ -171,7 +173,7 @@ class Checker:
             replies = set()
         return {(own, other | reply) for reply in replies}
 
-    def check_table(self, start, is_to_move, positions, moves, n_sequences, sequences):
+    def check_table(self, start, seat, is_to_move, positions, moves, n_sequences, sequences):
         """Demand that the table answers each reply, and that each of its positions covers one reached."""
         demand(len(sequences) == sum(n_sequences), "there are too few or too many sequences")
         rows = [[1 << cell for cell in row[: len(row) - row.count(END)]] for row in sequences]
@@ -184,6 +186,9 @@ class Checker:
         rows = iter(rows)
         for (own, other), move, n in zip(positions, moves, n_sequences, strict=True):
             stone, taken = 1 << move, own | other
+            n_added = other.bit_count() - own.bit_count() - seat  # O moves after one more stone of X
+            demand(n_added == 0 or (n_added > 0 and self.may_add), "a position has a wrong number of stones")
+            demand(not own & other and taken <= self.full, "stones are on one cell, or not on the board")
             demand(stone in self.sets_with and not stone & taken, "a move is not on the board, or not free")
             reached |= self.open_replies(own | stone, other, [next(rows) for _ in range(n)])
         self.check_cover(reached, positions)
@@ -192,7 +197,7 @@ class Checker:
 def check(path):
     """The value that the file proves, in words. Raises an error if it proves none."""
     file = read(path)
-    demand(file["format"] in ("ttt_env proof 1", "ttt_env proof 2"), "its format is another one")
+    demand(file["format"] in (FORMAT, FORMAT_2), "its format is another one")
     shape, sets, misere, n = file["shape"], file["winning_masks"], file["misere"], prod(file["shape"])
     game = checked_game(file["game"], shape, sets, misere)
     (x, o), (lower, upper) = file["start"], file["bounds"]
@@ -204,10 +209,11 @@ def check(path):
     seats = {1: [to_move], -1: [1 - to_move], 0: [0, 1] if x | o or misere else [1]}[lower]
     needed = HEAD.keys() | {f"{'xo'[seat]}_{name}" for seat in seats for name in TABLE}
     demand(file.keys() == needed, f"arrays are missing, or should not be there: {file.keys() ^ needed}")
-    checker = Checker(n, sets, misere, file["automorphisms"], lower != 0)
+    may_add = file["format"] == FORMAT_2 and lower == 0 and not misere
+    checker = Checker(n, sets, misere, file["automorphisms"], lower != 0, may_add)
     for seat in seats:
         table = [file[f"{'xo'[seat]}_{name}"] for name in TABLE]
-        checker.check_table([(x, o), (o, x)][seat], seat == to_move, *table)
+        checker.check_table([(x, o), (o, x)][seat], seat, seat == to_move, *table)
     board = "".join(".XO"[(x >> c & 1) + 2 * (o >> c & 1)] for c in range(n)) if x | o else "the empty board"
     verdict = f"{'XO'[seats[0]]} wins" if lower else "the game is drawn"
     return f"{game}, from {board}: {verdict}; {checker.n_replies:,} replies are answered"

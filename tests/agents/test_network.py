@@ -256,6 +256,14 @@ def test_scores_that_depend_on_the_batch() -> None:
         ttt_env.certify(network_agent(in_training))
 
 
+def test_a_tie_that_rounding_breaks_otherwise_in_a_batch_is_named() -> None:
+    def tied(planes: Any) -> Any:
+        return 1 + np.tile(1e-6 * np.eye(9)[8] * (len(planes) == 1), (len(planes), 1))
+
+    with pytest.raises(PolicyError, match="does rounding decide between equal scores"):
+        ttt_env.certify(network_agent(tied))
+
+
 def test_scores_that_depend_on_chance() -> None:
     rng = np.random.default_rng(0)
     with pytest.raises(PolicyError, match="is there chance in it"):

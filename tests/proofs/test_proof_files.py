@@ -477,6 +477,7 @@ def test_added_stones_need_a_format_of_their_own_and_a_strategy_that_does_not_lo
     assert arrays["format"] == "ttt_env proof 2" and saved("square-v0:n=5")["format"] == "ttt_env proof 1"
     assert saved("tictactoe-v0:misere=true")["format"] == "ttt_env proof 1"
     refused({**arrays, "format": np.array("ttt_env proof 1")}, "another seat is to move", by=Proof.load)
+    refused({**arrays, "format": np.array("ttt_env proof 1")}, "a wrong number of stones")
     fewer = arrays["o_positions"] & np.array([-1, 0]).astype(np.uint64)
     refused({**arrays, "o_positions": fewer}, "O is not to move", by=Proof.load)
     refused({**arrays, "format": np.array("ttt_env proof 3")}, "neither", by=Proof.load)
@@ -537,6 +538,29 @@ def test_a_pair_with_a_stone_of_the_other_breaks_nothing(tmp_path, refused):
     np.savez(tmp_path / "q.npz", **own_game_file("five", 5, sets, held, start))
     Proof.load(tmp_path / "q.npz").check()
     assert "drawn" in check(tmp_path / "q.npz")
+
+
+def test_sequences_that_break_nothing_are_not_played(tmp_path):
+    """A file may have them beside those that do."""
+    arrays = saved("square-v0")
+    ends = np.cumsum(arrays["o_n_sequences"], dtype=np.int64)
+    useless = np.full(arrays["o_sequences"].shape[1], 64, np.uint8)
+    arrays["o_sequences"] = np.insert(arrays["o_sequences"], ends - arrays["o_n_sequences"], useless, axis=0)
+    arrays["o_n_sequences"] += 1
+    np.savez(tmp_path / "q.npz", **arrays)
+    assert "drawn" in check(tmp_path / "q.npz")
+    loaded = Proof.load(tmp_path / "q.npz")
+    loaded.check()
+    assert plays_out(loaded)
+
+
+def test_stones_that_no_position_has_are_refused(refused):
+    arrays = saved("square-v0")
+    for column, stones in ((1, 1 << 63), (0, 1 << 63), (1, (1 << 16) - 1)):
+        positions = arrays["o_positions"].copy()
+        positions[:, column] |= np.uint64(stones)
+        for by in (check, Proof.load):
+            refused({**arrays, "o_positions": positions}, by=by)
 
 
 @pytest.mark.parametrize("file", ["square-v0", "mnk-v0-m-6-n-5-k-4"])

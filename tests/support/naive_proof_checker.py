@@ -240,7 +240,7 @@ class NaiveChecker:
             yield own, after
 
 
-def check_table(checker, start, seat_moves, table):
+def check_table(checker, start, seat, seat_moves, has_added_stones, table):
     """Refuse a table that is no strategy from the start, two sets of cells, on."""
     positions, moves = table["positions"], table["moves"].tolist()
     counts, rows = table["n_sequences"].tolist(), table["sequences"].tolist()
@@ -265,6 +265,9 @@ def check_table(checker, start, seat_moves, table):
         refuse_unless((own_mask, cells_of(other_mask)) not in seen.get(own_mask, []), "twice")
         seen.setdefault(own_mask, []).append((own_mask, cells_of(other_mask)))
         own, other, move = cells_of(own_mask), cells_of(other_mask), moves[number]
+        refuse_unless(own | other <= checker.cells and not own & other, "stones")
+        n_of_seat = len(own) + (seat == 1)
+        refuse_unless(len(other) >= n_of_seat if has_added_stones else len(other) == n_of_seat, "stones")
         refuse_unless(move in checker.cells and move not in own | other, "illegal move")
         first = sum(counts[:number])
         answers = sequences[first : first + counts[number]]
@@ -328,5 +331,6 @@ def naive_check(path):
     for seat in seats:
         checker = NaiveChecker(cells, winning_sets, misere, automorphisms, lower != 0)
         table = {part: arrays[f"{'xo'[seat]}_{part}"] for part in TABLE}
-        check_table(checker, (stones[seat], stones[1 - seat]), seat == to_move, table)
+        added = str(arrays["format"]) == "ttt_env proof 2" and lower == 0 and not misere
+        check_table(checker, (stones[seat], stones[1 - seat]), seat, seat == to_move, added, table)
     return lower, stones

@@ -172,9 +172,10 @@ def _compare(agent: Agent, boards: Boards, used: Agent) -> None:
             differs = (answer > 0) != (in_batch > 0)  # rounding alone may decide that of the least numbers
             is_other = (np.maximum(answer, in_batch)[differs] > _LEAST).any()
             if is_other or np.abs(answer - in_batch).max() > ROUNDING:
+                tie = "; does rounding decide between equal scores?" if agent.asks_others else ""
                 raise PolicyError(
                     f"{agent!r} is no fixed policy: in {position} its policies gave "
-                    f"{in_batch.round(6).tolist()}, {how} gives {answer.round(6).tolist()}"
+                    f"{in_batch.round(6).tolist()}, {how} gives {answer.round(6).tolist()}{tie}"
                 )
         if _plays_by_itself(agent):
             cell = chosen_in_game(agent, (position,), generator_of(position))

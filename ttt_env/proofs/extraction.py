@@ -91,8 +91,8 @@ class _Replies:
         room = self._sets, self._permutations, None, cover
         n_right = self._kernel.follow_replies(positions, moves, one.wins, *room)
         if n_right < len(positions):
-            here = Position(one.game, *positions[n_right].tolist())
-            raise ProofError(f"the move of {one.seat} in {here!r} does not keep the result")
+            here = one.shown(*positions[n_right].tolist())
+            raise ProofError(f"the move of {one.seat} in {here} does not keep the result")
         return _distinct(cover.open[: cover.totals[self._kernel.N_OPEN]])
 
     def covering(self, positions: Masks) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
@@ -104,8 +104,8 @@ class _Replies:
         is_reached = np.zeros(len(rows), np.bool_)
         found = self._kernel.covering(positions, table, self._permutations, one.game.misere, is_reached)[:, 0]
         if (found < 0).any():
-            here = Position(one.game, *positions[int((found < 0).argmax())].tolist())
-            raise ProofError(f"the strategy of {one.seat} has no move in {here!r}")
+            here = one.shown(*positions[int((found < 0).argmax())].tolist())
+            raise ProofError(f"the strategy of {one.seat} has no move in {here}")
         return rows[found], is_reached
 
 
@@ -191,7 +191,7 @@ class Extraction:
         self._start, self._seat, self._wins = start, seat, wins
         self._guide, self._likely, self._report = guide, None if wins else likely, report
         self._has_zones = not (wins or start.game.misere)
-        self._table: list[tuple[int, int, _Move]] = []  # own stones, the others, and the move
+        self._table: list[tuple[int, int, int, NDArray[np.uint8]]] = []  # both stones, move and sequences
         self._rows: dict[int, _Rows] = {}  # those of the table, by own stones
 
     def strategy(self) -> Strategy:
@@ -219,7 +219,7 @@ class Extraction:
             zone = zone or sum(1 << cell for cell in move.sequences.ravel().tolist() if cell != _NO_CELL)
             masks = np.uint64(after), np.uint64(other), np.uint64(zone)
             other = full & ~(after | int(self._kernel.zone_after(*masks, self._sets)))
-        self._table.append((own, other, move))
+        self._table.append((own, other, move.cell, move.sequences))
         self._rows.setdefault(own, _Rows()).add(own, other)
         if len(self._table) > MOST_POSITIONS:
             raise ProofError(
@@ -305,13 +305,17 @@ class Extraction:
         """The table in ascending order of stones: in this order it takes least room in a file."""
         table = sorted(self._table, key=lambda row: (row[0].bit_count(), *row[:2]))
         sequences = np.concatenate(
-            [np.empty((0, self._cover.sequences.shape[1]), np.uint8), *(move.sequences for *_, move in table)]
+            [np.empty((0, self._cover.sequences.shape[1]), np.uint8), *(row[3] for row in table)]
         )
+        if not self._wins:  # pairs in ascending order take less room, too
+            pairs = np.sort(sequences.reshape(len(sequences), sequences.shape[1] // 2, 2), axis=2)
+            order = np.argsort(pairs[:, :, :1], axis=1, kind="stable")
+            sequences = np.take_along_axis(pairs, order, axis=1).reshape(sequences.shape)
         longest = int((sequences != _NO_CELL).sum(axis=1).max(initial=0))
         return {
             "positions": np.array([row[:2] for row in table], np.uint64).reshape(-1, 2),
-            "moves": np.array([move.cell for *_, move in table], np.uint8),
-            "n_sequences": np.array([len(move.sequences) for *_, move in table], np.uint8),
+            "moves": np.array([row[2] for row in table], np.uint8),
+            "n_sequences": np.array([len(row[3]) for row in table], np.uint8),
             "sequences": np.ascontiguousarray(sequences[:, :longest]),
         }
 

@@ -90,6 +90,11 @@ class Strategy:
         """The game that it plays."""
         return self.start.game
 
+    def shown(self, own: int, other: int) -> str:
+        """A board with these stones, which need not be as many as in a game, as the repr of a position."""
+        x, o = (own, other) if self.seat == "X" else (other, own)
+        return repr(Position(self.game, *((o, x) if (x | o).bit_count() % 2 else (x, o))))
+
     def cell(self, position: Position) -> int | None:
         """The strategy's move; None if the other seat is to move, or if the strategy never leads here.
 
@@ -162,14 +167,21 @@ class Strategy:
 
     @cached_property
     def _with_pairs(self) -> tuple[Masks, Masks]:
-        """Own stones `[L]` after moves of the table, and pairs `[L, most]` that hold then, as masks."""
+        """Own stones `[L]` after moves of the table, and pairs `[L, most]` that hold then, as masks.
+
+        They are those of the sequences that break every set: a file may have others, which do nothing.
+        """
         one = np.uint64(1)
         rows = np.repeat(np.arange(len(self)), self.n_sequences)
         after = self.positions[rows, 0] | one << self.moves[rows].astype(np.uint64)
         cells = self.sequences.astype(np.uint64)
         stones: Masks = np.where(cells < MASK_CELLS, one << cells % MASK_CELLS, np.uint64(0))
         pairs = stones[:, ::2] | stones[:, 1::2]
-        return after, pairs
+        holds = (np.bitwise_or.reduce(pairs, axis=1) & (after | self.positions[rows, 1])) == 0
+        for mask in self.game.winning_masks:
+            is_within = (pairs != 0) & (pairs & ~np.uint64(mask) == 0)
+            holds &= (after & np.uint64(mask) != 0) | is_within.any(axis=1)
+        return after[holds], pairs[holds]
 
     def _heaviest(self, position: Position) -> int | None:
         """The cell by which most weight is taken from sets of the other, if what is left is small enough.
