@@ -544,14 +544,20 @@ def test_sequences_that_break_nothing_are_not_played(tmp_path):
     """A file may have them beside those that do."""
     arrays = saved("square-v0")
     ends = np.cumsum(arrays["o_n_sequences"], dtype=np.int64)
+    arrays["o_sequences"] = np.pad(arrays["o_sequences"], [(0, 0), (0, 1)], constant_values=64)
     useless = np.full(arrays["o_sequences"].shape[1], 64, np.uint8)
     arrays["o_sequences"] = np.insert(arrays["o_sequences"], ends - arrays["o_n_sequences"], useless, axis=0)
     arrays["o_n_sequences"] += 1
     np.savez(tmp_path / "q.npz", **arrays)
     assert "drawn" in check(tmp_path / "q.npz")
-    loaded = Proof.load(tmp_path / "q.npz")
-    loaded.check()
-    assert plays_out(loaded)
+    Proof.load(tmp_path / "q.npz").check()
+    assert worst_case(f"strategy:{tmp_path / 'q.npz'}", "O", "square-v0").value == 0
+
+
+@pytest.mark.parametrize("file", ["mnk-v0-m-4-n-3-k-3", "square-v0-n-5", "cube"])
+def test_the_sequences_of_a_file_are_played(file):
+    found = Proof.load(QUBIC.parent / f"{file}.npz")
+    assert len(found.strategies[0].sequences) and plays_out(found)
 
 
 def test_stones_that_no_position_has_are_refused(refused):

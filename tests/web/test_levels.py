@@ -105,6 +105,16 @@ def test_where_no_game_is_won_no_level_can_lose(roster):
     assert {weakness(roster, preset.player, line).told for preset in presets(line)} == {"Never"}
 
 
+@pytest.mark.parametrize("game", ["mnk-v0:m=4,n=4,k=4", "square-v0:misere=true", "mnk-v0:m=5,n=3,k=3"])
+def test_whether_a_level_can_lose_is_known_without_a_sweep_in_the_process_of_the_pages(
+    game, roster, monkeypatch
+):
+    for sweep in ("solve", "reachable", "certify"):
+        monkeypatch.setattr(f"ttt_env.app.web.insight.{sweep}", lambda *_: pytest.fail("all positions"))
+    told = [weakness(roster, preset.player, get_game(game)).told for preset in presets(get_game(game))]
+    assert told == ["Yes", "Yes", "Yes", "Only lost positions" if "k=3" in game else "Never"]
+
+
 def test_where_nothing_is_proved_no_level_is_called_safe(roster):
     qubic = get_game("qubic-v0")
     assert [weakness(roster, preset.player, qubic).told for preset in presets(qubic)] == [

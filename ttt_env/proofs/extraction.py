@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from ttt_env.compiled.sets import winning_sets
 from ttt_env.errors import ProofError
-from ttt_env.proofs.strategy import MOST_POSITIONS, Strategy
-from ttt_env.rules import MASK_CELLS, Masks, Position, Seat, cells_of
+from ttt_env.proofs.strategy import MOST_POSITIONS, Strategy, moved
+from ttt_env.rules import MASK_CELLS, Masks, Position, Seat
 from ttt_env.stopping import check_wanted
 
 _BATCH = 1024  # positions whose replies are looked at in one call
@@ -241,8 +241,8 @@ class Extraction:
                     of_position = self._solve(*position.tolist())
                 else:
                     own, other = self._rows[int(position[0])].parts[0][row].tolist()
-                    of_position = _moved(self._start.game.full_mask & ~(own | other), self._inverses[image])
-                of_position = _moved(of_position, self._inverses[permutation])
+                    of_position = moved(self._start.game.full_mask & ~(own | other), self._inverses[image])
+                of_position = moved(of_position, self._inverses[permutation])
                 zone |= of_position
                 left &= of_position
         return zone
@@ -318,11 +318,6 @@ class Extraction:
             "n_sequences": np.array([len(row[3]) for row in table], np.uint8),
             "sequences": np.ascontiguousarray(sequences[:, :longest]),
         }
-
-
-def _moved(mask: int, permutation: list[int]) -> int:
-    """The image of these cells."""
-    return sum(1 << permutation[cell] for cell in cells_of(mask))
 
 
 def _distinct(positions: Masks) -> Masks:

@@ -47,6 +47,11 @@ def drawing_regions(position: Position) -> Regions | None:
     return tuple(tuple(cells_of(int(mask))) for mask in [*p.chosen[:n_pairs], *_joined(left)])
 
 
+def moved(mask: int, permutation: list[int]) -> int:
+    """The image of these cells."""
+    return sum(1 << permutation[cell] for cell in cells_of(mask))
+
+
 def _joined(masks: list[int]) -> list[int]:
     """The masks, with those joined that have cells in common."""
     joined: list[int] = []
@@ -57,7 +62,6 @@ def _joined(masks: list[int]) -> list[int]:
 
 
 MOST_POSITIONS = 5_000_000  # of a strategy: about a gigabyte, and many minutes
-_BUDGET = 10_000_000  # threats tried for a sequence; no search in Qubic's proof needs more than 56,405
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,17 +95,18 @@ class Strategy:
         return self.start.game
 
     def shown(self, own: int, other: int) -> str:
-        """A board with these stones, which need not be as many as in a game, as the repr of a position."""
+        """A board with these stones in words; there need not be as many as in a game."""
         x, o = (own, other) if self.seat == "X" else (other, own)
-        return repr(Position(self.game, *((o, x) if (x | o).bit_count() % 2 else (x, o))))
+        board = Position(self.game, *((o, x) if (x | o).bit_count() % 2 else (x, o)))
+        return f"{board} of {self.game.name}"
 
     def cell(self, position: Position) -> int | None:
         """The strategy's move; None if the other seat is to move, or if the strategy never leads here.
 
         It completes a set where it can, else it plays as the table says. Where the position is not in it, a
-        strategy that wins does so by threats alone, and one that does not lose answers in the pair of the
-        reply, or plays the cell through which the sets that the other can still complete weigh most (Erdős
-        and Selfridge 1973).
+        strategy that wins goes on with a sequence of threats, and one that does not lose answers in the pair
+        of the reply, or plays the cell through which the sets that the other can still complete weigh most
+        (Erdős and Selfridge 1973).
         """
         if position.to_move != self.seat or position.is_over:
             return None
@@ -113,7 +118,7 @@ class Strategy:
         if (cell_here := self._tabulated(own, other)) is not None:
             return cell_here
         if self.wins:
-            return self._first_threat(own, other)
+            return self._next_threat(own, other)
         cell_here = self._heaviest(position)
         return self._paired(position) if cell_here is None else cell_here
 
@@ -137,32 +142,27 @@ class Strategy:
 
         return permutations_of(self.game)
 
-    def _first_threat(self, own: int, other: int) -> int | None:
-        from ttt_env.compiled.threats import new_threats
-        from ttt_env.proofs import strategy_kernel as kernel
+    def _next_threat(self, own: int, other: int) -> int | None:
+        """The next cell of a sequence of the table that has led to these stones, and wins."""
+        from ttt_env.proofs.strategy_kernel import next_threat
 
-        if self.game.misere:
-            return None
-        masks = np.uint64(own), np.uint64(other)
-        cell = kernel.first_threat(*masks, winning_sets(self.game), new_threats(self.game), _BUDGET)
+        stones, rules = (np.uint64(own), np.uint64(other)), (self._permutations, winning_sets(self.game))
+        table = self.moves, self.n_sequences, self.sequences
+        cell = next_threat(*stones, self.positions, *table, *rules)
         return None if cell < 0 else int(cell)
 
     def _paired(self, position: Position) -> int | None:
         """The answer by the pairs of a position from which this one has come; None if there is none."""
         after, pairs = self._with_pairs
-        for permutation in self._permutations:
-            own, other = (
-                np.uint64(sum(1 << int(permutation[cell]) for cell in cells_of(mask)))
-                for mask in (position.mine, position.theirs)
-            )
+        for permutation in self._permutations.tolist():
+            own, other = (np.uint64(moved(mask, permutation)) for mask in (position.mine, position.theirs))
             answers = np.where((pairs & own == 0) & (pairs & other != 0), pairs & ~other, 0)
             is_lost = (pairs & ~other == 0) & (pairs != 0)
             holds = after & ~own == 0  # then every set has a pair, whatever the other's stones are
             holds &= ((answers != 0).sum(axis=1) <= 1) & ~is_lost.any(axis=1)
             if holds.any():
                 answer = int(answers[holds.argmax()].max(initial=0))
-                cells = np.flatnonzero(permutation == answer.bit_length() - 1)
-                return int(cells[0]) if answer else position.legal_cells[0]
+                return permutation.index(answer.bit_length() - 1) if answer else position.legal_cells[0]
         return None
 
     @cached_property
@@ -174,7 +174,8 @@ class Strategy:
         one = np.uint64(1)
         rows = np.repeat(np.arange(len(self)), self.n_sequences)
         after = self.positions[rows, 0] | one << self.moves[rows].astype(np.uint64)
-        cells = self.sequences.astype(np.uint64)
+        width = self.sequences.shape[1]  # of a file, it may be odd
+        cells = np.pad(self.sequences, [(0, 0), (0, width % 2)], constant_values=MASK_CELLS).astype(np.uint64)
         stones: Masks = np.where(cells < MASK_CELLS, one << cells % MASK_CELLS, np.uint64(0))
         pairs = stones[:, ::2] | stones[:, 1::2]
         holds = (np.bitwise_or.reduce(pairs, axis=1) & (after | self.positions[rows, 1])) == 0

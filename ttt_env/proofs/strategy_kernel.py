@@ -32,7 +32,7 @@ from ttt_env.compiled.canonical import COMPLETE, canonical, heaviest, moved, wei
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets
-from ttt_env.compiled.threats import GAINS, Threats, wins_by_threats, wins_soon
+from ttt_env.compiled.threats import GAINS, Threats, wins_soon
 from ttt_env.proofs.judgement_kernel import ALL_CELLS, with_cells_of_sets
 from ttt_env.proofs.pairing_kernel import Pairs, holds_by_groups
 from ttt_env.rules import Game, Masks
@@ -93,19 +93,33 @@ def permutations_of(game: Game) -> NDArray[np.uint8]:
 
 @inner
 def _is_answered(
-    own: np.uint64, other: np.uint64, reply: np.uint64, gains: Masks, n_gains: int, sets: WinningSets
+    own: np.uint64,
+    other: np.uint64,
+    reply: np.uint64,
+    gains: Masks,
+    n_gains: int,
+    sets: WinningSets,
+    own_met: np.uint64 = NONE,
+    other_met: np.uint64 = NONE,
 ) -> bool:
-    """True if the sequence of threats wins after this reply, before which neither could complete a set."""
+    """True if the sequence of threats wins after this reply, before which neither could complete a set.
+
+    If there are stones to be met, they have to be those before one of the threats, which
+    `gains[MOST_CELLS]` then is.
+    """
     other |= reply
     block = completing_through(other, own, sets, cell_of(reply))
+    is_met = other_met == NONE
     for number in range(n_gains):
         gain = gains[number]
         if (own | other) & gain != NONE or block & ~gain != NONE:
             return False
+        if own == own_met and other == other_met:
+            is_met, gains[MOST_CELLS] = True, gain
         own |= gain
         completes = completing_through(own, other, sets, cell_of(gain))
         if is_several(completes):
-            return True
+            return bool(is_met)
         if completes == NONE:
             return False
         other |= completes
@@ -250,7 +264,7 @@ def follow_replies(
     cover.totals[:] = 0
     if finder is not None:
         cover.n_sequences[:] = 0
-    weights, gains = np.zeros(64, np.int64), np.zeros(MOST_CELLS, np.uint64)
+    weights, gains = np.zeros(64, np.int64), np.zeros(MOST_CELLS + 1, np.uint64)
     for number in range(len(positions)):
         own, other = positions[number, 0], positions[number, 1]
         if moves[number] != NO_MOVE:
@@ -410,10 +424,37 @@ def zone_after(own: np.uint64, other: np.uint64, zone: np.uint64, sets: WinningS
 
 
 @compiled
-def first_threat(own: np.uint64, other: np.uint64, sets: WinningSets, t: Threats, budget: int) -> int:
-    """The cell of the first threat of a sequence that wins, of those to move; −1 if none was found."""
-    sets, t = by_reference(sets), by_reference(t)
-    block = completing(other, own, sets.masks)
-    if is_several(block) or not wins_by_threats(own, other, block, sets, t, budget):
-        return -1
-    return int(cell_of(t.gain[0]))
+def next_threat(
+    own: np.uint64,
+    other: np.uint64,
+    positions: Masks,
+    moves: NDArray[np.uint8],
+    n_sequences: NDArray[np.uint8],
+    sequences: NDArray[np.uint8],
+    permutations: NDArray[np.uint8],
+    sets: WinningSets,
+) -> int:
+    """The next cell of a sequence of a table that has led to these stones and wins; −1 if there is none.
+
+    These are the stones of a seat that wins, and of the other; the arrays are those of `Strategy`.
+    """
+    sets, gains = by_reference(sets), np.zeros(MOST_CELLS + 1, np.uint64)
+    for symmetry in range(len(permutations)):
+        mine, theirs = moved(own, permutations, symmetry), moved(other, permutations, symmetry)
+        first = 0
+        for row in range(len(positions)):
+            after, others = positions[row, 0] | ONE << np.uint64(moves[row]), positions[row, 1]
+            last = first + n_sequences[row]
+            if after & ~mine == NONE and others & ~theirs == NONE:
+                for number in range(first, last):
+                    n_gains, replies = _gains_of(sequences[number], gains), theirs & ~others
+                    while replies != NONE:
+                        reply = lowest(replies)
+                        replies ^= reply
+                        if _is_answered(after, others, reply, gains, n_gains, sets, mine, theirs):
+                            cell = cell_of(gains[MOST_CELLS])
+                            for origin in range(permutations.shape[1]):
+                                if permutations[symmetry, origin] == cell:
+                                    return origin
+            first = last
+    return -1

@@ -26,6 +26,7 @@ from ttt_env.app.web.roster import PERSON, Preset, Roster, presets
 from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
 from ttt_env.proofs.known import MoveVerdict, is_solved, judge, known_value, known_values_of_moves
+from ttt_env.proofs.proof import prove
 from ttt_env.render.words import OUTCOMES, RESULTS, signed
 from ttt_env.rules import SEATS, Boards, Game, Position, is_instant, is_tabulated, n_placements, split_spec
 
@@ -301,8 +302,9 @@ def weakness(roster: Roster, player: str, game: Game) -> Weakness:
         defeat = SQUARE_DEFEATS.get(player, ())
         return Weakness("Yes, here is how", defeat=defeat) if defeat else Weakness("Never", is_valued=True)
     if is_solved(game):
-        is_safe = solve(game).value == 0 and player == "minimax"
-        if is_safe or not any(len(layer.won) for layer in reachable(game)):  # or no game is ever won
+        first_end = 2 * min(map(len, game.winning_sets)) - 1  # stones: the other player plays elsewhere
+        # A proof takes milliseconds; `solve` would take seconds, and hundreds of megabytes of this process.
+        if first_end > game.n_cells or (player == "minimax" and prove(game).value == 0):
             return Weakness("Never", is_valued=True)
         return Weakness("Only lost positions", is_valued=True) if player == "minimax" else Weakness("Yes")
     return Weakness("Yes" if player == "random" else "Not known")
