@@ -22,7 +22,7 @@ from tests.support.random_games import random_game
 from ttt_env import Game, Proof, get_game, prove
 from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import ProofError, ResultFileError
-from ttt_env.proofs import extraction, state_kernel
+from ttt_env.proofs import extraction, state_kernel, strategy_kernel
 from ttt_env.rules.game import random_position
 
 CHECKER = ROOT / "scripts" / "check_proof.py"
@@ -558,6 +558,39 @@ def test_sequences_that_break_nothing_are_not_played(tmp_path):
 def test_the_sequences_of_a_file_are_played(file):
     found = Proof.load(QUBIC.parent / f"{file}.npz")
     assert len(found.strategies[0].sequences) and plays_out(found)
+
+
+def test_positions_that_another_one_covers_too_are_left_out():
+    prove("mnk-v0:m=5,n=5,k=4").check()
+
+
+def test_a_set_that_added_stones_complete_is_no_draw(refused):
+    """O threatens twice with cell 2, but X completes 0 and 1 first: adding X's stone 1 would hide that."""
+    sets, start = [(0, 1), (2, 3), (2, 4)], (1, 0)
+    game = Game("five", (5,), sets)
+    assert ttt_env.solve(game).value_of(game.start.play(0)) == -1
+    row = {"moves": np.array([2], np.uint8), "n_sequences": np.zeros(1, np.uint8)}
+    row |= {"sequences": np.zeros((0, 2), np.uint8)}
+    tables = {f"{seat}_{name}": array for seat in "xo" for name, array in row.items()}
+    tables["x_positions"], tables["o_positions"] = np.array([[[1, 2]], [[0, 3]]], np.uint64)
+    forged = own_game_file("five", 5, sets, tables, start) | {"format": np.array("ttt_env proof 2")}
+    refused(forged, "a move loses")
+    refused(forged, "does not keep the result", by=loaded_and_checked)
+
+
+def loaded_and_checked(path):
+    try:
+        Proof.load(path).check()
+    except ProofError as error:
+        raise ResultFileError(str(error)) from error
+
+
+@pytest.mark.parametrize("misere", [False, True])
+def test_fewer_stones_are_covered_unless_the_game_is_misere(misere):
+    position, table = (np.array([stones], np.uint64) for stones in ((1, 2), (1, 6)))
+    identity, room = np.arange(4, dtype=np.uint8)[None], np.zeros(1, np.bool_)
+    row, _ = strategy_kernel.covering(position, table, identity, misere, room)[0]
+    assert row == (-1 if misere else 0) and room[0] == (not misere)
 
 
 def test_stones_that_no_position_has_are_refused(refused):
