@@ -24,6 +24,7 @@ from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import ProofError, ResultFileError
 from ttt_env.proofs import extraction, state_kernel, strategy_kernel
 from ttt_env.rules.game import random_position
+from ttt_env.rules.symmetry import automorphisms
 
 CHECKER = ROOT / "scripts" / "check_proof.py"
 PAGE = ROOT / "docs" / "values.md"
@@ -573,7 +574,8 @@ def test_a_set_that_added_stones_complete_is_no_draw(refused):
     row |= {"sequences": np.zeros((0, 2), np.uint8)}
     tables = {f"{seat}_{name}": array for seat in "xo" for name, array in row.items()}
     tables["x_positions"], tables["o_positions"] = np.array([[[1, 2]], [[0, 3]]], np.uint64)
-    forged = own_game_file("five", 5, sets, tables, start) | {"format": np.array("ttt_env proof 2")}
+    changes = {"format": "ttt_env proof 2", "automorphisms": np.array(automorphisms(game), np.uint8)}
+    forged = own_game_file("five", 5, sets, tables, start) | changes
     refused(forged, "a move loses")
     refused(forged, "does not keep the result", by=loaded_and_checked)
 
