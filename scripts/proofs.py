@@ -80,7 +80,6 @@ GAMES = {
     "square-v0:n=6,tilted=false": NOBODY,
 }
 """The games, and who has published their values."""
-WITHOUT_FILE = {"mnk-v0:m=8,n=8,k=5"}  # extracting the strategy would take days
 
 VERDICTS = {1: "X wins", 0: "draw", -1: "O wins"}
 HEAD = ("game", "value", "positions searched", "proof", "published")
@@ -94,14 +93,14 @@ def game_of(name: str) -> ttt_env.Game:
 def proved(name: str, seconds: float, nodes: int | None, folder: Path | None) -> dict[str, Any]:
     """The record of a proof within this budget; `seconds` are processor time.
 
-    A proved value is saved in the folder, if there is one, except those `WITHOUT_FILE`.
+    A proved value is saved in the folder, if there is one.
     """
     game = game_of(name)
     prove(game, nodes=1)  # compiles what it needs
     begin = time.process_time()
     proof = prove(game, seconds=seconds, nodes=nodes)
     used = time.process_time() - begin
-    if folder is not None and proof.value is not None and name not in WITHOUT_FILE:
+    if folder is not None and proof.value is not None:
         proof.save(folder / f"{as_file_name(name)}.npz")
     is_swept = is_enumerable(game) and proof.value is not None
     if is_swept:
