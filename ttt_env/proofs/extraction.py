@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ttt_env.compiled.sets import winning_sets
 from ttt_env.errors import ProofError
 from ttt_env.proofs.strategy import MOST_POSITIONS, Strategy, moved
-from ttt_env.rules import MASK_CELLS, Masks, Position, Seat
+from ttt_env.rules import Masks, Position, Seat
 from ttt_env.stopping import check_wanted
 
 _BATCH = 1024  # positions whose replies are looked at in one call
@@ -28,7 +28,6 @@ _MOST_THREATS = 1000  # tried for a sequence that wins
 _MOST_PAIRS = 20_000  # tried for those that hold a draw: where there are some, they are nearly always found
 _OPEN = 6  # sequences that take as much room as a position
 _REPORTED = 1000  # positions from one report to the next
-_NO_CELL = MASK_CELLS  # after the end of a sequence
 
 Guide = Callable[[Position, int], list[int]]
 """Cells that keep the value, 1 or 0, of a position. Raises `ProofError` if there is none."""
@@ -216,7 +215,9 @@ class Extraction:
         after, full = own | 1 << move.cell, self._start.game.full_mask
         zone = self._answer(move)
         if self._has_zones:
-            zone = zone or sum(1 << cell for cell in move.sequences.ravel().tolist() if cell != _NO_CELL)
+            zone = zone or sum(
+                1 << cell for cell in move.sequences.ravel().tolist() if cell != self._kernel.NO_CELL
+            )
             masks = np.uint64(after), np.uint64(other), np.uint64(zone)
             other = full & ~(after | int(self._kernel.zone_after(*masks, self._sets)))
         self._table.append((own, other, move.cell, move.sequences))
@@ -311,7 +312,7 @@ class Extraction:
             pairs = np.sort(sequences.reshape(len(sequences), sequences.shape[1] // 2, 2), axis=2)
             order = np.argsort(pairs[:, :, :1], axis=1, kind="stable")
             sequences = np.take_along_axis(pairs, order, axis=1).reshape(sequences.shape)
-        longest = int((sequences != _NO_CELL).sum(axis=1).max(initial=0))
+        longest = int((sequences != self._kernel.NO_CELL).sum(axis=1).max(initial=0))
         return {
             "positions": np.array([row[:2] for row in table], np.uint64).reshape(-1, 2),
             "moves": np.array([row[2] for row in table], np.uint8),
