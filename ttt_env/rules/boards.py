@@ -21,6 +21,7 @@ from ttt_env.rules.sizes import MASK_CELLS, OWNERSHIP_TABLE_CELLS, n_words
 
 Masks = NDArray[np.uint64]
 _AT_ONCE = 1 << 20  # words that are looked at together
+_FEW = 1 << 15  # words that are compared sooner all together than set by set
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,16 +227,20 @@ def owns_set(game: Game, stones: Masks) -> NDArray[np.bool_]:
     """True where a mask holds a winning set of the game, in an array of any shape."""
     if game.n_cells > MASK_CELLS:
         return _owns_wide_set(game, stones)
-    if game.n_cells <= OWNERSHIP_TABLE_CELLS and stones.size > 1 << (game.n_cells // 2):
+    if game.n_cells <= OWNERSHIP_TABLE_CELLS and stones.size << 9 >= 1 << game.n_cells:
         owned: NDArray[np.bool_] = _ownership_table(game)[stones]
         return owned
     return _owns_set(game, stones)
 
 
 def _owns_set(game: Game, stones: Masks) -> NDArray[np.bool_]:
+    sets = set_masks(game)
+    if stones.size * sets.size <= _FEW:
+        sets = sets.reshape(-1, *(1,) * stones.ndim)
+        return np.asarray((stones & sets == sets).any(axis=0))
     owned: NDArray[np.bool_] = np.zeros(stones.shape, np.bool_)
-    for mask in game.winning_masks:
-        np.logical_or(owned, stones & np.uint64(mask) == np.uint64(mask), out=owned)
+    for mask in sets:
+        np.logical_or(owned, stones & mask == mask, out=owned)
     return owned
 
 

@@ -191,7 +191,10 @@ class Game:
 
     def owns_set(self, stones: int) -> bool:
         """True if `stones` own a winning set."""
-        return any(stones & mask == mask for mask in self.winning_masks)
+        for mask in self.winning_masks:
+            if stones & mask == mask:
+                return True
+        return False
 
 
 class _Stones:

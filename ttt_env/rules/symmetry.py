@@ -14,6 +14,7 @@ from ttt_env.rules.game import Game, Position, cells_of
 from ttt_env.rules.sizes import MASK_CELLS
 
 _MOST_EXCHANGES = 5_000  # of layers, that are tried: axes of up to 11 cells
+_CHUNK = 11  # cells that are moved together: the table of their images fits into the nearest cache
 Permutation = tuple[int, ...]
 Rows = NDArray[np.uint8]
 Keys = NDArray[np.bytes_]
@@ -123,9 +124,19 @@ def _transform_masks(boards: Boards, masks: Masks, permutation: Permutation) -> 
     if boards.game.n_cells > MASK_CELLS:
         return packed(boards.game, np.take(boards.cells(masks), np.argsort(permutation), axis=1))
     moved = np.zeros_like(masks)
-    for cell, target in enumerate(permutation):
-        moved |= (masks >> np.uint64(cell) & np.uint64(1)) << np.uint64(target)
+    for number, images in enumerate(_images_of_chunks(permutation)):
+        moved |= images[masks >> np.uint64(number * _CHUNK) & np.uint64(len(images) - 1)]
     return moved
+
+
+@lru_cache(maxsize=256)
+def _images_of_chunks(permutation: Permutation) -> Masks:
+    """The images of all sets of stones on the first `_CHUNK` cells, on the next ones and so on, `[chunks, sets]`."""
+    stones = np.arange(1 << min(len(permutation), _CHUNK), dtype=np.uint64)
+    images = np.zeros((-(-len(permutation) // _CHUNK), len(stones)), np.uint64)
+    for cell, target in enumerate(permutation):
+        images[cell // _CHUNK] |= (stones >> np.uint64(cell % _CHUNK) & np.uint64(1)) << np.uint64(target)
+    return images
 
 
 def canonical_boards(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
