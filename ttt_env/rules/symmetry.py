@@ -131,7 +131,7 @@ def _transform_masks(boards: Boards, masks: Masks, permutation: Permutation) -> 
 
 @lru_cache(maxsize=256)
 def _images_of_chunks(permutation: Permutation) -> Masks:
-    """The images of all sets of stones on the first `_CHUNK` cells, on the next ones and so on, `[chunks, sets]`."""
+    """The images of the stones on each `_CHUNK` cells, for all sets of such stones, `[chunks, sets]`."""
     stones = np.arange(1 << min(len(permutation), _CHUNK), dtype=np.uint64)
     images = np.zeros((-(-len(permutation) // _CHUNK), len(stones)), np.uint64)
     for cell, target in enumerate(permutation):

@@ -97,14 +97,7 @@ class PopulationPlan:
 
 @dataclass(frozen=True)
 class Population:
-    """The results of a population: the evaluations of every learner, by its seed, in order.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found = population("tictactoe-v0", "dqn", out=folder, seeds=range(2), rounds=1, round_steps=256)
-    ...     print(found.certificate.unbeatable)
-    False
-    """
+    """The results of a population: the evaluations of every learner, by its seed, in order."""
 
     plan: PopulationPlan
     looks: dict[int, tuple[Look, ...]]
@@ -164,6 +157,8 @@ def population(
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     found = population("tictactoe-v0", "dqn", out=folder, seeds=range(2), rounds=1, round_steps=256)
+    ...     print(found.certificate.unbeatable)
+    False
     >>> [looks[-1].steps for looks in found.looks.values()]
     [256, 256]
     """

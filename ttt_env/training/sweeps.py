@@ -35,15 +35,7 @@ SweepProgress: TypeAlias = Callable[[TrialResult | None, int, int], object]
 
 @dataclass(frozen=True)
 class Sweep:
-    """The results of a sweep's trials, in the order in which the sweep lists them.
-
-    >>> import tempfile
-    >>> from ttt_env import certify
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found = sweep("tictactoe-v0", "q-learning", out=folder, seeds=range(2))
-    ...     print(certify(found.agent()).unbeatable)
-    True
-    """
+    """The results of a sweep's trials, in the order in which the sweep lists them."""
 
     game: Game
     folder: Path
@@ -140,9 +132,11 @@ def sweep(
     extra is missing.
 
     >>> import tempfile
-    >>> from ttt_env.training import sweep
+    >>> from ttt_env import certify
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found = sweep("tictactoe-v0", "q-learning", out=f"{folder}/sweep.jsonl", seeds=range(2))
+    ...     found = sweep("tictactoe-v0", "q-learning", out=folder, seeds=range(2))
+    ...     print(certify(found.agent()).unbeatable)
+    True
     >>> found.best.unbeatable, found.best.steps
     (True, 2500)
     """
