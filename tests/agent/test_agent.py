@@ -138,6 +138,17 @@ class TestFunctionAgents:
         assert not agent.is_fixed
         assert asked == []
 
+    def test_may_take_a_random_generator(self):
+        agent = make_agent(lambda position, rng: rng.choice(position.legal_cells))
+        in_games = [agent.choose(TICTACTOE.start, np.random.default_rng(seed)) for seed in range(50)]
+        assert in_games == [np.random.default_rng(seed).choice(range(9)) for seed in range(50)]
+        assert certify(agent) == certify(agent)  # in an analysis the position decides what is drawn
+
+    @pytest.mark.parametrize("function", [lambda: 0, lambda position, rng, more: 0, lambda *, seed: 0])
+    def test_of_other_arguments_is_refused(self, function):
+        with pytest.raises(ParameterError, match=r"\(position\) and \(position, rng\) are allowed"):
+            make_agent(function)
+
     def test_a_numpy_integer_is_a_cell(self):
         agent = make_agent(lambda position: np.int8(position.legal_cells[0]))
         assert type(agent.choose(TICTACTOE.start, np.random.default_rng(0))) is int

@@ -1,6 +1,6 @@
 """The interface that every way to play shares, and how agents are found by name."""
 
-from ttt_env.agent.asked import AskedAgent, FunctionAgent
+from ttt_env.agent.asked import AskedAgent, FunctionAgent, takes_rng
 from ttt_env.agent.copying import Turns, made_anew
 from ttt_env.agent.explanation import CellNumbers, Explanation, PartExplanation, Unit, named_cells
 from ttt_env.agent.interface import EFFORTS, MOVES, Agent, AgentLike, Effort, Model, is_default

@@ -1,13 +1,14 @@
 """Agents outside of this package, functions and programs, that are asked for their moves."""
 
 from collections.abc import Callable
-from typing import ClassVar, get_args
+from inspect import signature
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
 from ttt_env.agent.interface import Agent
-from ttt_env.agent.policies import TIMED_OUT, Answer, Outcome, checked_cell, read_cell
-from ttt_env.errors import NotJudgedError, PolicyError
+from ttt_env.agent.policies import TIMED_OUT, Answer, Outcome, checked_cell, generator_of, read_cell
+from ttt_env.errors import NotJudgedError, ParameterError, PolicyError
 from ttt_env.rules import Game, Position, one_of
 
 
@@ -67,15 +68,20 @@ class AskedAgent(Agent):
 class FunctionAgent(AskedAgent):
     """Plays the cell that a function `Position -> cell` returns, which may be another one in each call.
 
-    In a game that is played, a cell that is not free is an `IllegalMoveError`: the function is one's own. To
-    return several numbers, such as the probabilities of the cells, is a `PolicyError` everywhere.
+    A function of two arguments gets a NumPy random generator after the position: that of the game in play,
+    one seeded by the position in an analysis. In a game that is played, a cell that is not free is an
+    `IllegalMoveError`: the function is one's own. To return several numbers, such as the probabilities of the
+    cells, is a `PolicyError` everywhere.
+
+    Raises `ParameterError` for a function of other arguments.
     """
 
     is_cheap = True
 
-    def __init__(self, game: Game | str, function: Callable[[Position], int]) -> None:
+    def __init__(self, game: Game | str, function: Callable[..., int]) -> None:
         super().__init__(game)
         self.function = function
+        self._is_random = takes_rng(function)
 
     def __repr__(self) -> str:
         return f"<FunctionAgent {self._name} of {self.game.name}>"
@@ -90,20 +96,25 @@ class FunctionAgent(AskedAgent):
         return str(getattr(self.function, "__qualname__", type(self.function).__qualname__))
 
     def answer(self, position: Position) -> Answer:  # noqa: D102
-        choice = self.function(position)
+        choice = self._choice(position)
         answer = Answer.of(choice, position)
         if answer.outcome == "no cell":
             self._check_one_choice(choice)
         return answer
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
-        choice = self.function(position)
+        choice = self._choice(position, rng)
         cell, outcome = read_cell(choice, position)  # no text of the answer is made
         if cell is not None:
             return cell
         if outcome == "no cell":
             self._check_one_choice(choice)
         return checked_cell(self, position, choice)
+
+    def _choice(self, position: Position, rng: np.random.Generator | None = None) -> object:
+        if not self._is_random:
+            return self.function(position)
+        return self.function(position, generator_of(position) if rng is None else rng)
 
     def _check_one_choice(self, choice: object) -> None:
         """Raise `PolicyError` for several numbers: the function was meant to be a policy, not to lose."""
@@ -117,3 +128,22 @@ class FunctionAgent(AskedAgent):
                 "cell. For probabilities derive a class from ttt_env.Agent with a method policy(position) "
                 "and is_fixed = True"
             )
+
+
+def takes_rng(function: Callable[..., Any]) -> bool:
+    """True if a function takes a position and a random generator, False if it takes the position alone.
+
+    Raises `ParameterError` for a function of other arguments.
+    """
+    try:
+        arguments = signature(function)
+    except (TypeError, ValueError):  # some built-in functions have none
+        return False
+    for given in ((None,), (None, None)):
+        try:
+            arguments.bind(*given)
+            return len(given) > 1
+        except TypeError:
+            continue
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    raise ParameterError(f"{name}{arguments} is no player: (position) and (position, rng) are allowed")

@@ -357,4 +357,6 @@ class Model(Protocol):
         """The model's action for an observation, and its hidden state."""
 
 
-AgentLike: TypeAlias = Agent | str | Callable[[Position], int] | Model
+AgentLike: TypeAlias = (
+    Agent | str | Callable[[Position], int] | Callable[[Position, np.random.Generator], int] | Model
+)

@@ -43,6 +43,8 @@ def make_agent(
     function: it takes a position, maybe an `rng` too, and returns a cell or the probability of each. It is
     asked in a process of its own, with the parameters of `process`.
 
+    A function of this process takes the same arguments and returns a cell.
+
     A model of Stable-Baselines3 plays greedily, and only on free cells. The agent asks the model itself, not
     a copy: if the model is trained further, the agent's play changes with it.
 

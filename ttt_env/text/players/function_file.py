@@ -6,7 +6,6 @@ the same arguments, which returns the probability of each cell. GAME is a game o
 """
 
 import ast
-import inspect
 import json
 import os
 import sys
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, FunctionAgent, chosen_cell
+from ttt_env.agent import Agent, FunctionAgent, chosen_cell, takes_rng
 from ttt_env.errors import IllegalMoveError, ParameterError, PolicyError
 from ttt_env.rules import Game, Position
 from ttt_env.storage import game_from_dict, opened, reason
@@ -78,13 +77,11 @@ def main(path: str, function: str, game: str = "") -> None:
     given: Game | None = game_from_dict(json.loads(game)) if game else None
     questions, say = _own_streams()
     chosen = _imported(Path(path), function)
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(chosen).parameters.values()
-    needed = [each for each in parameters if each.kind in kinds and each.default is each.empty]
+    is_random = takes_rng(chosen)
     rng = np.random.default_rng()
     for line in questions:
         position, _, number = read_question(line, given)
-        arguments = (position, rng) if len(needed) > 1 else (position,)
+        arguments = (position, rng) if is_random else (position,)
         say(_answer(chosen(*arguments), position, rng, number))
 
 
