@@ -358,10 +358,10 @@ class TestAnswerFile:
         ttt_env.certify(perfect, answers=path)
         before = path.read_bytes()
         with pytest.raises(
-            ResultFileError, match="the answers of the function perfect on tictactoe-v0, not of"
+            ResultFileError, match=r"the answers of the function perfect \(\w{12}\) on tictactoe-v0, not of"
         ):
             ttt_env.certify(Erring(0, 0.0), answers=path)
-        with pytest.raises(ResultFileError, match="not of the function perfect on mnk-v0"):
+        with pytest.raises(ResultFileError, match=r"not of the function perfect \(\w{12}\) on mnk-v0"):
             ttt_env.certify(perfect, GAMES[2], answers=path)
         assert path.read_bytes() == before
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from ttt_env.agent.fingerprint import fingerprint
 from ttt_env.agent.interface import Agent
 from ttt_env.agent.policies import TIMED_OUT, Answer, Outcome, checked_cell, generator_of, read_cell
 from ttt_env.errors import NotJudgedError, ParameterError, PolicyError
@@ -88,8 +89,8 @@ class FunctionAgent(AskedAgent):
 
     @property
     def identity(self) -> str:
-        """The name of the function, which is the same in the next run."""
-        return f"the function {self._name}"
+        """The name of the function and the fingerprint of its code, which are the same in the next run."""
+        return f"the function {self._name} ({fingerprint(self.function)})"
 
     @property
     def _name(self) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Literal, get_args
 
-from ttt_env.agent import Answer, AskedAgent
+from ttt_env.agent import Answer, AskedAgent, fingerprint
 from ttt_env.errors import NotJudgedError, ParameterError, shown
 from ttt_env.rules import Game, Position, get_game, one_of
 from ttt_env.text.answers import AnswerFormat
@@ -68,9 +68,9 @@ class PromptAgent(AskedAgent):
 
     @property
     def identity(self) -> str:
-        """The name of the function, which is the same in the next run, and what it is shown."""
+        """The name of the function, the fingerprint of its code, and what it is shown."""
         name = getattr(self.reply, "__qualname__", type(self.reply).__qualname__)
-        return f"the function {name} of prompts, {self._shown_as}"
+        return f"the function {name} ({fingerprint(self.reply)}) of prompts, {self._shown_as}"
 
     @property
     def _shown_as(self) -> str:
