@@ -157,7 +157,8 @@ class JaxGame:
     def _step(self, state: State, action: jax.Array) -> State:
         """The game after a move; a finished one stays as it is, without rewards."""
         is_on = ~(state.terminated | state.truncated)
-        is_legal = state.legal_action_mask[action]
+        is_on_board = (action >= 0) & (action < self.num_actions)  # else JAX reads another cell
+        is_legal = is_on_board & state.legal_action_mask[action]
         stones = jnp.where(is_on, state._mine | jnp.asarray(self._stones)[action], state._mine)
         mine, theirs = jnp.where(is_on, state._theirs, stones), jnp.where(is_on, stones, state._theirs)
         sets = jnp.asarray(self._sets)
