@@ -27,7 +27,7 @@ import torch
 from agilerl.algorithms.dqn import DQN
 from agilerl.components.data import Transition
 from agilerl.components.replay_buffer import ReplayBuffer
-from outcome import learned, outcome
+from outcome import assert_unbeatable, learned
 
 import ttt_env  # ttt_env
 
@@ -88,12 +88,5 @@ def train(make_env, seed, report):
     return agent
 
 
-def main():
-    """Train until unbeatable."""
-    agent = learned(train, seed=0)
-    certificate = outcome(agent, ["agilerl", "peft"], autoreset="same_step")
-    assert certificate.unbeatable
-
-
 if __name__ == "__main__":
-    main()
+    assert_unbeatable(learned(train, seed=0), ["agilerl", "peft"])

@@ -35,7 +35,7 @@ from benchmarl.environments.common import TaskClass
 from benchmarl.experiment import Callback, Experiment, ExperimentConfig
 from benchmarl.models.mlp import MlpConfig
 from numpy.typing import NDArray
-from outcome import outcome
+from outcome import assert_unbeatable, is_unbeatable
 from pettingzoo.utils import BaseParallelWrapper
 from tensordict import TensorDictBase
 from torchrl.data import Composite
@@ -178,10 +178,7 @@ class Exploitability(Callback):
 
     def on_train_end(self, training_td: TensorDictBase, group: str) -> None:
         """Raises `Unbeatable` if nobody gains anything against the agent."""
-        exact = ttt_env.exploitability(self.agent, GAME)  # ttt_env
-        gained = f"the best response to X gets {exact.as_x:g}, to O {exact.as_o:g}"
-        print(f"{self.experiment.total_frames:7,} moves: {gained}", flush=True)
-        if exact.exploitability <= 0:  # ttt_env
+        if is_unbeatable(self.agent, f"{self.experiment.total_frames:7,} moves"):  # ttt_env
             raise Unbeatable  # ttt_env
 
 
@@ -202,8 +199,7 @@ def main() -> None:
             config=config,
             callbacks=[exact],
         ).run()
-    certificate = outcome(exact.agent, ["benchmarl", "torchrl"])
-    assert certificate.unbeatable
+    assert_unbeatable(exact.agent, ["benchmarl", "torchrl"])
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ import gymnasium as gym
 import numpy as np
 import torch
 import torch.nn as nn
-from outcome import MakeEnv, Report, learned, outcome
+from outcome import MakeEnv, Report, assert_unbeatable, learned
 from torch.distributions.categorical import Categorical
 
 import ttt_env  # ttt_env
@@ -160,12 +160,5 @@ def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
     return player
 
 
-def main() -> None:
-    """Train until nobody can beat the agent, and print what it is worth."""
-    player = learned(train, seed=1)
-    certificate = outcome(player, ["gymnasium", "torch"], autoreset="same_step")
-    assert certificate.unbeatable
-
-
 if __name__ == "__main__":
-    main()
+    assert_unbeatable(learned(train, seed=1), ["gymnasium", "torch"])

@@ -28,7 +28,7 @@ import jax.numpy as jnp
 import mctx
 import numpy as np
 import pgx
-from outcome import outcome
+from outcome import assert_unbeatable, is_unbeatable
 from pgx.experimental import auto_reset
 
 import ttt_env  # ttt_env
@@ -149,12 +149,9 @@ def main():
     for number in range(1, ROUNDS_OF_SEARCH + 1):
         cells[rows], values[rows] = search(values, states)
         agent = Chosen(GAME, cells)
-        exact = ttt_env.exploitability(agent)  # ttt_env
-        print(f"after {number} rounds of searches: exploitability {exact.exploitability:.4f}", flush=True)
-        if exact.exploitability <= 0:
+        if is_unbeatable(agent, f"{number} rounds of searches"):  # ttt_env
             break
-    certificate = outcome(agent, ["jax", "pgx", "mctx"])
-    assert certificate.unbeatable
+    assert_unbeatable(agent, ["jax", "pgx", "mctx"])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ agent, on both seats; then a function that is written for it is certified here.
 # ///
 
 from kaggle_environments import make
-from outcome import outcome
+from outcome import assert_unbeatable
 
 import ttt_env  # ttt_env
 from ttt_env.integrations.kaggle import KaggleAgent, submission  # ttt_env
@@ -51,8 +51,7 @@ def main():
     assert rewards(env, [first_free, player]) == [-1, 1]  # the game that refutes it, in Kaggle's loop
 
     agent = KaggleAgent(submission("minimax", 0))  # ttt_env
-    certificate = outcome(agent, ["kaggle-environments", "open-spiel"])
-    assert certificate.unbeatable
+    assert_unbeatable(agent, ["kaggle-environments", "open-spiel"])
 
 
 def _is_to_move(seen):

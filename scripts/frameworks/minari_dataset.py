@@ -30,7 +30,7 @@ import minari
 import numpy as np
 import torch
 from minari import DataCollector, MinariDataset, StepDataCallback
-from outcome import outcome
+from outcome import assert_unbeatable
 from torch.nn import Linear, ReLU, Sequential
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -140,8 +140,7 @@ def main() -> None:
         network = train(dataset)
     print("the players of the data set:", ttt_env.exploitability(player))
     agent = ttt_env.make_agent(network, "tictactoe-v0", observation="flat")  # ttt_env
-    certificate = outcome(agent, ["minari"])
-    assert certificate.unbeatable
+    assert_unbeatable(agent, ["minari"])
 
 
 if __name__ == "__main__":

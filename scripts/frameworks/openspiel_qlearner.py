@@ -22,7 +22,7 @@ from open_spiel.python.algorithms.tabular_qlearner import QLearner
 from open_spiel.python.rl_agent import AbstractAgent
 from open_spiel.python.rl_environment import StepType, TimeStep
 from open_spiel.python.rl_tools import ConstantSchedule
-from outcome import MakeEnv, Report, learned, outcome
+from outcome import MakeEnv, Report, assert_unbeatable, learned
 
 import ttt_env  # ttt_env
 
@@ -86,12 +86,5 @@ def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
     return agent
 
 
-def main() -> None:
-    """Train, and say what was learned."""
-    agent = learned(train, seed=0)
-    certificate = outcome(agent, ["open-spiel"])
-    assert certificate.unbeatable
-
-
 if __name__ == "__main__":
-    main()
+    assert_unbeatable(learned(train, seed=0), ["open-spiel"])

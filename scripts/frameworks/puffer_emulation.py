@@ -30,14 +30,13 @@ it. Its build downloads what its own games need, raylib and Box2D, from GitHub.
 # ///
 
 import tempfile
-import time
 from collections import deque
 from contextlib import chdir, closing
 from typing import Any
 
 import numpy as np
 import torch
-from outcome import outcome
+from outcome import assert_unbeatable, is_unbeatable
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 
 import ttt_env  # ttt_env
@@ -150,20 +149,18 @@ def main() -> None:
     player = ttt_env.make_agent(network, "tictactoe-v0", observation="flat")  # ttt_env
 
     with tempfile.TemporaryDirectory() as folder, closing(Trainer(config(folder), vecenv, policy)) as trainer:
-        begin, responses = time.time(), deque(maxlen=4)  # ttt_env
+        responses = deque(maxlen=4)  # ttt_env
         while trainer.global_step < trainer.config["total_timesteps"]:
             trainer.evaluate()
             trainer.train()
             if trainer.epoch % 5 == 0:  # ttt_env
-                print(f"{trainer.global_step:,} steps, {time.time() - begin:.0f} s")
-                if ttt_env.certify(player):  # ttt_env
+                if is_unbeatable(player, f"{trainer.global_step:,} steps"):  # ttt_env
                     break  # ttt_env
                 responses.append(ttt_env.best_response(player))  # ttt_env
                 for env in vecenv.envs:  # ttt_env
                     env.env.unwrapped.set_opponent([*OPPONENTS, *responses])  # ttt_env
 
-    certificate = outcome(player, ["pufferlib", "gymnasium", "torch"], autoreset="next_step")
-    assert certificate.unbeatable
+    assert_unbeatable(player, ["pufferlib", "gymnasium", "torch"])
 
 
 if __name__ == "__main__":

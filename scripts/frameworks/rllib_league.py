@@ -24,14 +24,14 @@ from statistics import mean
 
 import ray
 import torch
-from outcome import outcome
+from outcome import assert_unbeatable
 from ray import tune
 from ray.rllib.algorithms.ppo import PPO
 from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.core.rl_module.rl_module import RLModule
 from ray.tune.registry import register_env
 from rllib_local import local_ray
-from rllib_masking import GAME, ppo
+from rllib_masking import GAME, config
 
 import ttt_env  # ttt_env
 from ttt_env.agents.learned.lookup import Lookup  # ttt_env
@@ -90,7 +90,7 @@ def main():
         league = League.options(name="league").remote()
         results = tune.Tuner(
             PPO,
-            param_space=ppo()
+            param_space=config()
             .callbacks(LeagueCallback)
             .debugging(seed=tune.grid_search(list(range(LEARNERS)))),
             run_config=tune.RunConfig(
@@ -104,8 +104,7 @@ def main():
         print(ray.get(league.members.remote()))
         best = results.get_best_result("exploitability", "min")
         agent = module_agent(RLModule.from_checkpoint(Path(best.checkpoint.path, MODULE)), GAME)  # ttt_env
-        certificate = outcome(agent, ["ray", "gymnasium"], autoreset="next_step")
-    assert certificate.unbeatable
+        assert_unbeatable(agent, ["ray", "gymnasium"])
 
 
 if __name__ == "__main__":

@@ -8,10 +8,43 @@ from tempfile import TemporaryDirectory
 
 import ray
 import torch
+from outcome import is_unbeatable
 from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
+from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaskingTorchRLModule
 
 import ttt_env
+
+
+def ppo(learning_rate: float, entropy: float) -> PPOConfig:
+    """PPO on 64 games in this process; its environment and its module are to be added."""
+    return (
+        PPOConfig()
+        .env_runners(num_env_runners=0, num_envs_per_env_runner=64)
+        .training(
+            train_batch_size_per_learner=4096,
+            minibatch_size=512,
+            num_epochs=8,
+            lr=learning_rate,
+            gamma=1.0,
+            lambda_=0.95,
+            entropy_coeff=entropy,
+        )
+        .debugging(seed=0, log_level="ERROR")
+    )
+
+
+def masking() -> RLModuleSpec:
+    """RLlib's module that masks actions."""
+    layers = {
+        "fcnet_hiddens": [128, 128],
+        "head_fcnet_hiddens": [64, 64],
+        "head_fcnet_activation": "relu",
+        "vf_share_layers": False,
+    }
+    return RLModuleSpec(module_class=ActionMaskingTorchRLModule, model_config=layers)
 
 
 @contextmanager
@@ -44,10 +77,7 @@ def trainer(config: AlgorithmConfig) -> Iterator[Algorithm]:
 
 def train_until_unbeatable(algorithm: Algorithm, agent: ttt_env.Agent, iterations: int) -> None:
     """Train until the agent that plays as the algorithm's module is unbeatable, which is computed."""
-    for iteration in range(1, iterations + 1):
+    for _ in range(iterations):
         moves = algorithm.train()["num_env_steps_sampled_lifetime"]
-        exact = ttt_env.exploitability(agent, agent.game)
-        if iteration % 4 == 0 or exact.exploitability <= 0:
-            print(f"{moves:,.0f} moves: the best response to X gets {exact.as_x:g}, to O {exact.as_o:g}")
-        if exact.exploitability <= 0:
+        if is_unbeatable(agent, f"{moves:,.0f} moves"):
             return

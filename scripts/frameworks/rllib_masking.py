@@ -17,12 +17,9 @@ ends when the module's greedy policy is unbeatable.
 
 from functools import partial
 
-from outcome import outcome
-from ray.rllib.algorithms.ppo import PPOConfig
-from ray.rllib.core.rl_module.rl_module import RLModuleSpec
-from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaskingTorchRLModule
+from outcome import assert_unbeatable
 from ray.tune.registry import register_env
-from rllib_local import train_until_unbeatable, trainer
+from rllib_local import masking, ppo, train_until_unbeatable, trainer
 
 import ttt_env  # ttt_env
 from ttt_env.integrations.rllib import module_agent, vector_env  # ttt_env
@@ -31,48 +28,23 @@ GAME = ttt_env.get_game("tictactoe-v0")  # ttt_env
 CONFIG = {"game": GAME, "opponent": "minimax", "start": partial(ttt_env.random_position, GAME)}  # ttt_env
 
 
-def ppo():
+def config():
     """The configuration of the training."""
     return (
-        PPOConfig()
+        ppo(learning_rate=1e-3, entropy=0.01)
         .environment("ttt_env", env_config=CONFIG)  # ttt_env
-        .env_runners(
-            num_env_runners=0,
-            num_envs_per_env_runner=64,
-            gym_env_vectorize_mode="vector_entry_point",  # ttt_env
-        )
-        .rl_module(
-            rl_module_spec=RLModuleSpec(
-                module_class=ActionMaskingTorchRLModule,
-                model_config={
-                    "fcnet_hiddens": [128, 128],
-                    "head_fcnet_hiddens": [64, 64],
-                    "head_fcnet_activation": "relu",
-                    "vf_share_layers": False,
-                },
-            ),
-        )
-        .training(
-            train_batch_size_per_learner=4096,
-            minibatch_size=512,
-            num_epochs=8,
-            lr=1e-3,
-            gamma=1.0,
-            lambda_=0.95,
-            entropy_coeff=0.01,
-        )
-        .debugging(seed=0, log_level="ERROR")
+        .env_runners(gym_env_vectorize_mode="vector_entry_point")  # ttt_env
+        .rl_module(rl_module_spec=masking())
     )
 
 
 def main():
     """Train until unbeatable."""
     register_env("ttt_env", vector_env)  # ttt_env
-    with trainer(ppo()) as algorithm:
+    with trainer(config()) as algorithm:
         agent = module_agent(algorithm.get_module(), GAME)  # ttt_env
         train_until_unbeatable(algorithm, agent, iterations=30)
-        certificate = outcome(agent, ["ray", "gymnasium"], autoreset="next_step")
-    assert certificate.unbeatable
+        assert_unbeatable(agent, ["ray", "gymnasium"])
 
 
 if __name__ == "__main__":

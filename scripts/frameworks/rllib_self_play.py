@@ -20,14 +20,11 @@ unbeatable.
 from functools import partial
 
 import numpy as np
-from outcome import outcome
-from ray.rllib.algorithms.ppo import PPOConfig
+from outcome import assert_unbeatable
 from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
-from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.rllib.env.wrappers.pettingzoo_env import PettingZooEnv
-from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaskingTorchRLModule
 from ray.rllib.utils.pre_checks.env import check_multiagent_environments
-from rllib_local import train_until_unbeatable, trainer
+from rllib_local import masking, ppo, train_until_unbeatable, trainer
 
 import ttt_env  # ttt_env
 from ttt_env.integrations.rllib import MultiAgentGameEnv, module_agent  # ttt_env
@@ -59,41 +56,15 @@ def main():
     check_rewards(MultiAgentGameEnv(CONFIG))
     check_rewards(PettingZooEnv(ttt_env.make(GAME)))
     config = (
-        PPOConfig()
+        ppo(learning_rate=2e-3, entropy=0.02)
         .environment(MultiAgentGameEnv, env_config=CONFIG)  # ttt_env
-        .env_runners(num_env_runners=0, num_envs_per_env_runner=64)
         .multi_agent(policies={"both"}, policy_mapping_fn=lambda *_, **__: "both")
-        .rl_module(
-            rl_module_spec=MultiRLModuleSpec(
-                rl_module_specs={
-                    "both": RLModuleSpec(
-                        module_class=ActionMaskingTorchRLModule,
-                        model_config={
-                            "fcnet_hiddens": [128, 128],
-                            "head_fcnet_hiddens": [64, 64],
-                            "head_fcnet_activation": "relu",
-                            "vf_share_layers": False,
-                        },
-                    )
-                }
-            )
-        )
-        .training(
-            train_batch_size_per_learner=4096,
-            minibatch_size=512,
-            num_epochs=8,
-            lr=2e-3,
-            gamma=1.0,
-            lambda_=0.95,
-            entropy_coeff=0.02,
-        )
-        .debugging(seed=0, log_level="ERROR")
+        .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs={"both": masking()}))
     )
     with trainer(config) as algorithm:
         agent = module_agent(algorithm.get_module("both"), GAME)  # ttt_env
         train_until_unbeatable(algorithm, agent, iterations=30)
-        certificate = outcome(agent, ["ray", "gymnasium"])
-    assert certificate.unbeatable
+        assert_unbeatable(agent, ["ray", "gymnasium"])
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import tempfile
 import gymnasium as gym
 import numpy as np
 import torch
-from outcome import outcome
+from outcome import assert_unbeatable
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.callbacks import MaskableEvalCallback
 from sb3_contrib.common.maskable.evaluation import evaluate_policy as evaluate_masked
@@ -127,8 +127,7 @@ def main() -> None:
         way()
     agent = ttt_env.make_agent(unbeatable())  # ttt_env
     packages = ["stable-baselines3", "sb3-contrib", "gymnasium", "torch"]
-    certificate = outcome(agent, packages, autoreset="same_step")
-    assert certificate.unbeatable
+    assert_unbeatable(agent, packages)
 
 
 if __name__ == "__main__":

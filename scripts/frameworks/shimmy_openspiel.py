@@ -25,7 +25,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from outcome import outcome
+from outcome import assert_unbeatable, is_unbeatable
 from pettingzoo import AECEnv
 from shimmy import OpenSpielCompatibilityV0
 
@@ -122,12 +122,9 @@ def main() -> None:
     agent = ttt_env.make_agent(scores, "tictactoe-v0", observation="planes")  # ttt_env
     for episode in range(EVERY, EPISODES + 1, EVERY):
         learn(env, q, view, rng, EVERY)
-        exploitability = ttt_env.exploitability(agent).exploitability
-        print(f"{episode:,} episodes: exploitability {exploitability:.4f}", flush=True)
-        if ttt_env.certify(agent).unbeatable:
+        if is_unbeatable(agent, f"{episode:,} episodes"):
             break
-    certificate = outcome(agent, ["shimmy", "open-spiel"])
-    assert certificate.unbeatable
+    assert_unbeatable(agent, ["shimmy", "open-spiel"])
 
 
 if __name__ == "__main__":

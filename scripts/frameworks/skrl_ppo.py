@@ -23,7 +23,7 @@ from typing import Any
 
 import torch
 import torch.nn as nn
-from outcome import MakeEnv, Report, learned, outcome
+from outcome import MakeEnv, Report, assert_unbeatable, learned
 from skrl.agents.torch.ppo import PPO, PPO_CFG
 from skrl.envs.wrappers.torch import wrap_env
 from skrl.memories.torch import RandomMemory
@@ -125,12 +125,5 @@ def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
     return player
 
 
-def main() -> None:
-    """Train until nobody can beat the agent, and print what it is worth."""
-    player = learned(train, seed=1)
-    certificate = outcome(player, ["skrl", "gymnasium", "torch"], autoreset="same_step")
-    assert certificate.unbeatable
-
-
 if __name__ == "__main__":
-    main()
+    assert_unbeatable(learned(train, seed=1), ["skrl", "gymnasium", "torch"])

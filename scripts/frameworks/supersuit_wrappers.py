@@ -22,7 +22,7 @@ from collections import deque
 import numpy as np
 import supersuit
 import torch
-from outcome import outcome
+from outcome import assert_unbeatable, is_unbeatable
 from stable_baselines3 import DQN
 
 import ttt_env  # ttt_env
@@ -92,14 +92,11 @@ def main() -> None:
     for number in range(1, ROUNDS + 1):
         model.learn(STEPS, reset_num_timesteps=False)
         agent = ttt_env.make_agent(model)  # ttt_env
-        exploitability = ttt_env.exploitability(agent).exploitability
-        print(f"{number * STEPS:,} steps: exploitability {exploitability:.4f}", flush=True)
-        if ttt_env.certify(agent).unbeatable:
+        if is_unbeatable(agent, f"{number * STEPS:,} steps"):
             break
         responses.append(ttt_env.best_response(agent))  # ttt_env
         envs.env_method("set_opponent", [*scripted, *responses])  # ttt_env
-    certificate = outcome(agent, ["supersuit", "stable-baselines3"])
-    assert certificate.unbeatable
+    assert_unbeatable(agent, ["supersuit", "stable-baselines3"])
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import io
 from random import Random
 
 import textarena as ta
-from outcome import outcome
+from outcome import assert_unbeatable
 
 import ttt_env  # ttt_env
 from ttt_env.integrations.textarena import AgentPlayer  # ttt_env
@@ -172,8 +172,7 @@ def main() -> None:
     compare()
     never_loses()
     player = PromptAgent("tictactoe-v0", Perfect(), board="line")  # ttt_env
-    certificate = outcome(player, ["textarena"])
-    assert certificate.unbeatable
+    assert_unbeatable(player, ["textarena"])
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from functools import partial
 
 import numpy as np
 import torch
-from outcome import MakeEnv, Report, learned, outcome
+from outcome import MakeEnv, Report, assert_unbeatable, learned
 from tianshou.algorithm import DQN, MultiAgentOffPolicyAlgorithm
 from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
 from tianshou.algorithm.optim import AdamOptimizerFactory
@@ -106,12 +106,5 @@ def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
     return agent
 
 
-def main() -> None:
-    """Train one network on both seats until nobody can gain against it."""
-    agent = learned(train, seed=0)
-    certificate = outcome(agent, ["tianshou"])
-    assert certificate.unbeatable
-
-
 if __name__ == "__main__":
-    main()
+    assert_unbeatable(learned(train, seed=0), ["tianshou"])

@@ -22,7 +22,7 @@ which between two players who do not lose is a draw.
 # ///
 
 import torch
-from outcome import MakeEnv, Report, learned, outcome
+from outcome import GAME, MakeEnv, Report, assert_unbeatable, learned
 from tensordict import TensorDict
 from tensordict.nn import TensorDictSequential
 from torchrl.collectors import Collector
@@ -130,15 +130,13 @@ def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
 
 def main() -> None:
     """Train the network, and compute what it is worth."""
-    game = ttt_env.get_game("tictactoe-v0")  # ttt_env
-    check_env_specs(GymEnv(f"ttt_env/{game.name}"))
-    check_env_specs(make_games(MakeEnv(game)))
+    check_env_specs(GymEnv(f"ttt_env/{GAME.name}"))
+    check_env_specs(make_games(MakeEnv()))
     agent = learned(train, seed=0)
     played = self_play(agent.network)
     assert len(played) == 9 and played["next", "done"][-1]
     assert not played["next", "agents", "reward"].any()
-    certificate = outcome(agent, ["torchrl", "tensordict"], autoreset="same_step")
-    assert certificate.unbeatable
+    assert_unbeatable(agent, ["torchrl", "tensordict"])
 
 
 if __name__ == "__main__":

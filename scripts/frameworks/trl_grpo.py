@@ -37,7 +37,7 @@ os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
 import pandas as pd
 import torch
 from datasets import Dataset
-from outcome import outcome
+from outcome import assert_unbeatable
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM, TrainerCallback
 from transformers.trainer_callback import PrinterCallback
@@ -245,8 +245,7 @@ def main() -> None:
         trainer.train()
         tables = [pd.read_parquet(path) for path in sorted(Path(folder, "completions").iterdir())]
     check(pd.concat(tables, ignore_index=True), list(dataset["seed"]))
-    certificate = outcome(best, ["trl", "transformers", "torch"])
-    assert certificate.unbeatable
+    assert_unbeatable(best, ["trl", "transformers", "torch"])
 
 
 if __name__ == "__main__":

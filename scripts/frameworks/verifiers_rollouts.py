@@ -25,7 +25,7 @@ from contextlib import asynccontextmanager
 
 import verifiers.v1 as vf
 from aiohttp import web
-from outcome import outcome
+from outcome import assert_unbeatable
 from verifiers.v1.cli.eval.runner import run_eval
 from verifiers.v1.configs.cli.eval import EvalConfig
 
@@ -77,19 +77,26 @@ async def endpoint() -> AsyncIterator[str]:
     await runner.cleanup()
 
 
-async def evaluate(model: str, url: str, folder: str, weights: tuple[float, float], **limits: int):
-    """The conversations of a model, as verifiers records them."""
-    rewards = dict(zip(("result", "regret"), ({"weight": weight} for weight in weights), strict=True))
+async def evaluated(env: dict, model: str, url: str, folder: str, name: str) -> list[vf.Episode]:
+    """The episodes of an evaluation of this name, as `vf-eval` runs it."""
     config = EvalConfig(
-        env={"taskset": {**TASKSET, "task": {"rewards": rewards}}, "player": limits},  # ttt_env
+        env=env,
         model=model,
         client={"base_url": url},
-        run={"name": f"{model} {weights} {limits}"},
+        run={"name": name},
         output_dir=folder,
         push=False,
         rich=None,
     )
-    traces = [episode.traces[0] for episode in await run_eval(config)]
+    return await run_eval(config)
+
+
+async def evaluate(model: str, url: str, folder: str, weights: tuple[float, float], **limits: int):
+    """The conversations of a model, as verifiers records them."""
+    rewards = dict(zip(("result", "regret"), ({"weight": weight} for weight in weights), strict=True))
+    env = {"taskset": {**TASKSET, "task": {"rewards": rewards}}, "player": limits}  # ttt_env
+    episodes = await evaluated(env, model, url, folder, f"{model} {weights} {limits}")
+    traces = [episode.traces[0] for episode in episodes]
     assert len(traces) == STARTS * TASKSET["seeds"] and all(trace.ok for trace in traces)
     return traces
 
@@ -127,8 +134,7 @@ async def main() -> None:
     assert all(trace.num_turns == 1 and trace.reward == -1.0 for trace in cut_off)
 
     player = PromptAgent("tictactoe-v0", MODELS["perfect"], board="line")  # ttt_env
-    certificate = outcome(player, ["verifiers"])
-    assert certificate.unbeatable
+    assert_unbeatable(player, ["verifiers"])
 
 
 if __name__ == "__main__":

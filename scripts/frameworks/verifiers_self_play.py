@@ -21,10 +21,8 @@ import asyncio
 import tempfile
 
 import verifiers.v1 as vf
-from outcome import outcome
-from verifiers.v1.cli.eval.runner import run_eval
-from verifiers.v1.configs.cli.eval import EvalConfig
-from verifiers_rollouts import MODELS, SOLUTION, endpoint
+from outcome import assert_unbeatable
+from verifiers_rollouts import MODELS, SOLUTION, endpoint, evaluated
 
 import ttt_env  # ttt_env
 from ttt_env.text import TwoPlayerTextEnv  # ttt_env
@@ -37,16 +35,8 @@ PAIRS = [("perfect", "perfect"), ("first", "first"), ("perfect", "first"), ("rub
 
 async def play(x: str, o: str, url: str, folder: str, **limits: int) -> list[vf.Episode]:
     """The games of two models from all starts of the set of tasks; the limits are those of X."""
-    config = EvalConfig(
-        env={"taskset": {**TASKSET, "task": {"rewards": WEIGHTS}}, "x": limits, "o": {"model": o}},
-        model=x,
-        client={"base_url": url},
-        run={"name": f"{x} and {o} {limits}"},
-        output_dir=folder,
-        push=False,
-        rich=None,
-    )
-    return await run_eval(config)
+    env = {"taskset": {**TASKSET, "task": {"rewards": WEIGHTS}}, "x": limits, "o": {"model": o}}
+    return await evaluated(env, x, url, folder, f"{x} and {o} {limits}")
 
 
 def by_seat(episode: vf.Episode) -> dict[str, vf.Trace]:
@@ -103,8 +93,7 @@ async def main() -> None:
     assert all(results(game) == (-1, 1) for game in cut_off)
 
     player = PromptAgent("tictactoe-v0", MODELS["perfect"], board="line")  # ttt_env
-    certificate = outcome(player, ["verifiers"])
-    assert certificate.unbeatable
+    assert_unbeatable(player, ["verifiers"])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The metadata of the frameworks' scripts, and the program that runs them."""
 
 import ast
+import json
 import runpy
 import subprocess
 import sys
@@ -23,7 +24,7 @@ class TestEachScript:
         """It parses on the oldest Python, names the example that it follows, and asserts its result."""
         tree = ast.parse(script.source, feature_version=(3, 11))
         assert "https://" in script.docstring
-        assert "assert " in script.source.partition("= outcome(")[2]
+        assert "assert_unbeatable(" in script.source or "assert " in script.source.partition("= outcome(")[2]
         # its own name hides no package, and the line that imports us counts
         assert script.name not in {alias for line in ast.walk(tree) for alias in modules(line)}
         imports = [line for line in script.source.splitlines() if line.strip().startswith("import ttt_env")]
@@ -39,6 +40,18 @@ class TestEachScript:
         result = runner.read_results()[script.name]
         assert result["unbeatable"] <= (result["as_x"] <= 0 and result["as_o"] <= 0)
         assert set(result["versions"]) <= {name_of(each) for each in installed(script)}
+
+
+def test_a_result_that_can_be_beaten_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    last = SimpleNamespace(**runpy.run_path(str(FOLDER / "outcome.py")))
+    assert [last.is_unbeatable(agent, "1 step") for agent in ("minimax", "block")] == [True, False]
+    assert capsys.readouterr().out.startswith("1 step: the best response to X gets 0, to O 0\n1 step: ")
+    last.assert_unbeatable("minimax", ["numpy"])
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert result["unbeatable"] and list(result["versions"]) == ["numpy"]
+    with pytest.raises(AssertionError):
+        last.assert_unbeatable("block", ["numpy"])
+    assert not json.loads(capsys.readouterr().out.splitlines()[-1])["unbeatable"]
 
 
 def modules(node: ast.AST) -> list[str]:
@@ -149,8 +162,7 @@ def test_the_limit_is_an_option_and_an_unknown_name_is_refused(
 
 
 OUTCOME = (
-    '{"versions": {"good": "1.0"}, "autoreset": null, "unbeatable": false, '
-    '"as_x": 0.25, "as_o": 0.0, "exploitability": 0.125}'
+    '{"versions": {"good": "1.0"}, "unbeatable": false, "as_x": 0.25, "as_o": 0.0, "exploitability": 0.125}'
 )
 
 
