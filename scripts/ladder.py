@@ -10,8 +10,9 @@ import argparse
 from math import inf
 from pathlib import Path
 
+from panels import write
+
 import ttt_env
-from ttt_env.render.charts import save
 from ttt_env.render.table import Table
 from ttt_env.tournament import Tournament, tournament
 
@@ -86,14 +87,13 @@ def main() -> None:
     parser.add_argument("--game", default="tictactoe-v0")
     parser.add_argument("--agents", nargs="+", default=AGENTS, help="spec strings")
     arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
     agents = list(dict.fromkeys([*arguments.agents, *OPPONENTS]))
     played = tournament(agents, arguments.game, progress=True)
     text = markdown(played, list(arguments.agents))
     print(f"{played}\n\n{text}")
     stem = f"ladder-{played.game.name.replace(':', '-').replace(',', '-').replace('=', '')}"
+    write(played.plot(), arguments.out, stem)
     (arguments.out / f"{stem}.md").write_text(text, encoding="utf-8")
-    save(played.plot(), *(arguments.out / f"{stem}.{suffix}" for suffix in ("svg", "png")))
 
 
 if __name__ == "__main__":

@@ -9,13 +9,13 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from panels import of_measures, write
 
 import ttt_env
 from ttt_env.agents.mcts.search import PLAYOUTS
-from ttt_env.render.charts import new_figure, save
+from ttt_env.render.charts import new_figure
 from ttt_env.render.table import Table
 
 SIMULATIONS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 10_000)
@@ -37,22 +37,10 @@ def measured(simulations: list[int], playout: str, seeds: int) -> NDArray[np.flo
 
 def draw(simulations: list[int], strengths_of: dict[str, NDArray[np.float64]]) -> Figure:
     """A panel for each measure, a line for each kind of playout."""
-    figure = new_figure(12.5, 4.2)
-    panels: list[Axes] = list(figure.subplots(1, len(MEASURES)))
-    for place, (panel, title) in enumerate(zip(panels, MEASURES, strict=True)):
-        panel.set(title=title, xlabel="simulations a move", xscale="log")
-        panel.grid(color="#e6e6e6")
-        panel.axhline(0, color="#999999", linewidth=0.8)
-        panel.spines[["top", "right"]].set_visible(False)
-        for playout, strengths in strengths_of.items():
-            colour, dashes = LOOKS[playout]
-            numbers = strengths[:, :, place]
-            panel.fill_between(simulations, numbers.min(1), numbers.max(1), color=colour, alpha=0.15, lw=0)
-            panel.plot(simulations, numbers.mean(1), dashes, color=colour, label=f"{playout} playouts")
     n_seeds = next(iter(strengths_of.values())).shape[1]
-    figure.suptitle(f"Monte Carlo tree search on 3×3, exact; mean and range of {n_seeds} seeds", fontsize=12)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
-    return figure
+    title = f"Monte Carlo tree search on 3×3, exact; mean and range of {n_seeds} seeds"
+    lines = {f"{playout} playouts": (numbers, LOOKS[playout]) for playout, numbers in strengths_of.items()}
+    return of_measures(new_figure(12.5, 4.2), title, "simulations a move", MEASURES, simulations, lines)
 
 
 def table(simulations: list[int], strengths_of: dict[str, NDArray[np.float64]]) -> str:
@@ -72,11 +60,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--most", type=int, default=SIMULATIONS[-1], help="maximum of simulations a move")
     arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
     simulations = [n for n in SIMULATIONS if n <= arguments.most]
     strengths_of = {playout: measured(simulations, playout, arguments.seeds) for playout in PLAYOUTS}
-    figure = draw(simulations, strengths_of)
-    save(figure, arguments.out / "mcts-strength.svg", arguments.out / "mcts-strength.png")
+    write(draw(simulations, strengths_of), arguments.out, "mcts-strength")
     print(table(simulations, strengths_of))
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from marked import write_table
 from matplotlib.figure import Figure
+from panels import with_grid
 
 import ttt_env
 from ttt_env.agent import Agent, Budget, Floats
@@ -139,8 +140,7 @@ def draw(lines: list[dict[str, Any]]) -> Figure:
                 for name, colour in COLOURS.items():
                     numbers = [look[measure][name] for look in line["looks"]]
                     panel.plot(steps, numbers, color=colour, linewidth=1, alpha=0.7)
-            panel.spines[["top", "right"]].set_visible(False)
-            panel.grid(color="#e6e6e6")
+            with_grid(panel)
         column[0].set_title(way, fontsize=10)
         column[1].set_xlabel("thousand steps")
     panels[0, 0].set_ylabel("probability of opening there")

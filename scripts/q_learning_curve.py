@@ -12,16 +12,16 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from panels import of_measures, write
 
 import ttt_env
 from ttt_env.agent import Budget
 from ttt_env.agents.learned.q_learning import QLearning, TableLearner
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.analysis.layers import reachable
-from ttt_env.render.charts import new_figure, save
+from ttt_env.render.charts import new_figure
 from ttt_env.render.table import Table
 from ttt_env.training.evaluation import Evaluation, Until
 
@@ -55,20 +55,9 @@ def curves(epsilon: float, seeds: int) -> NDArray[np.float64]:
 
 def draw(measured: dict[float, NDArray[np.float64]], seeds: int) -> Figure:
     """A panel for each measure, a line for each share of random moves."""
-    figure = new_figure(9.5, 4.3)
-    panels: list[Axes] = list(figure.subplots(1, len(MEASURES)))
-    for place, (panel, title) in enumerate(zip(panels, MEASURES, strict=True)):
-        panel.set(title=title, xlabel="games of self-play", xscale="log")
-        panel.grid(color="#e6e6e6")
-        panel.axhline(0, color="#999999", linewidth=0.8)
-        panel.spines[["top", "right"]].set_visible(False)
-        for epsilon, (colour, dashes) in LOOKS.items():
-            numbers = measured[epsilon][:, :, place]
-            panel.fill_between(GAMES, numbers.min(1), numbers.max(1), color=colour, alpha=0.15, lw=0)
-            panel.plot(GAMES, numbers.mean(1), dashes, color=colour, label=f"ε = {epsilon:g}")
-    figure.suptitle(f"Tabular Q-learning on 3×3, exact; mean and range of {seeds} seeds", fontsize=12)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
-    return figure
+    title = f"Tabular Q-learning on 3×3, exact; mean and range of {seeds} seeds"
+    lines = {f"ε = {epsilon:g}": (measured[epsilon], looks) for epsilon, looks in LOOKS.items()}
+    return of_measures(new_figure(9.5, 4.3), title, "games of self-play", MEASURES, GAMES, lines)
 
 
 def needed(game: str, goal: Until, seed: int) -> tuple[int, float]:
@@ -99,10 +88,9 @@ def main() -> None:
     parser.add_argument("--on", nargs="+", default=list(ON), help="the games of the table")
     parser.add_argument("--goals", nargs="+", default=list(GOALS), help="what to certify there")
     arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
     trained(1, 0, 0.5)  # so that no time is that of compiling
-    figure = draw({epsilon: curves(epsilon, arguments.seeds) for epsilon in LOOKS}, arguments.seeds)
-    save(figure, arguments.out / "q-learning.svg", arguments.out / "q-learning.png")
+    measured = {epsilon: curves(epsilon, arguments.seeds) for epsilon in LOOKS}
+    write(draw(measured, arguments.seeds), arguments.out, "q-learning")
     print(table(arguments.on, arguments.goals, arguments.seeds))
 
 

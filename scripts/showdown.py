@@ -8,8 +8,9 @@ one.
 import argparse
 from pathlib import Path
 
+from panels import write
+
 import ttt_env
-from ttt_env.render.charts import save
 from ttt_env.render.table import Table
 from ttt_env.tournament import tournament
 
@@ -33,13 +34,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("figures"), help="folder to write to")
     parser.add_argument("--game", default="tictactoe-v0")
     arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
     played = tournament([*BOTS, OPTIMAL], arguments.game)
     print(played)
     text = f"{played.to_markdown()}\n\n{beaten(arguments.game)}\n"
     print(f"\n{text}")
+    write(played.plot(), arguments.out, "showdown")
     (arguments.out / "showdown.md").write_text(text, encoding="utf-8")
-    save(played.plot(), *(arguments.out / f"showdown.{suffix}" for suffix in ("svg", "png")))
 
 
 if __name__ == "__main__":

@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from panels import with_grid, write
 
 import ttt_env
 from ttt_env.analysis.induction import Outcomes, backward_induction, softmax
 from ttt_env.analysis.layers import reachable
-from ttt_env.render.charts import new_figure, save
+from ttt_env.render.charts import new_figure
 from ttt_env.render.table import Table
 
 GAME = ttt_env.get_game("tictactoe-v0")
@@ -59,10 +60,7 @@ def two_panels(title: str, label: str) -> tuple[Figure, list[Axes]]:
     panels = list(figure.subplots(1, 2, sharey=True))
     for panel, temperature in zip(panels, (HOT, COLD), strict=True):
         panel.set_title(f"temperature of X: {temperature:g}", fontsize=11)
-        panel.set_xlabel("temperature of O")
-        panel.set_xticks(TEMPERATURES)
-        panel.grid(color="#e6e6e6")
-        panel.spines[["top", "right"]].set_visible(False)
+        with_grid(panel, xlabel="temperature of O", xticks=TEMPERATURES)
     panels[0].set_ylabel(label)
     figure.suptitle(title, fontsize=12)
     return figure, panels
@@ -118,10 +116,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("figures"), help="folder to write to")
     parser.add_argument("--games", type=int, default=1000, help="sampled games a point")
     arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    figures = {"softmax-chances": draw_chances(arguments.games), "softmax-openings": draw_openings()}
-    for name, figure in figures.items():
-        save(figure, arguments.out / f"{name}.svg", arguments.out / f"{name}.png")
+    write(draw_chances(arguments.games), arguments.out, "softmax-chances")
+    write(draw_openings(), arguments.out, "softmax-openings")
     print(table())
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from panels import with_grid, write
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
@@ -31,7 +32,7 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 import ttt_env
 from ttt_env.agent import Budget
 from ttt_env.agents.learned.value_network import NetworkLearner
-from ttt_env.render.charts import new_figure, save
+from ttt_env.render.charts import new_figure
 from ttt_env.render.table import Table
 
 LOOKS = 25  # exact evaluations in a training
@@ -185,14 +186,14 @@ def log(curve: TrainingCurve, folder: Path) -> None:
     for tag, good in (("games/good", curve.good), ("games/good against random", curve.good_against_random)):
         windows = np.array_split(good, min(WINDOWS, len(good))) if len(good) else []
         for place, window in enumerate(windows, 1):
-            write(writer, tag, games * place / len(windows), float(window.mean()))
+            add_number(writer, tag, games * place / len(windows), float(window.mean()))
     for at, score, worst in curve.looks:
-        write(writer, "exact/score against random", at, score)
-        write(writer, "exact/exploitability", at, worst)
+        add_number(writer, "exact/score against random", at, score)
+        add_number(writer, "exact/exploitability", at, worst)
     writer.close()
 
 
-def write(writer: EventFileWriter, tag: str, step: float, value: float) -> None:
+def add_number(writer: EventFileWriter, tag: str, step: float, value: float) -> None:
     """Write a number after so many games."""
     summary = Summary(value=[Summary.Value(tag=tag, simple_value=value)])
     writer.add_event(Event(wall_time=time.time(), step=round(step), summary=summary))
@@ -203,9 +204,7 @@ def draw(experiment: Experiment, curves_of: Curves) -> Figure:
     figure = new_figure(15, 4.2)
     panels: list[Axes] = list(figure.subplots(1, len(MEASURES)))
     for panel, title in zip(panels, MEASURES, strict=True):
-        panel.set(title=title, xlabel="games, in thousands")
-        panel.grid(color="#e6e6e6")
-        panel.spines[["top", "right"]].set_visible(False)
+        with_grid(panel, title=title, xlabel="games, in thousands")
     for colour, (label, name) in zip(COLOURS, experiment.lines.items(), strict=False):
         curves = curves_of[name]
         games = float(curves[0].looks[-1, 0])
@@ -316,8 +315,8 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="folder of the trainings that have ended, to go on from")
     parser.add_argument("--tensorboard", type=Path, help="folder of runs to write, for `ttt web --runs`")
     arguments = parser.parse_args()
-    for folder in (arguments.out, arguments.keep or arguments.out):
-        folder.mkdir(parents=True, exist_ok=True)
+    if arguments.keep is not None:
+        arguments.keep.mkdir(parents=True, exist_ok=True)
     begin = time.perf_counter()
     curves_of = all_curves(arguments.games, arguments.seeds, arguments.processes, arguments.keep)
     if arguments.tensorboard is not None:
@@ -325,8 +324,7 @@ def main() -> None:
             for seed, of_seed in enumerate(of_seeds):
                 log(of_seed, arguments.tensorboard / name / f"seed {seed}")
     for experiment in EXPERIMENTS:
-        paths = (arguments.out / f"{experiment.file}.{kind}" for kind in ("svg", "png"))
-        save(draw(experiment, curves_of), *paths)
+        write(draw(experiment, curves_of), arguments.out, experiment.file)
     print(table(curves_of), verdicts(curves_of), f"{time.perf_counter() - begin:.0f} s", sep="\n\n")
 
 

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from panels import with_grid
 
 from contest.entries import TEACHERS
 from contest.records import Record, key
+from ttt_env.render.charts import new_figure, save
 from ttt_env.render.table import Table
 
 GAMES = {
@@ -136,8 +138,6 @@ def plot(records: Sequence[Record], *paths: Path) -> None:
     """
     from matplotlib import colormaps
 
-    from ttt_env.render.charts import new_figure, save
-
     games = grouped(records)
     names = sorted({runs.algorithm for rows in games.values() for runs in rows})
     found = [colour for each in COLOURS for colour in colormaps[each].colors]  # type: ignore[attr-defined]
@@ -148,13 +148,10 @@ def plot(records: Sequence[Record], *paths: Path) -> None:
         len(games), 2, squeeze=False, sharex="row", gridspec_kw={"height_ratios": heights}
     )
     for (left, right), (game, rows) in zip(panels, games.items(), strict=True):
-        left.set(title=GAMES.get(game, game), xscale="log", xlabel="steps", yticks=range(len(rows)))
+        with_grid(left, title=GAMES.get(game, game), xscale="log", xlabel="steps", yticks=range(len(rows)))
         left.set_yticklabels([runs.algorithm for runs in rows])
         left.set_ylim(len(rows) - 0.5, -0.5)
-        right.set(xlabel="steps", ylabel="exploitability: median", ylim=(-0.05, 1.05))
-        for panel in (left, right):
-            panel.grid(color="#e6e6e6")
-            panel.spines[["top", "right"]].set_visible(False)
+        with_grid(right, xlabel="steps", ylabel="exploitability: median", ylim=(-0.05, 1.05))
         for row, runs in enumerate(rows):
             colour = colours[runs.algorithm]
             _draw_steps(left, row, runs.until_zero("steps"), colour)

@@ -5,6 +5,8 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from panels import with_grid
+
 from speed.contenders import CONTENDERS, SIZES
 from ttt_env.render.charts import new_figure, save
 
@@ -25,7 +27,8 @@ def plot(speeds: Mapping[tuple[str, int], list[float]], path: Path) -> None:
             draw_line(axes, points, colour)
             ends[name] = points[max(points)], colour
     write_labels(axes, ends)
-    axes.set(
+    with_grid(
+        axes,
         xscale="log",
         yscale="log",
         xlabel="games at once (dotted: stepped in a loop, one after the other)",
@@ -33,8 +36,6 @@ def plot(speeds: Mapping[tuple[str, int], list[float]], path: Path) -> None:
     )
     axes.set_xticks(SIZES, [f"{size:,}" for size in SIZES])
     axes.minorticks_off()
-    axes.grid(color="#e6e6e6")
-    axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle("Tic-tac-toe environments: steps a second, recorded random legal moves, CPU", fontsize=12)
     save(figure, path)
 
