@@ -44,7 +44,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from time import perf_counter, process_time
+from time import process_time
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -54,7 +54,7 @@ from marked import write_table
 
 import ttt_env
 from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
-from ttt_env.agents.alphazero.search import Found, PuctSearch, prepare
+from ttt_env.agents.alphazero.search import PuctSearch, prepare
 from ttt_env.analysis.dossier import versions
 from ttt_env.render.table import Table
 from ttt_env.storage.line_file import change_lines, read_lines
@@ -105,34 +105,14 @@ SETUPS = [
 
 
 class Work(NamedTuple):
-    """The work done: moves, positions that the network was asked about, and seconds.
-
-    `cpu` is processor time, `seconds` is wall time; `network` and `tree` are the parts of the wall time that
-    the network and the rest of the search took.
-    """
+    """The work done: moves, positions that the network was asked about, and seconds of the processor."""
 
     moves: int
     asked: int
     cpu: float
-    seconds: float
-    network: float
-    tree: float
 
     def __add__(self, other: "Work") -> "Work":  # type: ignore[override]
         return Work(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
-
-
-class ClockedSearch(PuctSearch):
-    """A search that knows how long its searches took, the network's part included."""
-
-    found_in = 0.0
-
-    def find(self, *arguments: Any) -> Found:
-        """Run the searches, and time them."""
-        begin = perf_counter()
-        found = super().find(*arguments)
-        self.found_in += perf_counter() - begin
-        return found
 
 
 class Ours:
@@ -147,13 +127,12 @@ class Ours:
         self.games.settings = settings
         network = untrained(game, settings.size)
         self.n_weights = sum(array.size for array in network.weights.values())
-        self.search = ClockedSearch(network, c_init=C, noise=settings.noise, solve=solve)
+        self.search = PuctSearch(network, c_init=C, noise=settings.noise, solve=solve)
 
     def play(self, cpu: float) -> Work:
         """Play for about so many seconds of the processor."""
         search, moves = self.search, 0
-        asked, found, network = search.evaluated, search.found_in, search.seconds
-        begin, clock = process_time(), perf_counter()
+        asked, begin = search.evaluated, process_time()
         while process_time() - begin < cpu or not moves:
             if self.anew or self.since >= MOVES:
                 search.ask(search.network)
@@ -161,9 +140,7 @@ class Ours:
             self.games.move(search)
             moves += len(self.games.lengths)
             self.since += len(self.games.lengths)
-        spent = process_time() - begin, perf_counter() - clock
-        network = search.seconds - network
-        return Work(moves, search.evaluated - asked, *spent, network, search.found_in - found - network)
+        return Work(moves, search.evaluated - asked, process_time() - begin)
 
 
 def untrained(game: ttt_env.Game, size: NetworkSize) -> PolicyValueNetwork:
@@ -187,21 +164,6 @@ def _inputs(name: str, shape: tuple[int, ...]) -> int:
     return shape[0] if len(shape) < 3 else shape[1]
 
 
-class Clocked:
-    """A function, and how often it was called and how long that took."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function, self.calls, self.seconds = function, 0, 0.0
-
-    def __call__(self, *arguments: Any) -> Any:
-        """Call the function, count the call and time it."""
-        begin = perf_counter()
-        result = self.function(*arguments)
-        self.seconds += perf_counter() - begin
-        self.calls += 1
-        return result
-
-
 class Theirs:
     """Self-play of an actor of OpenSpiel's AlphaZero."""
 
@@ -214,7 +176,8 @@ class Theirs:
             "resnet", shape, n_cells, settings.channels, settings.blocks, settings.l2, 1e-3, None
         )
         self.n_weights = int(model.num_trainable_variables)
-        self.ask = Clocked(self.compiled(model) if compiled else finished(model.inference))
+        self.inference = self.compiled(model) if compiled else self.finished(model)
+        self.n_asked = 0
         self.evaluator = evaluator.AlphaZeroEvaluator(self.game, SimpleNamespace(inference=self.ask))
         config = SimpleNamespace(
             policy_epsilon=settings.noise,
@@ -224,7 +187,6 @@ class Theirs:
             verbose=False,
         )
         self.bots = [alpha_zero._init_bot(config, self.game, self.evaluator, False) for _ in range(2)]
-        self.searches = []
         for bot in self.bots:
             bot.mcts_search = self.search_with(bot.mcts_search)
         self.bots[0].mcts_search(self.game.new_initial_state())  # compiles
@@ -243,8 +205,17 @@ class Theirs:
             np.testing.assert_allclose(fast, slow, atol=1e-5)
         return answer
 
-    def search_with(self, search: Callable[..., Any]) -> Clocked:
-        """The search of a bot with a clock; it forgets what it knows if it has to ask anew."""
+    def finished(self, model: Any) -> Callable[..., Any]:
+        """The network's answers, once they are there: JAX gives them away before it has computed them."""
+        return lambda *seen: jax.block_until_ready(model.inference(*seen))
+
+    def ask(self, *seen: Any) -> Any:
+        """The network's answer, which is counted."""
+        self.n_asked += 1
+        return self.inference(*seen)
+
+    def search_with(self, search: Callable[..., Any]) -> Callable[[Any], Any]:
+        """The search of a bot, which forgets what it knows if it has to ask anew."""
 
         def found(state: Any) -> Any:
             if self.anew:
@@ -252,8 +223,7 @@ class Theirs:
             self.since += 1
             return search(state)
 
-        self.searches.append(Clocked(found))
-        return self.searches[-1]
+        return found
 
     def forget(self) -> None:
         """Forget what the network said, but not what JAX has compiled."""
@@ -262,23 +232,13 @@ class Theirs:
 
     def play(self, cpu: float) -> Work:
         """Play whole games for about so many seconds of the processor."""
-        moves, asked, network = 0, self.ask.calls, self.ask.seconds
-        found = sum(search.seconds for search in self.searches)
-        begin, clock = process_time(), perf_counter()
+        moves, asked, begin = 0, self.n_asked, process_time()
         while process_time() - begin < cpu or not moves:
             if self.since >= MOVES:
                 self.forget()
             played = alpha_zero._play_game(SILENT, 0, self.game, self.bots, 1.0, self.settings.sampled_moves)
             moves += len(played.states)
-        spent = process_time() - begin, perf_counter() - clock
-        network = self.ask.seconds - network
-        found = sum(search.seconds for search in self.searches) - found
-        return Work(moves, self.ask.calls - asked, *spent, network, found - network)
-
-
-def finished(inference: Callable[..., Any]) -> Callable[..., Any]:
-    """The same answers, once they are there: JAX gives them away before it has computed them."""
-    return lambda *seen: jax.block_until_ready(inference(*seen))
+        return Work(moves, self.n_asked - asked, process_time() - begin)
 
 
 def contenders_for(setup: Setup) -> dict[str, Any]:

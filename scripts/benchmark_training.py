@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
-from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env import VecEnvWrapper
 
 import ttt_env
 
@@ -23,11 +23,11 @@ GOAL = 0.9
 N_STEPS = 64
 
 
-class NoCost(VecEnv):
-    """Returns prepared steps, (observations, rewards, dones, infos, masks), again and again."""
+class NoCost(VecEnvWrapper):
+    """Around another environment, returns prepared steps: observations, rewards, dones, infos and masks."""
 
     def __init__(self, like: Any, steps: list[tuple[Any, ...]]) -> None:
-        super().__init__(like.num_envs, like.observation_space, like.action_space)
+        super().__init__(like)
         self.steps, self.at = steps, 0
 
     def reset(self) -> Any:
@@ -45,24 +45,6 @@ class NoCost(VecEnv):
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
         """The masks of the step."""
         return self.steps[self.at][4]
-
-    def has_attr(self, attr_name: str) -> bool:
-        """It has masks."""
-        return attr_name == "action_masks"
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """No attribute is known: None for each environment."""
-        return [None] * self.num_envs
-
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """There is nothing to set."""
-
-    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """True, as for `Monitor` around the environment that this one stands for."""
-        return [True] * self.num_envs
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 def recorded(envs: Any, n_steps: int, rng: np.random.Generator) -> list[tuple[Any, ...]]:
