@@ -14,12 +14,10 @@ import argparse
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from speed.measuring import verdict
+from speed.measuring import timed, verdict
 
 import ttt_env
 from ttt_env.analysis import grid, layers, solution
@@ -36,13 +34,6 @@ seconds = time.perf_counter() - begin
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 print(json.dumps({"seconds": seconds, "peak": peak, "value": solution.value}))
 """
-
-
-def timed(act: Callable[[], Any]) -> float:
-    """The seconds that one call takes."""
-    begin = time.perf_counter()
-    act()
-    return time.perf_counter() - begin
 
 
 def clear_caches() -> None:

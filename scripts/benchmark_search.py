@@ -1,7 +1,7 @@
 """Measure the searches: speed, and strength at equal effort; next to OpenSpiel's if it is installed.
 
-`mcts`: simulations a second from the empty board, one thread, random playouts, c = √2, no proofs. Rounds of
-OpenSpiel's C++ `MCTSBot` and ours take turns with as many simulations; each round gives a ratio of its own,
+`mcts`: simulations in a second of the processor from the empty board, random playouts, c = √2, no proofs.
+Rounds of OpenSpiel's C++ `MCTSBot` and ours take turns with as many simulations; each gives its own ratio,
 and the medians are printed. With `--games`, both then play this number of games of 5,5,4, half of them on
 each seat, with equal simulations a move and proofs on both sides. A win and a loss are 1 and −1 there, 1 and
 0 here, so the same exploration is half of c here; the same c explores twice as much.
@@ -11,14 +11,13 @@ each seat, with equal simulations a move and proofs on both sides. A win and a l
 """
 
 import argparse
-import time
-from collections.abc import Callable
 from math import sqrt
 from statistics import median
+from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
-from speed.measuring import verdict
+from speed.measuring import timed, verdict
 
 import ttt_env
 from ttt_env.agent import Agent, Floats
@@ -58,13 +57,6 @@ OUR_SETTINGS = {
 }
 
 
-def timed(act: Callable[[], Any]) -> float:
-    """The seconds of the processor that one call takes: other work on the machine does not count."""
-    begin = time.process_time()
-    act()
-    return time.process_time() - begin
-
-
 def open_spiel_bot(game: Any, simulations: int, solve: bool, seed: int) -> Any:
     """OpenSpiel's search with one random rollout a simulation."""
     evaluator = pyspiel.RandomRolloutEvaluator(1, seed)
@@ -74,14 +66,14 @@ def open_spiel_bot(game: Any, simulations: int, solve: bool, seed: int) -> Any:
 def our_seconds(speed: Speed, simulations: int, seed: int) -> float:
     """The seconds that our search takes."""
     search = Search(ttt_env.get_game(speed.game).start, c=C, solve=False, seed=seed)
-    return timed(lambda: search.run(simulations))
+    return timed(lambda: search.run(simulations), process_time)
 
 
 def peer_seconds(speed: Speed, simulations: int, seed: int) -> float:
     """The seconds that OpenSpiel's search takes."""
     game = pyspiel.load_game(speed.peer)
     bot, start = open_spiel_bot(game, simulations, False, seed), game.new_initial_state()
-    return timed(lambda: bot.mcts_search(start))
+    return timed(lambda: bot.mcts_search(start), process_time)
 
 
 def print_speeds(rounds: int, share: float) -> None:

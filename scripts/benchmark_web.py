@@ -257,21 +257,6 @@ def report_clicks(port: int, clicks: int) -> None:
         print(f"  {name:16} {1000 * median(times):6.1f} {1000 * quantiles(times, n=20)[-1]:6.1f}")
 
 
-def report_search(port: int, seconds: float) -> None:
-    """Print the time of a move while another visitor's search runs."""
-    rng, times = np.random.default_rng(0), list[float]()
-    with Visitor(port) as searching, Visitor(port) as visitor:
-        searching.get(f"/play?game=qubic-v0&x=mcts:seconds={seconds}&o=person&unrecorded=1")
-        begun = threading.Thread(target=searching.move)
-        begun.start()
-        while begun.is_alive():
-            times += visitor.play("x=person&o=minimax&unrecorded=1", rng)
-    print(
-        f"while a search of {seconds:g} s runs: {len(times)} moves of another visitor, median "
-        f"{1000 * median(times):.1f} ms, longest {1000 * max(times):.1f} ms"
-    )
-
-
 def report_lanes(port: int, seconds: float, searches: int) -> None:
     """Print how soon a visitor is answered while others have the server search, sweep and animate."""
     rng, over = np.random.default_rng(0), threading.Event()
@@ -371,7 +356,6 @@ def main() -> None:
         with GameLog(games) as log, server(games) as (port, pid):
             report_browser(port, max(1, int(share * VISITS)))
             report_clicks(port, max(5, int(share * CLICKS)))
-            report_search(port, max(0.5, share * SECONDS))
             for searches in (1, 4):
                 report_lanes(port, max(0.5, share * SECONDS), searches)
             report_crowd(port, max(2, int(share * VISITORS)), log)

@@ -13,7 +13,7 @@ import numpy as np
 
 import ttt_env
 from ttt_env.agents.mcts.search import Search
-from ttt_env.render.table import Column, Table
+from ttt_env.render.table import Table
 
 GAMES = "tictactoe-v0", "square-v0", "mnk-v0:m=7,n=7,k=4", "qubic-v0"
 RULES: dict[str, dict[str, Any]] = {"early_stop": {"early_stop": True}, "tolerance=0.01": {"tolerance": 0.01}}
@@ -59,11 +59,7 @@ def main() -> None:
             saved, other = compared(positions, budget, solve, RULES[rule])
             rows.append((name, f"{budget:,}", "yes" if solve else "no", rule, f"{saved:.1%}", f"{other:.1%}"))
     heads = "game", "simulations", "solve", "rule", "saved", "other move"
-    columns = [
-        Column(head, texts, is_left=head in ("game", "rule"))
-        for head, texts in zip(heads, zip(*rows, strict=True), strict=True)
-    ]
-    print(Table(columns).to_markdown())
+    print(Table.of(heads, rows, "lrrl").to_markdown())
 
 
 if __name__ == "__main__":

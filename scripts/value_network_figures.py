@@ -4,10 +4,10 @@ The same training (`ttt_env.agents.learned.value_network.NetworkLearner`) with o
 opponents, starts, empty cells and views, several seeds each. His measure is the good games of a hundred:
 draws of the network with itself, its wins over the random player. Three more are added: the good ones of a
 hundred games against the random player alone, and, computed exactly, the score against random play and the
-exploitability. Writes a figure for each experiment and prints the numbers at the end of training and which of
-his claims are confirmed. `--keep FOLDER` keeps every training that has ended, and a later run does not repeat
-these. `--tensorboard FOLDER` writes the curves of every training as a run, whose steps are games, for `ttt
-web --runs FOLDER`.
+exploitability. Writes a figure for each experiment and prints the numbers at the end of training, from which
+`truth.py` takes the verdicts on his claims. `--keep FOLDER` keeps every training that has ended, and a later
+run does not repeat these. `--tensorboard FOLDER` writes the curves of every training as a run, whose steps
+are games, for `ttt web --runs FOLDER`.
 """
 
 import argparse
@@ -36,6 +36,7 @@ from ttt_env.render.charts import new_figure
 from ttt_env.render.table import Table
 
 LOOKS = 25  # exact evaluations in a training
+LAST = 0.2  # the share of a training that is its end
 WINDOWS = 50  # in a figure: a line is the mean of a window's hundreds, its band their least and largest
 MEASURES = (
     "good games per hundred",
@@ -123,10 +124,10 @@ class TrainingCurve:
     good_against_random: NDArray[np.int64]
     looks: NDArray[np.float64]
 
-    def means(self, share: float) -> list[float]:
-        """The means of `MEASURES` over the last `share` of the training; NaN without games to measure."""
+    def means(self) -> list[float]:
+        """The means of `MEASURES` over the `LAST` of the training; NaN without games to measure."""
         series = (self.good, self.good_against_random, *self.looks.T[1:])
-        return [float(np.mean(one[-ceil(share * len(one)) :])) if len(one) else np.nan for one in series]
+        return [float(np.mean(one[-ceil(LAST * len(one)) :])) if len(one) else np.nan for one in series]
 
 
 Curves = dict[str, list[TrainingCurve]]  # a line's, by seed
@@ -240,44 +241,20 @@ def draw_hundreds(panel: Axes, games: float, good: NDArray[np.int64], colour: st
 
 def table(curves_of: Curves) -> str:
     """The measures at the end of training, as a Markdown table: mean over the seeds, least and largest."""
-    rows = [
-        [name, *(spread(at_end(curves_of, name)[:, place], form) for place, form in TABLED.items())]
-        for name in CHANGES
-    ]
+    rows = []
+    for name in CHANGES:
+        means = np.array([one.means() for one in curves_of[name]])
+        rows.append([name, *(spread(means[:, place], form) for place, form in TABLED.items())])
     return Table.of(["training", *(MEASURES[place] for place in TABLED)], rows).to_markdown()
 
 
-def at_end(curves_of: Curves, name: str) -> NDArray[np.float64]:
-    """The measures at the end of training, `[seeds, measures]`."""
-    return np.array([one.means(0.2) for one in curves_of[name]])
-
-
-def verdicts(curves_of: Curves) -> str:
-    """The verdicts on his claims, with the numbers at the end: mean over the seeds, least and largest."""
+def remarks(curves_of: Curves) -> str:
+    """Numbers that are not in the table: the first hundred, the hundreds without a bad game, all networks."""
     first = np.array([one.good[0] for one in curves_of[USUAL]])
-    last = np.array([one.good[-ceil(0.2 * len(one.good)) :] for one in curves_of[USUAL]])
+    last = np.array([one.good[-ceil(LAST * len(one.good)) :] for one in curves_of[USUAL]])
     worst = np.concatenate([one.looks[:, 2] for curves in curves_of.values() for one in curves])
-    claims = {name: (1, 2, 3) for name in CHANGES if name.startswith("rate")} | {
-        "random only": (1, 2, 3),
-        "self-play only": (0, 2, 3),
-        "self-play, symmetric start": (0, 2, 3),
-        "symmetric start": (0, 2, 3),
-        "empty 0": (1, 2, 3),
-        "tenth input": (1, 2, 3),
-        "no indicator": (1, 2, 3),
-    }
     lines = [
         f"The first hundred has {spread(first)} good games, one of the last fifth {spread(last)}.",
-        *(
-            f"{name.capitalize()}: {'; '.join(compared(curves_of, name, USUAL, place) for place in places)}."
-            for name, places in claims.items()
-        ),
-        f"No indicator: {compared(curves_of, 'no indicator', 'tenth input', 1)}.",
-        *(
-            f"Over the whole training, {name}: {compared(curves_of, name, other, 1, share=1.0)}; "
-            f"{compared(curves_of, name, other, 2, share=1.0)}."
-            for name, other in (("random only", USUAL), ("empty 0", USUAL), ("no indicator", "tenth input"))
-        ),
         *(
             f"{name.capitalize()}, hundreds of 99 or 100 good games from game 100,000 on: "
             f"{spread(np.array([100 * (one.good[1000:] >= 99).mean() for one in curves_of[name]]))} %."
@@ -295,14 +272,6 @@ def spread(numbers: NDArray[np.number], form: str = ".3g") -> str:
         return ""
     shown = f"{numbers.mean():{form}} ({numbers.min():{form}} to {numbers.max():{form}})"
     return shown.replace("-", "−")
-
-
-def compared(curves_of: Curves, name: str, other: str, place: int, share: float = 0.2) -> str:
-    """A measure in the last `share` of training beside another's, and whether the seeds tell them apart."""
-    here, there = (np.array([one.means(share)[place] for one in curves_of[line]]) for line in (name, other))
-    is_apart = (here > there.max()).all() or (here < there.min()).all()
-    apart = "every seed apart" if is_apart else "seeds overlap"
-    return f"{MEASURES[place]} {spread(here)} where {other} has {spread(there)}, {apart}"
 
 
 def main() -> None:
@@ -325,7 +294,7 @@ def main() -> None:
                 log(of_seed, arguments.tensorboard / name / f"seed {seed}")
     for experiment in EXPERIMENTS:
         write(draw(experiment, curves_of), arguments.out, experiment.file)
-    print(table(curves_of), verdicts(curves_of), f"{time.perf_counter() - begin:.0f} s", sep="\n\n")
+    print(table(curves_of), remarks(curves_of), f"{time.perf_counter() - begin:.0f} s", sep="\n\n")
 
 
 if __name__ == "__main__":

@@ -29,11 +29,13 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+sys.path.append(str(HERE.parent))
+from marked import write_table  # noqa: E402
+
 RESULTS = HERE / "results.json"
 README = HERE / "README.md"
 ENVIRONMENTS = ROOT / "build" / "frameworks"
 MARK = "# ttt_env"
-TABLE = re.compile(r"(?<=<!-- table: begin -->\n).*?(?=<!-- table: end -->)", re.DOTALL)
 COLUMNS = ("framework", "script", "lines", "exploitability", "seconds")
 # Of https://packaging.python.org/en/latest/specifications/inline-script-metadata/
 METADATA = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
@@ -203,12 +205,7 @@ def record(results: Mapping[str, Any]) -> None:
     merged = {**read_results(), **results}
     kept = {name: merged[name] for name in scripts() if name in merged}
     RESULTS.write_text(json.dumps(kept, indent=2) + "\n", "utf-8")
-    README.write_text(with_table(README.read_text("utf-8"), table(kept)), "utf-8")
-
-
-def with_table(text: str, rows: str) -> str:
-    """The text with the table between its two marks."""
-    return TABLE.sub(lambda _: rows, text)
+    write_table(README, table(kept))
 
 
 def table(results: Mapping[str, Mapping[str, Any]]) -> str:

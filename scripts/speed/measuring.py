@@ -30,6 +30,13 @@ def moves_per_second(window: Window, seconds: float, round: int) -> float:
     return n_moves / spent
 
 
+def timed(act: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> float:
+    """The seconds that one call takes."""
+    begin = clock()
+    act()
+    return clock() - begin
+
+
 def verdict(reached: bool) -> str:
     """The word for the table: reached or missed."""
     return "reached" if reached else "MISSED"

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from marked import with_table
 
 FOLDER = Path(__file__).parents[2] / "scripts" / "frameworks"
 runner = SimpleNamespace(**runpy.run_path(str(FOLDER / "run.py")))
@@ -70,7 +71,7 @@ def name_of(requirement: str) -> str:
 
 def test_the_table_is_that_of_the_results_and_none_is_of_a_script_that_is_gone() -> None:
     text = runner.README.read_text("utf-8")
-    assert runner.with_table(text, runner.table(runner.read_results())) == text
+    assert with_table(text, runner.table(runner.read_results())) == text
     assert set(runner.read_results()) <= set(SCRIPTS)
 
 

@@ -70,7 +70,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
     ),
     "value_network_figures.py": (
         ["--out", ".", "--games", "600", "--seeds", "1", "--keep", ".", "--tensorboard", "runs"],
-        "Tenth input",
+        "looks at networks",
     ),
     "population.py": (
         ["--algo", "maskable-ppo", "--learners", "2", "--rounds", "1", "--round-steps", "100"],
