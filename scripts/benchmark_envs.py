@@ -33,10 +33,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from speed.chart import plot
-from speed.loops import pettingzoo_tictactoe
+from speed.contenders import pettingzoo_tictactoe
 from speed.measuring import measured, verdict
-from speed.tables import print_vector
+from speed.results import plot, print_vector
 
 import ttt_env
 

@@ -1,18 +1,22 @@
-"""Time the vector environments and their peers, and print the tables."""
+"""Time the vector environments and their peers, print the tables, and draw the chart of the speeds."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
+from panels import with_grid
 
-from speed.contenders import BOTH, CONTENDERS, GOALS, QUOTED, SIZES, Goal, both_sides
-from speed.measuring import measured, moves_per_second, verdict
-from speed.windows import Window, recorded, steps_of
+from speed.contenders import BOTH, CONTENDERS, GOALS, QUOTED, SIZES, Goal, our_batch
+from speed.measuring import Window, measured, moves_per_second, recorded, steps_of, verdict
+from ttt_env.render.charts import new_figure, save
 
 Speeds = dict[tuple[str, int], list[float]]  # moves a second in each round, by name and number of games
 TAKES = "np.take"
 GOAL_FACTOR = 3
 _WIDTH = 36
+_APART = 1.42  # labels of the chart are at least this factor apart
 
 
 def print_vector(seconds: float, rounds: int) -> Speeds:
@@ -47,7 +51,7 @@ def takes(n_games: int) -> Window:
     always hold the same are not counted. The tables have a row for each board of the recorded games, and are
     read in the same order.
     """
-    batch = both_sides(n_games)
+    batch = our_batch(n_games)
     steps, n_moves = recorded(batch, steps_of(n_games))
     batch.start()
     seen = np.stack([batch.envs.step(cells)[0].reshape(n_games, -1) for cells in steps])
@@ -115,3 +119,51 @@ def print_bytes(speeds: Speeds) -> None:
     alone, in_batch = (1e9 / median(speeds[BOTH, size]) for size in (1, SIZES[-1]))
     print(f"\n  One game alone takes {alone / 1e3:,.0f} µs a move, the cost of calling Python and NumPy.")
     print(f"  A batch shares it: in the largest it is {alone / SIZES[-1]:,.1f} of the {in_batch:,.1f} ns.")
+
+
+def plot(speeds: Speeds, path: Path) -> None:
+    """Draw the lines of all environments that have a colour and were timed."""
+    figure = new_figure(9.5, 5.6)
+    axes = figure.subplots()
+    ends = {}
+    for name, colour in [(contender.name, contender.colour) for contender in CONTENDERS]:
+        points = {size: median(speeds[name, size]) for size in SIZES if (name, size) in speeds}
+        if colour and points:
+            draw_line(axes, points, colour)
+            ends[name] = points[max(points)], colour
+    write_labels(axes, ends)
+    with_grid(
+        axes,
+        xscale="log",
+        yscale="log",
+        xlabel="games at once (dotted: stepped in a loop, one after the other)",
+        ylabel="steps/s (moves of one game)",
+    )
+    axes.set_xticks(SIZES, [f"{size:,}" for size in SIZES])
+    axes.minorticks_off()
+    figure.suptitle("Tic-tac-toe environments: steps a second, recorded random legal moves, CPU", fontsize=12)
+    save(figure, path)
+
+
+def draw_line(axes: Any, points: Mapping[int, float], colour: str) -> None:
+    """The measured points; dotted beyond, as a loop over games gets no faster with more of them."""
+    axes.plot(list(points), list(points.values()), "o-", color=colour, markersize=4)
+    last = max(points)
+    axes.plot([last, SIZES[-1]], [points[last]] * 2, ":", color=colour, linewidth=1.2)
+
+
+def write_labels(axes: Any, ends: Mapping[str, tuple[float, str]]) -> None:
+    """The names right of the ends of the lines, moved up until they are apart."""
+    above = 0.0
+    for name, (speed, colour) in sorted(ends.items(), key=lambda item: item[1]):
+        above = max(speed, above * _APART)
+        axes.annotate(
+            f"{name}: {short(speed)}", (SIZES[-1], speed), (SIZES[-1] * 1.5, above),
+            color=colour, va="center", fontsize=9, annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6, "relpos": (0, 0.5)},
+        )  # fmt: skip
+
+
+def short(speed: float) -> str:
+    """The number in thousands or millions."""
+    return f"{speed / 1e6:.3g} M" if speed >= 1e6 else f"{speed / 1e3:.3g} k"
