@@ -20,8 +20,9 @@ import numpy as np
 from speed.measuring import timed, verdict
 
 import ttt_env
-from ttt_env.agent import Agent, Floats
+from ttt_env.agent import Agent
 from ttt_env.agents.mcts.search import Search
+from ttt_env.rules import cells_of
 
 try:
     import pyspiel
@@ -109,15 +110,6 @@ class OpenSpielMCTS(Agent):
         super().__init__(game)
         self.peer, self.simulations = pyspiel.load_game(peer), simulations
 
-    @property
-    def is_fixed(self) -> bool:
-        """Never."""
-        return False
-
-    def policy(self, position: ttt_env.Position) -> Floats:
-        """Not implemented: without an `rng` it cannot search."""
-        raise NotImplementedError
-
     def choose(self, position: ttt_env.Position, rng: np.random.Generator) -> int:
         """The move after a search."""
         state = self.state_of(position)
@@ -126,10 +118,7 @@ class OpenSpielMCTS(Agent):
     def state_of(self, position: ttt_env.Position) -> Any:
         """OpenSpiel's state with the same stones, placed in turns; both sides number cells by rows."""
         state = self.peer.new_initial_state()
-        stones = [
-            [c for c in range(self.game.n_cells) if mask >> c & 1]
-            for mask in (position.x_mask, position.o_mask)
-        ]
+        stones = cells_of(position.x_mask), cells_of(position.o_mask)
         for number in range(position.ply):
             state.apply_action(stones[number % 2][number // 2])
         return state

@@ -83,17 +83,12 @@ class Visitor:
     def play(self, players: str, rng: np.random.Generator) -> list[float]:
         """Play a whole game, the visitor at random; the seconds of each click and of each reply to one."""
         page, times = self.get(f"/play?{players}"), []
-        while not is_over(page):
+        while 'id="again"' not in page:  # which offers another game
             free = sorted({*range(9)} - {*self.cells})
             cell = None if "thinking" in page else int(rng.choice(free))
             page, seconds = timed(self.move, cell)
             times.append(seconds)
         return times
-
-
-def is_over(page: str) -> bool:
-    """True if the page offers another game."""
-    return 'id="again"' in page
 
 
 def timed(function: Callable[..., str], *arguments: object) -> tuple[str, float]:

@@ -73,13 +73,6 @@ def rows(played: Tournament, agents: list[str]) -> list[list[str]]:
     return [[name, *row] for name, *row in table if row != figures.get(SAME.get(name, ""))]
 
 
-def markdown(played: Tournament, agents: list[str]) -> str:
-    """The table between the markers by which the copy on the page is found."""
-    table = Table.of(HEAD, rows(played, agents)).to_markdown(is_markup=True)
-    name = f"ladder {played.game.name}"
-    return "\n".join([f"<!-- {name} -->", table, f"<!-- end of {name} -->", ""])
-
-
 def main() -> None:
     """Write `ladder-GAME.md`, `.svg` and `.png`."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -89,7 +82,9 @@ def main() -> None:
     arguments = parser.parse_args()
     agents = list(dict.fromkeys([*arguments.agents, *OPPONENTS]))
     played = tournament(agents, arguments.game, progress=True)
-    text = markdown(played, list(arguments.agents))
+    table = Table.of(HEAD, rows(played, list(arguments.agents))).to_markdown(is_markup=True)
+    name = f"ladder {played.game.name}"  # by these marks the copy on the page is found
+    text = f"<!-- {name} -->\n{table}\n<!-- end of {name} -->\n"
     print(f"{played}\n\n{text}")
     stem = f"ladder-{played.game.name.replace(':', '-').replace(',', '-').replace('=', '')}"
     write(played.plot(), arguments.out, stem)

@@ -30,13 +30,8 @@ def strength(simulations: int, playout: str, seed: int) -> tuple[float, ...]:
     return ttt_env.exploitability(agent).exploitability, *scores
 
 
-def measured(simulations: list[int], playout: str, seeds: int) -> NDArray[np.float64]:
-    """The strengths, `[simulations, seeds, measures]`."""
-    return np.array([[strength(n, playout, seed) for seed in range(seeds)] for n in simulations])
-
-
 def draw(simulations: list[int], strengths_of: dict[str, NDArray[np.float64]]) -> Figure:
-    """A panel for each measure, a line for each kind of playout."""
+    """A panel for each measure, a line for each kind of playout, of strengths `[at, seeds, measures]`."""
     n_seeds = next(iter(strengths_of.values())).shape[1]
     title = f"Monte Carlo tree search on 3×3, exact; mean and range of {n_seeds} seeds"
     lines = {f"{playout} playouts": (numbers, LOOKS[playout]) for playout, numbers in strengths_of.items()}
@@ -61,7 +56,11 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=SIMULATIONS[-1], help="maximum of simulations a move")
     arguments = parser.parse_args()
     simulations = [n for n in SIMULATIONS if n <= arguments.most]
-    strengths_of = {playout: measured(simulations, playout, arguments.seeds) for playout in PLAYOUTS}
+    seeds = range(arguments.seeds)
+    strengths_of = {
+        playout: np.array([[strength(n, playout, seed) for seed in seeds] for n in simulations])
+        for playout in PLAYOUTS
+    }
     write(draw(simulations, strengths_of), arguments.out, "mcts-strength")
     print(table(simulations, strengths_of))
 

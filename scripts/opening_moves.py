@@ -9,16 +9,15 @@ a proof, `--proof`, plays as well need no search. Prints a Markdown table.
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 import ttt_env
-from ttt_env.agent import Agent, make_agent
+from ttt_env.agent import make_agent
 from ttt_env.analysis.play import play_game
 from ttt_env.render.table import Table
-from ttt_env.rules import Game, GameRecord, Position, cells_of
+from ttt_env.rules import GameRecord, Position, cells_of
 from ttt_env.rules.symmetry import automorphisms, transform
 
 KEPT, LOST, UNKNOWN = "kept", "lost", "unknown"
@@ -77,12 +76,6 @@ def verdicts(record: GameRecord, moves: int, wins: Wins) -> list[str]:
     return found
 
 
-def played(agent: Agent, opponent: Agent, game: Game, games: int) -> Iterable[GameRecord]:
-    """Games of the agent as X, one for each seed from 0 on."""
-    for seed in range(games):
-        yield play_game(agent, opponent, game, rng=np.random.default_rng(seed))
-
-
 def main() -> None:
     """Play, prove, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -98,7 +91,8 @@ def main() -> None:
     agent, opponent = make_agent(options.agent, game), make_agent(options.opponent, game)
     counts = [Counter[str]() for _ in range(options.moves)]
     wins, won = Wins(options.seconds, options.proof and ttt_env.Proof.load(options.proof)), 0
-    for record in played(agent, opponent, game, options.games):
+    for seed in range(options.games):
+        record = play_game(agent, opponent, game, rng=np.random.default_rng(seed))
         won += record.positions()[-1].winner == "X"
         for number, verdict in enumerate(verdicts(record, options.moves, wins)):
             counts[number][verdict] += 1

@@ -29,11 +29,6 @@ def alone(game: str, algo: str, steps: int, seed: int) -> list[tuple[int, float]
     return looks
 
 
-def best_until(looks: list[tuple[int, float]], steps: int) -> float:
-    """The exploitability of the least exploitable model of a learner in its first steps."""
-    return min(exploitability for at, exploitability in looks if at <= steps)
-
-
 def main() -> None:
     """Train both, and print what they came to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -48,7 +43,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder of the population; kept, and gone on with")
     options = parser.parse_args()
     seeds, ends = range(options.learners), [n * options.round_steps for n in range(1, options.rounds + 1)]
-    where = (options.workers, "ray" if options.ray else "loky", options.address)
+    backend = "ray" if options.ray else "loky"
+    where = {"workers": options.workers, "backend": backend, "address": options.address}
     with nullcontext(options.out) if options.out else TemporaryDirectory() as folder:
         together = population(
             options.game,
@@ -58,11 +54,9 @@ def main() -> None:
             rounds=options.rounds,
             round_steps=options.round_steps,
             until="budget",
-            workers=where[0],
-            backend=where[1],
-            address=where[2],
+            **where,
         )
-        with Workers(*where) as pool:
+        with Workers(**where) as pool:
             single = pool.run(alone, [(options.game, options.algo, ends[-1], seed) for seed in seeds])
         shared = [[(look.steps, look.exploitability) for look in looks] for looks in together.looks.values()]
         print(f"{options.game}, {options.algo}, {options.learners} learners\n")
@@ -71,7 +65,7 @@ def main() -> None:
         for end in ends:
             figures = []
             for group in (shared, single):
-                values = [best_until(looks, end) for looks in group]
+                values = [min(each for at, each in looks if at <= end) for looks in group]  # so far
                 figures += [min(values), median(values), max(values)]
             rows.append([f"{end:,}", *(f"{value:.4f}" for value in figures)])
         print(Table.of(head, rows, "r").to_markdown())

@@ -83,21 +83,6 @@ def row(line: dict[str, Any]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def summary(name: str, lines: list[dict[str, Any]]) -> str:
-    """The number of the trainings that reached their goal, and the seconds that these took."""
-    is_optimal = lines[0]["training_until"] == "optimal"
-    reached = [line for line in lines if has_reached(line)]
-    goal = "optimal" if is_optimal else "certified unbeatable"
-    text = f"{name}: {len(reached)} of {len(lines)} {goal}"
-    if not reached:
-        return text
-    seconds, cpu, steps = ([line[key] for line in reached] for key in ("seconds", "cpu", "steps"))
-    return text + (
-        f"; median {median(seconds):.1f} s, worst {max(seconds):.1f} s; "
-        f"of the processor {median(cpu):.1f} s and {max(cpu):.1f} s; median {median(steps):,.0f} steps"
-    )
-
-
 def table(lines: Sequence[dict[str, Any]]) -> str:
     """The lines of each game, goal and algorithm as a row of a Markdown table: the median and the worst."""
     of_kind: dict[tuple[str, ...], list[dict[str, Any]]] = {}
@@ -139,7 +124,7 @@ def key(training: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Print the table, row by row, and a summary for each game and algorithm."""
+    """Print the table, row by row, and then the summary."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--algo", nargs="+", default=["maskable-ppo"], choices=learner_names())
     parser.add_argument("--game", nargs="+", default=["tictactoe-v0"])
@@ -157,20 +142,18 @@ def main() -> None:
         write_table(PAGE, table(list(known.values())), "trainings")
         return
     print(f"| {' | '.join(HEAD)} |\n|{' --- |' * len(HEAD)}", flush=True)
-    summaries = []
+    shown = []
     for game in options.game:
         for algo in options.algo:
-            lines = []
             for seed in range(options.seeds):
                 values = (game, algo, seed, options.until, options.steps, options.seconds)
                 training = dict(zip(TRAINING, values, strict=True))
                 line = known.get(key(training)) or trained(training)
                 if options.lines is not None and key(training) not in known:
                     change_lines(options.lines, lambda kept, line=line: [*kept, line])
-                lines.append(line)
+                shown.append(line)
                 print(row(line), flush=True)
-            summaries.append(summary(f"{game}, {algo}", lines))
-    print("", *summaries, sep="\n")
+    print(f"\n{table(shown)}", end="")
 
 
 if __name__ == "__main__":

@@ -44,14 +44,10 @@ def measured() -> dict[str, Finding]:
     return {line["claim"]: Finding(line["figure"], line["verdict"]) for line in read_lines(LINES)}
 
 
-def finding_of(one: Claim) -> Finding:
-    """The finding of a claim: computed, or for a slow claim as it was measured."""
-    return measured()[one.name] if one.is_slow else one.check()
-
-
 def page() -> str:
     """The text between the marks: how many claims are confirmed, and a table for each system."""
-    findings = {one.name: finding_of(one) for one in CLAIMS}
+    known = measured()
+    findings = {one.name: known[one.name] if one.is_slow else one.check() for one in CLAIMS}
     verdicts = [finding.verdict for finding in findings.values()]
     parts = [
         f"Of {len(CLAIMS)} claims {verdicts.count(CONFIRMED)} are confirmed, {verdicts.count(IN_PART)} in "

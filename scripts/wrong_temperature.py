@@ -21,14 +21,8 @@ from ttt_env.rules import Position
 TEMPERATURES = (0.0, 0.1, 0.2, 0.5, 1.0, 3.0, float("inf"))
 
 
-def score_of_adaptive(agent: Adaptive, opponent: ttt_env.Agent) -> float:
-    """The expected wins less losses a game of the agent, over all games that can come up on both seats."""
-    start = agent.game.start
-    return sum(_value(agent, opponent, [start], parity) for parity in (0, 1)) / 2
-
-
-def _value(agent: Adaptive, opponent: ttt_env.Agent, positions: Sequence[Position], parity: int) -> float:
-    """The score of the agent, which moves at plies of this parity, from the last of these positions on."""
+def value_of(agent: Adaptive, opponent: ttt_env.Agent, positions: Sequence[Position], parity: int) -> float:
+    """The expected score of the agent, which moves at plies of this parity, from the last position on."""
     position = positions[-1]
     is_own = position.ply % 2 == parity
     if position.is_over:
@@ -36,7 +30,7 @@ def _value(agent: Adaptive, opponent: ttt_env.Agent, positions: Sequence[Positio
         return value if position.winner == "XO"[parity] else -value
     policy = agent.policy_in_game(positions) if is_own else opponent.policy(position)
     return sum(
-        float(policy[cell]) * _value(agent, opponent, [*positions, position.play(cell)], parity)
+        float(policy[cell]) * value_of(agent, opponent, [*positions, position.play(cell)], parity)
         for cell in position.legal_cells
         if policy[cell]
     )
@@ -53,7 +47,8 @@ def table(game: ttt_env.Game, temperatures: Sequence[float]) -> str:
         scores = [ttt_env.match(answer, opponent, game).score for answer in answers]
         cells = [f"**{score:.4f}**" if score >= max(scores) - 1e-9 else f"{score:.4f}" for score in scores]
         others = [ttt_env.match("minimax", opponent, game).score]
-        others += [score_of_adaptive(learner, opponent) for learner in learners.values()]
+        for learner in learners.values():
+            others.append(sum(value_of(learner, opponent, [game.start], parity) for parity in (0, 1)) / 2)
         rows.append([f"{temperature:g}", *cells, *(f"{score:.4f}" for score in others)])
     return Table.of(names, rows, "r").to_markdown(is_markup=True)
 

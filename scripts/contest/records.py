@@ -50,7 +50,7 @@ def record_of(entry: Entry, game: Game, seed: int, cpu_seconds: float, made: Att
         **last._asdict(),
         "curve": thinned(made.curve),
         "policy": None if made.policy is None else fingerprint(made.policy),
-        "versions": {**versions(), **_versions_of(["numba", *entry.packages])},
+        "versions": versions() | {package: version(package) for package in ["numba", *entry.packages]},
         "machine": machine(),
     }
 
@@ -230,10 +230,6 @@ def _faults_of_text(record: Record) -> Iterator[str]:
             yield f"{name} is {record[name]}, and {numbers[-1]} at the end of its curve"
     if any(getattr(curve[-1], figure) != record[figure] for figure in Judged._fields):
         yield "its curve ends with another policy"
-
-
-def _versions_of(packages: Iterable[str]) -> dict[str, str]:
-    return {package: version(package) for package in packages}
 
 
 def machine() -> dict[str, Any]:

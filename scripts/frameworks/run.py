@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -104,11 +105,6 @@ def scripts() -> dict[str, Script]:
     return {script.name: script for script in found if METADATA.search(script.source)}
 
 
-def from_pypi() -> list[str]:
-    """The names of the scripts whose environment comes from PyPI alone."""
-    return [name for name, script in scripts().items() if "downloads" not in script.options]
-
-
 def environment(script: Script, folder: Path = ENVIRONMENTS) -> Path:
     """The Python of an environment that has what the script needs; made unless it is there."""
     home = folder / script.name
@@ -117,8 +113,8 @@ def environment(script: Script, folder: Path = ENVIRONMENTS) -> Path:
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     commands: list[list[str | Path]] = [[sys.executable, "-m", "venv", "--clear", home]]
     if script.requirements:
-        editable = [part for each in script.requirements for part in _pip_arguments(each)]
-        commands.append([*install, "-c", constraints, *editable])
+        editable = (["-e", each] if each.startswith(str(ROOT)) else [each] for each in script.requirements)
+        commands.append([*install, "-c", constraints, *chain.from_iterable(editable)])
     if "tests" in script.options:
         commands.append([*install, *TESTING])
     if packages := script.options.get("no-deps"):
@@ -133,10 +129,6 @@ def environment(script: Script, folder: Path = ENVIRONMENTS) -> Path:
             subprocess.run(command, check=True)
         stamp.write_text(made_from, "utf-8")
     return python
-
-
-def _pip_arguments(requirement: str) -> list[str]:
-    return ["-e", requirement] if requirement.startswith(str(ROOT)) else [requirement]
 
 
 def run(script: Script, python: str | Path, seconds: float = SECONDS) -> dict[str, Any]:
@@ -237,7 +229,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     known = scripts()
-    names = [Path(name).stem for name in options.names] or from_pypi()
+    from_pypi = [name for name, script in known.items() if "downloads" not in script.options]
+    names = [Path(name).stem for name in options.names] or from_pypi
     if unknown := sorted(set(names) - set(known)):
         parser.error(f"no script {', '.join(unknown)}; there are {', '.join(known)}")
     if options.table:

@@ -38,18 +38,13 @@ STARTS = 17  # the empty board on both seats, 3 positions after one move and 12 
 SOLUTION = ttt_env.solve("tictactoe-v0")
 
 
-def perfect_cell(position: ttt_env.Position) -> int:
-    """The first cell that keeps the value of the position."""
-    return SOLUTION.best_cells(position)[0]
-
-
 def position_in(message: str) -> ttt_env.Position:
     """The position that a message of the game shows: the line above the player's turn."""
     return ttt_env.Position.parse(message.partition("\n\nIt is your turn.")[0].splitlines()[-1])
 
 
 MODELS: dict[str, Callable[[str], str]] = {
-    "perfect": lambda message: f"I have thought about it. [{perfect_cell(position_in(message))}]",
+    "perfect": lambda message: f"I have thought about it. [{SOLUTION.best_cells(position_in(message))[0]}]",
     "first": lambda message: f"[{position_in(message).legal_cells[0]}]",
     "rubbish": lambda message: "As a language model I do not play games.",
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from panels import with_grid
 
-from speed.contenders import BOTH, CONTENDERS, GOALS, QUOTED, SIZES, Goal, our_batch
+from speed.contenders import BOTH, CONTENDERS, GOALS, QUOTED, SIZES, our_batch
 from speed.measuring import Window, measured, moves_per_second, recorded, steps_of, verdict
 from ttt_env.render.charts import new_figure, save
 
@@ -88,7 +88,8 @@ def print_goals(speeds: Speeds) -> None:
     print("  goals for Pgx's scan and OpenSpiel are for moves drawn in the loop; recorded ones are beside\n")
     for goal in GOALS:
         if (goal.peer, goal.peer_size) in speeds:
-            ratio = ratio_of(speeds, goal)
+            pairs = zip(speeds[goal.ours, goal.size], speeds[goal.peer, goal.peer_size], strict=True)
+            ratio = median(ours / theirs for ours, theirs in pairs)
             text = f"{goal.ours} at {goal.size:,} : {goal.peer} at {goal.peer_size:,}"
             print(f"  {text:76}{ratio:>7.1f}{of_goal(ratio, goal.times)}")
     for quoted in QUOTED:
@@ -100,12 +101,6 @@ def print_goals(speeds: Speeds) -> None:
 def of_goal(ratio: float, goal: float | None) -> str:
     """The goal, if there is one, and whether it is reached."""
     return "" if goal is None else f"  goal {goal:g}: {verdict(ratio >= goal)}"
-
-
-def ratio_of(speeds: Speeds, goal: Goal) -> float:
-    """The ratio of our speed to the peer's, the median over the rounds."""
-    pairs = zip(speeds[goal.ours, goal.size], speeds[goal.peer, goal.peer_size], strict=True)
-    return median(ours / theirs for ours, theirs in pairs)
 
 
 def print_bytes(speeds: Speeds) -> None:

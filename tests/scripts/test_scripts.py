@@ -87,7 +87,7 @@ SMALL: dict[str, tuple[list[str], str]] = {
         ["--game", "mnk-v0:m=4,n=3,k=3", "--new", "--out", "a.npz", "--proof", "b.npz"],
         "as X it wins at worst, of all games",
     ),
-    "train_unbeatable.py": (["--algo", "dqn", "--seeds", "1", "--steps", "2000"], "of 1 certified"),
+    "train_unbeatable.py": (["--algo", "dqn", "--seeds", "1", "--steps", "2000"], "| dqn | certified |"),
 }
 
 TAKE_LONG = {
