@@ -2,10 +2,10 @@
 
 CleanRL is not a library: users copy one of its files and change it. This one follows `cleanrl/dqn.py`
 (https://docs.cleanrl.dev/rl-algorithms/dqn/#dqnpy) in its order and its names, written anew and without its
-logging. The lines that a user of that file would change or add end with `# ttt_env`: one vector environment
-takes the place of `SyncVectorEnv`; taken cells, which the observation shows, are neither explored nor valued
-in a target; now and then the best response to the learner joins its opponents. That file steps one
-environment and warns that it can do no more; here they are 64, and the replay buffer is our own.
+logging. One vector environment takes the place of `SyncVectorEnv`; taken cells, which the observation shows,
+are neither explored nor valued in a target; now and then the best response to the learner joins its
+opponents. That file steps one environment and warns that it can do no more; here they are 64, and the replay
+buffer is our own.
 
 CleanRL asks for Gymnasium 0.29, whose vector environments give the first observation of a new episode in the
 step that ends the last one. Since Gymnasium 1.0 that is the autoreset mode "same_step". Under a newer

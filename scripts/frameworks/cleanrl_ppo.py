@@ -1,15 +1,9 @@
 """PPO in a single file, as CleanRL writes it, taught until its moves are certified unbeatable.
 
-CleanRL is not a library: users copy one of its files and change it. This one follows `cleanrl/ppo.py`
-(https://docs.cleanrl.dev/rl-algorithms/ppo/#ppopy) in its order and its names, written anew and without its
-logging. The lines that a user of that file would change or add end with `# ttt_env`. There are three ideas
-in them: one vector environment takes the place of `SyncVectorEnv`, the logits of taken cells are masked,
-which the observation shows, and now and then the best response to the learner joins its opponents.
-
-CleanRL asks for Gymnasium 0.29, whose vector environments give the first observation of a new episode in the
-step that ends the last one. Since Gymnasium 1.0 that is the autoreset mode "same_step". Under a newer
-Gymnasium CleanRL's own file runs once one line of it is changed, to `gym.make("ttt_env:ttt_env/tictactoe-v0",
-opponent="random", observation="flat")`; the other marked lines are what makes its learner unbeatable.
+This follows `cleanrl/ppo.py` (https://docs.cleanrl.dev/rl-algorithms/ppo/#ppopy) as `cleanrl_dqn.py` follows
+`cleanrl/dqn.py`; it says there how Gymnasium's versions differ. One vector environment takes the place of
+`SyncVectorEnv`, the logits of taken cells are masked, which the observation shows, and now and then the best
+response to the learner joins its opponents.
 """
 
 # /// script

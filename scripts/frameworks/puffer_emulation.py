@@ -1,9 +1,8 @@
 """PufferLib's emulation over our environments, and its PPO, PuffeRL, until its moves are unbeatable.
 
-This follows examples/pufferl.py and examples/pettingzoo_env.py of https://github.com/PufferAI/PufferLib. The
-lines that a user of these would change or add end with `# ttt_env`.
+This follows examples/pufferl.py and examples/pettingzoo_env.py of https://github.com/PufferAI/PufferLib.
 
-About masks: PufferLib's own `masks` say which agents are there, not which actions are allowed, and its
+PufferLib's own `masks` say which agents are there, not which actions are allowed, and its
 trainer knows no others. Here the policy masks the logits of taken cells itself, since the observation shows
 them. With `observation="dict"` the mask travels inside the flattened observation, and `nativize_tensor` gives
 it back: that is shown with two players, in PettingZoo's conversion of turn-based games, as PufferLib takes

@@ -3,8 +3,6 @@
 The ways are those of https://stable-baselines3.readthedocs.io (guide/examples, guide/vec_envs) and of
 https://sb3-contrib.readthedocs.io (modules/ppo_mask): `check_env`, `make_vec_env` by an id, in one process
 and in several, `VecNormalize`, `ActionMasker`, and with masks `MaskableEvalCallback` and `evaluate_policy`.
-The lines that differ from the documentation's, because the environment is another, end with `# ttt_env`.
-
 The last way has this package's own `make_vec_env` and callback: many games in one environment, opponents that
 are the learner's past selves and the best responses to it, and an end as soon as it is certified.
 

@@ -2,10 +2,9 @@
 
 This follows skrl's example of PPO with discrete actions, torch_cartpole_direct_box_discrete_ppo.py in the
 folder examples/isaaclab of https://github.com/Toni-SM/skrl, with the environment of its Gymnasium examples:
-`make_vec` and `wrap_env`. The lines that a user of the example would change or add end with `# ttt_env`: the
-environment, a mask for the logits of taken cells, which the observation shows, and a loop that lets the
-trainer go on in parts, between which the best response to the learner joins its opponents. The mask is the
-model's own business: skrl gives a model the observation, never the infos.
+`make_vec` and `wrap_env`. What differs: the environment, a mask for the logits of taken cells, and a loop
+that lets the trainer go on in parts, between which the best response to the learner joins its opponents. The
+model itself masks the cells that the observation shows as taken: skrl gives it no infos.
 
 Where an episode ends, skrl's PPO takes the next observation for the first one of a new episode, so it wants
 the autoreset mode "same_step".

@@ -9,8 +9,7 @@ same regrets. Then `minimax` plays as an agent of TextArena on both seats and ne
 TextArena's wrappers of observations, on 3×3, 4,3,3, Square and Qubic boards.
 
 The other direction: what `-train` shows an agent is the prompt of the position, so that every agent of
-TextArena can be asked in all positions that can come up. At the end stands what such an agent is worth that
-reads the board from the text and plays perfectly.
+TextArena can be asked in all positions. The one that is certified reads the board from the text.
 """
 
 # /// script

@@ -10,7 +10,7 @@ with the environment's tool, shows the model what the tool says, asks for the re
 A second reward function, of weight 0, plays the calls of each completion again in a `TextEnv` of its own. In
 TRL's logs both rewards are the same for every rollout, every row of the data set comes up, and after equal
 moves all rollouts of a group have met the same reply. The perfect player earns most, and in the last steps
-the model chooses it more often than all others together. At the end stands that player's certificate.
+the model chooses it more often than all others together.
 
 What differs from the quick start: the environment and the rows of its data set, which take the place of its
 reward function too; the second reward function; the tokenizer and the model, which are made here, with the

@@ -8,8 +8,6 @@ functions of the last message behind an endpoint on this machine, one that plays
 first free cell, and one that never names a cell. They play from 17 starts, against random players. Every
 conversation is then held again in a `TextEnv`: the texts are the same, letter by letter, and so is the reward
 of each game, with three weightings of result and regret. A model that is cut off after one turn has lost.
-
-At the end stands what the perfect model is worth, by its answers in all positions that can come up.
 """
 
 # /// script

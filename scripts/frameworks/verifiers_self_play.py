@@ -9,7 +9,7 @@ scripted ones of `verifiers_rollouts.py`, behind an endpoint on this machine.
 
 Every game is then played again in a `TwoPlayerTextEnv`: all messages are the same, letter by letter, and so
 are the rewards. The perfect model never gives value away, and the result of each of its games with itself is
-the value of the start. At the end stands its certificate.
+the value of the start.
 """
 
 # /// script

@@ -1,23 +1,18 @@
 """The language model of `scripts/grpo.py`, the one that comes with the documentation, and its comparisons."""
 
-import sys
 from pathlib import Path
 
+import grpo
 import numpy as np
 import pytest
 import torch
+from contest.language_models import Games, player
+from contest.protocol import MakeEnv, Steps
 
+import ttt_env
+from tests.support.documents import ROOT
 from tests.support.games import TICTACTOE
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import grpo  # noqa: E402
-from contest.language_models import Games, player  # noqa: E402
-from contest.protocol import MakeEnv, Steps  # noqa: E402
-
-import ttt_env  # noqa: E402
-from ttt_env.text import TextEnv, prompt_text  # noqa: E402
+from ttt_env.text import TextEnv, prompt_text
 
 SHIPPED = ROOT / "docs" / "learn" / "language-model.npz"
 
@@ -26,13 +21,9 @@ def texts_of(positions: list[ttt_env.Position]) -> list[str]:
     return [prompt_text(position, "line", "{cell}") for position in positions]
 
 
-def test_the_shipped_model_is_certified_by_asking_it_in_every_position() -> None:
+def test_the_shipped_model_is_small_and_certified_by_asking_it_in_every_position() -> None:
     certificate = ttt_env.certify(grpo.player(grpo.load(SHIPPED).reply))
-    assert certificate.unbeatable
-    assert certificate.source == "recorded"
-
-
-def test_it_fits_in_the_repository() -> None:
+    assert certificate.unbeatable and certificate.source == "recorded"
     assert SHIPPED.stat().st_size < 2_000_000
 
 

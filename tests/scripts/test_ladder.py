@@ -1,21 +1,14 @@
 """The tables of the classical agents are those that `scripts/ladder.py` computes."""
 
-import importlib.util
 import re
 
+import ladder
 import pytest
 
 import ttt_env
 from tests.support.documents import ROOT
 
 TEXT = (ROOT / "docs" / "guide" / "ladder.md").read_text("utf-8")
-
-
-def ladder():
-    spec = importlib.util.spec_from_file_location("ladder", ROOT / "scripts" / "ladder.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def table_of(game):
@@ -26,13 +19,13 @@ def table_of(game):
 
 
 def computed(game, agents):
-    played = ttt_env.tournament(list(dict.fromkeys([*agents, *ladder().OPPONENTS])), game)
-    return {row[0]: row for row in ladder().rows(played, agents)}
+    played = ttt_env.tournament(list(dict.fromkeys([*agents, *ladder.OPPONENTS])), game)
+    return {row[0]: row for row in ladder.rows(played, agents)}
 
 
 def test_rows_of_3x3():
     table, agents = table_of("tictactoe-v0"), ["random", "weights"]
-    assert set(table) == set(ladder().AGENTS) - {"lookup", "minimax:prefer=fast"}
+    assert set(table) == set(ladder.AGENTS) - {"lookup", "minimax:prefer=fast"}
     assert computed("tictactoe-v0", agents) == {name: table[name] for name in agents}
 
 
