@@ -35,6 +35,5 @@ def of_measures(
 
 
 def write(figure: Any, folder: Path, name: str) -> None:
-    """Write the figure as SVG and PNG into a folder, which is made if it is not there."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write the figure as SVG and PNG into a folder."""
     save(figure, folder / f"{name}.svg", folder / f"{name}.png")

@@ -23,12 +23,14 @@ from ttt_env.rules import SEATS
 PLAIN, THREATS = "mcts", "mcts, threats first"
 SETTINGS = {PLAIN: "", THREATS: ",threats=true"}
 PILOT_SIMULATIONS = 2000
+ENDS = {1: "won", 0: "drawn", -1: "lost"}
 
 
-class Player:
+class Player(Agent):
     """One of the two, and the seconds of the processor that its moves take."""
 
     def __init__(self, game: ttt_env.Game, name: str, simulations: int) -> None:
+        super().__init__(game)
         self.agent: Agent = ttt_env.make_agent(f"mcts:simulations={simulations}{SETTINGS[name]}", game)
         self.simulations, self.seconds, self.n_moves = simulations, 0.0, 0
 
@@ -61,19 +63,6 @@ def speed(name: str, positions: list[ttt_env.Position]) -> float:
     return n_done / seconds
 
 
-def played(
-    game: ttt_env.Game, players: dict[str, Player], with_threats: str, rng: np.random.Generator
-) -> str:
-    """The result of a game for the player with threats, which has this seat: won, drawn or lost."""
-    position = game.start
-    while not position.is_over:
-        name = THREATS if position.to_move == with_threats else PLAIN
-        position = position.play(players[name].choose(position, rng))
-    if position.winner is None:
-        return "drawn"
-    return "won" if position.winner == with_threats else "lost"
-
-
 def main() -> None:
     """Calibrate, play, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -92,7 +81,9 @@ def main() -> None:
     rng, ends = np.random.default_rng(arguments.seed), Counter[tuple[str, str]]()
     for number in range(arguments.games):
         seat = SEATS[number % 2]
-        end = played(game, players, seat, rng)
+        plain, threats = players[PLAIN], players[THREATS]
+        x, o = (threats, plain) if seat == "X" else (plain, threats)
+        end = ENDS[ttt_env.play_game(x, o, game, rng).value(seat)]
         ends[seat, end] += 1
         print(f"game {number + 1}, threats first as {seat}: {end}", file=sys.stderr, flush=True)
     rows = [
@@ -101,8 +92,8 @@ def main() -> None:
     ]
     head = ("", "simulations/s", "simulations a move", "seconds a move in the games")
     print(Table.of(head, rows).to_markdown(), end="\n\n")
-    counts = [(seat, *(ends[seat, end] for end in ("won", "drawn", "lost"))) for seat in SEATS]
-    print(Table.of(("threats first as", "won", "drawn", "lost"), counts).to_markdown())
+    counts = [(seat, *(ends[seat, end] for end in ENDS.values())) for seat in SEATS]
+    print(Table.of(("threats first as", *ENDS.values()), counts).to_markdown())
     n_won = sum(ends[seat, "won"] for seat in SEATS)
     print(f"\nThreats first wins {n_won} of {arguments.games} games, {n_won / arguments.games:.0%}.")
 

@@ -34,6 +34,7 @@ from ttt_env.agent import Budget
 from ttt_env.agents.learned.value_network import NetworkLearner
 from ttt_env.render.charts import new_figure
 from ttt_env.render.table import Table
+from ttt_env.storage import write_atomically
 
 LOOKS = 25  # exact evaluations in a training
 LAST = 0.2  # the share of a training that is its end
@@ -165,9 +166,7 @@ def curve(name: str, seed: int, games: int, keep: Path | None) -> TrainingCurve:
     path = keep / f"{name.replace(' ', '-').replace(',', '')}-{games}-{seed}.npz"
     if not path.is_file():
         trained = trained_curve(name, seed, games)
-        part = path.with_suffix(".part.npz")
-        np.savez_compressed(part, **vars(trained))
-        part.replace(path)
+        write_atomically(path, lambda file: np.savez_compressed(file, **vars(trained)))
     with np.load(path) as kept:
         return TrainingCurve(**kept)
 
@@ -284,8 +283,6 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="folder of the trainings that have ended, to go on from")
     parser.add_argument("--tensorboard", type=Path, help="folder of runs to write, for `ttt web --runs`")
     arguments = parser.parse_args()
-    if arguments.keep is not None:
-        arguments.keep.mkdir(parents=True, exist_ok=True)
     begin = time.perf_counter()
     curves_of = all_curves(arguments.games, arguments.seeds, arguments.processes, arguments.keep)
     if arguments.tensorboard is not None:

@@ -125,20 +125,6 @@ def priors(states):
     return jnp.where(states.legal_action_mask, 0.0, -1e9)
 
 
-class Chosen(ttt_env.Agent):  # ttt_env
-    """Plays the cell that a search has chosen, from the table of all choices."""
-
-    is_fixed = True
-
-    def __init__(self, game, cells):
-        super().__init__(game)
-        self.cells = cells
-
-    def policies(self, boards):
-        """All of the probability on one cell."""
-        return np.eye(9)[self.cells[numbers_of(boards.planes)]]  # ttt_env
-
-
 def main():
     """Compare, search until nobody beats the moves, and certify."""
     compare()
@@ -146,9 +132,13 @@ def main():
     boards = ttt_env.Boards.joined(GAME, layers)  # ttt_env
     states, rows = FUNCTIONS.states_of(boards), numbers_of(boards.planes)  # ttt_env
     values, cells = np.zeros(3**9, np.float32), np.zeros(3**9, int)
+
+    def chosen(planes):  # ttt_env
+        return np.eye(9)[cells[numbers_of(planes)]]  # ttt_env
+
     for number in range(1, ROUNDS_OF_SEARCH + 1):
         cells[rows], values[rows] = search(values, states)
-        agent = Chosen(GAME, cells)
+        agent = ttt_env.make_agent(chosen, GAME, observation="planes")  # ttt_env
         if is_unbeatable(agent, f"{number} rounds of searches"):  # ttt_env
             break
     assert_unbeatable(agent, ["jax", "pgx", "mctx"])

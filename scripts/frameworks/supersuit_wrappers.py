@@ -26,6 +26,7 @@ from outcome import assert_unbeatable, is_unbeatable
 from stable_baselines3 import DQN
 
 import ttt_env  # ttt_env
+from ttt_env.training import RandomStarts  # ttt_env
 
 ROUNDS = 20
 STEPS = 8_192
@@ -56,12 +57,6 @@ def compare(games: int = 200) -> None:
             plain.step(cell)
 
 
-def start(rng: np.random.Generator) -> ttt_env.Position:  # ttt_env
-    """The empty board, or in nine of ten games a random position."""
-    game = ttt_env.get_game("tictactoe-v0")  # ttt_env
-    return ttt_env.random_position(game, rng) if rng.random() < 0.9 else game.start  # ttt_env
-
-
 def main() -> None:
     """Compare, train, and say what was learned."""
     compare()
@@ -69,6 +64,7 @@ def main() -> None:
 
     torch.set_num_threads(1)  # more threads are slower with networks as small as this
     scripted, responses = ["random", "minimax"], deque(maxlen=4)
+    start = RandomStarts("tictactoe-v0", 0.9)  # ttt_env
     env = ttt_env.make("tictactoe-v0", opponent=scripted, start=start)  # ttt_env
     env = supersuit.dtype_v0(supersuit.flatten_v0(env), np.float32)
     envs = supersuit.stable_baselines3_vec_env_v0(env, 64)
