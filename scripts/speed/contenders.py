@@ -308,15 +308,6 @@ class Goal(NamedTuple):
     times: float | None = None
 
 
-class Quoted(NamedTuple):
-    """Ours with `size` games should be faster than the moves/s that others have published for a peer."""
-
-    ours: str
-    size: int
-    peer: str
-    speed: float
-
-
 def our_batch(n_games: int, opponent: str | None = None) -> GymnasiumBatch:
     """Our vector environment, in which both sides are stepped, or one against an opponent."""
     return GymnasiumBatch(ttt_env.make_vec(GAME, n_games, opponent=opponent))
@@ -362,8 +353,4 @@ GOALS = (
     Goal(BOTH, 16_384, SPIEL_BARE, 1),
     Goal(BOTH, 16_384, SPIEL, 1),
     Goal(BOTH, 16_384, SPIEL_RL, 1),
-)
-QUOTED = (
-    Quoted(BOTH, 64, "PufferLib's Ocean, in C", 5.3e6),
-    Quoted(BOTH, 4_096, "PufferLib's Ocean, in C", 7.8e6),
 )

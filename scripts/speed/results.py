@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from panels import with_grid
 
-from speed.contenders import BOTH, CONTENDERS, GOALS, QUOTED, SIZES, our_batch
+from speed.contenders import BOTH, CONTENDERS, GOALS, SIZES, our_batch
 from speed.measuring import Window, measured, moves_per_second, recorded, steps_of, verdict
 from ttt_env.render.charts import new_figure, save
 
@@ -83,7 +83,7 @@ def print_speeds(speeds: Speeds) -> None:
 
 
 def print_goals(speeds: Speeds) -> None:
-    """Print how many times faster ours are than the peers that are there, and than figures of others."""
+    """Print how many times faster ours are than the peers that are there."""
     print("\n  times the peer; the ratios are medians over the rounds")
     print("  goals for Pgx's scan and OpenSpiel are for moves drawn in the loop; recorded ones are beside\n")
     for goal in GOALS:
@@ -91,16 +91,8 @@ def print_goals(speeds: Speeds) -> None:
             pairs = zip(speeds[goal.ours, goal.size], speeds[goal.peer, goal.peer_size], strict=True)
             ratio = median(ours / theirs for ours, theirs in pairs)
             text = f"{goal.ours} at {goal.size:,} : {goal.peer} at {goal.peer_size:,}"
-            print(f"  {text:76}{ratio:>7.1f}{of_goal(ratio, goal.times)}")
-    for quoted in QUOTED:
-        ratio = median(speeds[quoted.ours, quoted.size]) / quoted.speed
-        text = f"{quoted.ours} at {quoted.size:,} : {quoted.peer}, {quoted.speed / 1e6} M (quoted)"
-        print(f"  {text:76}{ratio:>7.1f}{of_goal(ratio, 1)}")
-
-
-def of_goal(ratio: float, goal: float | None) -> str:
-    """The goal, if there is one, and whether it is reached."""
-    return "" if goal is None else f"  goal {goal:g}: {verdict(ratio >= goal)}"
+            reached = "" if goal.times is None else f"  goal {goal.times:g}: {verdict(ratio >= goal.times)}"
+            print(f"  {text:76}{ratio:>7.1f}{reached}")
 
 
 def print_bytes(speeds: Speeds) -> None:
