@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ttt_env.render.charts import save
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def with_grid(panel: Any, **labels: Any) -> None:
@@ -15,8 +18,8 @@ def with_grid(panel: Any, **labels: Any) -> None:
 
 
 def of_measures(
-    figure: Any, title: str, label: str, measures: Sequence[str], at: Any, lines: Mapping[str, Any]
-) -> Any:
+    figure: "Figure", title: str, label: str, measures: Sequence[str], at: Any, lines: Mapping[str, Any]
+) -> "Figure":
     """Fill a figure with a panel for each measure: lines are means over the seeds, and bands their range.
 
     A line has numbers `[at, seeds, measures]`, and its colour and dashes; `label` says what `at` counts.
@@ -34,6 +37,6 @@ def of_measures(
     return figure
 
 
-def write(figure: Any, folder: Path, name: str) -> None:
+def write(figure: "Figure", folder: Path, name: str) -> None:
     """Write the figure as SVG and PNG into a folder."""
     save(figure, folder / f"{name}.svg", folder / f"{name}.png")

@@ -47,7 +47,9 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=len(PAGES), help="so many of the pages")
     arguments = parser.parse_args()
     with served() as url, chromium() as browser:
-        frames = [*terminal(browser, printed()), *pages(browser, url, arguments.pages)]
+        frames = [*terminal(browser, printed())]
+        for shot, duration in [*PAGES.items()][: arguments.pages]:
+            frames.append((picture(browser, shot, url), duration))
     arguments.out.mkdir(parents=True, exist_ok=True)
     path = arguments.out / "tour.gif"
     path.write_bytes(animated(frames))
@@ -86,12 +88,6 @@ def screen(command: str, lines: list[str]) -> str:
     body = f"<b style='color:#8ab4f8'>$ {escape(command)}</b>\n{text}"
     page = f'<meta charset="utf-8"><pre style="{STYLE};min-height:100vh">{body}</pre>'
     return f"data:text/html;charset=utf-8,{quote(page)}"
-
-
-def pages(browser: webdriver.Chrome, url: str, most: int) -> Iterator[tuple[Image.Image, int]]:
-    """Pictures of the page, and how long each is shown."""
-    for shot, duration in [*PAGES.items()][:most]:
-        yield picture(browser, shot, url), duration
 
 
 def picture(browser: webdriver.Chrome, shot: Shot, url: str = "") -> Image.Image:

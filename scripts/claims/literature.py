@@ -5,6 +5,7 @@ from functools import cache
 from itertools import product
 
 import numpy as np
+from proofs import CUBE
 
 import ttt_env
 from claims import Finding, cells_of, claim, found, fraction, same
@@ -177,7 +178,7 @@ def erdos_selfridge() -> Finding:
 )
 def published_values() -> Finding:
     """Proofs by search, of all games for which the table of docs/values.md has a source."""
-    x_wins = [cube(), ttt_env.get_game("qubic-v0"), upright(5)]
+    x_wins = [CUBE, ttt_env.get_game("qubic-v0"), upright(5)]
     x_wins += map(mnk, ("4,3,3", "5,3,3", "4,4,3", "6,5,4", "9,4,4"))
     drawn = "3,3,3 4,4,4 5,4,4 6,4,4 7,4,4 8,4,4 5,5,4 5,5,5 6,6,5 7,7,5 6,6,6".split()
     draws = [*map(mnk, drawn), upright(3), upright(4)]
@@ -185,11 +186,6 @@ def published_values() -> Finding:
     wrong += [game.name for game in draws if ttt_env.prove(game).value != 0]
     n = len(x_wins) + len(draws)
     return found(f"{n - len(wrong)} of {n} proved", not wrong)
-
-
-def cube() -> ttt_env.Game:
-    """Three in a row on 3×3×3."""
-    return ttt_env.Game("cube", (3, 3, 3), ttt_env.Game.runs((3, 3, 3), 3))
 
 
 def mnk(size: str) -> ttt_env.Game:

@@ -47,15 +47,15 @@ def main():
     assert not theirs.unbeatable
     cells = theirs.refutations["X"].cells  # ttt_env
     moves = iter(cells[1::2])
-    player = lambda seen, _: {"submission": next(moves) if _is_to_move(seen) else -1}  # noqa: E731
+
+    def player(seen, configuration):
+        is_to_move = seen.get("observationString") and seen["currentPlayer"] == seen["playerId"]
+        return {"submission": next(moves) if is_to_move else -1}
+
     assert rewards(env, [first_free, player]) == [-1, 1]  # the game that refutes it, in Kaggle's loop
 
     agent = KaggleAgent(submission("minimax", 0))  # ttt_env
     assert_unbeatable(agent, ["kaggle-environments", "open-spiel"])
-
-
-def _is_to_move(seen):
-    return bool(seen.get("observationString")) and seen["currentPlayer"] == seen["playerId"]
 
 
 if __name__ == "__main__":

@@ -212,11 +212,6 @@ class EmptyEnv(gymnasium.Env[Any, Any]):
         return self.seen, 0.0, False, False, self.info
 
 
-def synchronous(make_env: Any, n_games: int) -> GymnasiumBatch:
-    """Gymnasium's loop over environments."""
-    return GymnasiumBatch(SyncVectorEnv([make_env] * n_games))
-
-
 class PgxBatch:
     """Pgx on the CPU, called step by step; observation, mask, rewards, ends come as NumPy arrays.
 
@@ -313,8 +308,9 @@ def our_batch(n_games: int, opponent: str | None = None) -> GymnasiumBatch:
     return GymnasiumBatch(ttt_env.make_vec(GAME, n_games, opponent=opponent))
 
 
-def _sync(make_env: Callable[[], object]) -> Callable[[int], Window]:
-    return lambda n: replaying(synchronous(make_env, n), steps_of(n, 20_000))
+def _sync(make_env: Callable[[], Any]) -> Callable[[int], Window]:
+    """Gymnasium's loop over environments."""
+    return lambda n: replaying(GymnasiumBatch(SyncVectorEnv([make_env] * n)), steps_of(n, 20_000))
 
 
 BOTH, RANDOM = "ttt_env, both sides", "ttt_env, against random"
