@@ -79,14 +79,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "experiments" / "self-play.md"
 C = 1.25  # of PUCT
 CONCENTRATION = 10.0  # of the noise: its alpha is this by the number of legal moves, in OpenSpiel of all
 MOVES = 1024  # between two networks
-PEER, PEER_COMPILED = "OpenSpiel", "OpenSpiel, network compiled by us"
-PEER_ANEW = "OpenSpiel, cache cleared before each move"
-OURS = "ttt_env"
-OURS_ANEW, OURS_ALONE = (
-    "ttt_env, cache cleared before each move",
-    "ttt_env, one game at a time, cache cleared",
-)
-OURS_PROVING = "ttt_env as it trains, with proofs"
+PEER = "OpenSpiel"
 SILENT = SimpleNamespace(print=lambda *_: None, opt_print=lambda *_: None)  # a log of OpenSpiel
 
 
@@ -255,14 +248,14 @@ def contenders_for(setup: Setup) -> dict[str, Any]:
     if pyspiel is not None:
         theirs = {
             PEER: Theirs(setup.peer, settings),
-            PEER_ANEW: Theirs(setup.peer, settings, anew=True),
-            PEER_COMPILED: Theirs(setup.peer, settings, compiled=True),
+            f"{PEER}, cache cleared before each move": Theirs(setup.peer, settings, anew=True),
+            f"{PEER}, network compiled by us": Theirs(setup.peer, settings, compiled=True),
         }
     return theirs | {
-        OURS: Ours(game, settings),
-        OURS_ANEW: Ours(game, settings, anew=True),
-        OURS_ALONE: Ours(game, replace(settings, games=1), anew=True),
-        OURS_PROVING: Ours(game, settings, solve=True),
+        "ttt_env": Ours(game, settings),
+        "ttt_env, cache cleared before each move": Ours(game, settings, anew=True),
+        "ttt_env, one game at a time, cache cleared": Ours(game, replace(settings, games=1), anew=True),
+        "ttt_env as it trains, with proofs": Ours(game, settings, solve=True),
     }
 
 

@@ -65,18 +65,8 @@ CHANGES: dict[str, dict[str, object]] = {
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000")
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """One of his comparisons: the figure's file and title, and the trainings it compares, by label."""
-
-    file: str
-    title: str
-    lines: dict[str, str]
-
-
-EXPERIMENTS = [
-    Experiment(
-        "value-network-rates",
+EXPERIMENTS: dict[str, tuple[str, dict[str, str]]] = {
+    "value-network-rates": (
         "Learning rates",
         {
             "0.0125": "rate 0.0125",
@@ -86,13 +76,11 @@ EXPERIMENTS = [
             "0.1": "rate 0.1",
         },
     ),
-    Experiment(
-        "value-network-opponents",
+    "value-network-opponents": (
         "Whom it learns from",
         {"mixed cycle": USUAL, "random only": "random only", "self-play only": "self-play only"},
     ),
-    Experiment(
-        "value-network-start",
+    "value-network-start": (
         "With which weights it starts",
         {
             "in [0, 1]": USUAL,
@@ -101,9 +89,8 @@ EXPERIMENTS = [
             "symmetric, self-play only": "self-play, symmetric start",
         },
     ),
-    Experiment("value-network-empty", "What an empty cell is", {"0.01": USUAL, "0": "empty 0"}),
-    Experiment(
-        "value-network-view",
+    "value-network-empty": ("What an empty cell is", {"0.01": USUAL, "0": "empty 0"}),
+    "value-network-view": (
         "What it sees",
         {
             "the mover's stones": USUAL,
@@ -111,7 +98,8 @@ EXPERIMENTS = [
             "X and O alone": "no indicator",
         },
     ),
-]
+}
+"""His comparisons by the figure's file: its title, and the trainings that it compares, by label."""
 
 
 @dataclass(frozen=True)
@@ -199,13 +187,13 @@ def add_number(writer: EventFileWriter, tag: str, step: float, value: float) -> 
     writer.add_event(Event(wall_time=time.time(), step=round(step), summary=summary))
 
 
-def draw(experiment: Experiment, curves_of: Curves) -> Figure:
+def draw(title: str, lines: dict[str, str], curves_of: Curves) -> Figure:
     """A panel for each measure, a line for each thing compared."""
     figure = new_figure(15, 4.2)
     panels: list[Axes] = list(figure.subplots(1, len(MEASURES)))
-    for panel, title in zip(panels, MEASURES, strict=True):
-        with_grid(panel, title=title, xlabel="games, in thousands")
-    for colour, (label, name) in zip(COLOURS, experiment.lines.items(), strict=False):
+    for panel, measure in zip(panels, MEASURES, strict=True):
+        with_grid(panel, title=measure, xlabel="games, in thousands")
+    for colour, (label, name) in zip(COLOURS, lines.items(), strict=False):
         curves = curves_of[name]
         games = float(curves[0].looks[-1, 0])
         draw_hundreds(panels[0], games, np.array([one.good for one in curves]), colour, label)
@@ -218,7 +206,7 @@ def draw(experiment: Experiment, curves_of: Curves) -> Figure:
     for panel in panels[:2]:
         panel.set_ylim(-3, 103)
     figure.suptitle(
-        f"Value network on 3×3. {experiment.title}: means of {len(curves_of[USUAL])} seeds; "
+        f"Value network on 3×3. {title}: means of {len(curves_of[USUAL])} seeds; "
         "bands from the least to the largest hundred, or seed",
         fontsize=12,
     )
@@ -289,8 +277,8 @@ def main() -> None:
         for name, of_seeds in curves_of.items():
             for seed, of_seed in enumerate(of_seeds):
                 log(of_seed, arguments.tensorboard / name / f"seed {seed}")
-    for experiment in EXPERIMENTS:
-        write(draw(experiment, curves_of), arguments.out, experiment.file)
+    for file, compared in EXPERIMENTS.items():
+        write(draw(*compared, curves_of), arguments.out, file)
     print(table(curves_of), remarks(curves_of), f"{time.perf_counter() - begin:.0f} s", sep="\n\n")
 
 
