@@ -95,29 +95,24 @@ def single_steps_per_second(env: Any, seconds: float, seed: int) -> float:
     return steps / spent
 
 
-def two_player_envs() -> dict[str, Any]:
-    """The environments to compare. Raises `ImportError` if PettingZoo's cannot be imported."""
-    theirs = pettingzoo_tictactoe()
-    return {
+def print_two_players(seconds: float, rounds: int) -> None:
+    """Print the table of the two-player environments, and the ratios round by round."""
+    try:
+        theirs = pettingzoo_tictactoe()
+    except ImportError as error:
+        print(f'Two players are left out, {error}: pip install ".[peers]"\n')
+        return
+    envs = {
         "ttt_env.tictactoe_v0.env()": ttt_env.tictactoe_v0.env(),
         "pettingzoo tictactoe_v3.env()": theirs.env(),
         "pettingzoo tictactoe_v3.raw_env()": theirs.raw_env(),
     }
-
-
-def print_two_players(seconds: float, rounds: int) -> None:
-    """Print the table of the two-player environments, and the ratios round by round."""
-    try:
-        envs = two_player_envs()
-    except ImportError as error:
-        print(f'Two players are left out, {error}: pip install ".[peers]"\n')
-        return
     speeds = measured(envs, aec_steps_per_second, seconds, rounds)
     print(f"Two players, the same loop for all; median of {rounds} rounds\n")
     for name, of_rounds in speeds.items():
         print(f"  {name:36}{median(of_rounds):>12,.0f} steps/s")
-    ours, theirs, _ = speeds.values()
-    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
+    our_speeds, their_speeds, _ = speeds.values()
+    ratios = [a / b for a, b in zip(our_speeds, their_speeds, strict=True)]
     print("\n  times env(), round by round: " + " ".join(f"{ratio:.1f}" for ratio in ratios))
     print(f"  median {median(ratios):.1f}, goal {GOAL_RATIO}: {verdict(median(ratios) >= GOAL_RATIO)}\n")
 

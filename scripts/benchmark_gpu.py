@@ -27,26 +27,22 @@ def steps_per_second(envs: VectorGameEnv, seconds: float) -> float:
     rng = np.random.default_rng(0)
     _, info = envs.reset(seed=0)
 
-    def step() -> None:
+    def passed(seconds: float) -> float:
         nonlocal info
-        mask = info["action_mask"]
-        if isinstance(mask, torch.Tensor):
-            chances = torch.rand(mask.shape, device=mask.device)
-            cells: Any = (chances * mask).argmax(dim=1)
-        else:
-            cells = (rng.random(mask.shape, np.float32) * mask).argmax(axis=1)
-        *_, info = envs.step(cells)
-
-    def passed(seconds: float) -> tuple[int, float]:
         n, begin = 0, time.perf_counter()
         while time.perf_counter() - begin < seconds:
-            step()  # looks at a value of the device, so the host is never far ahead
+            mask = info["action_mask"]
+            if isinstance(mask, torch.Tensor):
+                chances = torch.rand(mask.shape, device=mask.device)
+                cells: Any = (chances * mask).argmax(dim=1)
+            else:
+                cells = (rng.random(mask.shape, np.float32) * mask).argmax(axis=1)
+            *_, info = envs.step(cells)  # looks at a value of the device, so the host is never far ahead
             n += 1
-        return n, time.perf_counter() - begin
+        return n * envs.num_envs / (time.perf_counter() - begin)
 
     passed(seconds / 4)
-    n, took = passed(seconds)
-    return n * envs.num_envs / took
+    return passed(seconds)
 
 
 def table_of_steps(device: str, sizes: list[int], seconds: float) -> Table:

@@ -2,6 +2,7 @@
 
 import os
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,82 +13,76 @@ import pytest
 from tests.support.running import Run, script
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
-PROOF = str(SCRIPTS.parent / "docs" / "proofs" / "mnk-v0-m-6-n-5-k-4.npz")
+PROOF = shlex.quote(str(SCRIPTS.parent / "docs" / "proofs" / "mnk-v0-m-6-n-5-k-4.npz"))
 # The arguments of a small run, and a text that it has to print. A script that is not here fails the tests.
-SMALL: dict[str, tuple[list[str], str]] = {
-    "behaviour_cloning.py": (["--game", "mnk-v0:m=3,n=2,k=2", "--epochs", "20"], "gives value away in 0."),
-    "benchmark_envs.py": (["--seconds", "0.001", "--rounds", "1"], "np.take alone"),
-    "benchmark_exact.py": (["--rounds", "1", "--games", "mnk-v0:m=4,n=3,k=3"], "value  1"),
+SMALL: dict[str, tuple[str, str]] = {
+    "behaviour_cloning.py": ("--game mnk-v0:m=3,n=2,k=2 --epochs 20", "gives value away in 0."),
+    "benchmark_envs.py": ("--seconds 0.001 --rounds 1", "np.take alone"),
+    "benchmark_exact.py": ("--rounds 1 --games mnk-v0:m=4,n=3,k=3", "value  1"),
     "benchmark_gpu.py": (
-        "--device cpu --sizes 4 --seconds 0.001 --game tictactoe-v0 --rounds 1 --factor 2".split(),
+        "--device cpu --sizes 4 --seconds 0.001 --game tictactoe-v0 --rounds 1 --factor 2",
         "| cpu | 512 |",
     ),
-    "benchmark_search.py": (["--rounds", "1", "--share", "0.01"], "ratio"),
+    "benchmark_search.py": ("--rounds 1 --share 0.01", "ratio"),
     "benchmark_selfplay.py": (
-        ["--rounds", "1", "--seconds", "0.001", "--out", "a.jsonl"],
+        "--rounds 1 --seconds 0.001 --out a.jsonl",
         "| ttt_env, one game at a time, cache cleared |",
     ),
-    "benchmark_text.py": (["--seconds", "0.001", "--rounds", "1"], "3×3, reply, minimax, by_stream"),
-    "benchmark_training.py": (["--envs", "4", "--rollouts", "1", "--rounds", "1"], "of replayed"),
-    "benchmark_web.py": (["--share", "0.02"], "no game mixed up"),
-    "build_pretrained.py": (["--out", ".", "--share", "0.005"], "unbeatable: True"),
-    "check_proof.py": ([PROOF], "mnk-v0:m=6,n=5,k=4 (rules of the catalogue), from the empty board: X wins"),
-    "dependency_ranges.py": (["lowest", "--dry-run"], "--resolution lowest-direct --editable '.[dev]'"),
+    "benchmark_text.py": ("--seconds 0.001 --rounds 1", "3×3, reply, minimax, by_stream"),
+    "benchmark_training.py": ("--envs 4 --rollouts 1 --rounds 1", "of replayed"),
+    "benchmark_web.py": ("--share 0.02", "no game mixed up"),
+    "build_pretrained.py": ("--out . --share 0.005", "unbeatable: True"),
+    "check_proof.py": (
+        PROOF,
+        "mnk-v0:m=6,n=5,k=4 (rules of the catalogue), from the empty board: X wins",
+    ),
+    "dependency_ranges.py": ("lowest --dry-run", "--resolution lowest-direct --editable '.[dev]'"),
     "enumerate_board.py": (
-        ["--folder", "board", "--game", "mnk-v0:m=4,n=2,k=2", "--positions", "5", "--workers", "1"],
+        "--folder board --game mnk-v0:m=4,n=2,k=2 --positions 5 --workers 1",
         "6 values, that of the empty board among them, are those of proofs by search",
     ),
-    "grpo.py": (["--steps", "100"], "at worst"),
-    "grpo_generalisation.py": (["--seeds", "1", "--steps", "1"], "the other half"),
-    "ladder.py": (["--out", ".", "--agents", "random", "block"], "minimax"),
+    "grpo.py": ("--steps 100", "at worst"),
+    "grpo_generalisation.py": ("--seeds 1 --steps 1", "the other half"),
+    "ladder.py": ("--out . --agents random block", "minimax"),
     "leaderboard.py": (
-        ["run", "--algorithm", "q-learning", "--game", "tictactoe-v0", "--seeds", "1", "--out", "a.jsonl"],
+        "run --algorithm q-learning --game tictactoe-v0 --seeds 1 --out a.jsonl",
         "q-learning, tictactoe-v0, seed 0: goal after",
     ),
-    "league.py": (["--agents", "8", "--backends", "loky"], "the same in"),
-    "mcts_strength.py": (["--out", ".", "--seeds", "2", "--most", "10"], "minimax"),
-    "mutants.py": (["--check", "--only", "kernels"], "applies"),
+    "league.py": ("--agents 8 --backends loky", "the same in"),
+    "mcts_strength.py": ("--out . --seeds 2 --most 10", "minimax"),
+    "mutants.py": ("--check --only kernels", "applies"),
     "opening_moves.py": (
-        ["--agent", f"strategy:{PROOF}", "--games", "2", "--moves", "2", "--proof", PROOF],
+        f"--agent strategy:{PROOF} --games 2 --moves 2 --proof {PROOF}",
         "4 of 4 moves kept the win",
     ),
-    "opening_trap.py": (
-        ["--ways", "ppo", "--seeds", "1", "--steps", "5000", "--lines", "a.jsonl"],
-        "ppo, seed 0: ",
-    ),
-    "pictures.py": (["--out", "."], "game.gif"),
-    "early_stop.py": (["--positions", "2", "--budgets", "64"], "| qubic-v0 "),
-    "proofs.py": (
-        ["--games", "mnk-v0:m=4,n=3,k=3", "--seconds", "30", "--lines", "a.jsonl", "--save", "."],
-        "X wins",
-    ),
-    "q_learning_curve.py": (["--out", ".", "--seeds", "1", "--on", "tictactoe-v0"], "unbeatable"),
-    "showdown.py": (["--out", "."], "nobody"),
-    "softmax_figures.py": (["--out", ".", "--games", "2"], "draw"),
-    "threats_first.py": (
-        ["--game", "mnk-v0:m=9,n=8,k=5", "--games", "2", "--seconds", "0.001"],
-        "Threats first wins",
-    ),
+    "opening_trap.py": ("--ways ppo --seeds 1 --steps 5000 --lines a.jsonl", "ppo, seed 0: "),
+    "pictures.py": ("--out .", "game.gif"),
+    "early_stop.py": ("--positions 2 --budgets 64", "| qubic-v0 "),
+    "proofs.py": ("--games mnk-v0:m=4,n=3,k=3 --seconds 30 --lines a.jsonl --save .", "X wins"),
+    "q_learning_curve.py": ("--out . --seeds 1 --on tictactoe-v0", "unbeatable"),
+    "showdown.py": ("--out .", "nobody"),
+    "softmax_figures.py": ("--out . --games 2", "draw"),
+    "threats_first.py": ("--game mnk-v0:m=9,n=8,k=5 --games 2 --seconds 0.001", "Threats first wins"),
     "value_network_figures.py": (
-        ["--out", ".", "--games", "600", "--seeds", "1", "--keep", ".", "--tensorboard", "runs"],
+        "--out . --games 600 --seeds 1 --keep . --tensorboard runs",
         "looks at networks",
     ),
     "population.py": (
-        ["--algo", "maskable-ppo", "--learners", "2", "--rounds", "1", "--round-steps", "100"],
+        "--algo maskable-ppo --learners 2 --rounds 1 --round-steps 100",
         "The best learner, seed ",
     ),
     "wrong_temperature.py": (
-        ["--game", "mnk-v0:m=3,n=2,k=2,misere=true", "--temperatures", "0", "1"],
+        "--game mnk-v0:m=3,n=2,k=2,misere=true --temperatures 0 1",
         "| true | ascribed 0 | ascribed 1 | minimax | adaptive:posterior | adaptive:likeliest |",
     ),
-    "tour.py": (["--out", ".", "--pages", "1"], "tour.gif, "),
-    "truth.py": (["board-code"], "14,446 = 201211001 in base 3"),
-    "web_pictures.py": (["--out", ".", "web-why", "web-phone"], "web-phone.png"),
+    "tour.py": ("--out . --pages 1", "tour.gif, "),
+    "truth.py": ("board-code", "14,446 = 201211001 in base 3"),
+    "web_pictures.py": ("--out . web-why web-phone", "web-phone.png"),
     "teach_proof.py": (
-        ["--game", "mnk-v0:m=4,n=3,k=3", "--new", "--out", "a.npz", "--proof", "b.npz"],
+        "--game mnk-v0:m=4,n=3,k=3 --new --out a.npz --proof b.npz",
         "as X it wins at worst, of all games",
     ),
-    "train_unbeatable.py": (["--algo", "dqn", "--seeds", "1", "--steps", "2000"], "| dqn | certified |"),
+    "train_unbeatable.py": ("--algo dqn --seeds 1 --steps 2000", "| dqn | certified |"),
 }
 
 TAKE_LONG = {
@@ -124,7 +119,8 @@ EACH = [
 @pytest.mark.parametrize("path", EACH)
 def test_script(path: Path, tmp_path: Path) -> None:
     assert path.name in SMALL, f"how is {path.name} run in a few seconds? Say so in SMALL"
-    arguments, text = SMALL[path.name]
+    line, text = SMALL[path.name]
+    arguments = shlex.split(line)
     if path.name in NEEDS_CHROMIUM and not shutil.which("chromium") and not os.environ.get("CI"):
         pytest.skip("no chromium here: `make browser` installs it on Debian")
     if path.name in STARTS_PROCESSES:
