@@ -46,14 +46,8 @@ def cloned(
     torch.manual_seed(seed)
     torch.set_num_threads(1)  # more threads are slower with networks as small as this
     n_cells = is_free.shape[1]
-    network = Sequential(
-        Flatten(),
-        Linear(2 * n_cells, hidden),
-        ReLU(),
-        Linear(hidden, hidden),
-        ReLU(),
-        Linear(hidden, n_cells),
-    )
+    first, second, last = Linear(2 * n_cells, hidden), Linear(hidden, hidden), Linear(hidden, n_cells)
+    network = Sequential(Flatten(), first, ReLU(), second, ReLU(), last)
     optimizer = torch.optim.Adam(network.parameters(), lr=2e-3)
     for epoch in range(1, epochs + 1):
         for at in torch.randperm(len(observations)).split(BATCH):

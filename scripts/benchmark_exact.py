@@ -14,6 +14,7 @@ import argparse
 import json
 import subprocess
 import sys
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -93,18 +94,14 @@ def print_open_spiel(rounds: int) -> None:
         return
     game = pyspiel.load_game("tic_tac_toe")
     uniform = pyspiel.UniformRandomPolicy(game)
-    figures = (
-        pyspiel.TabularBestResponseMDP(game, uniform).nash_conv().nash_conv,
-        ttt_env.exploitability("random").nash_conv,
-    )
+
+    def peer() -> Any:
+        return pyspiel.TabularBestResponseMDP(game, uniform).nash_conv()
+
+    own = partial(ttt_env.exploitability, "random")
+    figures = peer().nash_conv, own().nash_conv
     assert abs(figures[0] - figures[1]) < 1e-9, figures
-    pairs = [
-        (
-            timed(lambda: pyspiel.TabularBestResponseMDP(game, uniform).nash_conv()),
-            timed(lambda: ttt_env.exploitability("random")),
-        )
-        for _ in range(rounds)
-    ]
+    pairs = [(timed(peer), timed(own)) for _ in range(rounds)]
     theirs, ours = (median(seconds) for seconds in zip(*pairs, strict=True))
     ratio = median(a / b for a, b in pairs)
     print(f"\nnash_conv of the uniform policy, {figures[1]:.10f} by both; median of {rounds} rounds\n")

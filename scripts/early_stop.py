@@ -36,10 +36,8 @@ def compared(
     """The share of the simulations that a rule saves, and of the positions in which the best moves differ."""
     n_whole = n_early = n_other = 0
     for seed, position in enumerate(positions):
-        whole, early = (
-            Search(position, solve=solve, seed=seed),
-            Search(position, solve=solve, seed=seed, **rule),
-        )
+        whole = Search(position, solve=solve, seed=seed)
+        early = Search(position, solve=solve, seed=seed, **rule)
         n_whole += whole.run(budget)
         n_early += early.run(budget)
         n_other += whole.best_cells() != early.best_cells()

@@ -11,6 +11,7 @@ has to find the same for the last two.
 import argparse
 import time
 from collections.abc import Mapping
+from itertools import product, starmap
 
 import numpy as np
 
@@ -42,29 +43,23 @@ def league() -> dict[str, AgentLike]:
     """The 200 agents by name."""
     game = ttt_env.get_game("tictactoe-v0")
     specs = [
-        *(
-            f"mcts:simulations={size},playout={playout},seed={seed}"
-            for size in SIMULATIONS
-            for playout in ("random", "win-block")
-            for seed in (0, 1)
+        *starmap(
+            "mcts:simulations={},playout={},seed={}".format,
+            product(SIMULATIONS, ("random", "win-block"), (0, 1)),
         ),
         *(f"softmax:temperature={own}" for own in TEMPERATURES),
         *(f"softmax:temperature={own},opponent_temperature=1" for own in TEMPERATURES),
-        *(
-            f"epsilon:{agent},epsilon={slip}"
-            for agent in ("minimax", "win-block", "newell-simon", "dqn")
-            for slip in SLIPS
+        *starmap(
+            "epsilon:{},epsilon={}".format, product(("minimax", "win-block", "newell-simon", "dqn"), SLIPS)
         ),
         *(f"mixture:({agent})+{other}" for agent in MIXED for other in ("random", "minimax")),
         *CLASSICAL,
     ]
-    networks = {
-        f"network {seed}": ValueNetwork.of(
-            BoardNetwork.random(game, np.random.default_rng(seed), start="symmetric")
-        )
-        for seed in range(NETWORKS)
-    }
-    return dict(zip(specs, specs, strict=True)) | networks
+    agents: dict[str, AgentLike] = dict(zip(specs, specs, strict=True))
+    for seed in range(NETWORKS):
+        network = BoardNetwork.random(game, np.random.default_rng(seed), start="symmetric")
+        agents[f"network {seed}"] = ValueNetwork.of(network)
+    return agents
 
 
 def nothing(first: str, second: str) -> None:
