@@ -36,3 +36,11 @@ def draw_below(random: Random, n: int) -> int:
 def draw_share(random: Random) -> float:
     """A number from [0, 1): the upper 53 of the next 64 bits, over 2⁵³."""
     return float(next_bits(random) >> _11) * _2_TO_MINUS_53
+
+
+@inner
+def seed_by(random: Random, seed: np.uint64, mine: np.uint64, theirs: np.uint64) -> None:
+    """Seed the generator by a seed and a position."""
+    random[0] = seed
+    random[0] = next_bits(random) ^ mine
+    random[0] = next_bits(random) ^ theirs

@@ -105,7 +105,9 @@ def wins_by_threats(
         _add_pair(t, 0, at(sets.masks, number))
     while level >= 0:
         if not _next_threat(t, level):
-            _remember_failure(t, level)
+            if len(t.failed) > 0:
+                key = _failure_key(t, level)
+                t.failed[int(key >> _FAILED_SHIFT)] = key
             level -= 1
             continue
         if budget == 0:
@@ -230,13 +232,6 @@ def _has_failed(t: Threats, level: int) -> bool:
 
 
 @inner
-def _remember_failure(t: Threats, level: int) -> None:
-    if len(t.failed) > 0:
-        key = _failure_key(t, level)
-        t.failed[int(key >> _FAILED_SHIFT)] = key
-
-
-@inner
 def _keep_sequence(t: Threats, level: int, completes: np.uint64) -> None:
     gains, replies = at(t.gain, level), completes
     for above in range(level):
@@ -257,3 +252,19 @@ def hindering(attacker: np.uint64, defender: np.uint64, sets: WinningSets, t: Th
             cells |= mask
     hindering: np.uint64 = cells & ~(attacker | defender)
     return hindering
+
+
+@inner
+def proved_value(nodes: NDArray[np.void], node: int, is_complete: bool) -> int:
+    """The value of a node of a tree that its children prove: LOSS if one of them is a WIN.
+
+    Else, if all values are known and `is_complete` says that no child is missing, the negative of the best.
+    """
+    best, first = LOSS, nodes[node].first_child
+    for child in range(first, first + nodes[node].n_children):
+        if nodes[child].value == WIN:
+            return LOSS
+        is_complete &= nodes[child].value != UNKNOWN
+        if nodes[child].value > best:
+            best = nodes[child].value
+    return int(-best) if is_complete else UNKNOWN

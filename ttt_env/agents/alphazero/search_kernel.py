@@ -28,7 +28,7 @@ from ttt_env.compiled.bits import (
 )
 from ttt_env.compiled.canonical import canonical
 from ttt_env.compiled.compiler import compiled, inner
-from ttt_env.compiled.random_numbers import Random, draw_below, next_bits
+from ttt_env.compiled.random_numbers import Random, draw_below, seed_by
 from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.compiled.threats import (
@@ -39,6 +39,7 @@ from ttt_env.compiled.threats import (
     Threats,
     look_for_threats,
     new_threats,
+    proved_value,
     wins_soon,
 )
 from ttt_env.rules import Game, Masks, motions
@@ -354,7 +355,7 @@ def expand(
     tree = forest.nodes[game]
     mine, theirs = forest.leaves[game, 0], forest.leaves[game, 1]
     free, first = sets.full ^ (mine | theirs), forest.used[game]
-    sow(forest.random, seed, mine, theirs)
+    seed_by(forest.random, seed, mine, theirs)
     is_last = free == lowest(free)
     if settings.threats and leaf == 0 and completing(mine, theirs, sets.masks) == NONE:
         block = completing(theirs, mine, sets.masks)
@@ -379,14 +380,6 @@ def expand(
 
 
 @inner
-def sow(random: Random, seed: np.uint64, mine: np.uint64, theirs: np.uint64) -> None:
-    """Seed the generator by a seed and a position."""
-    random[0] = seed
-    random[0] = next_bits(random) ^ mine
-    random[0] = next_bits(random) ^ theirs
-
-
-@inner
 def backpropagate(forest: Forest, game: int, settings: PuctSettings, result: float) -> None:
     """Add the result, for the player who moved last, to the nodes of the path; prove those that can be.
 
@@ -397,26 +390,13 @@ def backpropagate(forest: Forest, game: int, settings: PuctSettings, result: flo
     for depth in range(forest.lengths[game] - 1, -1, -1):
         node = forest.paths[game, depth]
         if proves and tree[node].value == UNKNOWN:
-            tree[node].value = proved_value(tree, node)
+            tree[node].value = proved_value(tree, node, True)
             proves = tree[node].value != UNKNOWN
         if tree[node].value != UNKNOWN:
             result = float(tree[node].value)
         tree[node].visits += 1
         tree[node].total += result
         result = -result
-
-
-@inner
-def proved_value(tree: NDArray[np.void], node: int) -> int:
-    """The value that the children prove: LOSS if one of them is a WIN, else the negative of their best."""
-    best, first, is_complete = LOSS, tree[node].first_child, True
-    for child in range(first, first + tree[node].n_children):
-        if tree[child].value == WIN:
-            return LOSS
-        is_complete &= tree[child].value != UNKNOWN
-        if tree[child].value > best:
-            best = tree[child].value
-    return int(-best) if is_complete else UNKNOWN
 
 
 # --- What is known of positions ----------------------------------------------------------------------------

@@ -28,10 +28,17 @@ from ttt_env.compiled.bits import (
 )
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.playouts import playout
-from ttt_env.compiled.random_numbers import draw_below, next_bits
+from ttt_env.compiled.random_numbers import draw_below, next_bits, seed_by
 from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets, no_masks
-from ttt_env.compiled.threats import DRAW, LOSS, UNKNOWN, WIN, Threats, look_for_threats, wins_by_threats
+from ttt_env.compiled.threats import (
+    DRAW,
+    UNKNOWN,
+    Threats,
+    look_for_threats,
+    proved_value,
+    wins_by_threats,
+)
 from ttt_env.rules import Game, Masks, n_words
 
 _THREAT_NODES = 100  # threats that are tried for one sequence
@@ -255,7 +262,8 @@ def backpropagate(tree: Tree, settings: UctSettings, result: float) -> None:
     for depth in range(tree.counts[1] - 1, -1, -1):
         node = tree.path[depth]
         if proves and tree.nodes[node].value == UNKNOWN:
-            tree.nodes[node].value = proved_value(tree, node)
+            is_expanded = mask_of(tree.nodes[node].untried) == NONE
+            tree.nodes[node].value = proved_value(tree.nodes, node, is_expanded)
             proves = tree.nodes[node].value != UNKNOWN
         if settings.solve and tree.nodes[node].value != UNKNOWN:
             result = float(tree.nodes[node].value)
@@ -264,20 +272,6 @@ def backpropagate(tree: Tree, settings: UctSettings, result: float) -> None:
         tree.nodes[node].wins += of_draw + (result if result > 0.0 else 0.0)
         result = -result
     tree.counts[2] = int(np.rint(result))
-
-
-@inner
-def proved_value(tree: Tree, node: int) -> int:
-    """The value that the children prove: LOSS if one of them is a WIN, else the negative of their best."""
-    best, first = LOSS, tree.nodes[node].first_child
-    is_complete = mask_of(tree.nodes[node].untried) == NONE
-    for child in range(first, first + tree.nodes[node].n_children):
-        if tree.nodes[child].value == WIN:
-            return LOSS
-        is_complete &= tree.nodes[child].value != UNKNOWN
-        if tree.nodes[child].value > best:
-            best = tree.nodes[child].value
-    return int(-best) if is_complete else UNKNOWN
 
 
 @compiled
@@ -294,9 +288,7 @@ def sow(tree: Tree, threats: Threats | None, sets: WinningSets, seed: np.uint64,
         if threats is not None:
             threats.failed[:] = NONE  # so that the search depends on the position alone
             restrict(tree, by_reference(threats), sets, mine, theirs)
-    tree.random[0] = seed
-    tree.random[0] = next_bits(tree.random) ^ folded(mine)
-    tree.random[0] = next_bits(tree.random) ^ folded(theirs)
+    seed_by(tree.random, seed, folded(mine), folded(theirs))
     tree.random[0] = next_bits(tree.random)
 
 
