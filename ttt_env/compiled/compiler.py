@@ -127,25 +127,18 @@ def compiled(function: Function) -> Function:
     """The function as machine code, kept on disk where some folder can be written to; see `folder_for`."""
     with _lock:
         folder = None if _config.DISABLE_JIT else folder_for(_digest())
-        return _not_kept(function) if folder is None else _kept_in(folder, function)
-
-
-def _kept_in(folder: Path, function: Function) -> Function:
-    configured, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
-    try:
-        dispatcher = _njit(cache=True, **_OPTIONS)(function)
-        if Path(dispatcher.stats.cache_path).is_relative_to(folder):
-            return cast(Function, dispatcher)
-    except RuntimeError:  # numba finds no folder for this function
-        pass
-    finally:
-        _config.CACHE_DIR = configured
-    _say(f"numba does not keep the compiled code of ttt_env in {folder}: {_COST}")
-    return _not_kept(function)
-
-
-def _not_kept(function: Function) -> Function:
-    return cast(Function, _njit(**_OPTIONS)(function))
+        if folder is not None:
+            configured, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
+            try:
+                dispatcher = _njit(cache=True, **_OPTIONS)(function)
+                if Path(dispatcher.stats.cache_path).is_relative_to(folder):
+                    return cast(Function, dispatcher)
+            except RuntimeError:  # numba finds no folder for this function
+                pass
+            finally:
+                _config.CACHE_DIR = configured
+            _say(f"numba does not keep the compiled code of ttt_env in {folder}: {_COST}")
+        return cast(Function, _njit(**_OPTIONS)(function))
 
 
 def ready(name: str, *calls: Callable[[], object]) -> None:

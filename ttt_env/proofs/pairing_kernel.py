@@ -139,7 +139,10 @@ def _place_others(p: Pairs, n_kept: int, budget: int, max_group: int) -> int:
     while level >= n_kept:
         p.n_options[level] = 0
         p.blamed[level] = NONE if max_group == 0 else (ONE << np.uint64(level)) - ONE
-        answer = OPEN if _union(p, level) > max_group else _takes_all(p, level)
+        unbroken = NONE  # the cells of what no pair breaks
+        for number in range(p.n_rests[level]):
+            unbroken |= p.rests[level, number]
+        answer = OPEN if size(unbroken) > max_group else _takes_all(p, level)
         if answer == NO:
             return level
         if answer == OPEN:
@@ -286,15 +289,6 @@ def _place(p: Pairs, level: int) -> None:
 
 
 # --- One larger group -------------------------------------------------------------------------------------
-
-
-@inner
-def _union(p: Pairs, level: int) -> int:
-    """The number of cells in what no pair breaks."""
-    group = NONE
-    for number in range(p.n_rests[level]):
-        group |= p.rests[level, number]
-    return size(group)
 
 
 @inner

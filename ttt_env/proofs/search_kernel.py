@@ -85,14 +85,6 @@ def _cover(s: ProofSearch, depth: int, zone: np.uint64) -> None:
 
 
 @inner
-def _cover_by_known(s: ProofSearch, depth: int) -> None:
-    """`_cover` by the zones of all moves after which the defender is known to hold."""
-    for move in range(s.n_moves[depth]):
-        if is_held(s, s.keys[depth, move]):
-            _cover(s, depth, _zone_after(s, depth, move))
-
-
-@inner
 def _zone_of_moves(s: ProofSearch, depth: int, sets: WinningSets) -> np.uint64:
     """The zone of a position in which the defender holds by a move or, if the attacker moves, after all."""
     if sets.misere:
@@ -195,7 +187,9 @@ def _list_moves(s: ProofSearch, depth: int) -> None:
             n_moves += 1
     s.n_moves[depth] = n_moves
     if side == 0:
-        _cover_by_known(s, depth)
+        for move in range(n_moves):  # after which the defender is known to hold
+            if is_held(s, s.keys[depth, move]):
+                _cover(s, depth, _zone_after(s, depth, move))
 
 
 @inner

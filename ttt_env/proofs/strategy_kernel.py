@@ -153,14 +153,6 @@ def _new_sequence(number: int, cover: Cover) -> int:
 
 
 @inner
-def _keep_sequence(t: Threats, number: int, cover: Cover) -> None:
-    """Add the threats that were found to the sequences of a position."""
-    row = _new_sequence(number, cover)
-    for level in range(size(t.winning[GAINS])):
-        cover.sequences[row, level] = cell_of(t.gain[level])
-
-
-@inner
 def _answer_by_threats(
     own: np.uint64,
     other: np.uint64,
@@ -181,7 +173,9 @@ def _answer_by_threats(
             answered = _answered(own, other, replies | unanswered, t.gain, n_gains, sets)
             replies, unanswered = replies & ~answered, unanswered & ~answered
             if answered != NONE or reply != NONE:
-                _keep_sequence(t, number, cover)
+                row = _new_sequence(number, cover)
+                for level in range(n_gains):
+                    cover.sequences[row, level] = cell_of(t.gain[level])
         elif reply != NONE:
             unanswered |= reply
         if replies == NONE:
@@ -383,7 +377,7 @@ def covering(
         least = own
         for symmetry in range(1, len(permutations)):
             least = min(least, moved(own, permutations, symmetry))
-        begin, most = _first_row(table, least), -1
+        begin, most = np.searchsorted(table[:, 0], least), -1
         for symmetry in range(len(permutations)):
             if moved(own, permutations, symmetry) == least:
                 image, row = moved(other, permutations, symmetry), begin
@@ -395,19 +389,6 @@ def covering(
                             most = int(count(table[row, 1]))
                     row += 1
     return found
-
-
-@inner
-def _first_row(table: Masks, own: np.uint64) -> int:
-    """The first row of a table with these stones of the seat, or with more."""
-    first, last = 0, len(table)
-    while first < last:
-        middle = (first + last) // 2
-        if table[middle, 0] < own:
-            first = middle + 1
-        else:
-            last = middle
-    return first
 
 
 @compiled

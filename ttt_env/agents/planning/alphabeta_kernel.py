@@ -188,7 +188,15 @@ def _return_to_parent(s: DepthSearch) -> None:
     s.state[PLY] = ply
     if s.state[ANSWER] == NO or at(s.candidates, ply) == NONE:
         s.state[ANSWER] = YES if s.state[ANSWER] == NO else NO
-        _remember(s, ply, s.state[DEPTH] + s.state[ROOT] - ply)
+        depth, key = s.state[DEPTH] + s.state[ROOT] - ply, _key(s, ply)
+        place = int(key * SCATTER >> _SHIFT)
+        if s.keys[place] != key or s.known[place, 0] != depth:
+            s.keys[place] = key
+            s.known[place, 0], s.known[place, 1], s.known[place, 2] = depth, -WIN, WIN
+        if s.state[ANSWER] == YES:
+            s.known[place, 1] = max(s.known[place, 1], s.threshold[ply])
+        else:
+            s.known[place, 2] = min(s.known[place, 2], s.threshold[ply] - 1)
     else:
         _try_next(s, ply)
 
@@ -213,15 +221,3 @@ def _recall(s: DepthSearch, ply: int, depth: int) -> int:
     if upper < s.threshold[ply] and (known_depth == depth or (upper == -WIN and known_depth <= depth)):
         return NO
     return OPEN
-
-
-@inner
-def _remember(s: DepthSearch, ply: int, depth: int) -> None:
-    place = int(_key(s, ply) * SCATTER >> _SHIFT)
-    if s.keys[place] != _key(s, ply) or s.known[place, 0] != depth:
-        s.keys[place] = _key(s, ply)
-        s.known[place, 0], s.known[place, 1], s.known[place, 2] = depth, -WIN, WIN
-    if s.state[ANSWER] == YES:
-        s.known[place, 1] = max(s.known[place, 1], s.threshold[ply])
-    else:
-        s.known[place, 2] = min(s.known[place, 2], s.threshold[ply] - 1)
