@@ -30,10 +30,7 @@ def win_probability(ply: int) -> tuple[float, float, float]:
 
 def best(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
     """Uniform among the moves of highest value."""
-    masked = np.where(legal, q, -np.inf)
-    ties = masked >= masked.max(axis=1, keepdims=True) - TIE
-    probabilities: Floats = ties / ties.sum(axis=1, keepdims=True)
-    return probabilities
+    return near_highest(q, legal, TIE)
 
 
 def highest(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
@@ -41,8 +38,13 @@ def highest(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
 
     `best` takes values that differ by less than `TIE` for equal, so that symmetric moves stay so.
     """
+    return near_highest(q, legal, 0.0)
+
+
+def near_highest(q: Floats, legal: Bools, tolerance: float | Floats) -> Floats:
+    """Uniform among the legal moves whose values are at most `tolerance` below the highest, `[B, cells]`."""
     masked = np.where(legal, q, -np.inf)
-    ties = masked == masked.max(axis=1, keepdims=True)
+    ties = masked >= masked.max(axis=1, keepdims=True) - tolerance
     probabilities: Floats = ties / ties.sum(axis=1, keepdims=True)
     return probabilities
 

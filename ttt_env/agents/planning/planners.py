@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, made_anew, of_legal_cells
 from ttt_env.agents.heuristics.threats import n_threats
 from ttt_env.agents.planning.alphabeta import AlphaBeta
-from ttt_env.analysis.induction import Values, backward_induction, best, softmax
+from ttt_env.analysis.induction import Values, backward_induction, best, near_highest, softmax
 from ttt_env.analysis.layers import Moves, Responder, reachable
 from ttt_env.analysis.solution import ValueAgent, distances, solve
 from ttt_env.errors import ParameterError
@@ -336,7 +336,4 @@ def every_move(q: Floats, legal: NDArray[np.bool_], moves: Moves | None = None) 
 def _largest(q: Floats, legal: NDArray[np.bool_], moves: Moves | None = None) -> Floats:
     """The responder that plays a largest score, uniformly among equals up to rounding."""
     tolerance = _TIE * np.abs(np.where(legal, q, 0.0)).max(axis=1, keepdims=True)
-    masked = np.where(legal, q, -np.inf)
-    ties = masked >= masked.max(axis=1, keepdims=True) - tolerance
-    policies: Floats = ties / ties.sum(axis=1, keepdims=True)
-    return policies
+    return near_highest(q, legal, tolerance)
