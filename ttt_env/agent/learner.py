@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 from ttt_env.agent.interface import Agent
 from ttt_env.agent.registry import installed
 from ttt_env.errors import ParameterError, unknown
-from ttt_env.rules import Game
+from ttt_env.rules import Game, check_names
 
 LEARNER_GROUP = "ttt_env.learners"
 Log: TypeAlias = Callable[[Mapping[str, float], int], None]
@@ -72,9 +72,7 @@ class Learner(ABC):
         """
         parameters = signature(cls).parameters.values()
         allowed = [parameter.name for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY]
-        for name in hyperparameters:
-            if name not in allowed:
-                raise ParameterError(unknown(f"hyperparameter of {cls.name}", name, allowed))
+        check_names(cls.name, hyperparameters, allowed, "hyperparameter")
 
     @classmethod
     def described(cls, game: Game, hyperparameters: Mapping[str, Any]) -> str:

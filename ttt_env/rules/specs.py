@@ -6,7 +6,7 @@ A parameter that is true or false may be named alone: `tictactoe-v0:misere`. Spa
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 from types import NoneType
@@ -174,11 +174,13 @@ def joined_path(owner: str, items: Iterable[str], allowed: Mapping[str, object])
     return as_value(items)
 
 
-def check_names(owner: str, names: Iterable[str | None], allowed: Mapping[str, object]) -> None:
-    """Raise `ParameterError` for the first of `names` that is not in `allowed`."""
+def check_names(
+    owner: str, names: Iterable[str | None], allowed: Collection[str], noun: str = "parameter"
+) -> None:
+    """Raise `ParameterError` for the first of `names` that is not in `allowed`; `noun` says what they are."""
     for name in names:
         if name not in allowed:
-            raise ParameterError(unknown(f"parameter of {owner}", name, allowed))
+            raise ParameterError(unknown(f"{noun} of {owner}", name, allowed))
 
 
 def convert(owner: str, function: Callable[..., Any], texts: Mapping[str, str]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from os.path import isdir, isfile  # False, and no error, for a name that no fil
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, shown, unknown
-from ttt_env.rules import MAX_SEED, Game, as_bool, as_integer, as_positive, one_of
+from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, shown
+from ttt_env.rules import MAX_SEED, Game, as_bool, as_integer, as_positive, check_names, one_of
 from ttt_env.storage import opened, parse_toml, reason
 from ttt_env.storage.models import game_of, spec_of
 from ttt_env.text.players.program import STARTUP
@@ -103,9 +103,7 @@ class _Table:
     def __init__(self, data: object, owner: str, allowed: tuple[str, ...]) -> None:
         if not isinstance(data, dict):
             raise ParameterError(f"{owner} is a table of keys and values, not {shown(data)}")
-        for key in data:
-            if key not in allowed:
-                raise ParameterError(unknown(f"key of {owner}", key, allowed))
+        check_names(owner, data, allowed, "key")
         self.data, self.owner = data, owner
 
     def read(self, key: str, read: Callable[[str, object, str], Value]) -> Value | None:

@@ -19,8 +19,8 @@ from ttt_env.agent import NO_LIMIT, Agent, AgentLike, Budget, Floats, Learner
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.network import Evaluator, NetworkSize, PolicyValueNetwork
 from ttt_env.envs.vector.backends import torch_device
-from ttt_env.errors import ParameterError, extra_for, shown, unknown
-from ttt_env.rules import Boards, Game, is_enumerable, random_position
+from ttt_env.errors import ParameterError, extra_for, shown
+from ttt_env.rules import Boards, Game, check_names, is_enumerable, random_position
 from ttt_env.training.evaluation import Evaluation
 from ttt_env.training.pool import named_opponents
 
@@ -100,9 +100,7 @@ class AlphaZeroSettings:
         Raises `ParameterError` for a name that is none of them, or a value that cannot be.
         """
         names = [field.name for field in fields(self)]
-        for name in hyperparameters:
-            if name not in names:
-                raise ParameterError(unknown(f"hyperparameter of {KIND}", name, names))
+        check_names(KIND, hyperparameters, names, "hyperparameter")
         changed = replace(self, **hyperparameters)
         changed.size.checked()
         for name in ("games", "simulations", "moves", "updates", "batch", "replay", "pause"):

@@ -153,7 +153,7 @@ class OpponentPool:
         if not (self.specs or past or responses):
             raise ParameterError("scripted=[], past=0, responses=0: a pool needs an opponent at all")
         if isinstance(draw, Mapping):
-            rules.check_names("draw", draw, dict.fromkeys(KINDS))
+            rules.check_names("draw", draw, KINDS)
             draw = {name: rules.as_number(name, weight, "draw") for name, weight in draw.items()}
             if not any(draw.values()) or math.inf in draw.values():
                 raise ParameterError(f"draw={draw}: finite weights ≥ 0, not all 0, are needed")
