@@ -20,9 +20,9 @@ try:
 except ImportError as missing:  # pragma: no cover (needs an install without the extra)
     raise SystemExit(str(missing_extra("the command line needs", "cli"))) from missing
 
-from ttt_env.agent import Agent, agent_names, learner_class, learner_names, make_agent
+from ttt_env.agent import agent_names, learner_class, learner_names, make_agent
 from ttt_env.app.console import (
-    INTERRUPTED,
+    DASH,
     STANDARD_OUTPUT,
     Command,
     JsonOption,
@@ -37,11 +37,12 @@ from ttt_env.app.console import (
 from ttt_env.app.dataset import dataset
 from ttt_env.app.engine import engine
 from ttt_env.app.games import OwnGameOption, games_app
+from ttt_env.app.solving import solve
 from ttt_env.app.tournament import tournament as tournament_of_file
 from ttt_env.errors import NotJudgedError, ParameterError, TttEnvError, UntrustedAnswersError, WorkerError
 from ttt_env.render.charts import FORMATS
 from ttt_env.render.svg import format_of
-from ttt_env.rules import Game, Position, game_names, get_game, one_of, register_game
+from ttt_env.rules import game_names, get_game, one_of, register_game
 from ttt_env.storage import load_game, write_atomically
 from ttt_env.storage.game_log import GameLog
 from ttt_env.storage.models import game_of, spec_of
@@ -61,7 +62,6 @@ _RAY = "distribute the work with Ray: on this machine (no ADDRESS), or on a clus
 _WORKERS = "number of processes"
 LOCAL_RAY = "local"  # the address of a Ray of this machine that the command begins and ends
 _ADDRESS = re.compile(rf"auto|{LOCAL_RAY}|[^-].*:\d+")
-_DASH = "- for standard output"
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]  # of Click, or of Typer's own copy of it
 _START = """\
 ttt: tic-tac-toe and every game like it, with exact strength
@@ -234,9 +234,9 @@ def bench(
     ] = None,
     ray: RayOption = None,
     seed: Seed = 0,
-    csv: Annotated[Path | None, option("FILE", f"write the table to this CSV file too; {_DASH}")] = None,
+    csv: Annotated[Path | None, option("FILE", f"write the table to this CSV file too; {DASH}")] = None,
     plot: Annotated[
-        Path | None, option("FILE", f"draw a heat map to this file too (SVG, PNG, PDF); {_DASH}, as SVG")
+        Path | None, option("FILE", f"draw a heat map to this file too (SVG, PNG, PDF); {DASH}, as SVG")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -278,7 +278,7 @@ def certify(
     ] = None,
     game: GameOption = "tictactoe-v0",
     out: Annotated[
-        Path | None, option("FILE", f"file of the certificate; by default beside the model's file; {_DASH}")
+        Path | None, option("FILE", f"file of the certificate; by default beside the model's file; {DASH}")
     ] = None,
     workers: Annotated[
         int | None,
@@ -351,10 +351,10 @@ def certify(
 @_command(epilog="Example: ttt export models/dqn.zip models/dqn.npz")
 def export(
     model: Annotated[str, argument("AGENT", _AGENTS, autocompletion=agent_names)],
-    out: Annotated[Path | None, argument("FILE", f"the table to write, such as policy.npz; {_DASH}")] = None,
+    out: Annotated[Path | None, argument("FILE", f"the table to write, such as policy.npz; {DASH}")] = None,
     game: GameOption = "tictactoe-v0",
     onnx: Annotated[
-        Path | None, option("FILE", f"write the model's network as this ONNX file instead; {_DASH}")
+        Path | None, option("FILE", f"write the model's network as this ONNX file instead; {DASH}")
     ] = None,
 ) -> None:
     """Turn an agent into a table of plain numbers.
@@ -370,7 +370,16 @@ def export(
         raise ParameterError("export writes a table or, with --onnx FILE, a network: name one file")
     agent = make_agent(spec_of(model), game_of(game))
     if out is not None:
-        _write_table(agent, out, model)
+        from ttt_env.agents.learned.lookup import Lookup
+
+        with progress_line(f"export {model}"):
+            table = Lookup.of(agent, agent.game)
+        write_file(out, table.save)
+        if out == STANDARD_OUTPUT:
+            typer.echo(f"{len(table):,} positions", err=True)
+        else:
+            size = out.stat().st_size / 1000
+            typer.echo(f"{len(table):,} positions in {out}, {size:.0f} kB: play it as lookup:{out}")
     if onnx is not None:
         from ttt_env.integrations.onnx.export import export_onnx
 
@@ -380,105 +389,7 @@ def export(
             typer.echo(f"the network in {onnx}, {onnx.stat().st_size / 1000:.0f} kB: play it as onnx:{onnx}")
 
 
-def _write_table(agent: Agent, out: Path, model: str) -> None:
-    from ttt_env.agents.learned.lookup import Lookup
-
-    with progress_line(f"export {model}"):
-        table = Lookup.of(agent, agent.game)
-    write_file(out, table.save)
-    if out == STANDARD_OUTPUT:
-        typer.echo(f"{len(table):,} positions", err=True)
-    else:
-        size = out.stat().st_size / 1000
-        typer.echo(f"{len(table):,} positions in {out}, {size:.0f} kB: play it as lookup:{out}")
-
-
-@_command(epilog="Example: ttt solve mnk-v0 m=5 n=5 k=4")
-def solve(
-    game: Annotated[
-        str | None,
-        argument(
-            "GAME",
-            "id of the game, or the .json file of one of yours; by default tictactoe-v0",
-            autocompletion=game_names,
-        ),
-    ] = None,
-    parameters: Annotated[
-        list[str] | None, argument("NAME=VALUE", "parameters of the game, such as m=5 n=5 k=4")
-    ] = None,
-    named: Annotated[
-        str | None,
-        option(
-            "GAME",
-            "another way to name GAME, as in the other commands; give only one",
-            "--game",
-            autocompletion=game_names,
-        ),
-    ] = None,
-    position: Annotated[
-        str | None, option("POSITION", "position to solve, such as X../.O./...; by default the empty board")
-    ] = None,
-    nodes: Annotated[int | None, option("N", "stop after this many positions")] = None,
-    seconds: Annotated[float | None, option("SECONDS", "stop after this many seconds")] = None,
-    save: Annotated[
-        Path | None, option("FILE", f"write the values of all positions to this file (.npz); {_DASH}")
-    ] = None,
-    proof_file: Annotated[
-        Path | None,
-        option("FILE", "write the proof, with the strategies that show it, to this file (.npz)", "--proof"),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None, option("FILE", "save the search to this file, and resume from it")
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Prove who wins under best play.
-
-    Ctrl-C ends the search, and prints what is proved by then.
-    """
-    from ttt_env.analysis.solution import solve as solution_of
-    from ttt_env.app.solving import Search, check_can_be_saved, save_proof
-
-    solved = _game_to_solve(game, parameters or [], named)
-    start = solved.start if position is None else Position.parse(position, solved)
-    if save is not None:
-        check_can_be_saved(solved)
-        check_outputs(save if save == STANDARD_OUTPUT else None, STANDARD_OUTPUT if as_json else None)
-    if STANDARD_OUTPUT in (proof_file, checkpoint):
-        raise ParameterError("--proof and --checkpoint name files, which standard output is not")
-    check_outputs(proof_file, checkpoint)
-    with progress_line("solve") as line:
-        search = Search.run(start, nodes, seconds, checkpoint, line)
-    if as_json:
-        print_json(search.to_dict())
-    else:
-        typer.echo(search.told(), err=save == STANDARD_OUTPUT)
-    if search.is_interrupted:
-        raise typer.Exit(INTERRUPTED)
-    if proof_file is not None:
-        save_proof(search.proof, proof_file)
-        if not as_json:
-            typer.echo(f"The proof is in {proof_file}: play from it as strategy:{proof_file}")
-    if save is not None:
-        with progress_line("solve, every position"):
-            solution = solution_of(solved)
-        write_file(save, solution.save)
-        if save != STANDARD_OUTPUT and not as_json:
-            size = save.stat().st_size
-            typer.echo(f"All positions saved as {save} ({size:,} bytes): play from it as lookup:{save}")
-
-
-def _game_to_solve(game: str | None, parameters: list[str], named: str | None) -> Game:
-    """The game of the argument or of the option --game, with parameters.
-
-    Raises `ParameterError` for both, and for parameters of a game from a file.
-    """
-    if game is not None and named is not None:
-        raise ParameterError(f"two games are named, {game!r} and {named!r}: one is solved")
-    text = game or named or "tictactoe-v0"
-    if parameters and text.endswith(".json"):
-        raise ParameterError(f"{' '.join(parameters)}: a game from a file, {text}, has no parameters")
-    return game_of(f"{text}{',' if ':' in text else ':'}{','.join(parameters)}" if parameters else text)
+_command(epilog="Example: ttt solve mnk-v0 m=5 n=5 k=4")(solve)
 
 
 @_command(epilog="Example: ttt play minimax --seat O")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON, and nothing else")]
 STANDARD_OUTPUT = Path("-")
+DASH = "- for standard output"
 INTERRUPTED = 128 + signal.SIGINT  # the exit status that shells give a program that Ctrl-C has ended
 _ASCII = str.maketrans("−–…·│─┌┬┐├┼┤└┴┘⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "--..|-+++++++++" + 10 * "*")
 _TASK_LETTERS = 36  # of a task's name: they leave room in 80 columns for its progress

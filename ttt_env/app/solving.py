@@ -1,20 +1,115 @@
 """`ttt solve`: a proof with its progress, also of a search that was interrupted, in words and as JSON."""
 
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
-from ttt_env.app.console import ProgressLine, progress_line
-from ttt_env.errors import ProofError
+import typer
+
+from ttt_env.analysis.solution import solve as solution_of
+from ttt_env.app.console import (
+    DASH,
+    INTERRUPTED,
+    STANDARD_OUTPUT,
+    JsonOption,
+    ProgressLine,
+    argument,
+    check_outputs,
+    option,
+    print_json,
+    progress_line,
+    write_file,
+)
+from ttt_env.errors import ParameterError, ProofError
 from ttt_env.proofs.proof import Proof, prove
 from ttt_env.proofs.prover import ProofProgress
 from ttt_env.render.text import draw_text
 from ttt_env.render.words import RESULTS
-from ttt_env.rules import SEATS, Game, Position, check_enumerable
+from ttt_env.rules import SEATS, Game, Position, check_enumerable, game_names
+from ttt_env.storage.models import game_of
 
 
-def check_can_be_saved(game: Game) -> None:
-    """Raise `GameTooLargeError` for a game without a tablebase, before anything is searched."""
-    check_enumerable(game, "to save the value of each position", "Without --save the game is searched")
+def solve(
+    game: Annotated[
+        str | None,
+        argument(
+            "GAME",
+            "id of the game, or the .json file of one of yours; by default tictactoe-v0",
+            autocompletion=game_names,
+        ),
+    ] = None,
+    parameters: Annotated[
+        list[str] | None, argument("NAME=VALUE", "parameters of the game, such as m=5 n=5 k=4")
+    ] = None,
+    named: Annotated[
+        str | None,
+        option(
+            "GAME",
+            "another way to name GAME, as in the other commands; give only one",
+            "--game",
+            autocompletion=game_names,
+        ),
+    ] = None,
+    position: Annotated[
+        str | None, option("POSITION", "position to solve, such as X../.O./...; by default the empty board")
+    ] = None,
+    nodes: Annotated[int | None, option("N", "stop after this many positions")] = None,
+    seconds: Annotated[float | None, option("SECONDS", "stop after this many seconds")] = None,
+    save: Annotated[
+        Path | None, option("FILE", f"write the values of all positions to this file (.npz); {DASH}")
+    ] = None,
+    proof_file: Annotated[
+        Path | None,
+        option("FILE", "write the proof, with the strategies that show it, to this file (.npz)", "--proof"),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, option("FILE", "save the search to this file, and resume from it")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Prove who wins under best play.
+
+    Ctrl-C ends the search, and prints what is proved by then.
+    """
+    solved = _game_to_solve(game, parameters or [], named)
+    start = solved.start if position is None else Position.parse(position, solved)
+    if save is not None:
+        check_enumerable(solved, "to save the value of each position", "Without --save the game is searched")
+        check_outputs(save if save == STANDARD_OUTPUT else None, STANDARD_OUTPUT if as_json else None)
+    if STANDARD_OUTPUT in (proof_file, checkpoint):
+        raise ParameterError("--proof and --checkpoint name files, which standard output is not")
+    check_outputs(proof_file, checkpoint)
+    with progress_line("solve") as line:
+        search = Search.run(start, nodes, seconds, checkpoint, line)
+    if as_json:
+        print_json(search.to_dict())
+    else:
+        typer.echo(search.told(), err=save == STANDARD_OUTPUT)
+    if search.is_interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if proof_file is not None:
+        save_proof(search.proof, proof_file)
+        if not as_json:
+            typer.echo(f"The proof is in {proof_file}: play from it as strategy:{proof_file}")
+    if save is not None:
+        with progress_line("solve, every position"):
+            solution = solution_of(solved)
+        write_file(save, solution.save)
+        if save != STANDARD_OUTPUT and not as_json:
+            size = save.stat().st_size
+            typer.echo(f"All positions saved as {save} ({size:,} bytes): play from it as lookup:{save}")
+
+
+def _game_to_solve(game: str | None, parameters: list[str], named: str | None) -> Game:
+    """The game of the argument or of the option --game, with parameters.
+
+    Raises `ParameterError` for both, and for parameters of a game from a file.
+    """
+    if game is not None and named is not None:
+        raise ParameterError(f"two games are named, {game!r} and {named!r}: one is solved")
+    text = game or named or "tictactoe-v0"
+    if parameters and text.endswith(".json"):
+        raise ParameterError(f"{' '.join(parameters)}: a game from a file, {text}, has no parameters")
+    return game_of(f"{text}{',' if ':' in text else ':'}{','.join(parameters)}" if parameters else text)
 
 
 def save_proof(proof: Proof, path: Path) -> None:
