@@ -446,13 +446,9 @@ class _SeatAnalysis:
             if checked_policies(self.agent, boards)[0, cell] > 0:
                 check_declared_in(self.agent, boards)
                 return cell, parent
-        raise self._inconsistent(parents)
-
-    def _inconsistent(self, parents: list[tuple[int, Position]]) -> PolicyError:
-        """The error for an agent that now rules out the move by which a position was reached before."""
         cell, parent = parents[0]
         policy_now = checked_policies(self.agent, Boards.of([parent]))[0].round(6).tolist()
-        return PolicyError(
+        raise PolicyError(
             f"{self.agent!r} is no fixed policy, though it declares one: in {parent} it first played cell "
             f"{cell} with a positive probability, and when asked again it gives {policy_now}"
         )

@@ -14,7 +14,6 @@ from ttt_env.errors import ResultFileError
 from ttt_env.rules import (
     SEATS,
     Boards,
-    Game,
     Position,
     Seat,
     canonical_boards,
@@ -106,7 +105,11 @@ def _check_positions(c: "Certificate", seat: Seat) -> None:
     named += [] if record is None else record.positions()
     least = len({position for position in named if position.to_move == seat and not position.is_over})
     least = max(least, _least_positions(c, seat))
-    most = _most_positions(c.game, seat)
+    first_ply = SEATS.index(seat)
+    if is_tabulated(c.game):
+        most = sum(len(layer.open) for layer in reachable(c.game)[first_ply::2])
+    else:  # counting them takes long
+        most = n_placements(c.game.n_cells, range(first_ply, c.game.n_cells, 2))
     number = c.positions[seat]
     is_wrong = not least <= number <= most
     _refuse_if(is_wrong, f"positions.{seat}", f"{number:,}, where it can be {least:,} to {most:,}")
@@ -124,14 +127,6 @@ def _least_positions(c: "Certificate", seat: Seat) -> int:
 
 def _n_open_after(position: Position) -> int:
     return sum(not position.play(cell).is_over for cell in position.legal_cells)
-
-
-def _most_positions(game: Game, seat: Seat) -> int:
-    """The number of positions of the game with this seat to move; a bound where counting them takes long."""
-    first_ply = SEATS.index(seat)
-    if is_tabulated(game):
-        return sum(len(layer.open) for layer in reachable(game)[first_ply::2])
-    return n_placements(game.n_cells, range(first_ply, game.n_cells, 2))
 
 
 def _check_blunders(c: "Certificate") -> None:

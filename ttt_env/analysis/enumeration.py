@@ -291,7 +291,11 @@ def enumerate_positions(
     pool = Workers(workers, backend, address)
     files = _Files(as_path("folder", folder, "an enumeration").absolute(), game)
     plies = files.read_counts()
-    tasks = [[(ply, *rows) for rows in _chunks_of(game, ply, chunk)] for ply in range(game.n_cells + 1)]
+    tasks: list[list[Rows]] = []  # by ply
+    for ply in range(game.n_cells + 1):
+        n_rows, n_patterns = _sizes(game, ply)
+        step = max(1, chunk // n_patterns)
+        tasks.append([(ply, first, min(first + step, n_rows)) for first in range(0, n_rows, step)])
     if len(plies) < len(tasks):
         files.write_counts(plies)  # so that another game's chunks are never taken for this one's
         with pool:
@@ -300,7 +304,12 @@ def enumerate_positions(
                     missing = [task for task in tasks[ply] if not files.chunk(*task).exists()]
                     before = sum(len(tasks[done]) for done in plies) + len(tasks[ply]) - len(missing)
                     told = progress and partial(_tell, progress, before, sum(map(len, tasks)))
-                    pool.run(partial(_compute, files), missing, named=_name_of, progress=told)
+                    pool.run(
+                        partial(_compute, files),
+                        missing,
+                        named=lambda ply, first, end: f"rows {first:,} to {end - 1:,} of ply {ply}",
+                        progress=told,
+                    )
                     plies[ply] = files.join(ply, tasks[ply])
                     files.write_counts(plies)
                 files.remove_chunks(ply)
@@ -323,13 +332,6 @@ def load_layers(folder: str | Path, game: Game) -> list[Bytes]:
     return [files.layer(ply) for ply in plies]
 
 
-def _chunks_of(game: Game, ply: int, chunk: int) -> list[tuple[int, int]]:
-    """The rows of a ply, from and to, in parts of about `chunk` placements."""
-    n_rows, n_patterns = _sizes(game, ply)
-    step = max(1, chunk // n_patterns)
-    return [(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
-
-
 def _sizes(game: Game, ply: int) -> tuple[int, int]:
     """The numbers of rows and of patterns in the grid of a ply."""
     return comb(game.n_cells, ply), comb(ply, ply // 2)
@@ -337,10 +339,6 @@ def _sizes(game: Game, ply: int) -> tuple[int, int]:
 
 def _tell(progress: Progress, before: int, total: int, n_done: int, _: int) -> None:
     progress(before + n_done, total)
-
-
-def _name_of(ply: int, first: int, end: int) -> str:
-    return f"rows {first:,} to {end - 1:,} of ply {ply}"
 
 
 class _Files:

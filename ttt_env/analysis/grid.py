@@ -34,24 +34,21 @@ class Grid:
         self.n_slots = len(self.occupied) * self.n_patterns
         is_free = _bits(self.occupied, n_cells) == 0
         self.free = np.nonzero(is_free)[1].reshape(len(self.occupied), n_cells - ply).T.copy()
-        if ply < n_cells:
-            self._tabulate_successors()
-        else:
+        if ply == n_cells:
             self.next_row = self.below = self.free
             self.next_pattern = np.empty(0, np.int64)
-
-    def _tabulate_successors(self) -> None:
+            return
         stone = np.uint64(1) << self.free.astype(np.uint64)
-        rows = _rank_table(self.n_cells, self.ply + 1)[self.occupied | stone]
-        n_next = len(_masks_of_size(self.ply + 1, self.ply // 2 + 1))
+        rows = _rank_table(n_cells, ply + 1)[self.occupied | stone]
+        n_next = len(_masks_of_size(ply + 1, ply // 2 + 1))
         below = np.bitwise_count(self.occupied & (stone - np.uint64(1)))
         self.next_row = rows.astype(np.int64) * n_next
         self.below = below.astype(np.int64) * self.n_patterns
-        mine = self.patterns ^ np.uint64((1 << self.ply) - 1)  # these stones and the new one become theirs
-        place = np.arange(self.ply + 1, dtype=np.uint64)[:, None]
+        mine = self.patterns ^ np.uint64((1 << ply) - 1)  # these stones and the new one become theirs
+        place = np.arange(ply + 1, dtype=np.uint64)[:, None]
         low = (np.uint64(1) << place) - np.uint64(1)
         inserted = (mine & low) | (mine & ~low) << np.uint64(1) | np.uint64(1) << place
-        ranks: Slots = _rank_table(self.ply + 1, self.ply // 2 + 1)[inserted].astype(np.int64)
+        ranks: Slots = _rank_table(ply + 1, ply // 2 + 1)[inserted].astype(np.int64)
         self.next_pattern = ranks.ravel()
 
     def successors(self, slots: Slots) -> Slots:

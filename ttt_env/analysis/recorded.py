@@ -235,7 +235,11 @@ class RecordedAgent(Agent):
                 self._count_one()
         else:
             for row, position in enumerate(boards):
-                answers[row] = _answer(self.agent, position)
+                if self.agent.plays_by == "choose":
+                    cell = chosen_cell(self.agent, position, generator_of(position))
+                    answers[row], answers[row, cell] = 0.0, 1.0
+                else:
+                    answers[row] = checked_policy(self.agent, position)
                 self._count_one()
 
     def _count_one(self) -> None:
@@ -254,15 +258,6 @@ class RecordedAgent(Agent):
                 bound = min(bound, bounds[ply - 2] * (n_cells + 1 - ply))
             bounds.append(self._expected.get(ply, bound))
         return Asked(self.asked, sum(bounds))
-
-
-def _answer(agent: Agent, position: Position) -> Floats:
-    """An agent's answer in one position, `[cells]`: its policy, or its choice with probability 1."""
-    if agent.plays_by != "choose":
-        return checked_policy(agent, position)
-    answer = np.zeros(agent.game.n_cells)
-    answer[chosen_cell(agent, position, generator_of(position))] = 1.0
-    return answer
 
 
 class _Watch:

@@ -81,14 +81,6 @@ def _sizes(game: Game) -> list[int]:
     return [int(n) * comb(ply, (ply + 1) // 2) for ply, n in enumerate(rows)]
 
 
-def _kept_slots(game: Game, ply: int) -> Slots:
-    """The slots, in the grid of this ply, whose values are kept."""
-    numbering = grid(game.n_cells, ply)
-    rows = np.flatnonzero(_rows(game)[0][numbering.occupied] == numbering.occupied)
-    slots: Slots = (rows[:, None] * numbering.n_patterns + np.arange(numbering.n_patterns)).ravel()
-    return slots
-
-
 def save_values(values: Values, path: str | Path) -> None:
     """Write the values of a solved game, all plies, as an `.npz` file.
 
@@ -100,7 +92,11 @@ def save_values(values: Values, path: str | Path) -> None:
     if isinstance(values, MergedValues):
         layers = list(values.layers)
     else:
-        layers = [layer[_kept_slots(game, ply)] for ply, layer in enumerate(values.layers)]
+        layers = []
+        for ply, layer in enumerate(values.layers):
+            numbering = grid(game.n_cells, ply)
+            kept = _rows(game)[0][numbering.occupied] == numbering.occupied
+            layers.append(layer.reshape(-1, numbering.n_patterns)[kept].ravel())
         layers += [np.zeros(size, np.int8) for size in _sizes(game)[len(layers) :]]
     digits = np.concatenate(layers).astype(np.int64) + 1
     padded = np.pad(digits, (0, -len(digits) % 5), constant_values=1)

@@ -77,19 +77,10 @@ def block_fork(sight: Sight) -> Masks:
         leaves_none = forces & ~have_bits(game, left)
         forces_elsewhere = forces & ~have_bits(game, forced & left)
         free = ~boards.occupied_masks
-        proposals = [
-            packed(game, moves.reshape(-1, n_cells)) & free for moves in (leaves_none, forces_elsewhere)
-        ]
-        forks[at] = _first_of(game, *proposals, forks[at])
+        for moves in (forces_elsewhere, leaves_none):  # the latter where there are both
+            cells = packed(game, moves.reshape(-1, n_cells)) & free
+            forks[at] = np.where(each(game, have_bits(game, cells)), cells, forks[at])
     return forks
-
-
-def _first_of(game: Game, *proposals: Masks) -> Masks:
-    """In each position the first of the proposals that has a cell; the last one if none has."""
-    first = proposals[-1]
-    for masks in reversed(proposals[:-1]):
-        first = np.where(each(game, have_bits(game, masks)), masks, first)
-    return first
 
 
 def centre(sight: Sight) -> Masks:
