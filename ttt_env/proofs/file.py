@@ -183,23 +183,14 @@ def _filed(game: Game, arrays: Arrays) -> Filed:
 
 
 def _strategy(start: Position, seat: Seat, wins: bool, arrays: Arrays) -> Strategy:
-    """The strategy of these arrays. Raises `ValueError` if they are none."""
+    """The strategy of these arrays.
+
+    Raises `ValueError` if they are no table of positions in which the seat is to move.
+    """
     if arrays.keys() != _TABLE.keys():
         raise ValueError(f"of {seat} it holds {', '.join(sorted(arrays))} alone")
-    _check_table(start.game, seat, wins, **arrays)
-    return Strategy(start, seat, wins, **arrays)
-
-
-def _check_table(
-    game: Game,
-    seat: Seat,
-    wins: bool,
-    positions: Masks,
-    moves: NDArray[np.uint8],
-    n_sequences: NDArray[np.uint8],
-    sequences: NDArray[np.uint8],
-) -> None:
-    """Raise `ValueError` for arrays that are no table of positions in which the seat is to move."""
+    game = start.game
+    positions, moves, n_sequences, sequences = (arrays[name] for name in _TABLE)
     own, other = positions[:, 0], positions[:, 1]
     if (own & other).any() or ((own | other) & ~np.uint64(game.full_mask)).any():
         raise ValueError("stones of its positions are on the same cell, or outside of the board")
@@ -213,6 +204,7 @@ def _check_table(
     if len(n_sequences) != len(own) or n_sequences.sum(dtype=np.int64) != len(sequences):
         raise ValueError("its sequences are not those of its positions")
     _check_sequences(game, wins, sequences)
+    return Strategy(start, seat, wins, **arrays)
 
 
 def _has_added_stones(strategy: Strategy) -> bool:

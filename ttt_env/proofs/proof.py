@@ -248,7 +248,7 @@ def prove(
     """
     game = get_game(game)
     check_size(game)
-    root = _checked_position(game, position)
+    root = game.start if position is None else check_game(position, game).checked()
     _check_budget("nodes", nodes)
     _check_budget("seconds", seconds)
     path = None if checkpoint is None else as_path("checkpoint", checkpoint, "prove")
@@ -263,12 +263,6 @@ def prove(
         prover.end()
     is_proved = bounds[0] == bounds[1]
     return Proof(root, bounds, line, *prover.effort, prover.regions, prover if is_proved else None)
-
-
-def _checked_position(game: Game, position: Position | None) -> Position:
-    if position is None:
-        return game.start
-    return check_game(position, game).checked()
 
 
 def _check_budget(name: str, value: object) -> None:

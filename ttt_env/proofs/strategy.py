@@ -43,22 +43,16 @@ def drawing_regions(position: Position) -> Regions | None:
         n_pairs = pairing.groups_of(*question, _PAIRS_BESIDE_GROUP, _GROUP_CELLS)
     if n_pairs < 0:
         return None
-    left = p.rests[n_pairs, : p.n_rests[n_pairs]].tolist()
-    return tuple(tuple(cells_of(int(mask))) for mask in [*p.chosen[:n_pairs], *_joined(left)])
+    groups: list[int] = []
+    for mask in p.rests[n_pairs, : p.n_rests[n_pairs]].tolist():
+        apart = [group for group in groups if not group & mask]
+        groups = [*apart, mask | sum(group for group in groups if group & mask)]
+    return tuple(tuple(cells_of(int(mask))) for mask in [*p.chosen[:n_pairs], *groups])
 
 
 def moved(mask: int, permutation: list[int]) -> int:
     """The image of these cells."""
     return sum(1 << permutation[cell] for cell in cells_of(mask))
-
-
-def _joined(masks: list[int]) -> list[int]:
-    """The masks, with those joined that have cells in common."""
-    joined: list[int] = []
-    for mask in masks:
-        apart = [other for other in joined if not other & mask]
-        joined = [*apart, mask | sum(other for other in joined if other & mask)]
-    return joined
 
 
 MOST_POSITIONS = 5_000_000  # of a strategy: about a gigabyte, and many minutes
