@@ -124,28 +124,17 @@ class _Adapter:
         infos = [_NO_INFO] * self.num_envs
         ended = np.flatnonzero(over)
         if len(ended):
-            self._write_ends(infos, ended, rewards, info["final_obs"])
+            seconds = round(time.time() - self._begin, 6)
+            columns = ended.tolist(), rewards[ended].tolist(), self._lengths[ended].tolist()
+            for at, reward, length, final in zip(*columns, rows_of(info["final_obs"]), strict=True):
+                infos[at] = {
+                    "terminal_observation": final,
+                    "TimeLimit.truncated": False,
+                    # The return is the last reward: all others are 0.
+                    "episode": {"r": reward, "l": length, "t": seconds},
+                }
             self._lengths[ended] = 0
         return observation, rewards.astype(np.float32), over, infos
-
-    def _write_ends(
-        self,
-        infos: list[dict[str, Any]],
-        ended: NDArray[np.intp],
-        rewards: NDArray[np.float64],
-        final: "VecEnvObs",
-    ) -> None:
-        """Write the infos of the episodes that have ended. A return is the last reward: all others are 0."""
-        seconds = round(time.time() - self._begin, 6)
-        columns = ended, rewards[ended], self._lengths[ended]
-        for at, reward, length, observation in zip(
-            *(column.tolist() for column in columns), rows_of(final), strict=True
-        ):
-            infos[at] = {
-                "terminal_observation": observation,
-                "TimeLimit.truncated": False,
-                "episode": {"r": reward, "l": length, "t": seconds},
-            }
 
     def close(self) -> None:
         """Close the vector env, which holds nothing open."""

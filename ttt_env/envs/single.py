@@ -136,7 +136,10 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
     def _first_scene(self, play_as: PlayAs, options: Mapping[str, Any]) -> _Start:
         """The first scene in which the user moves, and how it came about."""
         for _ in range(MAX_STARTS):
-            seat = self._drawn_seat(play_as)
+            if play_as == "random":
+                seat = SEATS[int(self.np_random.random() * 2)]
+            else:
+                seat = SEATS[self._episodes % 2] if play_as == "alternate" else play_as
             position = self._first_position(options, self.np_random)
             if position.to_move == seat:
                 return _Start(seat, [position], self._scenes.of(position), None)
@@ -147,11 +150,6 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         raise ImpossiblePositionError(
             f"{self.opponent!r} ends the game from {position} before {seat} can move"
         )
-
-    def _drawn_seat(self, play_as: PlayAs) -> Seat:
-        if play_as == "random":
-            return SEATS[int(self.np_random.random() * 2)]
-        return SEATS[self._episodes % 2] if play_as == "alternate" else play_as
 
     def step(  # type: ignore[override]  # as for `reset`
         self, action: SupportsIndex

@@ -114,9 +114,11 @@ class TttEnvironment(Environment[TttAction, TttObservation, TttState]):
         nothing has changed then.
         """
         episode = TttState(episode_id=str(uuid4()) if episode_id is None else episode_id, game="")
-        text = self._env.reset(
-            seed=seed, position=position, play_as=play_as, opponent=self._allowed(opponent)
-        )
+        allowed: list[Agent] | None = None
+        if opponent is not None:
+            names = opponent if isinstance(opponent, list | tuple) else [opponent]
+            allowed = [self._opponents[one_of("opponent", name, list(self._opponents))] for name in names]
+        text = self._env.reset(seed=seed, position=position, play_as=play_as, opponent=allowed)
         self._episode_id, self._n_steps = episode.episode_id, 0
         return self._observation(text)
 
@@ -142,12 +144,6 @@ class TttEnvironment(Environment[TttAction, TttObservation, TttState]):
             description=f"{self._env.game.name} against an opponent, as a conversation with exact rewards",
             version=version("ttt-env"),
         )
-
-    def _allowed(self, opponent: object) -> list[Agent] | None:
-        if opponent is None:
-            return None
-        names = opponent if isinstance(opponent, list | tuple) else [opponent]
-        return [self._opponents[one_of("opponent", name, list(self._opponents))] for name in names]
 
     def _observation(self, text: str) -> TttObservation:
         env = self._env

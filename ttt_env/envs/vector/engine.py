@@ -244,10 +244,16 @@ class Openings:
         if replies is None:
             return Games(state, to_move, games.who, games.episodes + 1)
         who = replies.numbers(draw(codes.OPPONENT)) if replies.is_mixed else games.who
-        seats = self._seats(games.episodes, draw)
+        xp = self._backend.xp
+        if self.play_as == "random":
+            seats = xp.astype(draw(codes.SEAT) >= codes.HALF, xp.int8)
+        elif self.play_as == "alternate":
+            seats = xp.astype(games.episodes % 2, xp.int8)
+        else:
+            seats = xp.full(1, SEATS.index(self.play_as), dtype=xp.int8, device=self._backend.device)
         opponent_begins = seats != to_move
         opened = self.store.play(state, replies.cells(state, who, draw(codes.OPENING), rng, opponent_begins))
-        return Games(self._backend.xp.where(opponent_begins, opened, state), seats, who, games.episodes + 1)
+        return Games(xp.where(opponent_begins, opened, state), seats, who, games.episodes + 1)
 
     def _first(self, index: Array | None, rng: np.random.Generator) -> tuple[State, Array]:
         """The first boards, and the seats to move there; one of each if they are the same in all sub-envs."""
@@ -257,14 +263,6 @@ class Openings:
         if isinstance(self.starts, list):
             return self._encoded([self.starts[at] for at in numbers])
         return self._encoded([self.starts(rng) for _ in numbers])  # type: ignore[operator]
-
-    def _seats(self, episodes: Array, draw: Callable[[int], Array]) -> Array:
-        xp = self._backend.xp
-        if self.play_as == "random":
-            return xp.astype(draw(codes.SEAT) >= codes.HALF, xp.int8)
-        if self.play_as == "alternate":
-            return xp.astype(episodes % 2, xp.int8)
-        return xp.full(1, SEATS.index(self.play_as), dtype=xp.int8, device=self._backend.device)
 
 
 def _unless_same(merge: Callable[[Array, Array], Array], new: Array, old: Array) -> Array:
@@ -304,7 +302,12 @@ class ArraySteps:
     def step(  # noqa: D102
         self, games: Games, cells: Cells, begins: Array | None, draws: Array, rng: np.random.Generator
     ) -> tuple[Games, StepOutcome]:
-        games = self._played(games, cells, draws, rng)
+        state = self.store.play(games.state, cells)
+        if self.replies is None:
+            games = games._replace(state=state, seats=1 - games.seats)
+        else:
+            replies = self.replies.cells(state, games.who, draws[codes.REPLY], rng, may_forfeit=True)
+            games = games._replace(state=self.store.play(state, replies))
         if begins is not None and (self._backend.is_remote or begins.any()):
             games = self.begin(games, begins, draws, rng)
         return games, self._outcome(self.store.codes(games.state), games.seats)
@@ -313,14 +316,6 @@ class ArraySteps:
         self, games: Games, where: Array, draws: Array, rng: np.random.Generator
     ) -> Games:
         return self.openings.begin(games, where, self.replies, draws, rng)
-
-    def _played(self, games: Games, cells: Cells, draws: Array, rng: np.random.Generator) -> Games:
-        """The games after the move and the reply."""
-        state = self.store.play(games.state, cells)
-        if self.replies is None:
-            return games._replace(state=state, seats=1 - games.seats)
-        replies = self.replies.cells(state, games.who, draws[codes.REPLY], rng, may_forfeit=True)
-        return games._replace(state=self.store.play(state, replies))
 
     def _outcome(self, status: Array, seats: Array) -> StepOutcome:
         xp, take = self._backend.xp, self._backend.take

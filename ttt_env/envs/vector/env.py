@@ -356,17 +356,16 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         final_info = {"action_mask": self._store.masks(games.state), "seat": copy(games.seats)}
         final_info["winner"] = outcome.winners
         final_info |= {f"_{key}": copy(over) for key in final_info}
-        final = {"final_obs": self._final_observations(games, over), "final_info": final_info}
-        return final | {f"_{key}": copy(over) for key in final}
-
-    def _final_observations(self, games: Games, over: Array) -> Any:
+        observations: Any
         if self._backend.is_remote:
-            return self._observation(games)
-        ended = over.nonzero()[0]
-        observations = np.full(len(over), None)
-        rows = rows_of(self._observation(self._some(games, ended)))
-        observations[ended] = np.fromiter(rows, np.object_, len(ended))
-        return observations
+            observations = self._observation(games)
+        else:
+            ended = over.nonzero()[0]
+            observations = np.full(len(over), None)
+            rows = rows_of(self._observation(self._some(games, ended)))
+            observations[ended] = np.fromiter(rows, np.object_, len(ended))
+        final = {"final_obs": observations, "final_info": final_info}
+        return final | {f"_{key}": copy(over) for key in final}
 
     def _some(self, games: Games, index: Array) -> Games:
         """The games of the sub-envs with these numbers."""
