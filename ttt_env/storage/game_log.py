@@ -58,21 +58,20 @@ def default_path() -> Path:
 
     Raises `GameLogError` if the user has no home folder.
     """
-    named = os.environ.get(_PATH_VARIABLE)
+    if named := os.environ.get(_PATH_VARIABLE):
+        return Path(named)
     try:
-        return Path(named) if named else _data_folder() / "ttt_env" / "games.sqlite"
+        if sys.platform == "win32":
+            folder = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        elif sys.platform == "darwin":
+            folder = Path.home() / "Library" / "Application Support"
+        else:
+            folder = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
     except RuntimeError as error:
         raise GameLogError(
             f"there is no folder for the games, name a file in ${_PATH_VARIABLE}: {error}"
         ) from error
-
-
-def _data_folder() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support"
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    return folder / "ttt_env" / "games.sqlite"
 
 
 class GameLog:
@@ -181,15 +180,15 @@ class GameLog:
         """
         game = get_game(game)
         query = "SELECT id, record, x, o, source, time FROM games WHERE game = ? ORDER BY id"
-        return [self._logged(number, game, *row) for number, *row in self._read(query, game.name)]
-
-    def _logged(self, number: int, game: Game, record: str, *rest: str | None) -> LoggedGame:
-        if not all(text is None or isinstance(text, str) for text in (record, *rest)):
-            raise GameLogError(f"game log {self.path}, game {number}: it is not kept as text")
-        try:
-            return LoggedGame(GameRecord.parse(record, game), *rest)  # type: ignore[arg-type]
-        except NotationError as error:
-            raise NotationError(f"game log {self.path}, game {number}: {error}") from error
+        logged = []
+        for number, record, *rest in self._read(query, game.name):
+            if not all(text is None or isinstance(text, str) for text in (record, *rest)):
+                raise GameLogError(f"game log {self.path}, game {number}: it is not kept as text")
+            try:
+                logged.append(LoggedGame(GameRecord.parse(record, game), *rest))
+            except NotationError as error:
+                raise NotationError(f"game log {self.path}, game {number}: {error}") from error
+        return logged
 
     def records(self, game: Game | str) -> list[GameRecord]:
         """The records of all games of this game, in the order in which they were written."""

@@ -77,8 +77,14 @@ class LineFile:
         *lines, unfinished = content.split(b"\n")
         read, seal = [], ""
         for number, line in enumerate(lines, 1):
-            data, seal = self._opened(number, line, seal)
-            read.append(data)
+            match = _SEALED.fullmatch(line)
+            if match is None or match[2].decode() != _seal_of(seal, text := match[1] + b"}"):
+                raise self._error(number, "it is not as it was written, or a line before it is missing")
+            try:
+                read.append(parse_json(text))
+            except ResultFileError as error:
+                raise self._error(number, error) from error
+            seal = match[2].decode()
         self._seal, self._end, self._size = seal, len(content) - len(unfinished), len(content)
         return read
 
@@ -92,15 +98,6 @@ class LineFile:
         if not content.startswith(self._beginning[: len(content)]):
             raise ResultFileError(f"{self.path} {self._complaint}")
         return content
-
-    def _opened(self, number: int, line: bytes, before: str) -> tuple[dict[str, Any], str]:
-        match = _SEALED.fullmatch(line)
-        if match is None or match[2].decode() != _seal_of(before, text := match[1] + b"}"):
-            raise self._error(number, "it is not as it was written, or a line before it is missing")
-        try:
-            return parse_json(text), match[2].decode()
-        except ResultFileError as error:
-            raise self._error(number, error) from error
 
     def _error(self, number: int, what: object) -> ResultFileError:
         return ResultFileError(f"{self.path}, line {number}: {what}")
@@ -151,7 +148,11 @@ class LineFile:
         try:
             if self._size != self._end:
                 self._cut()
-            _write(self._handle, line, is_synced)
+            left = line
+            while left:  # a disk that is nearly full takes a part of it, and the next part is an error
+                left = left[os.write(self._handle, left) :]
+            if is_synced:
+                os.fsync(self._handle)
         except BaseException as error:
             with suppress(OSError):
                 self._cut()
@@ -210,11 +211,3 @@ def _lock(handle: int, wait: bool) -> None:
 
 def _seal_of(before: str, text: bytes) -> str:
     return sha256(before.encode() + text).hexdigest()[:_DIGITS]
-
-
-def _write(handle: int, line: bytes, is_synced: bool) -> None:
-    """Write all of the line: a disk that is nearly full takes a part of it, and the next part is an error."""
-    while line:
-        line = line[os.write(handle, line) :]
-    if is_synced:
-        os.fsync(handle)

@@ -201,11 +201,21 @@ class Contest:
         self.plan, self.folder, self._say = plan, folder, say
         if missing := [name for name in _LIBRARIES if find_spec(name) is None]:
             raise missing_extra(f"a tournament needs {', '.join(missing)} of", "tournament")
-        _check_folder(folder)
+        if folder.exists() and not folder.is_dir():
+            raise ParameterError(f"{str(folder)!r} is no folder: choose another one (--out)")
+        if folder.is_dir() and any(folder.iterdir()) and not (folder / JOURNAL).is_file():
+            raise ParameterError(
+                f"{str(folder)!r} is not empty, and no tournament's: choose another one (--out)"
+            )
         self.players = Players(plan, folder / ANSWERS, say)  # before anything is removed: it may be refused
         self.journal = Journal(folder / JOURNAL, plan, self.players.fingerprints, again)
         if self.journal.is_new:
-            _remove(folder)
+            # Remove what an earlier run has left beside its journal; files of others stay.
+            for path in (folder / name for name in (ANSWERS, CERTIFICATES, *WRITTEN)):
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
         self.verdicts: dict[str, Verdict] = {}
         self.rounds = Rounds(plan.system, plan.names, plan.rounds)
 
@@ -288,7 +298,6 @@ class Contest:
         return found
 
     def _computed(self, meeting: Meeting) -> Computed | None:
-        """The computed result of a meeting, None where there is none."""
         names = meeting.first, meeting.second
         if not (self.plan.exact and is_enumerable(self.plan.game) and all(map(self.players.is_fixed, names))):
             return None
@@ -365,21 +374,3 @@ def _difference(part: str, said: Any, found: Any) -> str:
         if entry[1] != entry[2]:
             return _difference(*entry)
     return f"it says {part} = {shown(said)}, and here it is {shown(found)}"
-
-
-def _check_folder(folder: Path) -> None:
-    """Raise `ParameterError` for a folder that holds something else than a tournament."""
-    if folder.exists() and not folder.is_dir():
-        raise ParameterError(f"{str(folder)!r} is no folder: choose another one (--out)")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / JOURNAL).is_file():
-        raise ParameterError(f"{str(folder)!r} is not empty, and no tournament's: choose another one (--out)")
-
-
-def _remove(folder: Path) -> None:
-    """Remove what an earlier run has left beside its journal; files of others stay."""
-    for name in (ANSWERS, CERTIFICATES, *WRITTEN):
-        path = folder / name
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
