@@ -134,8 +134,12 @@ class Services:
 
     async def choice(self, table: PlayTable) -> int:
         """The cell that the agent to move plays."""
-        lane = await self.queues.move("quick", self.roster.lane_of_move, table.mover, table.game)
+        lane = await self.lane_of_move(table.mover, table.game)
         return await self.queues.move(lane, chosen, self.roster, table, secrets.randbits(64))
+
+    async def lane_of_move(self, player: str, game: Game) -> Lane:
+        """The lane in which this player's moves are computed. May construct the agent to find out."""
+        return await self.queues.move("quick", self.roster.lane_of_move, player, game)
 
     async def lane_of_study(self, game: Game, *players: str) -> Lane:
         """The lane for a computation that may need these players' policies in every position."""

@@ -100,9 +100,7 @@ class InsidePages:
             move = last_move_of_an_agent(look.table)
         except TttEnvError:
             return False
-        queues, roster = self._services.queues, self._services.roster
-        lane = await queues.move("quick", roster.lane_of_move, move.player, move.table.game)
-        return lane != "quick"
+        return await self._services.lane_of_move(move.player, move.table.game) != "quick"
 
     def _around(self, look: InsideLook) -> dict[str, Any]:
         """The variables that all templates of the page use."""
@@ -176,7 +174,7 @@ class InsidePages:
     async def _explained(self, look: InsideLook, move: AgentMove) -> dict[str, Any]:
         """The variables of the template that shows why this move was made."""
         queues, roster = self._services.queues, self._services.roster
-        lane = await queues.move("quick", roster.lane_of_move, move.player, move.table.game)
+        lane = await self._services.lane_of_move(move.player, move.table.game)
         question, edition = (roster, move.player, move.table.position), roster.edition(move.player)
         why = await queues.study(lane, explained, *question, edition=edition)
         is_search = move.player.partition(":")[0] == "mcts"
