@@ -201,7 +201,13 @@ class Terminal:
         self._say(self._result())
         of_file = "" if self.session.game.name.partition(":")[0] in game_names() else " --game FILE"
         self._say(Text(f"ttt replay {self.session.record}{of_file}", "dim"))
-        self._record()
+        if self.log is not None and not self.session.resigned:
+            x, o = (self.session.player(seat) for seat in SEATS)
+            number = self.log.add(self.session.record, x=x.spec, o=o.spec, source="terminal")
+            self._say(f"Recorded as game {number}.")
+            for player in (x, o):
+                if isinstance(player.agent, Imitation):
+                    player.agent.refresh()
         self._say(f"Score: {self.session.score}.")
 
     def _introduce(self) -> None:
@@ -283,16 +289,6 @@ class Terminal:
             return Text("You resign." if resigned else "You lose.", "bold")
         return Text.assemble((f"{player.name} wins", "bold"), " as ", _stone(winner), ".")
 
-    def _record(self) -> None:
-        if self.log is None or self.session.resigned:
-            return
-        x, o = (self.session.player(seat) for seat in SEATS)
-        number = self.log.add(self.session.record, x=x.spec, o=o.spec, source="terminal")
-        self._say(f"Recorded as game {number}.")
-        for player in (x, o):
-            if isinstance(player.agent, Imitation):
-                player.agent.refresh()
-
     def _wants_another(self) -> bool:
         if self._left is not None:
             self._left -= 1
@@ -317,19 +313,15 @@ def seated(specs: Sequence[str], seat: str | None, game: Game) -> tuple[Player, 
         raise ParameterError("one player is your opponent, and --seat is yours; two players are X and O")
     if len(specs) == 1:
         specs = [PERSON, *specs] if as_seat((seat or "X").upper()) == "X" else [*specs, PERSON]
+    names = ["you" if spec == PERSON else spec for spec in specs]
+    if specs[0] == specs[1]:
+        kind = "player" if specs[0] == PERSON else specs[0]
+        names = [f"{kind} A", f"{kind} B"]
     x, o = (
         Player(name, spec, None if spec == PERSON else make_agent(spec, game))
-        for name, spec in zip(_names(specs), specs, strict=True)
+        for name, spec in zip(names, specs, strict=True)
     )
     return x, o
-
-
-def _names(specs: Sequence[str]) -> list[str]:
-    """Names that tell the two apart."""
-    if specs[0] != specs[1]:
-        return ["you" if spec == PERSON else spec for spec in specs]
-    kind = "player" if specs[0] == PERSON else specs[0]
-    return [f"{kind} {letter}" for letter in "AB"]
 
 
 def sit_down(

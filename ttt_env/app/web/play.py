@@ -269,7 +269,7 @@ class PlayPages:
 
     def _branch(self, visit: Visit) -> Visit:
         """The visit that plays on from the position on the board."""
-        table = visit.table.branched()
+        table = replace(visit.table, cells=visit.table.record.cells)  # without moves that were taken back
         ticket = self._services.tickets.next(visit.table, visit.ticket, table)
         return replace(visit, table=table, ticket=ticket, is_review=False, is_resigned=False)
 

@@ -289,8 +289,6 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    """Reads what `_Pickler` has written."""
-
     def __init__(self, content: bytes, evaluators: Evaluators) -> None:
         super().__init__(BytesIO(content))
         self._evaluators = evaluators

@@ -100,10 +100,6 @@ class PlayTable:
         """True if there are moves that were taken back and are still known."""
         return self.at < len(self.cells)
 
-    def branched(self) -> "PlayTable":
-        """The table without the moves that were taken back."""
-        return replace(self, cells=self.record.cells)
-
     def fresh(self) -> "PlayTable":
         """A new game of the same two."""
         return replace(self, cells=(), at=0)

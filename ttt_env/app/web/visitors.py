@@ -23,15 +23,10 @@ def is_foreign(request: Request) -> bool:
     if site is not None:
         return site != "same-origin" and (is_form or site != "none")
     sender = request.headers.get("origin" if is_form else "referer")
-    return sender is not None and _place(sender) != request.headers.get("host")
-
-
-def _place(address: str) -> str:
-    """The name and the port in an address; empty in what is none."""
     try:
-        return urlsplit(address).netloc
-    except ValueError:
-        return ""
+        return sender is not None and urlsplit(sender).netloc != request.headers.get("host")
+    except ValueError:  # it is no address
+        return True
 
 
 def is_whole(request: Request) -> bool:
@@ -64,10 +59,15 @@ async def answer_while_there(app: ASGIApp, scope: Scope, receive: Receive, send:
             has_come.set()
         return message
 
+    async def left() -> None:
+        await has_come.wait()
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
     if scope["method"] in ("GET", "HEAD"):
         has_come.set()
     answer = asyncio.ensure_future(app(scope, received, send))
-    leaving = asyncio.ensure_future(_left(has_come, receive))
+    leaving = asyncio.ensure_future(left())
     try:
         await asyncio.wait([answer, leaving], return_when=asyncio.FIRST_COMPLETED)
         if answer.done():
@@ -75,13 +75,6 @@ async def answer_while_there(app: ASGIApp, scope: Scope, receive: Receive, send:
     finally:
         answer.cancel()
         leaving.cancel()
-
-
-async def _left(has_come: asyncio.Event, receive: Receive) -> None:
-    """Wait until the visitor of a request that has come in whole is gone."""
-    await has_come.wait()
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 class PromptConnection(H11Protocol):

@@ -135,16 +135,14 @@ def chart(x: Axis, y: Axis, lines: Sequence[Line], mark: float | None = None) ->
     """The lines between these axes, and a mark at this value of `x`. A line without points is left out."""
     shown = [line for line in lines if line.points]
     heights = _apart([100 - y.place(line.points[-1][1]) for line in shown])
-    drawn = [_drawn(x, y, line, height) for line, height in zip(shown, heights, strict=True)]
+    drawn = []
+    for line, label_at in zip(shown, heights, strict=True):
+        points = _thinned(line.points, _MAX_POINTS)
+        places = [(x.place(a), 100 - y.place(b)) for a, b in points]
+        corners = places if len(places) > 1 else 2 * places  # a line of no length is drawn as a dot
+        path = "M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in corners)
+        drawn.append(DrawnLine(line.name, line.look, path, label_at, points, _thinned(places, _MARKS)))
     return Chart(x, y, tuple(drawn), None if mark is None else x.place(mark))
-
-
-def _drawn(x: Axis, y: Axis, line: Line, label_at: float) -> DrawnLine:
-    points = _thinned(line.points, _MAX_POINTS)
-    places = [(x.place(a), 100 - y.place(b)) for a, b in points]
-    corners = places if len(places) > 1 else 2 * places  # a line of no length is drawn as a dot
-    path = "M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in corners)
-    return DrawnLine(line.name, line.look, path, label_at, points, _thinned(places, _MARKS))
 
 
 def _thinned(items: Sequence[Item], most: int) -> list[Item]:

@@ -311,12 +311,14 @@ class ComparePages:
         n_games = (await queues.move("quick", log.counts)).get(game.name, 0)
         tallies = await queues.study("quick", agents.tallies_here, log, roster, game, edition=n_games)
         wanted = [tally for tally in tallies if agent in (None, tally.agent)][: agents.MAX_AGENTS]
-        return [(tally, await self._expectation(tally.agent, game)) for tally in wanted]
-
-    async def _expectation(self, agent: str, game: Game) -> Expectation:
-        if not is_tabulated(game):  # which it says at once
-            return agents.random_against(self._services.roster, game, agent)
-        try:
-            return await self._study(agents.random_against, game, (agent,))
-        except BusyError as error:
-            return Expectation(None, str(error))
+        records = []
+        for tally in wanted:
+            try:
+                if is_tabulated(game):
+                    expected = await self._study(agents.random_against, game, (tally.agent,))
+                else:  # which it says at once
+                    expected = agents.random_against(roster, game, tally.agent)
+            except BusyError as error:
+                expected = Expectation(None, str(error))
+            records.append((tally, expected))
+        return records

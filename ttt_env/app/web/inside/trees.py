@@ -333,7 +333,13 @@ def drawn(visits: Mapping[Cells, int]) -> set[Cells]:
     visited positions, of these the most visited first. Equally visited moves from one position are drawn all
     or not at all, and no move is drawn from a position while there is one to draw from a more visited one.
     """
-    nodes = _most_visited_path(visits)
+    nodes: set[Cells] = set()
+    ends: set[Cells] = {()}
+    while ends and len(nodes) + len(ends) <= MAX_NODES:
+        nodes |= ends
+        after = [cells for cells in visits if cells and cells[:-1] in ends]
+        most = max((visits[cells] for cells in after), default=0)
+        ends = {cells for cells in after if visits[cells] == most}
 
     def rank(cells: Cells) -> tuple[int, int]:
         return -visits[cells[:-1]], -visits[cells]
@@ -345,18 +351,6 @@ def drawn(visits: Mapping[Cells, int]) -> set[Cells]:
             break
         nodes = more
     return nodes
-
-
-def _most_visited_path(visits: Mapping[Cells, int]) -> set[Cells]:
-    """The most visited moves from the root on: all that are equal, as far as there is room for them."""
-    path: set[Cells] = set()
-    ends: set[Cells] = {()}
-    while ends and len(path) + len(ends) <= MAX_NODES:
-        path |= ends
-        after = [cells for cells in visits if cells and cells[:-1] in ends]
-        most = max((visits[cells] for cells in after), default=0)
-        ends = {cells for cells in after if visits[cells] == most}
-    return path
 
 
 def _branch(
