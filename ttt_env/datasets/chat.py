@@ -7,13 +7,12 @@ from typing import Literal, NotRequired, TypedDict, get_args
 
 import numpy as np
 
-from ttt_env.agent import Agent, chosen_cell, make_agent
+from ttt_env.agent import chosen_cell, make_agent
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.solution import distances
-from ttt_env.datasets.players import EXPERT, Level, Player, drawn, numbers_of, players_of
+from ttt_env.datasets.players import EXPERT, Level, drawn, numbers_of, players_of
 from ttt_env.rules import (
     SEATS,
-    Boards,
     Game,
     Seat,
     as_bool,
@@ -84,22 +83,19 @@ def position_chats(
     as_bool("one_per_class", one_per_class, "a data set")
     seed = as_integer("seed", seed, "a data set", 0)
     batches = (moves.boards for layer in reachable(game) for moves in layer.moves())
+    if one_per_class:
+        batches = (boards[same_boards(canonical_boards(boards)[0], boards)] for boards in batches)
     return (
         {
             "messages": [*_exchange(prompt_text(position, board, answer), form.text_of(cell))],
             "play_as": position.to_move,
             "position": str(position),
         }
-        for boards in (map(_of_classes, batches) if one_per_class else batches)
+        for boards in batches
         for position, perfect in zip(boards, distances(game).perfect(boards), strict=True)
         for cells in [np.flatnonzero(perfect).tolist()]
         for cell in (cells if ties == "all" else [cell_at(cells, seed, position.mine, position.theirs)])
     )
-
-
-def _of_classes(boards: Boards) -> Boards:
-    """The positions among these that represent their symmetry class."""
-    return boards[same_boards(canonical_boards(boards)[0], boards)]
 
 
 def _exchange(text: str, reply: str) -> tuple[Message, Message]:
@@ -131,21 +127,20 @@ def game_chats(
     games, seed = as_integer("games", games, "a data set", 1), as_integer("seed", seed, "a data set", 0)
     env = TextEnv(game, illegal="raise", board=board, answer=answer)
     opponents, expert = players_of(level, game), make_agent(EXPERT, game)
-    return (
-        _chat_of_game(env, expert, drawn(opponents, rng), rng)
-        for rng in (numbers_of(seed, level, number) for number in range(games))
-    )
 
+    def chat(number: int) -> Chat:
+        rng = numbers_of(seed, level, number)
+        opponent = drawn(opponents, rng)
+        seat, own_seed = SEATS[int(rng.random() * 2)], int(rng.random() * 2**32)
+        text = env.reset(seed=own_seed, play_as=seat, opponent=opponent.agent)
+        messages: list[Message] = []
+        while not env.done:
+            reply = env.answer.text_of(chosen_cell(expert, env.position, rng))
+            messages += _exchange(text, reply)
+            text = env.reply(reply)
+        return {"messages": messages, "play_as": seat, "seed": own_seed, "opponent": opponent.spec}
 
-def _chat_of_game(env: TextEnv, expert: Agent, opponent: Player, rng: np.random.Generator) -> Chat:
-    seat, seed = SEATS[int(rng.random() * 2)], int(rng.random() * 2**32)
-    text = env.reset(seed=seed, play_as=seat, opponent=opponent.agent)
-    messages: list[Message] = []
-    while not env.done:
-        reply = env.answer.text_of(chosen_cell(expert, env.position, rng))
-        messages += _exchange(text, reply)
-        text = env.reply(reply)
-    return {"messages": messages, "play_as": seat, "seed": seed, "opponent": opponent.spec}
+    return map(chat, range(games))
 
 
 def write_chats(path: str | Path, chats: Iterable[Chat]) -> None:

@@ -187,22 +187,23 @@ class PositionTable:
         Raises `ParameterError` for a `progress` that is no function, `OSError` if the file cannot be written;
         there is then no part of it.
         """
-        told = rules.as_callback("progress", progress, "a data set") or (lambda done, total: None)
-        write_atomically(path, lambda file: self._fill(file, told))
+        tell = rules.as_callback("progress", progress, "a data set") or (lambda done, total: None)
+        total = sum(len(layer if self.finished else layer.open) for layer in reachable(self.game))
 
-    def _fill(self, file: BufferedWriter, progress: Progress) -> None:
-        n_done, total = 0, sum(len(layer if self.finished else layer.open) for layer in reachable(self.game))
-        with parquet.ParquetWriter(file, self.schema, compression="zstd") as writer:
-            ply, group = 0, list[pa.RecordBatch]()
-            for boards in self._boards():
-                if group and (boards.ply[0] != ply or sum(map(len, group)) >= _GROUP_ROWS):
-                    writer.write_table(pa.Table.from_batches(group))
-                    group = []
-                ply = int(boards.ply[0])
-                group.append(self._batch(boards))
-                n_done += len(boards)
-                progress(n_done, total)
-            writer.write_table(pa.Table.from_batches(group))
+        def fill(file: BufferedWriter) -> None:
+            with parquet.ParquetWriter(file, self.schema, compression="zstd") as writer:
+                n_done, ply, group = 0, 0, list[pa.RecordBatch]()
+                for boards in self._boards():
+                    if group and (boards.ply[0] != ply or sum(map(len, group)) >= _GROUP_ROWS):
+                        writer.write_table(pa.Table.from_batches(group))
+                        group = []
+                    ply = int(boards.ply[0])
+                    group.append(self._batch(boards))
+                    n_done += len(boards)
+                    tell(n_done, total)
+                writer.write_table(pa.Table.from_batches(group))
+
+        write_atomically(path, fill)
 
 
 def _texts(boards: Boards) -> pa.Array:
