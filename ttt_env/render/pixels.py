@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ttt_env.errors import extra_for
 from ttt_env.render import layout as plan
 from ttt_env.render.text import draw_text
-from ttt_env.rules import GameRecord, Position, Seat
+from ttt_env.rules import GameRecord, Position
 
 Pixels = NDArray[np.uint8]
 Floats = NDArray[np.floating[Any]]
@@ -62,17 +62,14 @@ def _rounded(width: int, height: int, radius: float, colour: str, ground: str) -
 def _stone(look: plan.Look, side: int, cell: int, radius: float) -> Pixels:
     """A tile with a stone on it, `[side, side, 3]`."""
     tile, stone = look.colours
-    distance = _stroke_distance(look.mark, *_from_centre(side, side), cell)
-    return _painted(_rounded(side, side, radius, tile, plan.PANEL), distance, stone)
-
-
-def _stroke_distance(mark: Seat | None, x: Floats, y: Floats, cell: int) -> Floats:
-    """The distance of the points x, y to the stroke of a stone around the origin."""
-    if mark == "O":
-        return abs(np.hypot(x, y) - plan.RING_RADIUS * cell) - plan.STROKE * cell / 2
-    # By symmetry all four arms are the one in the quadrant of positive x, y.
-    along = np.minimum((abs(x) + abs(y)) / 2, plan.CROSS_REACH * cell)
-    return np.hypot(abs(x) - along, abs(y) - along) - plan.STROKE * cell / 2
+    x, y = _from_centre(side, side)
+    if look.mark == "O":
+        distance = abs(np.hypot(x, y) - plan.RING_RADIUS * cell)
+    else:  # by symmetry all four arms are the one in the quadrant of positive x, y
+        along = np.minimum((abs(x) + abs(y)) / 2, plan.CROSS_REACH * cell)
+        distance = np.hypot(abs(x) - along, abs(y) - along)
+    beyond_stroke = distance - plan.STROKE * cell / 2
+    return _painted(_rounded(side, side, radius, tile, plan.PANEL), beyond_stroke, stone)
 
 
 def _from_centre(width: int, height: int) -> tuple[Floats, Floats]:

@@ -36,7 +36,15 @@ def draw_svg(
     Raises `ParameterError` if `policy` is no distribution over the free cells.
     """
     layout = plan.layout_of(position.game)
-    shares = {} if policy is None else _checked(policy, position)
+    shares: dict[int, float] = {}
+    if policy is not None:
+        given, free = [float(share) for share in policy], position.legal_cells
+        fits = [share >= 0 if cell in free else share == 0 for cell, share in enumerate(given)]
+        if len(given) != position.game.n_cells or not all(fits) or not abs(sum(given) - 1) < _ROUNDING:
+            raise ParameterError(
+                f"policy={given}: {position} takes probabilities of the cells {free}, else 0"
+            )
+        shares = {cell: given[cell] for cell in free}
     looks = plan.looks_of(position, last, is_mistake)
     tiles = [
         _share(box, shares[cell], layout) if cell in shares else tile(box, look, layout)
@@ -65,15 +73,6 @@ def document(title: str, layout: plan.Layout, width: int, tiles: Iterable[str]) 
             "</svg>",
         ]
     )
-
-
-def _checked(policy: Sequence[float], position: Position) -> dict[int, float]:
-    shares = [float(share) for share in policy]
-    free = position.legal_cells
-    fits = [share >= 0 if cell in free else share == 0 for cell, share in enumerate(shares)]
-    if len(shares) != position.game.n_cells or not all(fits) or not abs(sum(shares) - 1) < _ROUNDING:
-        raise ParameterError(f"policy={shares}: {position} takes probabilities of the cells {free}, else 0")
-    return {cell: shares[cell] for cell in free}
 
 
 def _share(box: plan.Box, share: float, layout: plan.Layout) -> str:

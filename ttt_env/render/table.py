@@ -64,7 +64,11 @@ class Column:
         tag = "th" if self.name else "td"  # a heading that says nothing is none
         yield f'<{tag} style="{style}">{_breakable(self.name)}</{tag}>'
         for text, number in zip(self.texts, self.numbers, strict=True):
-            tint = _tint(number or 0) if self.is_tinted else ""
+            tint = ""
+            if self.is_tinted:  # blue for a number above 0, red below, the page's background at 0
+                shade = number or 0
+                red, green, blue = bytes.fromhex(STONE["O" if shade > 0 else "X"][1:])
+                tint = f";background:rgba({red},{green},{blue},{_MAX_STRENGTH * abs(shade):.2f})"
             yield f'<td style="{style}{tint}">{_breakable(text)}</td>'
 
 
@@ -129,7 +133,14 @@ class Table:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         columns = [[column.key or column.name, *column.numbers] for column in self.columns]
-        writer.writerows([_harmless(value) for value in row] for row in zip(*columns, strict=True))
+        for row in zip(*columns, strict=True):
+            # No text may begin as a formula does.
+            writer.writerow(
+                [
+                    f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+                    for value in row
+                ]
+            )
         return text.getvalue()
 
     def to_html(self) -> str:
@@ -188,16 +199,3 @@ def _as_latex(text: str) -> str:
 def _breakable(text: str) -> str:
     """The cell as HTML in which a long spec string may be broken between its parameters."""
     return re.sub("([:,])", r"\1<wbr/>", escape(text))
-
-
-def _harmless(value: object) -> object:
-    """A value that a spreadsheet takes for no formula."""
-    if value is None:
-        return ""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-
-def _tint(number: float) -> str:
-    """The style of a cell: blue for a number above 0, red below, the page's background at 0."""
-    red, green, blue = bytes.fromhex(STONE["O" if number > 0 else "X"][1:])
-    return f";background:rgba({red},{green},{blue},{_MAX_STRENGTH * abs(number):.2f})"

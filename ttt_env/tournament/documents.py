@@ -14,7 +14,7 @@ from ttt_env.render.layout import Look, layout_of
 from ttt_env.render.svg import document, tile
 from ttt_env.render.table import Column, Table, as_markdown
 from ttt_env.render.words import signed
-from ttt_env.rules import SEATS, Game
+from ttt_env.rules import SEATS
 from ttt_env.storage import write_atomically
 from ttt_env.tournament.contest import Contest, Verdict
 from ttt_env.tournament.meetings import Meeting, Played
@@ -344,16 +344,13 @@ class _Page:
             games.append(
                 _Shown(each.x, each.o, each.played.record.cells, kind, _end(each.x, each.o, each.played))
             )
-        return games + [shown for name in self.results.order for shown in self._refutations(name)]
-
-    def _refutations(self, name: str) -> Iterator[_Shown]:
-        """The game of an entry's certificate that beats it, if there is one."""
-        certificate = self.results.verdict(name).certificate
-        if certificate is None or (record := certificate.shortest_refutation) is None:
-            return
-        x, o = (name, BEST_PLAY) if certificate.refuted_as == "X" else (BEST_PLAY, name)
-        played = Played(record, certificate.forfeit_after(record))
-        yield _Shown(x, o, record.cells, f"certificate of {name}", _end(x, o, played))
+        for name in self.results.order:
+            certificate = self.results.verdict(name).certificate
+            if certificate is not None and (record := certificate.shortest_refutation) is not None:
+                x, o = (name, BEST_PLAY) if certificate.refuted_as == "X" else (BEST_PLAY, name)
+                played = Played(record, certificate.forfeit_after(record))
+                games.append(_Shown(x, o, record.cells, f"certificate of {name}", _end(x, o, played)))
+        return games
 
     def game_of(self, name: str, other: str = BEST_PLAY) -> int | None:
         """The number of the first game between the two, None if there is none."""
@@ -395,20 +392,15 @@ class _Page:
         """The data of the script: the tiles in all looks, the winning sets, the names and the games."""
         names = [*self.results.order, BEST_PLAY]
         place = {name: at for at, name in enumerate(names)}
+        layout = layout_of(self.plan.game)
         return {
             "names": [_CALLED.get(name, name) for name in names],
             "sets": self.plan.game.winning_sets,
-            "tiles": tiles_of(self.plan.game),
+            "tiles": [[tile(box, look, layout) for look in LOOKS] for box in layout.tiles],
             "games": [
                 [place[game.x], place[game.o], list(game.cells), game.kind, game.end] for game in self.games
             ],
         }
-
-
-def tiles_of(game: Game) -> list[list[str]]:
-    """Each tile of a game's board as SVG, in each of the `LOOKS`."""
-    layout = layout_of(game)
-    return [[tile(box, look, layout) for look in LOOKS] for box in layout.tiles]
 
 
 def _end(x: str, o: str, played: Played) -> str:

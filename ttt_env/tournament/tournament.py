@@ -305,7 +305,6 @@ class Tournament(Saved):
         return figure
 
     def _notes(self) -> list[str]:
-        """The notes that a reader needs to understand the numbers."""
         sampled = any(not played.exact for played in self.meetings.values())
         notes = ["scores with ± are sampled (95 % interval), the others exact"] if sampled else ["all exact"]
         if self.wide:
