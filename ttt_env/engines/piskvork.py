@@ -128,7 +128,14 @@ class PiskvorkEngine(serving.Engine):
         if self._thinker is not None:
             self._thinker.wait()
         if self._board is not None:
-            self._read_on(self._board, line)
+            if line.upper() != "DONE":
+                self._board.append(line)
+                return True
+            lines, self._board = self._board, None
+            position = read_board(filter(None, lines), self._playing().game)
+            if position.is_over:
+                raise IllegalMoveError("there is no move: the game is over on this board")
+            self._think(position)
             return True
         word, _, rest = line.partition(" ")
         if word:
@@ -205,16 +212,6 @@ class PiskvorkEngine(serving.Engine):
             raise IllegalMoveError(f"{shown(cell.strip())} is no stone of the side that has just moved")
         self._position = Position(position.game, position.theirs ^ bit, position.mine).checked()
         self._say("OK")
-
-    def _read_on(self, lines: list[str], line: str) -> None:
-        if line.upper() != "DONE":
-            lines.append(line)
-            return
-        self._board = None
-        position = read_board(filter(None, lines), self._playing().game)
-        if position.is_over:
-            raise IllegalMoveError("there is no move: the game is over on this board")
-        self._think(position)
 
     def _think(self, position: Position) -> None:
         self._position = position

@@ -303,8 +303,25 @@ class TextEnv:
         free cell if `illegal` is "raise"; nothing has changed then.
         """
         self._check_is_on()
-        free_cell, outcome = read_cell(cell, self.position)
-        return self._wrong(outcome) if free_cell is None else self._play(free_cell)
+        before = self.position
+        free_cell, outcome = read_cell(cell, before)
+        if free_cell is None:
+            return self._wrong(outcome)
+        record = MoveRecord.of(before, free_cell, self.nodes)
+        _, result, is_over, _, info = self._env.step(free_cell)
+        self.moves.append(record)
+        after = self.position
+        winner = info.get("winner", -1)
+        self._winner = None if winner < 0 else SEATS[winner]
+        self._settle("played", result, is_over)
+        told = f"You have played {free_cell}."
+        if after.ply > before.ply + 1:
+            told += f" {other_seat(self.seat)} has played {self._env.last_cell}."
+        elif self._env.forfeit is not None:
+            told += f" {other_seat(self.seat)} has named no free cell."
+        if is_over:
+            return f"{told}\n\n{board_text(after, self.board)}\n\n{end_text(self._winner, self.seat)}"
+        return f"{told}\n\n{self._turn_text()}"
 
     def reply(self, text: str) -> str:
         """Play the cell that a reply names and return what happened and what to do next; raises as `move`.
@@ -333,24 +350,6 @@ class TextEnv:
     def _check_is_on(self) -> None:
         if not self._is_begun or self.done:
             raise EpisodeOrderError("no game is on: call reset()")
-
-    def _play(self, cell: int) -> str:
-        before = self.position
-        record = MoveRecord.of(before, cell, self.nodes)
-        _, result, is_over, _, info = self._env.step(cell)
-        self.moves.append(record)
-        after = self.position
-        winner = info.get("winner", -1)
-        self._winner = None if winner < 0 else SEATS[winner]
-        self._settle("played", result, is_over)
-        told = f"You have played {cell}."
-        if after.ply > before.ply + 1:
-            told += f" {other_seat(self.seat)} has played {self._env.last_cell}."
-        elif self._env.forfeit is not None:
-            told += f" {other_seat(self.seat)} has named no free cell."
-        if is_over:
-            return f"{told}\n\n{board_text(after, self.board)}\n\n{end_text(self._winner, self.seat)}"
-        return f"{told}\n\n{self._turn_text()}"
 
     def _wrong(self, outcome: Outcome) -> str:
         """Settle a reply that plays no free cell, as `illegal` says, and return the text for it."""
@@ -394,7 +393,7 @@ def split_settings(
     """
     of_game = [name for name in parameters_of_game(game) if name not in settings]
     game = get_game(game, **{name: named[name] for name in of_game if name in named})
-    check_names(f"{owner} for {game.name}", named, dict.fromkeys([*of_game, *settings]))
+    check_names(f"{owner} for {game.name}", named, [*of_game, *settings])
     return game, {name: named[name] for name in settings if name in named}
 
 

@@ -304,18 +304,14 @@ class Training:
         for number, agent in enumerate(learner.judged()):
             evaluation = evaluate(agent, opponents, learner.steps, self.progress.seconds, everywhere)
             has_passed = evaluation.reaches(goal)
-            self._keep(evaluation, number + has_passed)
+            progress, n_passed = self.progress, number + has_passed
+            if progress.is_best(evaluation, n_passed, learner.keeps_latest):
+                progress.best, progress.n_passed, progress.kept = evaluation, n_passed, learner.kept()
+                if self.out is not None:
+                    learner.save(self.out)
             yield evaluation
             if not has_passed:
                 return
-
-    def _keep(self, evaluation: Evaluation, n_passed: int) -> None:
-        """Keep the agent as it is now, of which this is the evaluation, if it is the best so far."""
-        progress = self.progress
-        if progress.is_best(evaluation, n_passed, self.learner.keeps_latest):
-            progress.best, progress.n_passed, progress.kept = evaluation, n_passed, self.learner.kept()
-            if self.out is not None:
-                self.learner.save(self.out)
 
     @contextmanager
     def _as_best(self) -> Iterator[Agent]:

@@ -49,17 +49,18 @@ class ResidualNetwork(nn.Module):
         if not is_convolutional(network.game):
             first = first.transpose(1, 0, 2).reshape(1, -1, size.channels)
         blocks = weights["blocks"].reshape(len(net.blocks), -1, size.channels, size.channels)
-        named = [("first", net.first, first)]
-        named += [
-            (name, getattr(net, name), weights[name][None]) for name in ("policy_filter", "value_filter")
+        layers: list[tuple[Any, NDArray[np.float32], NDArray[np.float32]]] = [
+            (net.first, first, weights["first_bias"]),
+            *zip(net.blocks, blocks, weights["block_biases"], strict=True),
         ]
-        layers = [(layer, array, weights[f"{name}_bias"]) for name, layer, array in named]
+        for name in ("policy_filter", "value_filter"):
+            layers.append((getattr(net, name), weights[name][None], weights[f"{name}_bias"]))
         with torch.no_grad():
-            for layer, array, bias in [
-                *layers,
-                *zip(net.blocks, blocks, weights["block_biases"], strict=True),
-            ]:
-                _unfold(layer, array, bias)
+            for (convolution, norm), array, bias in layers:  # make it one of which `_folded` gives these
+                folded = torch.from_numpy(array.transpose(2, 1, 0))
+                convolution.weight.copy_(folded.reshape(convolution.weight.shape))
+                norm.bias.copy_(torch.from_numpy(bias))
+                norm.running_var.fill_(1.0 - norm.eps)
             for name in ("policy", "hidden", "value"):
                 linear = getattr(net, name)
                 linear.weight.copy_(torch.from_numpy(weights[name].T))
@@ -143,14 +144,6 @@ def _folded(layer: nn.Module) -> tuple[NDArray[np.float32], NDArray[np.float32]]
     scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
     weights = convolution.weight.flatten(2) * scale[:, None, None]
     return _numbers(weights.permute(2, 1, 0)), _numbers(norm.bias - norm.running_mean * scale)
-
-
-def _unfold(layer: Any, weights: NDArray[np.float32], bias: NDArray[np.float32]) -> None:
-    """Make a layer one that `_folded` turns into these weights and biases."""
-    convolution, norm = layer
-    convolution.weight.copy_(torch.from_numpy(weights.transpose(2, 1, 0)).reshape(convolution.weight.shape))
-    norm.bias.copy_(torch.from_numpy(bias))
-    norm.running_var.fill_(1.0 - norm.eps)
 
 
 def _stacked(arrays: Sequence[NDArray[np.float32]], shape: tuple[int, ...]) -> NDArray[np.float32]:

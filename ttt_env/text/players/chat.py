@@ -349,7 +349,13 @@ class ChatAgent(PromptAgent):
     ) -> None:
         super().__init__(game, self._reply_of_model, board=board, answer=answer, errors="raise")
         owner = "ChatAgent"
-        self.url, self.model = _checked_url(url), _as_str("model", model)
+        if not isinstance(url, str) or not _URL.fullmatch(url):
+            raise ParameterError(
+                "url: http://host:port/path or https://… is needed, without a user, a password or a query, "
+                "in which secrets may stand; so the one given is not shown here. The key is read from an "
+                "environment variable"
+            )
+        self.url, self.model = url, _as_str("model", model)
         self.temperature = None if temperature is None else as_number("temperature", temperature, owner)
         self.max_tokens = None if max_tokens is None else as_integer("max_tokens", max_tokens, owner, 1)
         self.system = None if system is None else _as_str("system", system)
@@ -400,15 +406,6 @@ class ChatAgent(PromptAgent):
         if self.max_tokens is not None:
             request["max_tokens"] = self.max_tokens
         return self._endpoint.ask(request, repr(self))
-
-
-def _checked_url(url: object) -> str:
-    if isinstance(url, str) and _URL.fullmatch(url):
-        return url
-    raise ParameterError(
-        "url: http://host:port/path or https://… is needed, without a user, a password or a query, in which "
-        "secrets may stand; so the one given is not shown here. The key is read from an environment variable"
-    )
 
 
 def _as_str(name: str, text: object) -> str:
