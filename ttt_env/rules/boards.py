@@ -225,10 +225,17 @@ def packed(game: Game, cells: NDArray[np.bool_]) -> Masks:
 
 def owns_set(game: Game, stones: Masks) -> NDArray[np.bool_]:
     """True where a mask holds a winning set of the game, in an array of any shape."""
+    owned: NDArray[np.bool_]
     if game.n_cells > MASK_CELLS:
-        return _owns_wide_set(game, stones)
+        sets, rows = set_masks(game), stones.reshape(-1, 1, stones.shape[-1])
+        owned = np.empty(len(rows), np.bool_)
+        step = max(1, _AT_ONCE // sets.size)
+        for first in range(0, len(rows), step):
+            part = slice(first, first + step)
+            owned[part] = (~rows[part] & sets == 0).all(axis=2).any(axis=1)
+        return owned.reshape(stones.shape[:-1])
     if game.n_cells <= OWNERSHIP_TABLE_CELLS and stones.size << 9 >= 1 << game.n_cells:
-        owned: NDArray[np.bool_] = _ownership_table(game)[stones]
+        owned = _ownership_table(game)[stones]
         return owned
     return _owns_set(game, stones)
 
@@ -242,17 +249,6 @@ def _owns_set(game: Game, stones: Masks) -> NDArray[np.bool_]:
     for mask in sets:
         np.logical_or(owned, stones & mask == mask, out=owned)
     return owned
-
-
-def _owns_wide_set(game: Game, stones: Masks) -> NDArray[np.bool_]:
-    sets = set_masks(game)
-    rows = stones.reshape(-1, 1, stones.shape[-1])
-    owned = np.empty(len(rows), np.bool_)
-    step = max(1, _AT_ONCE // sets.size)
-    for first in range(0, len(rows), step):
-        part = slice(first, first + step)
-        owned[part] = (~rows[part] & sets == 0).all(axis=2).any(axis=1)
-    return owned.reshape(stones.shape[:-1])
 
 
 @lru_cache(maxsize=16)
