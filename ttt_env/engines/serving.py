@@ -215,7 +215,6 @@ class Engine(ABC):
         """`hear`, without care for errors."""
 
     def _complain(self, why: str) -> None:
-        """Say that a line was wrong."""
         self._say(f"{self.COMPLAINT} {one_line(why)}")
 
 

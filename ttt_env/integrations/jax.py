@@ -222,6 +222,5 @@ def _words(cells: np.ndarray[Any, np.dtype[np.bool_]]) -> np.ndarray[Any, np.dty
 
 
 def _choose(condition: jax.Array, if_true: State, if_false: State) -> State:
-    """One of two states."""
     chosen: State = jax.tree.map(lambda a, b: jnp.where(condition, a, b), if_true, if_false)
     return chosen

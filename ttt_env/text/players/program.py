@@ -296,7 +296,6 @@ class ProgramAgent(AskedAgent, ABC):
         return self.arguments
 
     def _keep(self, program: Program) -> None:
-        """Keep a process for the next question."""
         with self._lock:
             if not self._is_closed:
                 self._idle.append(program)
