@@ -280,14 +280,10 @@ def quoted(said: str, outcome: Outcome) -> str:
     >>> quoted('exit status 1: File "/a/ben.py", line 7, in choose' + chr(10) + "NameError: no x", "crashed")
     'exit status 1: ben.py, line 7: NameError: no x'
     """
-    if outcome in _FAILURES:
-        return _reason_of(said)
-    text = repr(said)
-    return text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}…"
-
-
-def _reason_of(said: str) -> str:
-    """The exit status, the place of an error and its message, as far as they are in the end of an output."""
+    if outcome not in _FAILURES:
+        text = repr(said)
+        return text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}…"
+    # The exit status, the place of the error and its message, as far as they are in the end of an output.
     status, rest = _STATUS.fullmatch(said).groups("")  # type: ignore[union-attr]
     message = next((line.strip() for line in reversed(rest.splitlines()) if line.strip()), "")
     places = _TRACED.findall(rest)

@@ -213,7 +213,15 @@ class GameLog:
         """
         rows = self._read("SELECT id, record FROM games ORDER BY id")
         self._check_other(path)
-        lines = [self._line(*row) for row in rows]
+        lines = []
+        for number, record in rows:
+            try:
+                lines.append(str(GameRecord.parse(record)))
+            except TttEnvError as error:
+                is_well_formed = not isinstance(error, NotationError) and record.isprintable()
+                if not is_well_formed or stem_of(record) in CATALOGUE:
+                    raise NotationError(f"game log {self.path}, game {number}: {error}") from error
+                lines.append(record)  # of a game that is not known here
         with file_errors(path, "written", GameLogError):
             write_atomically(path, "".join(f"{line}\n" for line in lines).encode("utf-8"))
         return len(lines)
@@ -226,15 +234,6 @@ class GameLog:
                 is_same = os.path.samefile(path, f"{self.path}{ending}")
             if is_same:
                 raise GameLogError(f"{path} is a file of the game log itself: name another file")
-
-    def _line(self, number: int, record: str) -> str:
-        try:
-            return str(GameRecord.parse(record))
-        except TttEnvError as error:
-            is_well_formed = not isinstance(error, NotationError) and record.isprintable()
-            if is_well_formed and stem_of(record) not in CATALOGUE:  # of a game that is not known here
-                return record
-            raise NotationError(f"game log {self.path}, game {number}: {error}") from error
 
 
 def read_records(path: str | Path) -> list[GameRecord]:
