@@ -458,12 +458,14 @@ def replay(
 
     Mistakes are shown where the game can be solved.
     """
-    from ttt_env.app.terminal.play import ask_here
+    from ttt_env.app.terminal.play import edit_lines
     from ttt_env.app.terminal.replay import records_of, replay_all
 
     if game is not None:
         register_game(load_game(game))
-    replay_all(records_of(" ".join(record)), Console(), ask_here())
+    edit_lines()
+    is_terminal = sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()
+    replay_all(records_of(" ".join(record)), Console(), input if is_terminal else None)
 
 
 @_command(epilog="Example: ttt web --models models/demo.zip")

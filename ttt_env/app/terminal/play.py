@@ -335,12 +335,6 @@ def sit_down(
         Terminal(session, Console(), input, log, games).run()
 
 
-def ask_here() -> Ask | None:
-    """A function that asks the person at this terminal; None if the program does not run at a terminal."""
-    edit_lines()
-    return input if sys.stdin.isatty() and sys.stdout and sys.stdout.isatty() else None
-
-
 def edit_lines() -> None:
     """Let people edit the lines that `input` reads from a terminal."""
     if sys.stdin.isatty():
