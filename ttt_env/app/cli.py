@@ -40,7 +40,7 @@ from ttt_env.app.games import OwnGameOption, games_app
 from ttt_env.app.solving import solve
 from ttt_env.app.tournament import tournament as tournament_of_file
 from ttt_env.errors import NotJudgedError, ParameterError, TttEnvError, UntrustedAnswersError, WorkerError
-from ttt_env.render.charts import FORMATS
+from ttt_env.render.charts import FORMATS, new_figure
 from ttt_env.render.svg import format_of
 from ttt_env.rules import game_names, get_game, one_of, register_game
 from ttt_env.storage import load_game, write_atomically
@@ -247,8 +247,10 @@ def bench(
     """
     json_to = STANDARD_OUTPUT if as_json else None
     check_outputs(csv, plot, json_to)
-    if plot is not None and plot != STANDARD_OUTPUT:
-        format_of(plot, FORMATS)  # raises for another ending, before anything is played
+    if plot is not None:  # what is wrong with a picture is said before anything is played
+        new_figure(1, 1)
+        if plot != STANDARD_OUTPUT:
+            format_of(plot, FORMATS)
     # Ray writes to standard output when a process of its ends.
     with progress_line(f"bench on {game}, matches") as line, redirect_stdout(sys.stderr):
         result = tournament(
