@@ -134,30 +134,33 @@ class TestDiskThatIsFull:
         assert ttt_env.certify(lowest, answers=path).asked == ttt_env.certify(lowest).asked
 
 
-HOLDING = """
-import sys, ttt_env
+WAITS = """
+import sys
 def waits(position):
     print("asked", flush=True)
     sys.stdin.readline()
     return position.legal_cells[0]
-waits.__qualname__ = "lowest"
+"""
+HOLDING = f"""{WAITS}
+import ttt_env
 ttt_env.certify(waits, answers=sys.argv[1])
 """
 
 
 class TestTwoAtOnce:
     def test_the_second_to_certify_is_refused_and_the_first_goes_on(self, tmp_path):
-        path = tmp_path / "answers.jsonl"
+        path, here = tmp_path / "answers.jsonl", dict[str, object]()
+        exec(WAITS, here)
         with python(HOLDING, path, stdin=subprocess.PIPE) as first:
             assert first.stdout.readline() == "asked\n"
             with pytest.raises(ResultFileError, match=r"answers\.jsonl: another run is writing to it"):
-                ttt_env.certify(lowest, answers=path)
+                ttt_env.certify(here["waits"], answers=path)
             first.stdin.write("\n" * 2000)
             first.stdin.close()
             first.stdout.read()
             assert first.wait(timeout=120) == 0, first.stderr.read()
         whole = path.read_bytes()
-        assert not ttt_env.certify(lowest, answers=path).unbeatable and path.read_bytes() == whole
+        assert not ttt_env.certify(here["waits"], answers=path).unbeatable and path.read_bytes() == whole
 
     def test_in_one_process_too_until_the_first_releases(self, path):
         first, second = file_at(path), file_at(path)
