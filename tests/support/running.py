@@ -21,30 +21,46 @@ class Run(NamedTuple):
     stderr: str
 
 
-def ttt(*arguments: Any, cwd: Any = None, answers: str = "", program: str = "ttt") -> Run:
-    """Run the command `ttt`, started by this name, in a folder, with these answers to what it asks."""
-    return _run(main, [program, *map(str, arguments)], cwd, answers)
+def ttt(
+    *arguments: Any,
+    cwd: Any = None,
+    answers: str | bytes | None = "",
+    program: str = "ttt",
+    encoding: str = "utf-8",
+) -> Run:
+    """Run the command `ttt`, started by this name, in a folder, with these answers to what it asks.
+
+    Without answers, None, standard input is closed. The encoding is that of standard output.
+    """
+    return _run(main, [program, *map(str, arguments)], cwd, answers, encoding)
 
 
 def script(path: Path, *arguments: str, cwd: Any = None) -> Run:
     """Run a script in a folder. Its own modules are found beside it, as Python does."""
     with patch.object(sys, "path", [str(path.parent), *sys.path]):
-        return _run(lambda: runpy.run_path(str(path), run_name="__main__"), [str(path), *arguments], cwd, "")
+        return _run(lambda: runpy.run_path(str(path), run_name="__main__"), [str(path), *arguments], cwd)
 
 
-def _run(program: Callable[[], object], argv: list[str], cwd: Any, answers: str) -> Run:
+def _run(
+    program: Callable[[], object],
+    argv: list[str],
+    cwd: Any,
+    answers: str | bytes | None = "",
+    encoding: str = "utf-8",
+) -> Run:
     written = io.BytesIO(), io.BytesIO()
-    out, err = (io.TextIOWrapper(stream, "utf-8", write_through=True) for stream in written)
+    out, err = (io.TextIOWrapper(stream, encoding, write_through=True) for stream in written)
+    typed = answers.encode() if isinstance(answers, str) else answers
     with (
         chdir(cwd or os.getcwd()),
         redirect_stdout(out),
         redirect_stderr(err),
         patch.object(sys, "argv", argv),
-        patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(answers.encode()), "utf-8")),
+        patch.object(sys, "stdin", None if typed is None else io.TextIOWrapper(io.BytesIO(typed), "utf-8")),
     ):
         try:
             program()
             status = 0
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    return Run(status, *(stream.getvalue().decode("utf-8", "surrogateescape") for stream in written))
+    return Run(status, *(stream.getvalue().decode(encoding, "surrogateescape") for stream in written))
