@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 import ttt_env
-from tests.support.games import highest, lowest
+from tests.support.games import TICTACTOE, highest, lowest
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.app.console import ProgressLine, _rich
 from ttt_env.app.terminal.board import board
@@ -52,39 +52,51 @@ def scores(session):
     return *session.wins, session.draws
 
 
-def test_winning_as_x_then_sides_are_swapped():
-    session, said = sit("4", "2", "6", "", "4", "2", "6", "n")
-    assert said.index("You are X.") < said.index("You win!") < said.index("You are O.")
-    assert scores(session) == (2, 0, 0)
+NOTHING_TO_UNDO = "There is no move of yours to take back."
+TWO = {"players": ("person", "person")}
 
 
-@pytest.mark.parametrize("leaving", ["q", "quit", "exit", "QUIT ", EOFError, KeyboardInterrupt])
-def test_leaving_in_the_middle_of_a_game(leaving):
-    session, said = sit("4", leaving)
-    assert scores(session) == (0, 0, 0)
-    assert said.endswith("Goodbye. Final score: you 0, draws 0, bot 0.\n")
+def scripted(*cells):
+    """A player of these cells."""
+    script = iter(cells)
+    return lambda position: next(script)
 
 
-def test_ctrl_c_while_an_agent_is_thinking():
-    def interrupted(position):
-        raise KeyboardInterrupt
+@pytest.mark.parametrize(
+    ("answers", "options", "cells", "score", "counts"),
+    [("4 2 6  4 2 6 n", {}, [0, 4, 1, 2, 3, 6], (2, 0, 0), {"You are X.": 1, "You win!": 2, "You are O.": 1}),
+     ("0 3 6 n", {"players": ("person", highest), "game": "tictactoe-v0:misere=true"}, [0, 8, 3, 7, 6],
+      (0, 1, 0), {"You lose.": 1, "*X*": 3}),
+     ("0 1 6 5 8 n", {"players": ("person", scripted(4, 2, 3, 7))}, [0, 4, 1, 2, 6, 3, 5, 7, 8], (0, 0, 1),
+      {"A draw.": 1}),
+     ("undo 4 2 u 6 q", {}, [4, 0, 6, 1], (0, 0, 0), {NOTHING_TO_UNDO: 1}),  # and the reply with it
+     ("u 4 u 5 q", {"players": (lowest, "person")}, [0, 5, 1], (0, 0, 0), {NOTHING_TO_UNDO: 1}),  # no opening
+     ("0 1 2 u u q", TWO, [0], (0, 0, 0), {NOTHING_TO_UNDO: 0}),
+     ("  q", {}, [], (0, 0, 0), {"┌": 3}),  # an empty answer shows the board again
+     ("B2 \tc1\t a3 n", {}, [4, 0, 2, 1, 6], (1, 0, 0), {}),
+     ("r y resign n", {}, [0], (0, 2, 0), {"You resign.": 2}),
+     ("0 n", {"players": ("person", "process:sh -c 'exit 3'")}, [0], (1, 0, 0),
+      {"names no free cell (crashed) and loses": 1, "You win!": 1}),
+     ("4 2 new 0 q", {}, [0, 1], (0, 0, 0), {"You are X.": 2}),
+     ("r what 5 n", {}, [], (0, 1, 0), {"Type y or n.": 2}),
+     ("r r r", {"games": 3}, [], (0, 3, 0), {"You resign.": 3})],
+)  # fmt: skip
+def test_a_session_at_the_terminal(answers, options, cells, score, counts):
+    session, said = sit(*answers.split(" "), **options)
+    assert (session.cells, scores(session)) == (cells, score)
+    assert {text: said.count(text) for text in counts} == counts
 
-    session, said = sit("4", players=("person", interrupted))
-    assert session.cells == [4]
-    assert said.endswith("Goodbye. Final score: you 0, draws 0, bot 0.\n")
+
+def interrupted(position):
+    raise KeyboardInterrupt
 
 
-def test_misere_says_who_lost():
-    _, said = sit("0", "3", "6", "n", players=("person", highest), game="tictactoe-v0:misere=true")
-    assert "You lose." in said
-    assert said.count("*X*") == 3
-
-
-def test_a_draw_is_counted():
-    script = iter([4, 2, 3, 7])
-    session, said = sit("0", "1", "6", "5", "8", "n", players=("person", lambda position: next(script)))
-    assert "A draw." in said
-    assert scores(session) == (0, 0, 1)
+def test_leaving_in_the_middle_of_a_game():
+    for leaving in ("q", "quit", "exit", "QUIT ", EOFError, KeyboardInterrupt, None):
+        answers, bot = (["4"], interrupted) if leaving is None else (["4", leaving], lowest)
+        session, said = sit(*answers, players=("person", bot))
+        assert scores(session) == (0, 0, 0) and session.cells == [4, 0][: len(answers)]
+        assert said.endswith("Goodbye. Final score: you 0, draws 0, bot 0.\n")
 
 
 NONSENSE = [*"9 -1 4.0 X b0 d1 1b2 ß \x00 b2b2 0x1 ² ١ hin [red] /".split(" "), "9" * 5000]
@@ -96,35 +108,6 @@ def test_wrong_answers_change_nothing():
     assert said.count("is no cell") + said.count("is not a cell of tictactoe-v0") == len(NONSENSE)
     assert said.count("cell 4 of O../.X./... is taken") == 2
     assert said.count("cell 0 of O../.X./... is taken") == 1
-
-
-@pytest.mark.parametrize(
-    ("answers", "players", "cells", "refusals"),
-    [("undo 4 2 u 6 q", ("person", lowest), [4, 0, 6, 1], 1),  # takes back one's own move and the reply
-     ("u 4 u 5 q", (lowest, "person"), [0, 5, 1], 1),  # never takes back the opening of the bot
-     ("0 1 2 u u q", ("person", "person"), [0], 0)],
-    ids=["against a bot", "after a bot", "two people"],
-)  # fmt: skip
-def test_undo(answers, players, cells, refusals):
-    session, said = sit(*answers.split(), players=players)
-    assert session.cells == cells
-    assert said.count("There is no move of yours to take back.") == refusals
-
-
-def test_cells_by_name():
-    session, _ = sit("B2", " c1 ", "a3", "n")
-    assert session.cells == [4, 0, 2, 1, 6]
-
-
-def test_resigning_loses_and_the_seats_swap():
-    session, said = sit("r", "y", "resign", "n")
-    assert scores(session) == (0, 2, 0)
-    assert said.count("You resign.") == 2
-
-
-def test_a_program_that_fails_loses():
-    session, said = sit("0", "n", players=("person", "process:sh -c 'exit 3'"))
-    assert session.winner == "X" and "names no free cell (crashed) and loses" in said and "You win!" in said
 
 
 def test_nothing_changes_once_a_game_is_over():
@@ -140,34 +123,12 @@ def test_nothing_changes_once_a_game_is_over():
     assert (session.cells, session.is_over, session.to_move) == ([], False, people[1])
 
 
-def test_a_new_game_does_not_count():
-    session, said = sit("4", "2", "new", "0", "q")
-    assert scores(session) == (0, 0, 0)
-    assert session.cells == [0, 1]
-    assert said.count("You are X.") == 2
-
-
-def test_another_game_is_asked_until_understood():
-    session, said = sit("r", "what", "5", "n")
-    assert scores(session) == (0, 1, 0)
-    assert said.count("Type y or n.") == 2
-
-
-def test_so_many_games_without_asking():
-    session, _ = sit("r", "r", "r", games=3)
-    assert scores(session) == (0, 3, 0)
-
-
 def test_agents_play_so_many_games():
     bots = ("random", lowest)
     session, said = sit(players=bots, games=5)
     assert sum(scores(session)) == 5
     assert said.count("Score: ") == 5
     assert sum(scores(sit(players=bots)[0])) == 1
-
-
-def test_an_empty_answer_shows_the_board_again():
-    assert sit("", "", "q")[1].count("┌") == 3
 
 
 def test_hint():
@@ -180,35 +141,29 @@ def test_hint():
     assert said.count("q quit") == 2
 
 
-def test_hint_on_a_large_board():
+def test_hint_on_a_large_board_and_on_one_of_more_than_64_cells():
     moves = ("0", "h", "1", "2", "3", "h", "q")
     said = sit(*moves, game="mnk-v0:m=8,n=8,k=5", players=("person", highest))[1]
     assert re.search(r"A tree search would play .*, and expects [+−-]\d\.\d\d for X", said)
     assert "X wins with best play: 4 (e1)." in said
-
-
-def test_hint_on_a_board_of_more_than_64_cells():
-    moves = "112 0 113 1 114 2 h".split()  # X makes an open three
-    said = sit(*moves, "q", game="mnk-v0:m=15,n=15,k=5", players=("person", "person"))[1]
+    open_three = "112 0 113 1 114 2 h q".split()
+    said = sit(*open_three, game="mnk-v0:m=15,n=15,k=5", players=("person", "person"))[1]
     assert re.search(r"X wins with best play: (110|111|115|116) \(\w+\)\.", said)
 
 
 def test_finished_games_are_recorded_and_imitated_at_once(tmp_path):
     with GameLog(tmp_path / "games.sqlite") as log:
-        bot = Imitation(ttt_env.get_game("tictactoe-v0"), str(log.path), lowest)
+        bot = Imitation(TICTACTOE, str(log.path), lowest)
         session, said = sit("r", "r", "4", "2", "6", "", "q", players=("person", bot), log=log, games=4)
         assert session.cells == [4]  # not 0, as X in the first game
         assert said.count("Recorded as game") == 1 and f"recorded in {log.path}" in said
-        logged = log.games("tictactoe-v0")
-        assert [game[:4] for game in logged] == [
-            (ttt_env.GameRecord.parse("tictactoe-v0: 4 0 2 1 6"), "person", "bot", "terminal")
-        ]
-        assert str(logged[0].record) in said
+        [logged] = log.games(TICTACTOE)
+        record = ttt_env.GameRecord(TICTACTOE, (4, 0, 2, 1, 6))
+        assert logged[:4] == (record, "person", "bot", "terminal") and str(record) in said
 
 
 def test_seats():
-    game = ttt_env.get_game("tictactoe-v0")
-    names = lambda *arguments: [(p.name, p.spec) for p in seated(*arguments, game)]  # noqa: E731
+    names = lambda *arguments: [(p.name, p.spec) for p in seated(*arguments, TICTACTOE)]  # noqa: E731
     assert names(["random"], None) == [("you", "person"), ("random", "random")]
     assert names(["random"], "o") == [("random", "random"), ("you", "person")]
     assert names(["random", "person"], None) == [("random", "random"), ("you", "person")]
@@ -216,7 +171,7 @@ def test_seats():
     assert names(["block", "block"], None) == [("block A", "block"), ("block B", "block")]
     for wrong in (["random"] * 3, None), (["random"] * 2, "X"), (["random"], "Z"):
         with pytest.raises(ttt_env.errors.ParameterError):
-            seated(*wrong, game)
+            seated(*wrong, TICTACTOE)
 
 
 @pytest.mark.parametrize("game", [*CATALOGUE, "mnk-v0:m=30,n=2,k=2", "mnk-v0:m=1,n=12,k=3"])
@@ -230,7 +185,7 @@ def test_names_of_cells_are_read_again(game):
 
 
 def test_names_are_columns_then_rows_and_layers_first():
-    assert cell_name(5, ttt_env.get_game("tictactoe-v0")) == "c2"
+    assert cell_name(5, TICTACTOE) == "c2"
     assert cell_name(16 + 8 + 1, ttt_env.get_game("qubic-v0")) == "2b3"
 
 
@@ -256,16 +211,13 @@ def replayed(text, ask=None):
     return screen.getvalue()
 
 
-def test_replay_marks_mistakes():
+def test_replay_marks_mistakes_unless_it_cannot_solve_the_game():
     said = replayed("tictactoe-v0: 4 1 0 8 2 6")
     assert said.count("┌") == 7
     assert said.count("A mistake") == 2
     assert "2. O 1 (b1)\nA mistake: now O loses; it draws with 0 (a1), 2 (c1), 6 (a3) or 8 (c3)." in said
     assert "5. X 2 (c1)\nA mistake: now X draws; it wins with 3 (a2) or 6 (a3)." in said
     assert "Unfinished: X is to move." in said
-
-
-def test_replay_of_what_cannot_be_solved_marks_nothing():
     assert "mistake" not in replayed("mnk-v0:m=9,n=9,k=5: 0 1 2")
     assert "O wins." in replayed("tictactoe-v0:misere=true: 0 4 1 8 2")
 
@@ -286,15 +238,13 @@ def test_replay_of_a_file(tmp_path):
         records_of("nonsense" * 1000)
 
 
-@pytest.mark.parametrize(
-    ("task", "text"),
-    [("solve", "does O win? 64 moves a position, 1,000,000,000,000 nodes"),
-     ("certify " + "x" * 500, "123,456 of 654,321")],
-)  # fmt: skip
-def test_a_line_of_progress_shows_in_80_columns_how_far_a_task_is(task, text):
-    screen = StringIO()
-    line = ProgressLine(task)
-    line.say(text)
-    with _rich(line, Console(file=screen, width=80, force_terminal=True, color_system=None)):
-        pass
-    assert text in screen.getvalue()
+def test_a_line_of_progress_shows_in_80_columns_how_far_a_task_is():
+    for task, text in [
+        ("solve", "does O win? 64 moves a position, 1,000,000,000,000 nodes"),
+        ("certify " + "x" * 500, "123,456 of 654,321"),
+    ]:
+        screen, line = StringIO(), ProgressLine(task)
+        line.say(text)
+        with _rich(line, Console(file=screen, width=80, force_terminal=True, color_system=None)):
+            pass
+        assert text in screen.getvalue()
