@@ -54,7 +54,7 @@ def log(tmp_path):
 def shared_client(tmp_path_factory):
     with (
         GameLog(tmp_path_factory.mktemp("shared") / "games.sqlite") as log,
-        TestClient(create_app(log=log), base_url="http://localhost") as made,
+        TestClient(create_app({"mine": "weights"}, log), base_url="http://localhost") as made,
     ):
         yield made
 

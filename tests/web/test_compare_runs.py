@@ -207,9 +207,7 @@ def test_trainings_wait_for_each_other_and_end_with_the_server():
 
         for algorithm in ("alphazero", "dqn", "dqn"):
             assert start(algorithm).url.path == "/compare/runs"
-        assert in_training(start("ppo")) == [
-            "<b>alphazero-0</b> is training; then dqn-0, dqn-1, ppo-0 …",
-        ]
+        assert in_training(start("ppo")) == ["<b>alphazero-0</b> is training; then dqn-0, dqn-1, ppo-0 …"]
         refused = start("ppo")
         assert refused.status_code == 400 and "4 trainings run or wait already" in refused.text
         assert in_training(refused) == in_training(client.get("/compare/runs"))

@@ -16,14 +16,7 @@ from tests.web.reading import SMALL, links_of, part_of, reloaded, text_of
 from ttt_env import GameRecord, get_game, make_agent, solve
 from ttt_env.agents.mcts.search import Search
 from ttt_env.app.web.inside.look import SETTINGS, VIEWS, InsideLook, read_look
-from ttt_env.app.web.inside.trees import (
-    MAX_BOARDS,
-    MAX_NODES,
-    TreeSolver,
-    drawn,
-    searched,
-    tree_layout,
-)
+from ttt_env.app.web.inside.trees import MAX_BOARDS, MAX_NODES, TreeSolver, drawn, searched, tree_layout
 from ttt_env.app.web.server import create_app
 from ttt_env.app.web.table import PlayTable
 from ttt_env.render.words import told_value

@@ -3,28 +3,20 @@
 import re
 
 import pytest
-from starlette.testclient import TestClient
 
-from tests.web.reading import SMALL
 from tests.web.serving import has_made
 from ttt_env import get_game
-from ttt_env.app.web.server import create_app
 
+UNPLAYED = "mnk-v0:m=2,n=5,k=3"
+"""A game for which no other test has made agents ready."""
 TABLES = {
-    f"game={SMALL}&x=person&o=minimax": ["minimax"],
-    f"game={SMALL}&x=softmax:temperature=0.5&o=random&pause=1": ["softmax:temperature=0.5"],
+    f"game={UNPLAYED}&x=person&o=minimax": ["minimax"],
+    f"game={UNPLAYED}&x=softmax:temperature=0.5&o=random&pause=1": ["softmax:temperature=0.5"],
     "game=square-v0&x=person&o=epsilon:minimax": ["epsilon:minimax"],
     "game=square-v0": [],  # against rules
     "game=qubic-v0": [],  # against a search
     "": [],
 }
-
-
-@pytest.fixture(scope="module")
-def client():
-    """An application in which no other test has made agents ready."""
-    with TestClient(create_app(), base_url="http://localhost") as made:
-        yield made
 
 
 def ready_url(text):
@@ -44,17 +36,17 @@ def test_a_page_asks_first_for_what_its_agents_need_before_they_move(query, clie
         assert ready_url(moved.text) == url  # which a page that has asked before does not ask again
 
 
-@pytest.mark.parametrize("query", [query for query in TABLES if SMALL in query])
+@pytest.mark.parametrize("query", [query for query in TABLES if UNPLAYED in query])
 def test_then_they_are_there_when_they_are_to_move(query, client):
     services = client.app.state.services
     where = services.queues.move, "plan", has_made, services.roster
     [player] = TABLES[query]
     url = ready_url(client.get(f"/play?{query}").text)
-    assert not client.portal.call(*where, player, get_game(SMALL))
+    assert not client.portal.call(*where, player, get_game(UNPLAYED))
     assert client.get(url).text == ""
-    assert client.portal.call(*where, player, get_game(SMALL))
+    assert client.portal.call(*where, player, get_game(UNPLAYED))
 
 
 def test_agents_that_cannot_play_the_game_say_so_when_they_are_to_move(client):
-    answer = client.get(f"/play/ready?game={SMALL}&o=brute-force&x=q-learning")
+    answer = client.get(f"/play/ready?game={UNPLAYED}&o=brute-force&x=q-learning")
     assert (answer.status_code, answer.text) == (200, "")
