@@ -6,6 +6,7 @@ import stat
 import sys
 import threading
 import time
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -17,6 +18,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from ttt_env import Agent
+from ttt_env.agent import ENTRY_POINT_GROUP, installed
 from ttt_env.app.web.compare.curves import TAG
 from ttt_env.app.web.start import config_of
 from ttt_env.stopping import StoppedError, check_wanted
@@ -36,6 +38,12 @@ class Patient(Agent):
     def choose(self, position, rng):
         assert self.may_move.wait(600)
         return position.legal_cells[0]
+
+
+def install(monkeypatch, name, kind):
+    """Let an agent of this class, one of this module, be installed under a name."""
+    point = EntryPoint(name, f"{__name__}:{kind.__name__}", ENTRY_POINT_GROUP)
+    monkeypatch.setitem(installed(), name, point)
 
 
 class Server(uvicorn.Server):

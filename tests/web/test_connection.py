@@ -3,15 +3,12 @@
 import socket
 import threading
 from contextlib import ExitStack
-from importlib.metadata import EntryPoint
 from urllib.parse import urlsplit
 
 import httpx2
 import pytest
 
-from tests.web.serving import Patient, Server
-from ttt_env import agent
-from ttt_env.agent import ENTRY_POINT_GROUP
+from tests.web.serving import Patient, Server, install
 from ttt_env.app.web.server import create_app
 from ttt_env.app.web.visitors import PromptConnection
 
@@ -63,8 +60,7 @@ def test_a_letter_now_and_then_holds_no_connection(url):
 def test_however_long_an_answer_takes_it_comes(monkeypatch):
     """One that takes longer than the patience, and one at once on the same connection."""
     monkeypatch.setattr(PromptConnection, "max_seconds", 3.0)
-    point = EntryPoint("patient", "tests.web.serving:Patient", ENTRY_POINT_GROUP)
-    monkeypatch.setitem(agent.installed(), "patient", point)
+    install(monkeypatch, "patient", Patient)
     monkeypatch.setattr(Patient, "may_move", threading.Event())
     with Server(create_app({"patient": "patient"})) as url, httpx2.Client(timeout=300) as visitor:
         threading.Timer(3.5, Patient.may_move.set).start()

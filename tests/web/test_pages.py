@@ -7,7 +7,6 @@ import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from html import unescape
-from importlib.metadata import EntryPoint
 from urllib.parse import urljoin, urlsplit
 
 import httpx2
@@ -16,11 +15,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.support.marks import slow
-from tests.web.reading import cells_of, complaint, fields_of, links_of, move, status
-from tests.web.serving import Endless, Patient, Server
-from ttt_env import GameRecord, agent, get_game
-from ttt_env.agent import ENTRY_POINT_GROUP
-from ttt_env.app.web.computing import WorkQueues
+from tests.web.reading import cells_of, complaint, fields_of, links_of, move, status, text_of
+from tests.web.serving import Endless, Patient, Server, install
+from ttt_env import GameRecord, get_game
 from ttt_env.app.web.server import create_app
 from ttt_env.rules.sizes import ENUMERABLE_CELLS
 
@@ -67,16 +64,19 @@ def test_recording_can_be_turned_off(client, log):
     assert len(log) == 0 and "not recorded" in client.get("/play?unrecorded=1").text
 
 
-def test_without_a_log_nothing_is_recorded():
+def test_without_a_log_nothing_is_recorded_and_nobody_is_counted():
     with TestClient(create_app(), base_url="http://localhost") as client:
         page = play(client, "/play?x=person&o=random", np.random.default_rng(0))
         assert "Games are not recorded" in page.text
+        assert "people" not in " ".join(re.findall(r'data-load="(.*?)"', client.get("/play").text))
+        assert "Games are not recorded here" in text_of(client.get("/compare/people").text)
+        assert client.get("/compare/people/agent?agent=minimax").text.strip() == ""
 
 
 def test_the_imitation_agent_learns_from_the_log_of_this_server(log):
     with TestClient(create_app(log=log), base_url="http://localhost") as client:
         assert "11.11%" in client.get("/play/see?x=imitation&o=person").text
-        page = client.get("/play?x=person&o=person")
+        page = client.get("/play?o=person")
         for cell in (6, 2, 4, 0, 8, 1):
             page = move(client, page.url, cell)
         assert status(page) == "O wins"
@@ -138,8 +138,7 @@ def test_a_script_gets_the_reply_with_its_move_and_the_game_is_recorded(client, 
 
 def test_a_script_gets_its_move_alone_where_the_reply_takes_longer(client, monkeypatch):
     for name, seconds in (("patient", 1.0), ("sluggish", 0.1)):
-        point = EntryPoint(name, "tests.web.serving:Patient", ENTRY_POINT_GROUP)
-        monkeypatch.setitem(agent.registry.installed(), name, point)
+        install(monkeypatch, name, Patient)
         monkeypatch.setattr(Patient, "seconds_per_move", seconds)
         monkeypatch.setattr(Patient, "may_move", threading.Event())
         cells, page = answered(client, f"/play?x=person&o={name}", 4)
@@ -185,9 +184,9 @@ def test_an_agent_that_cannot_play_the_game_says_why(client):
     assert page.status_code == 400 and "minimax:depth=4" in complaint(page) and "data-after" not in page.text
 
 
-OFFERED = ["tictactoe-v0", "mnk-v0", "qubic-v0"]
-LARGE = ["tictactoe-v0:misere=true", "square-v0:n=5", "mnk-v0:m=9,n=9,k=5", "mnk-v0:m=4,n=3,k=3", "square-v0",
-         "square-v0:misere=true", "mnk-v0:m=4,n=4,k=4", "mnk-v0:m=5,n=3,k=3"]  # fmt: skip
+OFFERED = ["tictactoe-v0", "qubic-v0"]
+LARGE = ["tictactoe-v0:misere=true", "mnk-v0", "square-v0:n=5", "mnk-v0:m=9,n=9,k=5", "mnk-v0:m=4,n=3,k=3",
+         "square-v0", "square-v0:misere=true", "mnk-v0:m=4,n=4,k=4", "mnk-v0:m=5,n=3,k=3"]  # fmt: skip
 
 
 @pytest.mark.parametrize("game", [*OFFERED, *map(slow, LARGE)])
@@ -205,11 +204,6 @@ def test_whoever_is_offered_can_play_and_the_others_are_shown_with_the_reason(ga
             assert unescape(told) == complaint(shown) == complaint(answer)
     refused = {name for name, is_refused, _ in options if is_refused}
     assert ("minimax" in refused) == (get_game(game).n_cells > ENUMERABLE_CELLS)
-
-
-def test_another_game_brings_opponents_who_can_play_it(client):
-    page = client.get("/play/table", params={"was": "o=softmax", "kind": "qubic-v0", "o": "softmax"})
-    assert page.status_code == 200 and "o=mcts" in str(page.url)
 
 
 def test_after_a_refused_move_the_agent_still_moves_by_itself(client):
@@ -236,11 +230,10 @@ def test_the_form_sets_game_and_players(client):
     page = sent("game=square-v0", kind="square-v0", n="5")
     assert "game=square-v0:n=5&" in str(page.url)
     page = sent("game=square-v0:n=5", kind="square-v0", n="5", tilted="false")
-    assert (
-        "game=square-v0:n=5,tilted=false&" in str(page.url)
-        and "corners of a square, upright, first" in page.text
-    )
+    assert "game=square-v0:n=5,tilted=false&" in str(page.url) and "square, upright, first" in page.text
     assert 'id="tilted" value="false" checked' in page.text
+    page = sent("o=softmax", kind="qubic-v0", o="softmax")
+    assert page.status_code == 200 and "o=mcts" in str(page.url)  # an opponent who can play it
     page = sent("game=square-v0:n=5,tilted=false", kind="mnk-v0", tilted="false")
     assert "game=mnk-v0:m=5,n=5,k=4&" in str(page.url) and 'id="tilted"' not in page.text
     page = sent("o=softmax&moves=4.0", o="softmax", **{"o.temperature": "0.5"})
@@ -279,12 +272,16 @@ def test_fifty_visitors_at_once_each_play_their_own_game(log):
 
 
 def test_a_search_of_another_visitor_does_not_hold_up_the_moves(monkeypatch):
-    point = EntryPoint("patient", "tests.web.serving:Patient", ENTRY_POINT_GROUP)
-    monkeypatch.setitem(agent.installed(), "patient", point)
-    with Server(create_app({"patient": "patient"})) as url, ThreadPoolExecutor(1) as visitor:
-        search = visitor.submit(move_at, url, "game=qubic-v0&x=model:patient&o=person")
-        for _ in range(5):
-            assert move_at(url, "x=minimax&o=person").status_code == 200
+    install(monkeypatch, "patient", Patient)
+    monkeypatch.setattr(Patient, "may_move", threading.Event())
+    with (
+        Server(create_app({"patient": "patient"})) as url,
+        httpx2.Client(base_url=url, follow_redirects=True, timeout=300) as client,
+        ThreadPoolExecutor(1) as visitor,
+    ):
+        search = visitor.submit(client.post, "/play/move?game=qubic-v0&x=model:patient&o=person")
+        for _ in range(3):
+            assert client.post("/play/move?x=minimax&o=person").status_code == 200
         assert not search.done()
         Patient.may_move.set()
         assert "moves=0" in str(search.result().url)
@@ -292,8 +289,7 @@ def test_a_search_of_another_visitor_does_not_hold_up_the_moves(monkeypatch):
 
 def test_quick_questions_are_answered_while_slow_ones_are_at_work(monkeypatch):
     """More searches than there are threads, and more sweeps than are done in the time of some clicks."""
-    point = EntryPoint("endless", "tests.web.serving:Endless", ENTRY_POINT_GROUP)
-    monkeypatch.setitem(agent.installed(), "endless", point)
+    install(monkeypatch, "endless", Endless)
     search = "/play/move?game=qubic-v0&x=model:endless&o=person"
     sweeps = [f"/play/see?game=square-v0&o=softmax:temperature={t / 10}" for t in range(1, 31)]
     quick = ["see?o=random", "moves?moves=4.1", "see?o=mcts:simulations=20,seed=1&moves=4",
@@ -319,10 +315,6 @@ def test_quick_questions_are_answered_while_slow_ones_are_at_work(monkeypatch):
         assert Endless.was_stopped.wait(300)  # its visitors have gone
 
 
-def move_at(url, query):
-    return httpx2.post(f"{url}/play/move?{query}", follow_redirects=True, timeout=300)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("n_games", [200, 1000])
 def test_memory_stays_flat_over_many_games(client, n_games):
@@ -340,11 +332,6 @@ def test_memory_stays_flat_over_many_games(client, n_games):
     assert games(n_games) - before < n_games  # less than one object a game
 
 
-def test_a_mistake_is_told_with_the_better_moves(client):
-    judged = client.get("/play/moves?o=person&moves=4.1").text
-    assert "A mistake: now O loses; it draws with 0 (a1), 2 (c1), 6 (a3) or 8 (c3)." in judged
-
-
 def test_the_move_list_is_a_review_that_makes_no_move(client):
     start = "/play?x=person&o=minimax&moves=4.0.8.2"
     for at in range(1, 4):
@@ -359,6 +346,8 @@ def test_the_move_list_is_a_review_that_makes_no_move(client):
         assert ("review" in str(forth.url)) == (at < 3)
         assert str(client.get(links_of(page)["latest"]).url).endswith("moves=4.0.8.2")
     assert "data-after" in client.get(start.replace(".2", "")).text
+    judged = client.get("/play/moves?o=person&moves=4.1").text
+    assert "A mistake: now O loses; it draws with 0 (a1), 2 (c1), 6 (a3) or 8 (c3)." in judged
 
 
 def test_play_from_here_branches_and_its_game_is_recorded(client, log):
@@ -409,9 +398,8 @@ def test_a_game_in_mid_play_is_given_up_by_the_button_alone(client):
     assert "data-ask" not in client.get(f"/play?o=person&{FINISHED}").text
     page = client.get("/play?moves=4.0")
     assert "data-ask" in page.text and 'name="anew"' in page.text
-    given_up = client.get(
-        "/play/table", params={"was": "o=minimax&moves=4.0", "kind": "tictactoe-v0", "anew": "1"}
-    )
+    anew = {"was": "o=minimax&moves=4.0", "kind": "tictactoe-v0", "anew": "1"}
+    given_up = client.get("/play/table", params=anew)
     assert cells_of(given_up) == () and "x=person&o=minimax" in str(given_up.url)
 
 
@@ -422,42 +410,15 @@ def test_what_is_not_there_is_a_page_that_leads_home(client):
         assert page.status_code == code and links_of(page)["home"] == "/play" and "<nav" in page.text
 
 
-FOREIGN = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
-PARTS = ["/play/see", "/play/moves", "/play/strength", "/play/ready", "/compare/people/agent",
-         "/compare/certificate.json", "/compare/certificate.svg"]  # fmt: skip
-PAGES = ["/play", "/inside", "/compare", "/compare/agent", "/compare/softmax", "/compare/runs"]
+def test_a_match_is_computed_for_these_pages_and_whoever_types_it_but_not_for_a_link_of_another_site(client):
+    def opened(address, site):
+        headers = {"sec-fetch-site": site, "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+        page = client.get(address, headers=headers)
+        assert page.status_code == 200
+        return page
 
-
-@pytest.fixture
-def idle_client(client, monkeypatch):
-    """A client of a server that must not compute anything for other sites."""
-    monkeypatch.setattr(WorkQueues, "study", lambda *_: pytest.fail("something was computed"))
-    return client
-
-
-LINK = FOREIGN | {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
-PAGES_REFUSED = {
-    "picture": FOREIGN,
-    "same site": FOREIGN | {"sec-fetch-site": "same-site"},
-    "script": FOREIGN | {"sec-fetch-mode": "cors"},
-    "frame": LINK | {"sec-fetch-dest": "iframe"},
-}
-PARTS_REFUSED = PAGES_REFUSED | {"link": LINK, "referer": {"referer": "http://evil.example/"}}
-
-
-@pytest.mark.parametrize("path", PARTS + PAGES)
-def test_nothing_of_another_site_makes_it_compute_but_a_link_to_a_page(path, idle_client):
-    for kind, headers in (PAGES_REFUSED if path in PAGES else PARTS_REFUSED).items():
-        assert idle_client.get(path, headers=headers).status_code == 403, kind
-
-
-def test_a_link_of_another_site_leads_to_a_page_and_a_match_is_asked_for(client):
-    for path in PAGES:
-        assert client.get(path, headers=LINK).status_code == 200
     match = "/compare?game=tictactoe-v0&row=random&column=win-block"
-    asked = client.get(match, headers=LINK)
-    assert asked.status_code == 200 and 'id="match"' not in asked.text
-    own = {"sec-fetch-site": "same-origin", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
-    assert 'id="match"' in client.get(links_of(asked)["asked"], headers=own).text
-    typed = {"sec-fetch-site": "none", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
-    assert 'id="match"' in client.get(match, headers=typed).text
+    asked = opened(match, "cross-site")
+    assert 'id="match"' not in asked.text
+    assert 'id="match"' in opened(links_of(asked)["asked"], "same-origin").text
+    assert 'id="match"' in opened(match, "none").text

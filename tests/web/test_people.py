@@ -104,10 +104,3 @@ def test_a_model_goes_by_its_name_here(tmp_path):
             page = client.get("/compare/people?part=1")
     assert rows(page)[0][:3] == ["model:mine", "X", "1"] and str(path) not in page.text
     assert rows(page)[0][3].split()[1] == expected("win-block")["X"][0]
-
-
-def test_without_a_log_it_is_said():
-    with TestClient(create_app(), base_url="http://localhost") as client:
-        assert "Games are not recorded here" in text_of(client.get("/compare/people").text)
-        assert client.get("/compare/people/agent?agent=minimax").text.strip() == ""
-        assert "people" not in " ".join(re.findall(r'data-load="(.*?)"', client.get("/play").text))
