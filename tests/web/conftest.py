@@ -4,11 +4,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from scripts import headless
+from tests.support.games import DRAW, TICTACTOE, X_WINS
 from tests.web.serving import Page, Server, delay, resize, write_run
 from ttt_env.app.web.export import exported, write_folder
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.server import create_app
-from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.notation import GameRecord
 from ttt_env.storage.game_log import PERSON, GameLog
 
@@ -82,8 +82,11 @@ def url(tmp_path_factory):
     for name in ("maskable-ppo_1", "dqn_1"):
         write_run(folder / "runs" / name)
     with GameLog(folder / "games.sqlite") as log:
-        for agent, cells in (("minimax", (0, 4, 8, 1, 7, 6, 2, 5, 3)), ("random", (0, 3, 1, 4, 2))):
-            log.add(GameRecord(get_game("tictactoe-v0"), cells), x=PERSON, o=agent)
+        for agent, cells in (
+            ("minimax", DRAW), ("random", X_WINS), ("mcts:simulations=50,playout=win-block", X_WINS),
+            ("epsilon:softmax,epsilon=0.3,temperature=0.25", X_WINS),
+        ):  # fmt: skip
+            log.add(GameRecord(TICTACTOE, cells), x=PERSON, o=agent)
         with Server(create_app(log=log, runs=folder / "runs")) as address:
             yield address
 

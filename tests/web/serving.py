@@ -216,9 +216,14 @@ def drag(page, selector, steps=12, stay=0.0):
     return page.run("return shown")
 
 
-def delay(page, milliseconds):
-    """Let every answer take so long on its way."""
-    conditions = {"offline": False, "latency": milliseconds, "downloadThroughput": -1, "uploadThroughput": -1}
+def delay(page, milliseconds, offline=False):
+    """Let every answer take so long on its way, or none come any more."""
+    conditions = {
+        "offline": offline,
+        "latency": milliseconds,
+        "downloadThroughput": -1,
+        "uploadThroughput": -1,
+    }
     page.browser.execute_cdp_cmd("Network.enable", {})
     page.browser.execute_cdp_cmd("Network.emulateNetworkConditions", conditions)
 

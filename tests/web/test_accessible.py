@@ -9,6 +9,7 @@ pytest.importorskip("tensorboard")
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from tests.support.marks import slow_unless
 from tests.web.axe import MEDIA, emulate, findings
 from tests.web.serving import Visitor, resize
 from ttt_env.app.web.compare.pages import TABS
@@ -97,12 +98,8 @@ SOME = {
     ("people", "light"),
     ("exported see", "dark"),
 }
-NARROW = {"see", "train", "large review", "search", "match", "softmax", "people", "exported see"}
-
-
-def some_and(states, some):
-    """All of them, of which only some are fast."""
-    return [pytest.param(*state, marks=[] if one in some else pytest.mark.slow) for one, state in states]
+NARROW = {"see", "train", "large review", "search", "match", "softmax", "people", "exported see",
+          "exported tree", "exported ladder", "exported refuting game"}  # fmt: skip
 
 
 @pytest.fixture
@@ -123,15 +120,15 @@ def visit(chromium, request):
     chromium.execute_script("localStorage.clear()")
 
 
-CASES = [((state, media), (state, media)) for state in STATES for media in MEDIA]
-
-
-@pytest.mark.parametrize(("state", "media"), some_and(CASES, SOME))
+@pytest.mark.parametrize(
+    ("state", "media"), slow_unless(lambda *case: case in SOME, STATES, [*MEDIA, "on a phone"])
+)
 def test_axe_finds_nothing_wrong_and_leaves_nothing_open(state, media, visit):
-    assert findings(visit(state, media=MEDIA[media])) == []
+    seen = {"width": 320} if media == "on a phone" else {"media": MEDIA[media]}
+    assert findings(visit(state, **seen)) == []
 
 
-@pytest.mark.parametrize("state", some_and([(state, (state,)) for state in STATES], {"mid-game", "ladder"}))
+@pytest.mark.parametrize(("state",), slow_unless({"mid-game", "ladder"}.__contains__, STATES))
 def test_what_is_chosen_can_be_read_in_forced_colours(state, visit):
     """The system puts a plate under texts, which would be of the colour of one that stands on the accent."""
     page = visit(state, media=MEDIA["forced dark"])
@@ -149,12 +146,6 @@ def test_what_is_chosen_can_be_read_in_forced_colours(state, visit):
     assert page.run(script) == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("state", STATES)
-def test_axe_finds_nothing_wrong_on_a_phone(state, visit):
-    assert findings(visit(state, width=320)) == []
-
-
 def test_every_page_is_among_the_states(exported_files):
     paths = {urlsplit(address).path for address in STATES.values()}
     assert {"/play", "/inside", *TABS} <= paths
@@ -162,20 +153,16 @@ def test_every_page_is_among_the_states(exported_files):
     assert {name for name in written if not name.startswith("agent-")} <= paths and paths & written
 
 
-def test_axe_finds_what_is_wrong(visit):
+def test_axe_finds_what_is_wrong_and_what_it_leaves_to_people_is_told(visit):
     page = visit("404")
+    page.run("document.querySelector('main').innerHTML += '<p style=\"color: #999\">◐</p>'")
+    assert [rule for rule, *_ in findings(page)] == ["color-contrast"]
     page.run("document.querySelector('main').innerHTML += '<button></button><img src=x>'")
     assert {rule for rule, *_ in findings(page)} >= {"button-name", "image-alt"}
 
 
-def test_what_axe_leaves_to_people_is_told(visit):
-    page = visit("404")
-    page.run("document.querySelector('main').innerHTML += '<p style=\"color: #999\">◐</p>'")
-    assert [rule for rule, *_ in findings(page)] == ["color-contrast"]
-
-
-@pytest.mark.parametrize("state", some_and([(state, (state,)) for state in STATES], NARROW))
-def test_on_320_pixels_nothing_is_beside_the_page_and_every_control_can_be_hit(state, visit):
+@pytest.mark.parametrize(("state",), slow_unless(NARROW.__contains__, STATES))
+def test_nothing_is_beside_the_page_and_on_320_pixels_every_control_can_be_hit(state, visit):
     page = visit(state, width=320)
     assert page.run("return document.documentElement.scrollWidth") == 320
     script = """const controls = 'a[href], button, select, summary, input:not([type=hidden]), [tabindex="0"]';
@@ -186,6 +173,9 @@ def test_on_320_pixels_nothing_is_beside_the_page_and_every_control_can_be_hit(s
           .filter(([, {width, height}]) => Math.min(width, height) < 24)
           .map(([html, {width, height}]) => `${html} ${width} × ${height}`);"""
     assert page.run(script) == []
+    for wider in (390, 1024):
+        resize(page.browser, wider, 900)
+        assert page.run("return document.documentElement.scrollWidth") == wider
 
 
 def names(page, selector):

@@ -5,41 +5,19 @@ import time
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from tests.web.axe import MEDIA, emulate
 from tests.web.serving import resize
-from ttt_env import get_game, make_agent
-from ttt_env.render.words import percent
 
 
-def test_a_game_won_by_clicks(page):
+def test_games_won_by_clicks_and_lost_to_an_agent_and_every_completed_set_lit(page):
     page.open("x=person&o=person").play(0, 3, 1, 4, 2)
-    assert page.status == "X wins" and page.marked("completed") == [0, 1, 2]
-    assert page.text("#live") == "X wins"
-
-
-def test_a_game_lost_to_an_agent_and_every_completed_set_lit(page):
+    assert page.status == page.text("#live") == "X wins" and page.marked("completed") == [0, 1, 2]
     page.open("x=person&o=minimax&moves=0.4.1.2.5").wait_for_status("You lost it at move 5")
     assert page.moves[-1] == 6 and page.marked("completed") == [2, 4, 6]
     page.open("x=person&o=person&moves=0.3.2.4.6.5")  # the second player's row first, as it was played
     assert page.status == "O wins" and page.marked("completed") == [3, 4, 5]
     page.open("game=square-v0&x=person&o=person&moves=0.2.1.6.4.9.8.14.10.3").play(5)
     assert page.status == "X wins" and page.marked("completed") == [0, 1, 4, 5]
-
-
-def test_a_drawn_game_against_perfect_play(page):
-    page.open("x=person&o=minimax")
-    values = get_game("tictactoe-v0")
-    perfect = make_agent("minimax", values)
-    while "draw" not in page.status:
-        page.wait(lambda: "Your turn" in page.status or "draw" in page.status)
-        if "draw" in page.status:
-            break
-        position = values.start
-        for cell in page.moves:
-            position = position.play(cell)
-        before = len(page.moves)
-        page.click(f"#cell-{perfect.policy(position).argmax()}")
-        page.wait(lambda before=before: len(page.moves) > before)
-    assert len(page.moves) == 9 and page.status == "A draw"
 
 
 def test_a_game_by_keyboard_alone(page):
@@ -105,33 +83,6 @@ def test_qubic_is_four_layers_and_arrows_go_from_one_to_the_next(page):
     page.press("1", "2", Keys.ARROW_DOWN, Keys.ENTER).wait(lambda: page.moves == [16, 32])
 
 
-def test_the_slider_changes_the_chances_to_the_exact_figures(page):
-    """Gibson's position, at his temperatures and at others."""
-    page.open("x=softmax:temperature=1,opponent_temperature=1&o=person&moves=0.3.1.4.6.7&see=1&pause=1")
-    page.wait(lambda: len(page.chances()) == 3)
-    for temperature, published in ((0.2, {2: "97.46%", 5: "2.52%", 8: "0.02%"}), (0.7, None)):
-        script = """const slider = document.querySelector('#x-temperature');
-            slider.value = arguments[0]; slider.dispatchEvent(new Event('input', {bubbles: true}));
-            slider.dispatchEvent(new Event('change', {bubbles: true}));"""
-        page.run(script, temperature)
-        agent = make_agent(f"softmax:temperature={temperature},opponent_temperature=1")
-        position = get_game("tictactoe-v0").start
-        for cell in page.moves:
-            position = position.play(cell)
-        policy = agent.policy(position)
-        exact = {cell: percent(policy[cell]) for cell in position.legal_cells}
-        assert published in (None, exact)
-        page.wait(lambda exact=exact: page.chances() == exact)
-        assert page.text("output[for=x-temperature]") == str(temperature)
-
-
-def test_the_slider_is_moved_by_keys(page):
-    page.open("x=softmax:temperature=1&o=person&pause=1")
-    page.type("#x-temperature", Keys.ARROW_LEFT)
-    page.wait(lambda: "temperature=0.95" in page.address["x"])
-    assert page.focused == "x-temperature"
-
-
 def test_a_shared_address_is_the_same_position_elsewhere(page):
     page.open("game=square-v0&x=person&o=person").play(0, 5, 10)
     page.wait(lambda: page.address.get("moves") == "0.5.10")
@@ -150,9 +101,8 @@ def test_a_shared_address_is_the_same_position_elsewhere(page):
 
 
 def test_agents_play_each_other_and_can_be_held_and_stepped(page):
-    page.open("game=qubic-v0&x=random&o=random&pause=1").click("#advance button").wait(
-        lambda: len(page.moves) == 1
-    )
+    page.open("game=qubic-v0&x=random&o=random&pause=1").click("#advance button")
+    page.wait(lambda: len(page.moves) == 1)
     assert page.text("#pause") == "Go on"
     page.click("#pause").wait(lambda: len(page.moves) >= 2)
     page.click("#pause").wait(lambda: page.address.get("pause") == "1")
@@ -172,15 +122,14 @@ def test_the_system_or_the_visitor_chooses_light_or_dark(page):
     colour = "return getComputedStyle(document.body).backgroundColor"
     page.open()
     light = page.run(colour)
-    features = [{"name": "prefers-color-scheme", "value": "dark"}]
-    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    emulate(page.browser, MEDIA["dark"])
     assert page.run(colour) != light
     page.click("#theme")
     assert page.run(colour) == light
     page.open()
     assert page.run(colour) == light
     page.run("localStorage.clear()")
-    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    emulate(page.browser, {})
 
 
 def test_the_settings_change_game_and_players(page):
@@ -191,11 +140,3 @@ def test_the_settings_change_game_and_players(page):
     page.type("#seat-o", "random")
     page.wait(lambda: page.address["o"] == "random")
     page.wait(lambda: len(page.moves) >= 2)
-
-
-def test_each_level_says_whether_it_can_lose_and_leads_to_what_shows_it(page):
-    page.open("x=person&o=minimax")
-    assert page.text("li:has(#level-perfect) small") == "Can it lose? Never"
-    assert page.text("li:has(#level-easy) small") == "Can it lose? Yes, here is how"
-    page.click("li:has(#level-easy) .how").wait(lambda: "/compare/agent" in page.browser.current_url)
-    page.wait(lambda: "beat" in page.text("main"))

@@ -346,6 +346,8 @@ class TestWeights:
         expected = [3, 5, 5, 3, 5, 7, 7, 5, 5, 7, 7, 5, 3, 5, 5, 3]
         assert figures(page) == {cell: str(weight) for cell, weight in enumerate(expected)}
         assert "weights plays 5 or 6 or 9 or 10" in text_of(page.text) and marked(page) == [5, 6, 9, 10]
+        for moves, told in [("5", "weights plays 10"), ("5.10", "weights plays 1 or 4"), ("5.10", "7 to X")]:
+            assert told in text_of(client.get(f"/inside?view=weights&game=square-v0&moves={moves}").text)
 
     def test_the_reason_in_words(self, client):
         page = client.get("/inside?view=weights&moves=0.3.1.4")

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from tests.support.marks import slow_unless
+from tests.web.axe import emulate
 from tests.web.reading import links_of, move, status
 from tests.web.serving import delay, press, resize
 from ttt_env import Game, GameRecord, Position, get_game
@@ -69,14 +70,11 @@ WON = ["moves=4.0.2.1.6", "game=square-v0&moves=0.2.1.6.4.9.5", "game=qubic-v0&m
        "game=mnk-v0:m=4,n=8,k=4&moves=0.4.1.5.2.6.3"]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("size", "query"),
-    slow_unless(
-        lambda size, query: size == PHONE or (size, query) == ((1024, 768), WON[-1]),
-        [(1440, 900), (1024, 768), PHONE],
-        WON,
-    ),
-)
+def is_fast(size, query):
+    return size == PHONE or (size, query) == ((1024, 768), WON[-1])
+
+
+@pytest.mark.parametrize(("size", "query"), slow_unless(is_fast, [(1440, 900), (1024, 768), PHONE], WON))
 def test_after_a_game_the_board_and_the_next_game_are_seen_without_scrolling(query, size, page):
     resize(page.browser, *size)
     page.open(f"x=person&o=random&{query}")
@@ -85,8 +83,8 @@ def test_after_a_game_the_board_and_the_next_game_are_seen_without_scrolling(que
 
 
 def test_a_stroke_goes_through_its_cells_on_a_board_that_is_scrolled_on_a_phone(page):
-    resize(page.browser, 390, 844)
-    page.open("x=person&o=random&game=mnk-v0:m=15,n=15,k=5&moves=112.96.98.97.84.70.126.1.140")
+    resize(page.browser, *PHONE)
+    page.open(f"x=person&o=random&{WON[3]}")
     stroke, first, last = (page.find(each).rect for each in (".strokes path", "#cell-84", "#cell-140"))
     assert abs(stroke["x"] - (last["x"] + last["width"] / 2)) < 2
     assert abs(stroke["y"] - (first["y"] + first["height"] / 2)) < 2
@@ -183,8 +181,7 @@ WATCH = """window.begun = [];
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
 def test_stones_and_strokes_are_drawn_unless_less_motion_is_asked_for(motion, page):
-    features = [{"name": "prefers-reduced-motion", "value": motion}]
-    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    emulate(page.browser, {"prefers-reduced-motion": motion})
     try:
         page.open("x=person&o=person&moves=0.3.1.4").run(WATCH)
         page.click("#cell-2").wait_for_status("X wins")
@@ -195,5 +192,5 @@ def test_stones_and_strokes_are_drawn_unless_less_motion_is_asked_for(motion, pa
         else:
             page.wait(lambda: all(each in page.run("return begun") for each in drawn))
     finally:
-        page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        emulate(page.browser, {})
     assert page.count(".strokes path") == 1

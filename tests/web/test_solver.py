@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("selenium")
 
 from tests.support.marks import slow_unless
-from tests.web.serving import CHANCES
+from tests.web.serving import CHANCES, delay
 from ttt_env import Position, get_game, make_agent
 from ttt_env.analysis.induction import backward_induction, softmax
 from ttt_env.analysis.layers import reachable
@@ -79,13 +79,6 @@ SLIDE = """const [id, value] = arguments, slider = document.getElementById(id);
 FIGURES = "return [...document.querySelectorAll('[data-figure]')].map((each) => each.firstChild.data)"
 
 
-def asleep(page, is_asleep):
-    """No answer of the server comes any more, or they come again."""
-    conditions = {"offline": is_asleep, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
-    page.browser.execute_cdp_cmd("Network.enable", {})
-    page.browser.execute_cdp_cmd("Network.emulateNetworkConditions", conditions)
-
-
 def shown_figures():
     """The figures on the page Look inside for Gibson's position at the temperatures that he published."""
     solved_tree = TreeSolver().tree_of(Position.parse("XX./OO./XO."), (0.2, 1.0), 1)
@@ -105,11 +98,12 @@ def test_the_shown_figures_follow_the_slider_without_the_server(address, told, p
     """They are read in the task that moves the slider, and no answer comes."""
     page.go(address)
     page.wait(lambda: page.run("return document.querySelector('[data-sweep]') !== null"))
-    asleep(page, True)
+    delay(page, 0, offline=True)
     try:
         assert page.run(SLIDE + FIGURES, "x-temperature", 0.2) == told
+        assert page.text("output[for=x-temperature]") == "0.2"
     finally:
-        asleep(page, False)
+        delay(page, 0)
         page.browser.get("about:blank")
         page.browser.get_log("browser")  # of the answers that did not come
 
