@@ -7,6 +7,7 @@ from scripts import headless
 from tests.support.games import DRAW, TICTACTOE, X_WINS
 from tests.web.serving import Page, Server, delay, resize, write_run
 from ttt_env.app.web.export import exported, write_folder
+from ttt_env.app.web.insight import InsightSolver
 from ttt_env.app.web.roster import Roster
 from ttt_env.app.web.server import create_app
 from ttt_env.rules.notation import GameRecord
@@ -22,6 +23,11 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def roster():
     return Roster({})
+
+
+@pytest.fixture(scope="session")
+def insight_solver(roster):
+    return InsightSolver(roster)
 
 
 EXPORTED = "minimax", "newell-simon", "win-block", "softmax"

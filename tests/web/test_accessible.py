@@ -175,7 +175,7 @@ def test_nothing_is_beside_the_page_and_on_320_pixels_every_control_can_be_hit(s
     assert page.run(script) == []
     for wider in (390, 1024):
         resize(page.browser, wider, 900)
-        assert page.run("return document.documentElement.scrollWidth") == wider
+        assert page.run("return document.documentElement.scrollWidth") <= wider
 
 
 def names(page, selector):

@@ -8,7 +8,8 @@ import pytest
 from ttt_env.app.web.services import edition
 
 STATIC = Path(__file__).parents[2] / "ttt_env/app/web/static"
-PAGES = ("/play", "/play?game=square-v0&see=1", "/inside", "/inside?view=tree", "/compare", "/compare/people")
+PAGES = ["/play", "/play?game=square-v0&see=1", "/inside", "/inside?view=tree", "/compare", "/compare/people",
+         "/train"]  # fmt: skip
 MAX_KILOBYTES = 64  # of all the files that a page takes along
 
 
@@ -23,21 +24,15 @@ def imports(name):
     return set(direct).union(*map(imports, direct))
 
 
-@pytest.mark.parametrize(
-    ("address", "script"), [*((page, "page.js") for page in PAGES), ("/train", "train_page.js")]
-)
-def test_a_page_takes_along_two_styles_one_small_script_and_modules_that_wait_for_nothing(
-    address, script, client
-):
-    text = client.get(address).text
+@pytest.mark.parametrize("address", PAGES)
+def test_a_page_takes_along_two_styles_one_small_script_and_modules_that_wait_for_nothing(address, client):
+    text, script = client.get(address).text, "train_page.js" if address == "/train" else "page.js"
     styles = re.findall(r'<link rel="stylesheet"[^>]*/([\w.]+)">', text)
     assert len(styles) == 2 and styles[0] == "page.css"
     scripts = re.findall(r"<script[^>]*>", text)
     # A script holds the page up unless it is a module.
     assert [name for script in scripts if "module" not in script for name in names(script)] == ["theme.js"]
-    later = (
-        {"life.js"} if address.startswith("/play") else set()
-    )  # which page.js imports where there is a game
+    later = {"life.js"} if address.startswith("/play") else set()  # of games
     assert set(re.findall(r'rel="modulepreload"[^>]*/(\w+\.js)"', text)) == imports(script) | later
     files = dict.fromkeys(names(text))
     assert len(files) <= 12
@@ -53,19 +48,10 @@ def test_browsers_keep_what_a_page_names_and_ask_again_for_anything_else(client)
     assert same.status_code == 304
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/static/",
-        "/static/000000000000/page.js",
-        "/static/{0}",
-        "/static/{0}/",
-        "/static/{0}/%2e%2e/%2e%2e/server.py",
-        "/static/{0}/{0}/page.js",
-    ],
-)
-def test_there_is_nothing_beside_the_files(path, client):
-    assert client.get(path.format(edition())).status_code == 404
+def test_there_is_nothing_beside_the_files(client):
+    within = ("", "/", "/%2e%2e/%2e%2e/server.py", f"/{edition()}/page.js")
+    for path in ("", "000000000000/page.js", *(edition() + path for path in within)):
+        assert client.get(f"/static/{path}").status_code == 404, path
 
 
 def test_the_edition_changes_with_any_file(tmp_path, monkeypatch):

@@ -149,22 +149,10 @@ def test_runs_are_chosen_by_the_names_that_are_listed(runs, client):
     assert page.status_code == 400 and "up to 8" in page.text
 
 
-TRICKS = [
-    "../outside",
-    "..",
-    ".",
-    "/etc/passwd",
-    "a/../../outside",
-    "%2e%2e/outside",
-    "linked",
-    "b",
-    "a\0",
-    "0",
-]
+TRICKS = ["../outside", "..", ".", "/etc/passwd", "a/../../outside", "%2e%2e/outside", "linked", "b", "a\0"]
 
 
-@pytest.mark.parametrize("name", TRICKS)
-def test_a_name_that_is_not_listed_reaches_no_file(name, runs, client, monkeypatch):
+def test_a_name_that_is_not_listed_reaches_no_file(runs, client, monkeypatch):
     write_run(runs / "a")
     outside = write_run(runs.parent / "outside")
     (runs / "linked").symlink_to(outside.parent)
@@ -172,9 +160,10 @@ def test_a_name_that_is_not_listed_reaches_no_file(name, runs, client, monkeypat
     (runs / "b" / outside.name).symlink_to(outside)
     opened, read = [], Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path) or read(path))
-    page = client.get("/compare/runs", params={"run": name})
-    assert page.status_code == 400 and "unknown run" in page.text
-    assert set(rows(page)) == {"a"}
+    for name in [*TRICKS, "0"]:
+        page = client.get("/compare/runs", params={"run": name})
+        assert page.status_code == 400 and "unknown run" in page.text, name
+        assert set(rows(page)) == {"a"}
     assert opened and all(path.parent == runs / "a" for path in opened)
 
 

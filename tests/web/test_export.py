@@ -111,6 +111,8 @@ def test_a_later_export_replaces_an_earlier_one_and_nothing_else(tmp_path):
     write_folder(folder, {"index.html": b"1", "old.html": b"1"})
     (folder / "CNAME").write_text("example.org")
     write_folder(folder, {"index.html": b"2", "new.html": b"2"})
+    with pytest.raises(ParameterError, match=re.escape("CNAME' is not of an earlier export")):
+        write_folder(folder, {"index.html": b"3", "CNAME": b"3"})
     held = {file.name: file.read_bytes() for file in folder.iterdir() if file.name != LIST}
     assert held == {"index.html": b"2", "new.html": b"2", "CNAME": b"example.org"}
 
@@ -129,14 +131,6 @@ def test_a_folder_that_is_not_its_own_is_left_alone(listing, tmp_path):
     with pytest.raises(ParameterError, match=re.escape(repr(str(tmp_path)))):
         write_folder(tmp_path, {"index.html": b""})
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
-
-
-def test_a_file_of_others_beside_an_export_is_never_overwritten(tmp_path):
-    write_folder(tmp_path, {"index.html": b"1"})
-    (tmp_path / "agents.js").write_text("mine")
-    with pytest.raises(ParameterError, match=re.escape("agents.js' is not of an earlier export")):
-        write_folder(tmp_path, {"index.html": b"2", "agents.js": b"2"})
-    assert (tmp_path / "index.html").read_bytes() == b"1" and (tmp_path / "agents.js").read_text() == "mine"
 
 
 def test_the_command_names_a_folder_that_is_not_its_own_before_it_computes_anything(tmp_path):

@@ -46,11 +46,13 @@ def softmax_value(position, temperatures):
 
 
 class TestTree:
-    def test_the_figure_of_the_article(self, client):
+    def test_the_figure_of_the_article_and_of_a_tree_that_is_cut(self, client):
         text = text_of(client.get(FIGURE).text)
-        assert "X to move +0.9813 for X" in text
+        assert "X to move +0.9813 for X" in text and "more would be" not in text
         for figures in ("97.46% +1", "2.52% +0.2689", "0.02% −0.7311"):
             assert figures in text
+        cut = text_of(client.get("/inside?tree.plies=6").text)
+        assert "Only 2 of 6 moves deep: there is room for 80 boards" in cut
 
     @pytest.mark.parametrize("temperatures", [(0.2, 1.0), (1.0, 0.35)])
     @pytest.mark.parametrize("game", GAMES[:2])
@@ -67,7 +69,7 @@ class TestTree:
 
     def test_the_moves_are_those_of_the_agents(self):
         tree_solver = TreeSolver()
-        for position in random_positions(TICTACTOE, 40):
+        for position in random_positions(TICTACTOE, 20):
             own, others = (0.2, 1.0) if position.to_move == "X" else (1.0, 0.2)
             soft = make_agent(f"softmax:temperature={own},opponent_temperature={others}", TICTACTOE)
             cases = [((0.2, 1.0), soft), ((0.0, 0.0), make_agent("minimax", TICTACTOE))]
@@ -98,16 +100,9 @@ class TestTree:
                 count = len(branch.position.legal_cells) if is_inner else 0
                 assert sum(child.alike for child in branch.children) == count
 
-    def test_a_tree_that_is_cut_says_so(self, client):
-        cut = text_of(client.get("/inside?tree.plies=6").text)
-        assert "Only 2 of 6 moves deep: there is room for 80 boards" in cut
-        assert "more would be" not in text_of(client.get(FIGURE).text)
-
     def test_each_board_has_a_place_of_its_own(self):
-        trees = [
-            TreeSolver().tree_of(p, (1.0, 1.0), 3).tree
-            for p in (TICTACTOE.start, *random_positions(TICTACTOE, 10))
-        ]
+        positions = TICTACTOE.start, *random_positions(TICTACTOE, 10)
+        trees = [TreeSolver().tree_of(position, (1.0, 1.0), 3).tree for position in positions]
         trees += [searched(get_game("qubic-v0").start, 80, 0, 1.4, 0.5, "random").tree]
         for tree in trees:
             spots = tree_layout(tree).spots
@@ -267,9 +262,8 @@ class TestSearch:
         assert 'data-after="150"' in running and ">Pause<" in running
         assert "data-after" not in client.get("/inside?view=mcts&mcts.run=yes&mcts.done=2000").text
         stepped = client.post("/inside/step?view=mcts&mcts.done=2000")
-        assert "All 2,000 simulations are done" in text_of(stepped.text) and "mcts.done=2000" in str(
-            stepped.url
-        )
+        assert "All 2,000 simulations are done" in text_of(stepped.text)
+        assert "mcts.done=2000" in str(stepped.url)
         assert "no move to search for" in text_of(client.get("/inside?view=mcts&moves=0.3.1.4.2").text)
 
     def test_it_ends_where_the_search_of_the_agent_stops(self, client):
@@ -306,33 +300,21 @@ class TestSearch:
         assert "cell 6 is the only one" in only
 
 
-def literal_choice(position):
-    """The cells that complete an own set, else one of the other's; None if there are none."""
-    for stones, others in ((position.mine, position.theirs), (position.theirs, position.mine)):
-        urgent = [
-            cell
-            for cell in position.legal_cells
-            if any(mask & ~stones == 1 << cell and not mask & others for mask in position.game.winning_masks)
-        ]
-        if urgent:
-            return urgent, "completes" if stones == position.mine else "would complete"
-    return None
+def tiles(page):
+    """The cells that can be pressed, and the text of each."""
+    found = re.findall(r'name="cell" value="(\d+)"(.*?)</button>', page.text, re.S)
+    return [(int(cell), text) for cell, text in found]
 
 
 def figures(page):
     """The number on each cell."""
-    cells = re.findall(r'name="cell" value="(\d+)".*?</button>', page.text, re.S)
-    tiles = re.findall(r'name="cell" value="\d+".*?</button>', page.text, re.S)
-    found = zip(
-        cells, (re.search(r'class="figures.*?<b>(.*?)</b>', tile, re.S) for tile in tiles), strict=True
-    )
-    return {int(cell): unescape(match[1]) for cell, match in found if match}
+    found = {cell: re.search(r'class="figures.*?<b>(.*?)</b>', tile, re.S) for cell, tile in tiles(page)}
+    return {cell: unescape(match[1]) for cell, match in found.items() if match}
 
 
 def marked(page):
     """The cells that are marked as played."""
-    tiles = re.findall(r'name="cell" value="\d+".*?</button>', page.text, re.S)
-    return [int(re.search(r'value="(\d+)"', tile)[1]) for tile in tiles if "figures chosen" in tile]
+    return [cell for cell, tile in tiles(page) if "figures chosen" in tile]
 
 
 def lit(page):
@@ -392,29 +374,28 @@ class TestLastMove:
             for part in why.parts:
                 assert part.title in text and part.why.reason in text
 
-    def test_it_follows_the_last_move_of_an_agent(self, client):
-        for moves, at, headline in [
-            ("4.0", "", "block (O) has played 0"), ("4.0.8", "", "block (O) has played 0"),
-            ("4.0.8.1", "", "block (O) has played 1"), ("4.0.8.1", "&at=3", "block (O) has played 0"),
-        ]:  # fmt: skip
-            assert headline in text_of(client.get(f"/inside?view=move&o=block&moves={moves}{at}").text)
-        both = "/inside?view=move&x=weights&o=block&moves=4.0.8"
-        assert "weights (X) has played 8" in text_of(client.get(both).text)
-        assert "block (O) has played 0" in text_of(client.get(f"{both}&at=2").text)
-        assert "weights (X) is to move" in text_of(client.get(f"{both}&at=0").text)
-
-    def test_where_there_is_nothing_to_explain(self, client):
-        persons = client.get("/inside?view=move&x=person&o=person&moves=4.0")
-        assert persons.status_code == 200 and "No agent plays here" in text_of(persons.text)
-
-    def test_before_its_first_move_its_thinking_in_the_place_of_the_person(self, client):
-        first = text_of(client.get("/inside?view=move&o=block").text)
-        assert "block (X) in your place" in first
-        assert "minimax (O) is to move" in text_of(client.get("/inside?view=move&moves=4").text)
-
-    def test_after_the_game_its_last_move(self, client):
-        over = text_of(client.get("/inside?view=move&o=block&moves=0.3.1.4.2").text)
-        assert "block (O) has played 4" in over
+    @pytest.mark.parametrize(
+        ("query", "is_told", "sentence"),
+        [("o=block&moves=4.0", True, "block (O) has played 0"),
+         ("o=block&moves=4.0.8", True, "block (O) has played 0"),
+         ("o=block&moves=4.0.8.1", True, "block (O) has played 1"),
+         ("o=block&moves=4.0.8.1&at=3", True, "block (O) has played 0"),
+         ("o=block&moves=0.3.1.4.2", True, "block (O) has played 4"),  # after the game
+         ("x=weights&o=block&moves=4.0.8", True, "weights (X) has played 8"),
+         ("x=weights&o=block&moves=4.0.8&at=2", True, "block (O) has played 0"),
+         ("x=weights&o=block&moves=4.0.8&at=0", True, "weights (X) is to move"),
+         ("x=person&o=person&moves=4.0", True, "No agent plays here"),
+         ("o=block", True, "block (X) in your place"),  # its thinking, before its first move
+         ("moves=4", True, "minimax (O) is to move"),
+         ("x=minimax&o=person&moves=4.0.8.2.3", True, "It would not play 3 there now."),
+         ("x=random&o=person&moves=4.0.8.2.3", False, "It would not play 3 there now."),
+         ("x=mcts:simulations=50&moves=4", True, "without a seed, each one is different"),
+         ("x=mcts:simulations=50,seed=1&moves=4", False, "without a seed, each one is different")],
+    )  # fmt: skip
+    def test_it_follows_the_last_move_of_an_agent(self, client, query, is_told, sentence):
+        page = client.get(f"/inside?view=move&{query}")
+        assert page.status_code == 200 and (sentence in text_of(page.text)) == is_told
+        assert ('id="steps"' in page.text) == ("mcts" in query)
 
     @pytest.mark.parametrize("game", GAMES)
     def test_in_any_game(self, client, game):
@@ -424,9 +405,8 @@ class TestLastMove:
     def test_what_takes_long_comes_after_the_page(self, client):
         page = client.get("/inside?view=move&game=mnk-v0:m=5,n=2,k=3&x=brute-force&moves=0")
         part = part_of(client, page)
-        assert "brute-force (X) has played 0" in text_of(part.text) and "sum over all games" in text_of(
-            part.text
-        )
+        assert "brute-force (X) has played 0" in text_of(part.text)
+        assert "sum over all games" in text_of(part.text)
         without_script = reloaded(client, page)
         assert figures(without_script) == figures(part) and figures(part)
         too_large = client.get("/inside?part=1&view=move&game=qubic-v0&x=brute-force&moves=0")
@@ -438,17 +418,6 @@ class TestLastMove:
             text = text_of(client.get("/inside?view=move&x=imitation&o=person&moves=0").text)
         assert "In 1 recorded game a player was to move in this position" in text
 
-    def test_a_move_that_the_agent_would_not_make_is_told_from_its_own(self, client):
-        strange = "It would not play 3 there now."
-        assert strange in text_of(client.get("/inside?view=move&x=minimax&o=person&moves=4.0.8.2.3").text)
-        assert strange not in text_of(client.get("/inside?view=move&x=random&o=person&moves=4.0.8.2.3").text)
-
-    def test_a_search_without_a_seed_says_that_it_is_a_new_one(self, client):
-        anew = "without a seed, each one is different"
-        assert anew in text_of(client.get("/inside?view=move&x=mcts:simulations=50&moves=4").text)
-        seeded = client.get("/inside?view=move&x=mcts:simulations=50,seed=1&moves=4")
-        assert anew not in text_of(seeded.text) and 'id="steps"' in seeded.text
-
 
 class TestAddresses:
     @pytest.mark.parametrize("view", VIEWS)
@@ -459,13 +428,8 @@ class TestAddresses:
             assert page.status_code == 200 and 'role="alert"' not in page.text
 
     def test_an_address_holds_all_there_is_to_a_look(self, roster):
-        settings = {
-            "view": "mcts",
-            "mcts.done": "7",
-            "mcts.seed": "3",
-            "x.temperature": "0.35",
-            "mcts.run": "yes",
-        }
+        settings = {"view": "mcts", "mcts.done": "7", "mcts.seed": "3", "mcts.run": "yes"}
+        settings |= {"x.temperature": "0.35"}
         look = InsideLook(PlayTable(TICTACTOE, cells=(4, 0, 8), at=2), settings)
         assert read_look(look.fields, roster) == (look, [])
         defaults = {name: control.default for name, control in SETTINGS.items()}

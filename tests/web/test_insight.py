@@ -11,7 +11,7 @@ from tests.support.marks import slow
 from tests.web.reading import SMALL
 from ttt_env import Position, exploitability, get_game, make_agent, match, prove, random_position, solve
 from ttt_env.app.advice import advise, hint
-from ttt_env.app.web.insight import SEARCHES, InsightSolver, judged_moves, strength
+from ttt_env.app.web.insight import SEARCHES, judged_moves, strength
 from ttt_env.app.web.roster import moved_over, presets
 from ttt_env.app.web.table import PlayTable
 from ttt_env.proofs.known import known_value, known_values_of_moves
@@ -19,11 +19,6 @@ from ttt_env.proofs.known import known_value, known_values_of_moves
 QUBIC = get_game("qubic-v0")
 OPPONENTS = ["weights", "softmax:temperature=0.3", slow("random"), slow("newell-simon"),
              slow("mcts:simulations=20,seed=1")]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def insight_solver(roster):
-    return InsightSolver(roster)
 
 
 @pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", SMALL])
@@ -65,14 +60,6 @@ def test_the_moves_of_gibsons_position_are_his(insight_solver):
     assert [round(100 * move.probability, 2) for move in ours.moves] == [97.46, 2.52, 0.02]
 
 
-@pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true"])
-def test_values_are_those_of_the_solution(game, insight_solver):
-    rng, made = np.random.default_rng(0), get_game(game)
-    for _ in range(100):
-        position = random_position(made, rng)
-        assert known_value(position) == solve(made).value_of(position)
-
-
 def test_in_a_large_game_values_and_hints_are_proved_or_unknown():
     """X and O have three in a row each, and X is to move."""
     near_win = PlayTable(QUBIC, cells=(0, 16, 1, 17, 2, 18), at=6).position
@@ -98,11 +85,8 @@ def test_blunders_are_marked_and_the_better_moves_shown():
     found = judged_moves(PlayTable(TICTACTOE, cells=(4, 1, 0, 8, 6, 2), at=6))
     assert [verdict.is_mistake for verdict in found] == [False, True, False, False, False, False]
     assert found[1].better == (0, 2, 6, 8) and (found[1].before, found[1].after) == (0, -1)
-
-
-def test_blunders_are_found_in_games_too_large_to_solve():
     (*_, last) = judged_moves(PlayTable(QUBIC, cells=(0, 16, 1, 17, 2, 18, 60), at=7))
-    assert last.is_mistake and last.better == (3,)
+    assert last.is_mistake and last.better == (3,)  # in a game too large to solve
 
 
 @pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", SMALL])
@@ -136,26 +120,24 @@ def test_strength_says_where_it_is_exact(roster):
     assert "up to 9 cells" in strength(roster, seeded, get_game("square-v0"))
 
 
-@pytest.mark.parametrize(
-    ("moves", "told"),
-    [
+def test_the_page_gives_the_hint_of_the_terminal(insight_solver):
+    for moves, told in [
         ((), "X draws with best play: every move does."),
         ((4,), "O draws with best play: 0 (a1), 2 (c1), 6 (a3) or 8 (c3)."),
         ((0, 1), "X wins with best play: "),
         ((0, 3, 1, 4, 2), "The game is over."),
-    ],
-)
-def test_the_page_gives_the_hint_of_the_terminal(moves, told, insight_solver):
-    table = PlayTable(TICTACTOE, cells=moves, at=len(moves))
-    assert insight_solver.insight(table).hint == hint(table.position)
-    assert hint(table.position).startswith(told)
+    ]:
+        table = PlayTable(TICTACTOE, cells=moves, at=len(moves))
+        assert insight_solver.insight(table).hint == hint(table.position)
+        assert hint(table.position).startswith(told)
 
 
-@pytest.mark.parametrize("game", ["tictactoe-v0", SMALL])
-def test_what_the_moves_are_worth_fits_the_value_and_the_best_cells(game):
-    rng = np.random.default_rng(1)
-    for _ in range(30):
-        position = random_position(get_game(game), rng)
+@pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", SMALL])
+def test_values_are_those_of_the_solution_and_fit_what_the_moves_are_worth_and_the_best_cells(game):
+    rng, made = np.random.default_rng(1), get_game(game)
+    for _ in range(40):
+        position = random_position(made, rng)
+        assert known_value(position) == solve(made).value_of(position)
         if position.is_over:
             continue
         worths, advice = known_values_of_moves(position), advise(position)

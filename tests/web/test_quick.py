@@ -9,6 +9,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 
 from tests.support.marks import slow
 from tests.web.serving import resize
+from ttt_env.app.web.inside.look import VIEWS
 
 SIZES = [(1440, 900), slow((1024, 768)), (390, 844)]
 SHIFTS = """const [done] = arguments, found = [];
@@ -33,18 +34,14 @@ def shifts(page):
 
     The metric forgives half a second after each press, which is a matter of how fast the machine is.
     """
-    page.wait(
-        lambda: (
-            not page.browser.execute_script("return document.querySelector('[data-load]:not([data-later])')")
-        )
-    )
+    page.wait(lambda: not page.count("[data-load]:not([data-later])"))
     return page.browser.execute_async_script(SHIFTS)
 
 
 def test_a_shift_is_seen(page):
     page.open()
     assert shifts(page) == []
-    page.browser.execute_script("document.querySelector('.stage').prepend('Pushed down')")
+    page.run("document.querySelector('.stage').prepend('Pushed down')")
     assert shifts(page)
 
 
@@ -66,16 +63,6 @@ def test_nothing_moves_when_a_page_is_opened_again_and_its_score_comes(sized_pag
     assert shifts(sized_page) == []
 
 
-def test_nothing_moves_when_an_agent_replies_and_wins(sized_page):
-    sized_page.open("x=person&o=minimax&moves=0.4.1.2").play(5).wait_for_status("You lost it at move 5")
-    assert shifts(sized_page) == []
-
-
-def test_nothing_moves_on_a_first_screen_on_which_all_is_seen(sized_page):
-    sized_page.open("see=1").wait(lambda: sized_page.text("#hint"))
-    assert shifts(sized_page) == []
-
-
 def test_nothing_moves_while_a_slider_is_dragged(sized_page):
     sized_page.open("x=softmax:temperature=0.8,opponent_temperature=1&o=person&see=1&pause=1")
     sized_page.wait(lambda: sized_page.chances())
@@ -91,15 +78,18 @@ def test_nothing_moves_while_a_slider_is_dragged(sized_page):
     assert [nodes for _, *nodes in shifts(sized_page) if nodes] == []
 
 
-@pytest.mark.parametrize("view", ["move", "tree", "mcts", "weights"])
-def test_nothing_moves_when_a_view_of_an_agent_is_opened(view, sized_page):
-    sized_page.browser.get(f"{sized_page.url}/inside?view={view}&moves=4.0&o=minimax")
+def test_nothing_moves_when_an_agent_replies_and_wins_and_on_a_first_screen_on_which_all_is_seen(sized_page):
+    sized_page.open("x=person&o=minimax&moves=0.4.1.2").play(5).wait_for_status("You lost it at move 5")
+    assert shifts(sized_page) == []
+    sized_page.open("see=1").wait(lambda: sized_page.text("#hint"))
     assert shifts(sized_page) == []
 
 
-def test_nothing_moves_when_the_ladder_comes(sized_page):
-    sized_page.browser.get(f"{sized_page.url}/compare")
-    sized_page.wait(lambda: sized_page.find("table"))
+@pytest.mark.parametrize(
+    "address", [*(f"/inside?view={view}&moves=4.0&o=minimax" for view in VIEWS), "/compare"]
+)
+def test_nothing_moves_when_another_page_is_opened(address, sized_page):
+    sized_page.browser.get(f"{sized_page.url}{address}")
     assert shifts(sized_page) == []
 
 
@@ -116,5 +106,5 @@ def test_a_page_waits_for_its_own_styles_alone_and_the_next_one_for_nothing(page
 
 def files_of(page):
     """The files that the page was made of, without the parts that it asks for later."""
-    page.wait(lambda: len(page.browser.execute_script(FILES)) > 8)
-    return [entry for entry in page.browser.execute_script(FILES) if "/static/" in entry[0]]
+    page.wait(lambda: len(page.run(FILES)) > 8)
+    return [entry for entry in page.run(FILES) if "/static/" in entry[0]]

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.games import TICTACTOE
 from tests.support.marks import slow
+from tests.support.refusals import all_raise
 from tests.web.reading import SMALL
 from ttt_env import GameRecord, get_game, play_game
 from ttt_env.app.web.controls import spec_of_values
@@ -48,9 +49,7 @@ def test_playing_follows_the_rules_of_the_game():
         record, table = play_game("random", "random", rng=rng), PlayTable(TICTACTOE)
         for cell, position in zip(record.cells, record.positions(), strict=False):
             assert table.position == position
-            for illegal in {*range(-1, 10)} - set(position.legal_cells):
-                with pytest.raises(IllegalMoveError):
-                    table.played(illegal)
+            all_raise(IllegalMoveError, "", table.played, {*range(-1, 10)} - set(position.legal_cells))
             table = table.played(cell)
         assert table.record == record and table.last == record.cells[-1]
 
@@ -104,17 +103,28 @@ def test_what_is_out_of_bounds_is_named_and_left_out(fields, roster):
 PATHS = ["/etc/passwd", "../x.npz", "model.zip", "C:\\x", "path=/etc/passwd"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["lookup", "sb3", "imitation", "epsilon", "best-response", "os.system", "process", "uci", "piskvork"],
-)
-def test_no_text_reaches_the_file_system(name, roster, monkeypatch):
+READERS = [
+    "lookup",
+    "sb3",
+    "imitation",
+    "epsilon",
+    "best-response",
+    "os.system",
+    "process",
+    "uci",
+    "piskvork",
+]
+NO_PARTS = ["mixture:nobody+random", "mixture:imitation", "mixture:epsilon:random", "mixture:mixture:random",
+            "mixture:" + "random+" * 6 + "random", "mixture:random,weights=1+2x", "rules:win+win", "rules:wi",
+            "mixture:lookup:/etc/passwd+random", "mixture:(lookup:/etc/passwd)"]  # fmt: skip
+
+
+def test_no_text_reaches_the_file_system_and_what_cannot_be_a_part_is_refused(roster, monkeypatch):
     monkeypatch.setattr("pathlib.Path.open", lambda *_: pytest.fail("a file was opened"))
     monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("a program was started"))
-    for text in (f"{name}:{path}" for path in PATHS):
-        for spec in (text, f"epsilon:{text}", f"epsilon:({text})"):
-            with pytest.raises(TttEnvError):
-                roster.parse(spec)
+    for text in [*(f"{name}:{path}" for name in READERS for path in PATHS), *NO_PARTS]:
+        all_raise(TttEnvError, "", roster.parse, (text, f"epsilon:{text}", f"epsilon:({text})"))
+    assert "2 agents" in roster.refusal("mixture:weights+random,weights=1+2+3", TICTACTOE)
 
 
 def test_no_offered_agent_takes_free_text(roster):
@@ -123,9 +133,7 @@ def test_no_offered_agent_takes_free_text(roster):
         for control in roster.controls(name).values():
             assert control.choices or control.least <= control.most
             assert control.name not in ("path", "fallback")
-            for text in wrong if control.read is not None else ():
-                with pytest.raises(TttEnvError):
-                    control.checked(text)
+            all_raise(TttEnvError, "", control.checked, wrong if control.read is not None else ())
 
 
 @pytest.mark.parametrize(
@@ -134,34 +142,22 @@ def test_no_offered_agent_takes_free_text(roster):
      ("mixture:minimax+random,weights=7.0+3", "mixture:minimax+random,weights=7+3"),
      ("mixture:(softmax:0.20)+(mcts:seed=3,simulations=0100)",
       "mixture:softmax:temperature=0.2+(mcts:simulations=100,seed=3)"),
-     ("rules", "rules"), ("rules:centre+block", "rules"), ("rules:win + fork", "rules:rules=win+fork")],
+     ("rules", "rules"), ("rules:centre+block", "rules"), ("rules:win + fork", "rules:rules=win+fork"),
+     ("softmax:1", "softmax"), ("softmax:temperature=0.20", "softmax:temperature=0.2"),
+     ("epsilon:minimax,epsilon=0.1", "epsilon:minimax"), ("mcts:simulations=0100", "mcts:simulations=100"),
+     ("epsilon:agent=random", "epsilon:random"), ("best-response", "best-response:random")],
 )  # fmt: skip
-def test_mixtures_and_rules_are_chosen_by_their_parts(text, usual, roster):
+def test_an_agent_has_one_usual_form(text, usual, roster):
     assert roster.parse(text) == usual == roster.parse(usual)
     assert roster.make(usual, TICTACTOE).policy(TICTACTOE.start).sum() == pytest.approx(1)
-    assert spec_of_values(usual.partition(":")[0], roster.values(usual)) == usual
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["mixture:nobody+random", "mixture:imitation", "mixture:epsilon:random", "mixture:mixture:random",
-     "mixture:" + "random+" * 6 + "random", "mixture:random,weights=1+2x", "rules:win+win", "rules:wi",
-     "mixture:lookup:/etc/passwd+random", "mixture:(lookup:/etc/passwd)"],
-)  # fmt: skip
-def test_what_cannot_be_a_part_is_named(text, roster):
-    with pytest.raises(TttEnvError):
-        roster.parse(text)
-
-
-def test_weights_have_to_be_as_many_as_the_agents(roster):
-    assert "2 agents" in roster.refusal("mixture:weights+random,weights=1+2+3", TICTACTOE)
+    name = usual.partition(":")[0]
+    assert name == "softmax" or spec_of_values(name, roster.values(usual)) == usual  # it has two by default
 
 
 def test_programs_come_from_the_command_line_alone(tmp_path):
     """A bot goes on running from move to move; an address can name it, but no other command."""
-    (tmp_path / "bot.sh").write_text(
-        'echo $$ >> starts; while read l; do c=${l#*legal*[}; echo "{\\"cell\\": ${c%%[],]*}}"; done'
-    )
+    bot = 'echo $$ >> starts; while read l; do c=${l#*legal*[}; echo "{\\"cell\\": ${c%%[],]*}}"; done'
+    (tmp_path / "bot.sh").write_text(bot)
     command = f"process:sh bot.sh,folder={tmp_path}"
     roster = Roster(named_models([command]))
     assert roster.names[-1] == "model:sh-bot.sh" == roster.parse("model:sh-bot.sh")
@@ -170,9 +166,8 @@ def test_programs_come_from_the_command_line_alone(tmp_path):
         assert roster.make("model:sh-bot.sh", TICTACTOE).choose(position, np.random.default_rng(0)) == cell
         position = position.play(cell)
     assert len((tmp_path / "starts").read_text().split()) == 1
-    for text in (command, "process:sh", "process", "model:process:sh", f"epsilon:({command}),epsilon=0.5"):
-        with pytest.raises(TttEnvError):
-            roster.parse(text)
+    texts = command, "process:sh", "process", "model:process:sh", f"epsilon:({command}),epsilon=0.5"
+    all_raise(TttEnvError, "", roster.parse, texts)
     with pytest.raises(ParameterError, match="no program"):
         named_models(["process:no-such-program"])
 
@@ -186,9 +181,8 @@ def test_engines_come_from_the_command_line_alone(protocol):
     assert roster.names[-1] == name == roster.parse(name)
     agent = roster.make(name, TICTACTOE)
     assert agent.choose(TICTACTOE.start, np.random.default_rng(0)) in range(9)
-    for text in (f"{protocol}:sh", protocol, f"model:{protocol}:sh", f"epsilon:({protocol}:sh)"):
-        with pytest.raises(TttEnvError):
-            roster.parse(text)
+    texts = f"{protocol}:sh", protocol, f"model:{protocol}:sh", f"epsilon:({protocol}:sh)"
+    all_raise(TttEnvError, "", roster.parse, texts)
 
 
 def test_models_are_known_by_name_alone(tmp_path):
@@ -201,17 +195,6 @@ def test_models_are_known_by_name_alone(tmp_path):
         roster.parse(f"model:{file}")
     with pytest.raises(ParameterError, match="no model"):
         named_models([str(tmp_path / "absent.zip")])
-
-
-@pytest.mark.parametrize(
-    ("text", "usual"),
-    [("softmax:1", "softmax"), ("softmax:temperature=0.20", "softmax:temperature=0.2"),
-     ("epsilon:minimax,epsilon=0.1", "epsilon:minimax"), ("mcts:simulations=0100", "mcts:simulations=100"),
-     ("epsilon:agent=random", "epsilon:random"), ("person", "person"),
-     ("best-response", "best-response:random")],
-)  # fmt: skip
-def test_an_agent_has_one_usual_form(text, usual, roster):
-    assert roster.parse(text) == usual == roster.parse(usual)
 
 
 def test_fixed_agents_are_shared_and_searches_are_not(roster):
