@@ -1,27 +1,23 @@
 """The pages on a port of this machine, and a visitor with a browser."""
 
 import asyncio
-import os
-import stat
-import sys
 import threading
 import time
 from importlib.metadata import EntryPoint
-from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
-import numpy as np
 import uvicorn
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
+from tests.web.questions import think
 from ttt_env import Agent
 from ttt_env.agent import ENTRY_POINT_GROUP, installed
 from ttt_env.app.web.compare.curves import TAG
 from ttt_env.app.web.start import config_of
-from ttt_env.stopping import StoppedError, check_wanted
+from ttt_env.stopping import StoppedError
 
 HELD = 0.1  # seconds between down and up
 CHANCES = """return Object.fromEntries([...document.querySelectorAll('.tile')]
@@ -248,43 +244,6 @@ async def until(condition):
         await asyncio.sleep(0.01)
 
 
-def think(told=None):
-    """Go on until nobody waits for this any more: the file `told` says so, `told.begun` that it began."""
-    if told is not None:
-        Path(f"{told}.begun").touch()
-    while True:
-        time.sleep(0.01)
-        try:
-            check_wanted()
-        except StoppedError:
-            if told is not None:
-                Path(told).touch()
-            raise
-
-
-def doze(seconds, name=None):
-    """Go on for so long, unless nobody waits for this any more."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        time.sleep(0.002)
-        check_wanted()
-    return name
-
-
-def has_made(roster, player, game):
-    """True if the agent of a player has been made, in the process that is asked."""
-    return roster._made.get(game, player) is not None
-
-
-def hoard(megabytes):
-    """Fill so much memory, and keep it."""
-    _HOARD.append(np.ones(megabytes * 1_000_000, np.uint8))
-    return megabytes
-
-
-_HOARD = []
-
-
 POINTS = [(0, 100.0, 1.0), (4096, 101.5, 0.5), (8192, 103.0, 0.125)]
 
 
@@ -302,36 +261,3 @@ def write_run(folder, points=POINTS, tag=TAG):
     writer.close()
     (file,) = sorted(folder.glob("events*"))[-1:]
     return file
-
-
-def end_the_program():
-    sys.exit("enough")
-
-
-class SpokenError(Exception):
-    """An error that is pickled and cannot be read again."""
-
-    def __init__(self, where, what):
-        super().__init__(f"{what} at {where}")
-
-
-def fail_in_words():
-    raise SpokenError("home", "nothing works")
-
-
-def unsendable():
-    return threading.Lock()
-
-
-def fall_silent():
-    """End in the middle of an answer, as a process does that is killed."""
-    answers = next(fd for fd in range(3, 100) if _is_pipe(fd))
-    os.write(answers, (1000).to_bytes(8) + b"half of it")
-    os._exit(1)
-
-
-def _is_pipe(fd):
-    try:
-        return stat.S_ISFIFO(os.fstat(fd).st_mode)
-    except OSError:
-        return False

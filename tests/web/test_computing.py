@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.serving import think, until
+from tests.web.questions import think
+from tests.web.serving import until
 from ttt_env import get_game
 from ttt_env.app.web import computing
 from ttt_env.app.web.computing import MAX_KEPT_BYTES, BusyError, Keeper, ThreadLane, WorkQueues

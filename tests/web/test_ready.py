@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.web.serving import has_made
+from tests.web.questions import has_made
 from ttt_env import get_game
 
 UNPLAYED = "mnk-v0:m=2,n=5,k=3"

@@ -10,17 +10,9 @@ import numpy as np
 import pytest
 
 from tests.support.marks import slow
+from tests.web.questions import doze, end_the_program, fail_in_words, fall_silent, hoard, think, unsendable
 from tests.web.reading import SMALL
-from tests.web.serving import (
-    doze,
-    end_the_program,
-    fail_in_words,
-    fall_silent,
-    hoard,
-    think,
-    unsendable,
-    until,
-)
+from tests.web.serving import until
 from ttt_env import get_game, solve
 from ttt_env.app.web import computing
 from ttt_env.app.web.compare.agents import ladder, prove
