@@ -14,6 +14,7 @@ from collections import Counter
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from unittest.mock import Mock
 from zipfile import ZipFile
 
 import numpy as np
@@ -22,6 +23,7 @@ import typer.main
 
 import ttt_env
 from tests.support.faults import files_of_at_most
+from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from tests.support.running import script, ttt
 from ttt_env.agent import Agent, agent_class
@@ -224,26 +226,19 @@ def test_certify_shows_the_exact_results_and_draws_a_game_that_refutes():
     assert f"{len(record.cells)}. O" in run.stdout
 
 
-class Lowest(Agent):
-    """Takes the lowest free cell, and counts how often it is asked about each position."""
-
-    def __init__(self, game):
-        super().__init__(game)
-        self.asked = Counter()
-
-    def policy(self, position):
-        self.asked[position] += 1
-        return np.eye(self.game.n_cells)[position.legal_cells[0]]
-
-
 def test_a_slow_agent_is_asked_once_about_each_position():
-    game = ttt_env.get_game("tictactoe-v0")
-    agent = Lowest(game)
-    once = answering(agent, game, lambda asked: None)
-    assert "BEATABLE." in scorecard(once, game, "lowest")
-    facts = dossier(once, game, name="lowest")
-    assert set(agent.asked.values()) == {1}
-    assert facts["refutations"] == dossier(Lowest(game), game, name="lowest")["refutations"]
+    asked = Counter()
+
+    def highest(position):
+        asked[position] += 1
+        return position.legal_cells[-1]
+
+    expected = dossier(ttt_env.make_agent(highest), TICTACTOE, name="highest")
+    asked.clear()
+    once = answering(ttt_env.make_agent(highest), TICTACTOE, lambda asked: None)
+    assert "BEATABLE." in scorecard(once, TICTACTOE, "highest")
+    facts = dossier(once, TICTACTOE, name="highest")
+    assert set(asked.values()) == {1} and facts["refutations"] == expected["refutations"]
 
 
 def test_certify_several_agents_in_a_line_each():
@@ -468,6 +463,10 @@ MISTAKES = [
     ("solve ring.json m=3", "m=3: a game from a file, ring.json, has no parameters"),
     ("certify C:/models/dqn.zip", "C:/models/dqn.zip is no model: there is no such file"),
     ("certify C:/bots/bot.py", "there is no file 'C:/bots/bot.py'"),
+    ("new random.py", "would hide the module random of Python"),
+    ("new bot", "such as bot.py"),
+    ("new a:b.py", "such as bot.py"),
+    ("new no/bot.py", "there is no folder 'no'"),
     ("train value-network --until optimall", "did you mean optimal?"),
     # These would take hours if they were not refused at once.
     (f"bench {SLOW} random --csv nowhere/x.csv", "there is no folder 'nowhere'"),
@@ -506,25 +505,12 @@ def test_a_mistake_is_told_in_one_line_and_nothing_is_written(command, told, tmp
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-@pytest.fixture
-def _interrupted(monkeypatch):
+def test_an_interrupted_command_prints_what_is_proved_or_says_that_there_is_no_result(monkeypatch):
     """Ctrl-C as soon as a command tells how far it is."""
-
-    def interrupt(line, text):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(ProgressLine, "say", interrupt)
-
-
-@pytest.mark.usefixtures("_interrupted")
-def test_an_interrupted_command_without_a_result_says_so():
+    monkeypatch.setattr(ProgressLine, "say", Mock(side_effect=KeyboardInterrupt))
     run = ttt("certify", SLOW)
     assert run.returncode == 130 and not run.stdout
     assert "interrupted, there is no result" in run.stderr and "Aborted" not in run.stderr
-
-
-@pytest.mark.usefixtures("_interrupted")
-def test_an_interrupted_solve_prints_what_is_proved():
     run = ttt("solve", "qubic-v0")
     assert run.returncode == 130 and "Aborted" not in run.stdout + run.stderr
     assert "interrupted. At the least X draws, at the most it wins." in run.stdout
@@ -606,22 +592,17 @@ def test_ttt_alone_shows_where_to_begin():
 
 
 class TestErrors:
-    @pytest.mark.parametrize(
-        ("error", "status"),
-        [
+    def test_the_exit_code_tells_input_from_accidents(self, monkeypatch):
+        for error, status in [
             (ttt_env.errors.NotJudgedError("it", None, "timed out"), 3),
             (ttt_env.errors.UntrustedAnswersError("a line too many"), 3),
             (ttt_env.errors.WorkerError("a process ended"), 3),
             (ttt_env.errors.PlayerError("wrong key"), 2),
             (FileNotFoundError("no file"), 2),
-        ],
-    )
-    def test_the_exit_code_tells_input_from_accidents(self, error, status, monkeypatch):
-        def judge(order):
-            raise error
-
-        monkeypatch.setattr("ttt_env.app.certifying.certify_and_tell", judge)
-        assert ttt("certify", "minimax") == (status, "", f"ttt: {error}\n")
+        ]:
+            judge = Mock(side_effect=error)
+            monkeypatch.setattr("ttt_env.app.certifying.certify_and_tell", judge)
+            assert ttt("certify", "minimax") == (status, "", f"ttt: {error}\n")
 
     def test_a_fault_is_no_verdict_and_no_traceback(self, monkeypatch):
         monkeypatch.setattr("ttt_env.app.certifying.certify_and_tell", lambda order: {}["key"])
@@ -687,6 +668,23 @@ class TestPathsWithColons:
         assert "without a colon" in ttt("certify", "a:b.py", cwd=tmp_path).stderr
 
 
+@pytest.mark.parametrize("command", ["new bot.py", "bench random rules --csv table.csv"])
+def test_a_full_disk_keeps_no_part_of_a_file_and_leaves_what_is_there(command, tmp_path):
+    (tmp_path / "table.csv").write_text("mine")
+    with files_of_at_most(10):
+        run = ttt(*command.split(), cwd=tmp_path)
+    assert run.returncode == 2 and run.stderr.endswith(f"File too large: '{command.split()[-1]}'\n")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("table.csv", "mine")]
+
+
+def test_the_shell_completes(monkeypatch):
+    monkeypatch.setenv("_TTT_COMPLETE", "complete_bash")
+    for typed, completed in (("cer", "certify"), ("certify minim", "minimax"), ("train q-l", "q-learning")):
+        monkeypatch.setenv("COMP_WORDS", f"ttt {typed}")
+        monkeypatch.setenv("COMP_CWORD", str(len(typed.split())))
+        assert ttt().stdout.split() == [completed]
+
+
 class TestNew:
     def test_what_comes_next_can_be_typed(self, tmp_path):
         run = ttt("new", "my bot.py", cwd=tmp_path)
@@ -703,45 +701,7 @@ class TestNew:
         assert python.returncode == 0 and python.stdout.startswith("tictactoe-v0: beatable\n"), python.stderr
         record = re.search("ends worse for it than best play: (.*)", python.stdout)[0]
         assert record in certify.stdout
-
-    def test_a_full_disk_keeps_no_part_of_it(self, tmp_path):
-        with files_of_at_most(10):
-            run = ttt("new", "bot.py", cwd=tmp_path)
-        assert run.returncode == 2 and run.stderr.endswith("File too large: 'bot.py'\n")
-        assert not [*tmp_path.iterdir()]
-
-    @pytest.mark.parametrize(
-        ("name", "told"),
-        [
-            ("there.py", "there.py is there already"),
-            ("random.py", "would hide the module random of Python"),
-            ("bot", "such as bot.py"),
-            ("a:b.py", "such as bot.py"),
-            ("no/bot.py", "there is no folder 'no'"),
-        ],
-    )
-    def test_what_it_does_not_write(self, name, told, tmp_path):
-        (tmp_path / "there.py").write_text("mine")
-        run = ttt("new", name, cwd=tmp_path)
-        assert run.returncode == 2 and run.stderr.startswith("ttt: ") and told in run.stderr
-        assert [path.name for path in tmp_path.iterdir()] == ["there.py"]
-        assert (tmp_path / "there.py").read_text() == "mine"
-
-
-@pytest.mark.parametrize(
-    ("typed", "position", "completed"),
-    [("ttt cer", 1, "certify"), ("ttt certify minim", 2, "minimax"), ("ttt train q-l", 2, "q-learning")],
-)
-def test_the_shell_completes(typed, position, completed, monkeypatch):
-    shell = {"_TTT_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": position}
-    for name, value in shell.items():
-        monkeypatch.setenv(name, str(value))
-    assert ttt().stdout.split() == [completed]
-
-
-def test_a_full_disk_leaves_the_csv_that_is_there(tmp_path):
-    (tmp_path / "table.csv").write_text("mine")
-    with files_of_at_most(10):
-        run = ttt("bench", "random", "rules", "--csv", "table.csv", cwd=tmp_path)
-    assert run.returncode == 2 and run.stderr.endswith("File too large: 'table.csv'\n")
-    assert (tmp_path / "table.csv").read_text() == "mine"
+        (tmp_path / "my bot.py").write_text("mine")
+        again = ttt("new", "my bot.py", cwd=tmp_path)
+        assert again.returncode == 2 and "my bot.py is there already" in again.stderr
+        assert (tmp_path / "my bot.py").read_text() == "mine"
