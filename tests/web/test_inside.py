@@ -448,13 +448,6 @@ class TestAddresses:
         for action in ("move", "step"):
             assert client.post(f"/inside/{action}?{field}", data={"cell": "4"}).status_code == 400
 
-    @pytest.mark.parametrize(
-        ("moves", "cell"), [("0.3", "0"), ("0.3", "9"), ("0.3", "x"), ("0.3.1.4.2", "5")]
-    )
-    def test_a_forged_move_changes_nothing(self, client, moves, cell):
-        page = client.post(f"/inside/move?view=weights&moves={moves}", data={"cell": cell})
-        assert page.status_code == 400 and ("X to move" in text_of(page.text)) == (moves == "0.3")
-
     def test_a_move_and_the_way_to_and_from_the_game(self, client):
         page = client.post("/inside/move?view=weights&moves=0.3&o=random", data={"cell": "4"})
         assert page.status_code == 200 and "moves=0.3.4" in str(page.url) and "view=weights" in str(page.url)

@@ -101,19 +101,6 @@ def test_a_move_that_is_none_is_refused_and_nothing_is_lost(url, cell, told, cli
     assert len(log) == 0 and 'id="cell-8"' in page.text and "data-after" not in page.text
 
 
-@pytest.mark.parametrize(
-    "query",
-    ["o=%3Cscript%3E", "moves=%00", "game=mnk-v0:m=1000000,n=1000000,k=3", "o=mcts:simulations=99999999",
-     "o=" + "(" * 1500 + ")" * 1500, "game=" + "(" * 1500 + ")" * 1500],
-)  # fmt: skip
-def test_a_malformed_address_is_answered_with_a_clear_message_and_a_board(query, client):
-    page = client.get(f"/play?{query}")
-    assert page.status_code == 400 and complaint(page) and 'id="cell-0"' in page.text
-    assert "<script>" not in page.text and "Traceback" not in page.text
-    for path in ("see", "moves", "strength"):
-        assert client.get(f"/play/{path}?{query}").status_code == 400
-
-
 WITH_THE_REPLY = {"prefer": "return=representation"}
 
 

@@ -84,9 +84,13 @@ def test_of_moves_that_are_none_the_legal_start_stays(moves, kept, roster):
     assert table.cells == kept and table.at == len(kept) and len(complaints) == 1
 
 
+NESTED = "(" * 1500 + ")" * 1500
+
+
 @pytest.mark.parametrize(
     "fields",
-    [{"game": "chess"}, {"game": "mnk-v0:m=99999999,n=3,k=3"}, {"game": "mnk-v0:m=-3"},
+    [{"game": "chess"}, {"game": "mnk-v0:m=99999999,n=3,k=3"}, {"game": "mnk-v0:m=-3"}, {"o": "<script>"},
+     {"game": "mnk-v0:m=1000000,n=1000000,k=3"}, {"game": NESTED}, {"o": NESTED},
      {"game": "mnk-v0:m=+500,n=5,k=3"}, {"game": "mnk-v0:m=1_6,n=5,k=3"}, {"x": "person:5"},
      {"game": "square-v0:n=15"}, {"game": "mnk-v0:m=6,n=3,k=3"}, {"game": "tictactoe-v0:k=1"},
      {"game": ""}, {"x": "nobody"}, {"at": "1"},
