@@ -14,6 +14,13 @@ def move(client, url, cell=None, **options):
     return client.post(str(url).replace("/play?", "/play/move?"), data=body, **options)
 
 
+def moved(client, url, *cells):
+    """The page after a person's moves on these cells."""
+    for cell in cells:
+        url = (page := move(client, url, cell)).url
+    return page
+
+
 def fields_of(url):
     """The fields of an address."""
     return dict(parse_qsl(urlsplit(str(url)).query))

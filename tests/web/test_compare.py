@@ -181,6 +181,7 @@ def test_the_certificate_can_be_saved(client):
     picture = client.get("/compare/certificate.svg?agent=weights")
     assert picture.text == certify("weights").picture().svg
     assert client.get("/compare/certificate.json?agent=mcts").status_code == 400
+    assert "beatable" in client.get("/compare/agent?part=1&agent=model:mine").text  # of the command line
 
 
 def test_the_form_chooses_an_agent_with_its_parameters(client):
@@ -224,10 +225,6 @@ def test_what_is_out_of_bounds_is_answered_with_a_clear_message(path, query, cli
     page = client.get(f"/compare{path}?{query}")
     assert page.status_code == 400 and len(complaint(page)) > 20
     assert "<script>" not in page.text and "Traceback" not in page.text and "Ladder" in page.text
-
-
-def test_a_model_of_the_command_line_is_certified(client):
-    assert "beatable" in client.get("/compare/agent?part=1&agent=model:mine").text
 
 
 class TestChart:

@@ -36,7 +36,7 @@ class Links(HTMLParser):
         self.inline += ["script"] if tag == "script" and "src" not in fields else []
 
 
-def test_every_link_leads_to_a_file_beside_the_page_and_no_script_stands_in_it(exported_files):
+def test_every_page_links_to_files_beside_it_holds_no_script_and_says_what_needs_the_program(exported_files):
     check_links(exported_files, ["random", "weights"])
 
 
@@ -50,6 +50,8 @@ def check_links(exported_files, ladder):
     levels = (preset.player for preset in presets(GAME))
     assert pages.keys() > {agent_page(agent) for agent in (*levels, *ladder, "newell-simon", "softmax")}
     for name, page in pages.items():
+        note = re.search(r"larger games.*?<code>ttt web</code>", exported_files[name].decode(), re.S)[0]
+        assert all(what in note for what in ("Monte Carlo", "record", "pip install")), name
         assert not page.inline
         for link in page.links:
             target, fragment = urldefrag(link)
@@ -61,13 +63,6 @@ def check_links(exported_files, ladder):
         assert all(tag == "meta" for tag, _ in head[:at])
         policy = head[at][1]["content"]
         assert "script-src" not in policy and "default-src 'self'" in policy
-
-
-def test_every_page_says_what_needs_the_program(exported_files):
-    for name, text in exported_files.items():
-        if name.endswith(".html"):
-            note = re.search(r"larger games.*?<code>ttt web</code>", text.decode(), re.S)[0]
-            assert all(what in note for what in ("Monte Carlo", "record", "pip install")), name
 
 
 def test_it_is_small(exported_files, roster):
@@ -130,11 +125,6 @@ def test_a_folder_that_is_not_its_own_is_left_alone(listing, tmp_path):
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     with pytest.raises(ParameterError, match=re.escape(repr(str(tmp_path)))):
         write_folder(tmp_path, {"index.html": b""})
-    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
-
-
-def test_the_command_names_a_folder_that_is_not_its_own_before_it_computes_anything(tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
-    run = ttt("web", "--export", tmp_path)
+    run = ttt("web", "--export", tmp_path)  # which says so before it computes anything
     assert run.returncode == 2 and "no folder of an earlier export" in run.stderr
-    assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before

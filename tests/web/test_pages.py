@@ -15,7 +15,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.support.marks import slow
-from tests.web.reading import cells_of, complaint, fields_of, links_of, move, status, text_of
+from tests.web.reading import cells_of, complaint, fields_of, links_of, move, moved, status, text_of
 from tests.web.serving import Endless, Patient, Server, install
 from ttt_env import GameRecord, get_game
 from ttt_env.app.web.server import create_app
@@ -35,20 +35,17 @@ def play(client, start, rng):
     return page
 
 
-def test_finished_games_are_recorded_with_who_played(client, log):
+def test_finished_games_are_recorded_once_with_who_played(client, log):
     rng = np.random.default_rng(1)
     pages = [play(client, f"/play?{seats}", rng) for seats in ("x=person&o=minimax", "x=random&o=person")]
     assert [(game.record, game.x, game.o, game.source) for game in log.games("tictactoe-v0")] == [
         (GameRecord("tictactoe-v0", cells_of(pages[0])), "person", "minimax", "web"),
         (GameRecord("tictactoe-v0", cells_of(pages[1])), "random", "person", "web"),
     ]
-
-
-def test_a_game_is_recorded_once_whatever_is_taken_back(client, log):
-    page = play(client, "/play?x=person&o=person", np.random.default_rng(0))
+    page = play(client, "/play?x=person&o=person", rng)
+    assert len(log) == 3
     back = client.get(links_of(page)["undo"])
-    assert move(client, back.url, cells_of(page)[-1]).status_code == 200
-    assert len(log) == 1
+    assert move(client, back.url, cells_of(page)[-1]).status_code == 200 and len(log) == 3
 
 
 @pytest.mark.parametrize("key", ["", "&key=AAAA-BBBBBBBBBBBB", "&key=-", "&key=%C3%BC"])
@@ -76,10 +73,7 @@ def test_without_a_log_nothing_is_recorded_and_nobody_is_counted():
 def test_the_imitation_agent_learns_from_the_log_of_this_server(log):
     with TestClient(create_app(log=log), base_url="http://localhost") as client:
         assert "11.11%" in client.get("/play/see?x=imitation&o=person").text
-        page = client.get("/play?o=person")
-        for cell in (6, 2, 4, 0, 8, 1):
-            page = move(client, page.url, cell)
-        assert status(page) == "O wins"
+        assert status(moved(client, "/play?o=person", 6, 2, 4, 0, 8, 1)) == "O wins"
         shown = client.get("/play/see?x=imitation&o=person").text
     corner, other = "25%", "0%"
     chances = [corner, other, corner, other, other, other, corner, other, corner]
@@ -93,7 +87,8 @@ def test_the_imitation_agent_learns_from_the_log_of_this_server(log):
      ("/play?o=person&moves=4", "0.1", "one cell"),
      ("/play?o=person&" + FINISHED, 8, "over"), ("/play?x=minimax&o=person", 4, "not your turn: minimax"),
      ("/play?x=person", None, "No agent is to move"), ("/play?x=random&" + FINISHED, None, "No agent"),
-     ("/play?o=person&moves=4", "4" * 200, "one cell"), ("/play?o=person&moves=4.4", 5, "taken")],
+     ("/play?o=person&moves=4", "4" * 200, "one cell"), ("/play?o=person&moves=4.4", 5, "taken"),
+     ("/play?game=qubic-v0&x=minimax&o=person", None, "minimax:depth=4")],  # it cannot play the game
 )  # fmt: skip
 def test_a_move_that_is_none_is_refused_and_nothing_is_lost(url, cell, told, client, log):
     page = move(client, url, cell)
@@ -159,16 +154,9 @@ def test_a_page_says_while_searches_are_compiled(client):
 
 def test_a_log_that_fails_does_not_cost_the_game(client, log):
     log.close()
-    page = client.get("/play?x=person&o=person")
-    for cell in (0, 3, 1, 4, 2):
-        page = move(client, page.url, cell)
+    page = moved(client, "/play?o=person", 0, 3, 1, 4, 2)
     assert status(page) == "X wins" and "could not be recorded" in complaint(page)
     assert "This game is not recorded." in page.text and str(log.path) not in page.text
-
-
-def test_an_agent_that_cannot_play_the_game_says_why(client):
-    page = move(client, "/play?game=qubic-v0&x=minimax&o=person")
-    assert page.status_code == 400 and "minimax:depth=4" in complaint(page) and "data-after" not in page.text
 
 
 OFFERED = ["tictactoe-v0", "qubic-v0"]
@@ -202,7 +190,7 @@ def test_after_a_refused_move_the_agent_still_moves_by_itself(client):
 
 
 def test_two_tabs_go_on_from_one_position_without_disturbing_each_other(client):
-    shared = move(client, client.get("/play?x=person&o=person").url, 4)
+    shared = moved(client, "/play?x=person&o=person", 4)
     tabs = [move(client, shared.url, cell) for cell in (0, 8)]
     assert [cells_of(tab) for tab in tabs] == [(4, 0), (4, 8)]
     assert cells_of(client.get(tabs[0].url)) == (4, 0)
@@ -338,15 +326,11 @@ def test_the_move_list_is_a_review_that_makes_no_move(client):
 
 
 def test_play_from_here_branches_and_its_game_is_recorded(client, log):
-    page = client.get("/play?x=person&o=person")
-    for cell in (0, 3, 1, 4):
-        page = move(client, page.url, cell)
+    page = moved(client, "/play?o=person", 0, 3, 1, 4)
     reviewed = client.get(links_of(page)["move-2"])
     branch = client.get(links_of(reviewed)["branch"])
     assert cells_of(branch) == (0, 3) and "review" not in str(branch.url)
-    for cell in (8, 4, 7, 5):
-        branch = move(client, branch.url, cell)
-    assert status(branch) == "O wins"
+    assert status(moved(client, branch.url, 8, 4, 7, 5)) == "O wins"
     assert [game.record.cells for game in log.games("tictactoe-v0")] == [(0, 3, 8, 4, 7, 5)]
     foreign = client.get("/play?x=person&o=person&moves=0.3.1.4&at=2&review=1")
     assert "key" not in fields_of(links_of(foreign)["branch"])

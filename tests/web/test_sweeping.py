@@ -58,41 +58,28 @@ def test_a_process_that_was_started_before_answers_the_first_question(sweeper, q
     assert sweeper.pid == before
 
 
-def test_the_other_process_answers_as_this_one(sweeper, queues):
-    evaluators = sweeper._evaluators
+def test_the_other_process_answers_as_this_one_and_raises_what_is_raised(sweeper, queues):
+    evaluators, roster = sweeper._evaluators, sweeper._evaluators.roster
     questions = [
-        (strength, evaluators.roster, "model:mine", OBLONG),
+        (strength, roster, "model:mine", OBLONG),
         (evaluators.insight_solver.insight, PlayTable(OBLONG, "random", "weights", (3, 4), 2)),
         (evaluators.tree_solver.tree_of, OBLONG.start, (1.0, 0.3), 2),
         (judged_moves, PlayTable(OBLONG, cells=(0, 5, 1), at=3)),
+        (ladder, roster, SIX_CELLS),
+        (prove, roster, SIX_CELLS, "block"),
     ]
 
     async def ask():
         return [await queues.study("sweep", *question) for question in questions]
 
-    assert asyncio.run(ask()) == [function(*arguments) for function, *arguments in questions]
-
-
-def test_results_of_comparing_come_whole(sweeper, queues):
-    roster = sweeper._evaluators.roster
-
-    async def ask():
-        return [await queues.study("sweep", ladder, roster, SIX_CELLS),
-                await queues.study("sweep", prove, roster, SIX_CELLS, "block")]  # fmt: skip
-
-    (table, proved), (here, proved_here) = (
-        asyncio.run(ask()),
-        (ladder(roster, SIX_CELLS), prove(roster, SIX_CELLS, "block")),
+    *found, table, proved = asyncio.run(ask())
+    *expected, here, proved_here = (function(*arguments) for function, *arguments in questions)
+    assert found == expected and table.names == here.names and table.missing == here.missing
+    scores, scores_here = (
+        {pair: match.score for pair, match in each.played.matches.items()} for each in (table, here)
     )
-    assert table.names == here.names and table.missing == here.missing
-    assert {pair: played.score for pair, played in table.played.matches.items()} == {
-        pair: played.score for pair, played in here.played.matches.items()
-    }
+    assert scores == scores_here
     assert proved.facts == proved_here.facts and proved.refutations == proved_here.refutations
-
-
-def test_errors_come_as_they_are_raised(sweeper, queues):
-    roster = sweeper._evaluators.roster
     with pytest.raises(GameTooLargeError, match="qubic-v0 has 64 cells"):
         asyncio.run(queues.move("plan", roster.make, "softmax", get_game("qubic-v0")))
     assert asyncio.run(queues.move("plan", pow, 2, 5)) == 32
