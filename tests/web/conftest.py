@@ -5,7 +5,8 @@ from starlette.testclient import TestClient
 
 from scripts import headless
 from tests.support.games import DRAW, TICTACTOE, X_WINS
-from tests.web.serving import Page, Server, delay, resize, write_run
+from tests.web.axe import emulate
+from tests.web.serving import Page, Server, Visitor, delay, resize, write_run
 from ttt_env.app.web.export import exported, write_folder
 from ttt_env.app.web.insight import InsightSolver
 from ttt_env.app.web.roster import Roster
@@ -105,6 +106,21 @@ def chromium():
             yield driver
     except FileNotFoundError as error:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(str(error))
+
+
+@pytest.fixture
+def look(chromium):
+    """To a page of a site, in a window of this width and in these colours."""
+
+    def go(site, address, width=1200, media=None):
+        emulate(chromium, media or {})
+        resize(chromium, width, 900)
+        chromium.get("about:blank")  # else an address that differs behind # alone is not opened anew
+        return Visitor(chromium, site).go(address)
+
+    yield go
+    emulate(chromium, {})
+    chromium.execute_script("localStorage.clear()")
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests.support.marks import slow_unless
-from tests.web.axe import MEDIA, emulate, findings
-from tests.web.serving import Visitor, resize
+from tests.web.axe import MEDIA, findings
+from tests.web.serving import resize
 from ttt_env.app.web.compare.pages import TABS
 from ttt_env.app.web.export import agent_page
 
@@ -103,21 +103,15 @@ NARROW = {"see", "train", "large review", "search", "match", "softmax", "people"
 
 
 @pytest.fixture
-def visit(chromium, request):
-    """To a page, until all of its parts have come, in a window of this width."""
+def visit(look, request):
+    """To a page, until all of its parts have come."""
 
-    def go(state, width=1200, media=None):
-        emulate(chromium, media or {})
-        resize(chromium, width, 900)
+    def go(state, **seen):
         if state not in EXPORTED:
-            return Visitor(chromium, request.getfixturevalue("url")).go(STATES[state]).rest()
-        folder = request.getfixturevalue("exported_folder").as_uri()
-        chromium.get("about:blank")  # else an address that differs behind # alone is not opened anew
-        return Visitor(chromium, f"{folder}/").go(EXPORTED[state])
+            return look(request.getfixturevalue("url"), STATES[state], **seen).rest()
+        return look(f"{request.getfixturevalue('exported_folder').as_uri()}/", EXPORTED[state], **seen)
 
-    yield go
-    emulate(chromium, {})
-    chromium.execute_script("localStorage.clear()")
+    return go
 
 
 @pytest.mark.parametrize(

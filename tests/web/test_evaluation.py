@@ -21,10 +21,15 @@ def table_of(game, *cells, o="person"):
     return PlayTable(game, o=o, cells=cells, at=len(cells))
 
 
-def test_the_best_moves_are_those_of_the_solution(insight_solver):
-    for cells in ((), (4,), (4, 1), (0, 1), (0, 4, 8)):
+def test_the_best_moves_are_those_of_the_solution_and_the_moves_to_the_end_those_of_the_distances(
+    insight_solver,
+):
+    for cells in ((), (4,), (4, 1), (0, 1), (4, 1, 0), (0, 4, 8)):
         table = table_of(TICTACTOE, *cells)
         insight = insight_solver.insight(table)
+        for move in insight.moves:
+            after = Boards.of([table.position.play(move.cell)])
+            assert move.plies == 1 + distances(TICTACTOE).of(after)[0]
         best = [move.cell for move in insight.moves if move.is_best]
         assert best == solve(TICTACTOE).best_cells(table.position)
         value = solve(TICTACTOE).value_of(table.position)
@@ -126,15 +131,6 @@ def test_word_colour_and_value_of_a_cell_agree(game, o, client):
         values = [-solve(made).value_of(position.play(cell)) for cell in position.legal_cells]
         words = {1: ("win", "wins"), 0: ("draw", "draws"), -1: ("loss", "loses")}
         assert found == [(str(value), *words[value]) for value in values]
-
-
-def test_the_moves_to_the_end_are_those_of_the_distances(insight_solver):
-    table = table_of(TICTACTOE, 4, 1, 0)
-    ends = {move.cell: move.plies for move in insight_solver.insight(table).moves}
-    for cell, plies in ends.items():
-        after = table.position.play(cell)
-        assert plies == 1 + distances(TICTACTOE).of(Boards.of([after]))[0]
-    assert max(move.plies for move in insight_solver.insight(table_of(TICTACTOE)).moves) == 9
 
 
 def test_an_estimate_comes_before_what_takes_all_positions_of_a_game(client):

@@ -17,7 +17,6 @@ pytest.importorskip("selenium")
 from tests.support.documents import ROOT
 from tests.support.marks import slow_unless
 from tests.web.axe import MEDIA, emulate, violations
-from tests.web.serving import Visitor, resize
 
 DOCS, SITE = ROOT / "docs", ROOT / "build" / "docs"
 WRITTEN = {  # by the build itself
@@ -43,17 +42,9 @@ def built():
 
 
 @pytest.fixture
-def visit(chromium):
-    """To a page of the site, in a window of this width and in these colours."""
-
-    def go(page, width=1200, media="light"):
-        resize(chromium, width, 900)
-        emulate(chromium, MEDIA[media])
-        return Visitor(chromium, f"{SITE.as_uri()}/").go(f"{page}.html")
-
-    yield go
-    emulate(chromium, {})
-    chromium.execute_script("localStorage.clear()")
+def visit(look):
+    """To a page of the site, in a window of this width."""
+    return lambda page, width=1200: look(f"{SITE.as_uri()}/", f"{page}.html", width, MEDIA["light"])
 
 
 @pytest.mark.parametrize(("page",), slow_unless(KINDS.__contains__, PAGES))

@@ -12,8 +12,7 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.support.marks import slow, slow_unless
 from tests.support.running import ttt
-from tests.web.axe import MEDIA, emulate, findings
-from tests.web.serving import Visitor, resize
+from tests.web.axe import MEDIA, findings
 from ttt_env import GameRecord
 from ttt_env.render.svg import draw_svg
 
@@ -65,19 +64,11 @@ def folders(tmp_path_factory):
 
 
 @pytest.fixture
-def visit(chromium, folders):
-    """To a page, in a window of this width; what it writes to its console fails the test."""
+def visit(look, chromium, folders):
+    """To a page; what it writes to its console fails the test."""
     chromium.get("about:blank")
     chromium.get_log("browser")
-
-    def go(name, width=1200, media=None, part=""):
-        emulate(chromium, media or {})
-        resize(chromium, width, 900)
-        chromium.get("about:blank")  # else an address that differs behind # alone is not opened anew
-        return Visitor(chromium, f"{folders[name].as_uri()}/").go(f"index.html{part}")
-
-    yield go
-    emulate(chromium, {})
+    yield lambda name, **seen: look(f"{folders[name].as_uri()}/", "index.html", **seen)
     assert not chromium.get_log("browser")
 
 
@@ -91,7 +82,7 @@ def test_axe_finds_nothing_wrong_and_leaves_nothing_open(name, media, visit):
 
 @pytest.mark.parametrize("width", [320, slow(390)])
 def test_on_a_phone_nothing_is_beside_the_page_and_every_control_can_be_hit(width, visit):
-    page = visit("swiss", width)
+    page = visit("swiss", width=width)
     assert page.run("return document.documentElement.scrollWidth") == width
     script = """return [...document.querySelectorAll('a[href], button, select')]
         .filter((each) => each.checkVisibility() && !each.matches('.skip'))
