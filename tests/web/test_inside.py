@@ -88,7 +88,7 @@ class TestTree:
 
     @pytest.mark.parametrize("plies", range(1, 7))
     def test_a_tree_is_bounded_and_symmetric_moves_are_drawn_once(self, plies):
-        for position in [TICTACTOE.start, *random_positions(TICTACTOE, 10)]:
+        for position in [TICTACTOE.start, *random_positions(TICTACTOE, 5)]:
             found = TreeSolver().tree_of(position, (1.0, 1.0), plies)
             spots = tree_layout(found.tree).spots
             assert len(spots) <= MAX_BOARDS and max(spot.depth for spot in spots) <= found.plies <= plies
