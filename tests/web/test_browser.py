@@ -2,11 +2,9 @@
 
 import time
 
-import pytest
 from selenium.webdriver.common.keys import Keys
 
 from tests.web.axe import MEDIA, emulate
-from tests.web.serving import resize
 
 
 def test_games_won_by_clicks_and_lost_to_an_agent_and_every_completed_set_lit(page):
@@ -44,23 +42,6 @@ def test_undo_and_redo_against_an_agent(page):
     assert page.moves == played and page.marked("x") == [4]
     page.browser.back()
     page.wait(lambda: page.marked("x") == [])
-
-
-def test_a_move_of_the_list_is_looked_at_and_the_rest_stays(page):
-    page.open("x=person&o=random").play(4).wait(lambda: len(page.moves) == 2)
-    page.play(next(cell for cell in range(9) if cell not in page.moves)).wait(lambda: len(page.moves) == 4)
-    played = page.moves
-    page.click("#move-1").wait(lambda: page.status.startswith("Move 1 of 4"))
-    time.sleep(0.6)  # in which an agent replies twice
-    assert page.moves == played and page.address["at"] == "1" and page.marked("x") == [4]
-    assert page.count(".moves li") == 4
-    page.click("#cell-8")
-    time.sleep(0.2)
-    assert page.moves == played
-    page.click("#latest").wait(lambda: "at" not in page.address)
-    page.click("#move-1").wait(lambda: page.address.get("at") == "1")
-    page.click("#branch").wait(lambda: "at" not in page.address and len(page.moves) == 2)
-    assert page.moves[0] == 4
 
 
 def test_arrow_keys_in_the_choice_of_games_give_up_no_game(page):
@@ -106,16 +87,6 @@ def test_agents_play_each_other_and_can_be_held_and_stepped(page):
     assert page.text("#pause") == "Go on"
     page.click("#pause").wait(lambda: len(page.moves) >= 2)
     page.click("#pause").wait(lambda: page.address.get("pause") == "1")
-
-
-@pytest.mark.parametrize("query", ["", "game=qubic-v0&moves=0.1&o=person&see=1", "game=mnk-v0:m=15,n=15,k=5"])
-def test_a_phone_shows_all_of_it_without_scrolling_sideways(query, page):
-    resize(page.browser, 360, 740)
-    page.open(query)
-    assert page.run("return document.documentElement.scrollWidth") == 360
-    tile = page.rect(".tile")
-    assert tile["width"] == pytest.approx(tile["height"], abs=1) and tile["width"] >= 18
-    page.play(5)
 
 
 def test_the_system_or_the_visitor_chooses_light_or_dark(page):

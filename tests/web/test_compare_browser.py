@@ -19,20 +19,13 @@ from ttt_env.app.web.server import create_app
 from ttt_env.render.words import percent
 
 
-class Page(Visitor):
-    """A visitor of the pages that compare."""
-
-    def open(self, address):
-        return self.go(address).rest()
-
-
 @pytest.fixture
 def page(browser, url):
-    return Page(browser, url)
+    return Visitor(browser, url)
 
 
 def test_a_cell_of_the_heat_map_opens_its_match(page):
-    page.open("/compare").click('a[aria-label^="weights against win-block"]')
+    page.go("/compare").rest().click('a[aria-label^="weights against win-block"]')
     page.wait(lambda: page.text("#match h2") == "weights against win-block")
     found = match("weights", "win-block")
     assert page.all("#as-O b") == [percent(share) for share in found.as_o]
@@ -49,7 +42,7 @@ def test_a_cell_of_the_heat_map_opens_its_match(page):
 
 
 def test_the_sliders_change_the_figures_to_the_exact_ones(page):
-    page.open("/compare/softmax")
+    page.go("/compare/softmax").rest()
     slide = """const slider = document.getElementById(arguments[0]); slider.value = arguments[1];
         for (const name of ['input', 'change']) slider.dispatchEvent(new Event(name, {bubbles: true}));"""
     now = {"x": 1.0, "o": 0.5}
@@ -68,7 +61,7 @@ def test_the_sliders_change_the_figures_to_the_exact_ones(page):
 
 def test_the_boards_of_a_refuting_game_show_its_positions(page):
     record = certify("weights").refutations["O"]
-    page.open("/compare/agent?agent=weights")
+    page.go("/compare/agent?agent=weights").rest()
     assert page.text("#verdict") == "beatable"
     drawn = page.run("""const strip = [...document.querySelectorAll('.strip')].at(-1);
         return [...strip.querySelectorAll('.mini')].map((board) => ['x', 'o', 'last', 'completed']
@@ -80,7 +73,7 @@ def test_the_boards_of_a_refuting_game_show_its_positions(page):
 
 
 def test_another_agent_is_certified_by_the_form(page):
-    page.open("/compare/agent?agent=weights")
+    page.go("/compare/agent?agent=weights").rest()
     page.type("#agent", "minimax")
     page.wait(lambda: page.text("#verdict") == "certified unbeatable")
     assert page.address["agent"] == "minimax"
@@ -97,7 +90,7 @@ def figures(*temperatures):
 
 
 def test_the_figures_of_a_chart_are_read_by_arrow_keys_and_stand_in_a_table(page):
-    page.open("/compare/softmax?x=0.3&o=0.5")
+    page.go("/compare/softmax?x=0.3&o=0.5").rest()
     page.type(".reader", Keys.END, *[Keys.ARROW_LEFT] * 10)
     read = re.findall(r"[\d.]+", page.attribute(".reader", "aria-valuetext"))
     assert page.all(".reading b") == read == figures(0.3, 1.5)
@@ -112,7 +105,7 @@ def test_the_figures_of_a_chart_are_read_by_arrow_keys_and_stand_in_a_table(page
 
 
 def test_the_figures_of_a_chart_are_read_with_the_pointer_and_while_a_slider_moves(page):
-    page.open("/compare/softmax?x=0.3&o=0.5")
+    page.go("/compare/softmax?x=0.3&o=0.5").rest()
     page.run("document.querySelector('.reader').scrollIntoView({block: 'center'})")
     point(page, ".reader")
     assert page.all(".reading b") == figures(0.3, 1)
@@ -124,7 +117,7 @@ def test_the_figures_of_a_chart_are_read_with_the_pointer_and_while_a_slider_mov
 
 def test_every_colour_means_one_thing_and_lines_are_told_apart_without_any(page):
     """No two colours are alike; those of one figure neither to eyes that lack a kind of cone."""
-    page.open("/compare/runs")
+    page.go("/compare/runs").rest()
     script = """const style = document.documentElement.style, probe = document.querySelector('.compare');
         const lines = [0, 1, 2, 3, 4, 5, 6, 7].map((n) => `line-${n}`);
         const names = ['accent', 'x', 'o', 'win', 'draw', 'loss', ...lines];
@@ -173,7 +166,7 @@ COLOUR_BLINDNESS = {
 
 
 def test_another_measure_is_chosen_and_its_steps_are_read_in_full(page):
-    page.open("/compare/runs").click("#tag option:nth-child(2)")
+    page.go("/compare/runs").rest().click("#tag option:nth-child(2)")
     page.wait(lambda: page.address.get("tag") == "rollout/ep_rew_mean")
     page.type(".reader", Keys.ARROW_RIGHT)
     told = "steps, as the training counts them 4,096: dqn_1 0.25, maskable-ppo_1 0.25"
@@ -183,7 +176,7 @@ def test_another_measure_is_chosen_and_its_steps_are_read_in_full(page):
 @pytest.mark.parametrize("width", [320, slow(390), slow(1024)])
 def test_what_is_read_stays_on_the_page(width, page):
     resize(page.browser, width, 740)
-    page.open("/compare/runs")
+    page.go("/compare/runs").rest()
     script = """const {left, right} = document.querySelector('.reading').getBoundingClientRect();
         return [left, right, document.documentElement.scrollWidth]"""
     for _ in range(3):
@@ -194,7 +187,7 @@ def test_what_is_read_stays_on_the_page(width, page):
 
 def test_a_learner_that_is_started_here_becomes_unbeatable_before_the_visitors_eyes(browser):
     with Server(create_app()) as url:
-        page = Page(browser, url).go("/compare/runs").click("#train-q-learning")
+        page = Visitor(browser, url).go("/compare/runs").click("#train-q-learning")
         page.wait(lambda: page.text("#training") == "q-learning-0 is training …")
         page.wait(lambda: not page.count("#training"))
         assert page.all(".chart .names span") == ["q-learning-0"]
@@ -202,7 +195,7 @@ def test_a_learner_that_is_started_here_becomes_unbeatable_before_the_visitors_e
 
 
 def test_runs_are_switched_off_and_on_by_a_click(page):
-    page.open("/compare/runs")
+    page.go("/compare/runs").rest()
     assert page.all(".chart .names span") == ["dqn_1", "maskable-ppo_1"]
     page.click("#run-0").wait(lambda: page.all(".chart .names span") == ["maskable-ppo_1"])
     page.click("#over-seconds").wait(lambda: page.text(".xlabel") == "seconds")
@@ -217,14 +210,14 @@ def test_runs_are_switched_off_and_on_by_a_click(page):
 )  # fmt: skip
 def test_a_phone_shows_all_of_it_without_scrolling_in_any_frame(address, page):
     resize(page.browser, 360, 740)
-    parts = "[...document.querySelectorAll('.compare *')]"
-    right = f"return Math.max(...{parts}.map((each) => each.getBoundingClientRect().right))"
-    assert page.open(address).run(right) <= 361
+    rights = """return [...document.querySelectorAll('.compare *')]
+        .map((each) => each.getBoundingClientRect().right)"""
+    assert max(page.go(address).rest().run(rights)) <= 361
 
 
 def test_on_a_phone_the_match_is_over_the_page_and_closes(page):
     resize(page.browser, 360, 740)
-    page.open("/compare").click("#m-1-2").wait(lambda: page.text("#match h2"))
+    page.go("/compare").rest().click("#m-1-2").wait(lambda: page.text("#match h2"))
     box = page.rect("#match")
     assert box["width"] == 360 and box["height"] <= 0.9 * 740
     page.click(".close").wait(lambda: not page.text("#match h2"))
@@ -233,7 +226,7 @@ def test_on_a_phone_the_match_is_over_the_page_and_closes(page):
 @pytest.mark.parametrize("width", [865, slow(960), 1024, slow(1070), slow(1200)])
 def test_no_column_of_the_ladder_is_lost_behind_the_opened_match(width, page):
     resize(page.browser, width, 900)
-    page.open("/compare?game=tictactoe-v0&row=random&column=win-block")
+    page.go("/compare?game=tictactoe-v0&row=random&column=win-block").rest()
     script = """const box = document.querySelector('.scroll'), match = document.getElementById('match');
         const right = (node) => node.getBoundingClientRect().right;
         const left = (node) => node.getBoundingClientRect().left;
@@ -255,7 +248,7 @@ def test_no_column_of_the_ladder_is_lost_behind_the_opened_match(width, page):
 
 def test_on_a_phone_the_heading_stands_over_the_columns_of_the_ladder_and_numbers_in_their_cells(page):
     resize(page.browser, 390, 844)
-    page.open("/compare")
+    page.go("/compare").rest()
     script = """const box = (node) => node.getBoundingClientRect();
         const middle = (node) => (box(node).left + box(node).right) / 2;
         const heads = [...document.querySelectorAll('.heat thead th')].slice(2);

@@ -152,15 +152,17 @@ def test_the_legend_offers_what_is_on_the_board(client):
     assert ">draws<" in drawn and ">wins<" not in drawn and ">loses<" not in drawn
 
 
-@pytest.mark.parametrize(("query", "width"), [("game=qubic-v0", 390), ("game=mnk-v0:m=15,n=15,k=5", 390),
-                                              ("game=square-v0", 390), ("", 320), ("", 1440)])  # fmt: skip
-def test_no_figure_in_a_cell_is_smaller_than_nine_pixels(query, width, page):
+@pytest.mark.parametrize(("query", "width"), [("game=qubic-v0", 360), ("game=mnk-v0:m=15,n=15,k=5", 360),
+                                              ("game=square-v0", 360), ("", 320), ("", 1440)])  # fmt: skip
+def test_no_figure_in_a_cell_is_smaller_than_nine_pixels_and_no_cell_too_small(query, width, page):
     resize(page.browser, width, 844)
     page.open(f"{query}&o=person&see=1").wait(lambda: page.count(".known"))
     sizes = """return [...document.querySelectorAll('.known *')].filter((each) => each.checkVisibility())
         .map((each) => parseFloat(getComputedStyle(each).fontSize))"""
     assert all(size == 0 or size >= 9 for size in page.run(sizes))
     assert min(page.rect(f"#cell-{cell}")["width"] for cell in (0, 4)) >= 24
+    assert page.rect(".tile")["width"] == pytest.approx(page.rect(".tile")["height"], abs=1)
+    page.play(5)
 
 
 @pytest.mark.parametrize("simulations", [SEARCHES[-2], slow(SEARCHES[-1])])
