@@ -2,8 +2,6 @@
 
 import os
 import stat
-import sys
-import threading
 import time
 from pathlib import Path
 
@@ -48,10 +46,6 @@ def hoard(megabytes):
     return megabytes
 
 
-def end_the_program():
-    sys.exit("enough")
-
-
 class SpokenError(Exception):
     """An error that is pickled and cannot be read again."""
 
@@ -63,19 +57,9 @@ def fail_in_words():
     raise SpokenError("home", "nothing works")
 
 
-def unsendable():
-    return threading.Lock()
-
-
 def fall_silent():
     """End in the middle of an answer, as a process does that is killed."""
-    answers = next(fd for fd in range(3, 100) if _is_pipe(fd))
+    open_files = [int(name) for name in os.listdir("/dev/fd") if Path(f"/dev/fd/{name}").exists()]
+    answers = min(fd for fd in open_files if fd > 2 and stat.S_ISFIFO(os.fstat(fd).st_mode))
     os.write(answers, (1000).to_bytes(8) + b"half of it")
     os._exit(1)
-
-
-def _is_pipe(fd):
-    try:
-        return stat.S_ISFIFO(os.fstat(fd).st_mode)
-    except OSError:
-        return False

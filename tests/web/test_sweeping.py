@@ -4,13 +4,14 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 from contextlib import suppress
 
 import numpy as np
 import pytest
 
 from tests.support.marks import slow
-from tests.web.questions import doze, end_the_program, fail_in_words, fall_silent, hoard, think, unsendable
+from tests.web.questions import doze, fail_in_words, fall_silent, hoard, think
 from tests.web.reading import SMALL
 from tests.web.serving import until
 from ttt_env import get_game, solve
@@ -120,9 +121,9 @@ def test_what_has_ended_is_begun_again(sweeper, queues, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("question", "failure", "told", "lanes"),
-    [(end_the_program, RuntimeError, "SystemExit", ("sweep", "plan")),
+    [(sys.exit, RuntimeError, "SystemExit", ("sweep", "plan")),
      (fail_in_words, RuntimeError, "nothing works at home", ("sweep", "plan")),
-     (unsendable, RuntimeError, "pickle", ("sweep", "plan")),
+     (threading.Lock, RuntimeError, "pickle", ("sweep", "plan")),
      (fall_silent, BusyError, "memory", ("sweep",)),
      slow(fall_silent, BusyError, "memory", ("plan",))],
 )  # fmt: skip
