@@ -658,7 +658,7 @@ class TestPathsWithColons:
     def test_a_bot(self, tmp_path):
         bot = "C:\\bot.py"
         assert ttt("new", bot, cwd=tmp_path).returncode == 0
-        for typed in (bot, f"{bot}:choose", f"epsilon:{bot},epsilon=0,timeout=9"):
+        for typed in (f"{bot}:choose", f"epsilon:{bot},epsilon=0,timeout=9"):
             assert ttt("certify", typed, cwd=tmp_path).returncode == 1
         (tmp_path / "a:b.py").write_bytes((tmp_path / bot).read_bytes())
         assert "without a colon" in ttt("certify", "a:b.py", cwd=tmp_path).stderr

@@ -80,7 +80,7 @@ def test_the_games_that_beat_the_levels_of_square_can_happen(player, roster, cli
 
 @pytest.mark.parametrize(
     ("game", "told", "value"),
-    [("square-v0", "Never", "0"), ("mnk-v0:m=13,n=1,k=2", "Only lost positions", "+1"),
+    [slow("square-v0", "Never", "0"), ("mnk-v0:m=13,n=1,k=2", "Only lost positions", "+1"),
      ("mnk-v0:m=13,n=1,k=13", "Never", "0")],
 )  # fmt: skip
 def test_the_perfect_level_of_13_to_16_cells_leads_to_the_values_by_which_it_moves(game, told, value, client):
