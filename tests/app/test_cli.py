@@ -367,9 +367,7 @@ class TestDocs:
         monkeypatch.setattr(cli, "CLONE", tmp_path)
         run = ttt("docs")
         assert run.returncode == 1 and not run.stdout
-        assert run.stderr.startswith(
-            "ttt: the documentation is not built: build it by `make docs` in a clone"
-        )
+        assert "ttt: the documentation is not built: build it by `make docs` in a clone" in run.stderr
         (tmp_path / "docs").mkdir()
         (tmp_path / "docs" / "conf.py").touch()
         run = ttt("docs")
@@ -425,6 +423,8 @@ MISTAKES = [
     ("train --seconds", "option '--seconds' requires an argument (`ttt train -h` shows the help)"),
     ("train dqn ppo", "(`ttt train -h` shows the help)"),
     ("web --port 70000", "Input should be less than or equal to 65535 (`ttt web -h` shows the help)"),
+    ("web --port 0 --no-record --models absent.zip", "no model 'absent.zip'"),
+    ("web --port 0 --no-record --runs absent", "no folder 'absent'"),
     ("games import", "missing argument 'FILE' (`ttt games import -h` shows the help)"),
     ("play minmax", "did you mean minimax?"),
     ("play minimax --game tictacto-v0", "did you mean tictactoe-v0?"),

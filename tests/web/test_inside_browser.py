@@ -165,13 +165,7 @@ def test_the_last_move_of_an_agent_from_the_game(page):
     reply = 8 - own
     page.click("#inside").wait(lambda: page.text(".status") == f"win-block (O) has played {reply}")
     assert page.text("#why") == f"The rule block fires: cell {reply} would complete a winning set of X."
-    assert shown(page)[reply] == "100%" and {own, 4, reply} <= set(marked(page, "lit"))
+    assert shown(page)[reply] == "100%" and {own, 4, reply} <= set(page.marked("lit"))
     page.click("#undo").wait(lambda: len(page.moves) == 3 or page.address.get("at") == "3")
     page.click("#undo").wait(lambda: "no rule" in page.text("#why").lower())
     page.click("#play").wait(lambda: "to move" in page.status or "turn" in page.status)
-
-
-def marked(page, name):
-    """The cells of a class."""
-    script = "return [...document.querySelectorAll('.tile.' + arguments[0])].map((tile) => +tile.value)"
-    return page.run(script, name)

@@ -13,8 +13,6 @@ from tests.web.serving import delay, press, resize
 from ttt_env import Game, GameRecord, Position, get_game
 from ttt_env.app.web.board import board_of
 
-STONES = "return document.querySelectorAll('.tile > .stone').length"
-
 
 def strokes(text, game):
     (paths,) = board_of(Position.parse(text, get_game(game)), None).strokes
@@ -136,7 +134,7 @@ def test_ones_own_stone_is_there_before_the_answer(slow_page):
     page.run("window.stone = document.querySelector('#cell-4 .stone')")
     page.wait(lambda: len(page.moves) == 2)
     assert page.run("return stone.isConnected")  # it is the same one: nothing was drawn anew
-    assert page.run(STONES) == 2
+    assert page.count(".tile > .stone") == 2
 
 
 def test_two_persons_at_one_board_lose_no_press_to_a_slow_answer(slow_page):
@@ -152,11 +150,11 @@ def test_a_move_that_is_refused_or_lost_is_taken_back_and_said(page):
     page.run("document.querySelector('.boards').action += '&review=1&at=0'")
     page.click("#cell-0").wait(lambda: "looked at" in page.text(".complaint"))
     assert "400" in page.browser.get_log("browser")[0]["message"]
-    assert page.run(STONES) == 0
+    assert page.count(".tile > .stone") == 0
     page.open("x=person&o=person").play(4)
     page.run("window.fetch = async () => { throw new TypeError('gone') }")
     page.click("#cell-0").wait(lambda: "Your move was taken back" in page.text(".complaint"))
-    assert page.run(STONES) == 1 and page.marked("free") == [0, 1, 2, 3, 5, 6, 7, 8]
+    assert page.count(".tile > .stone") == 1 and page.marked("free") == [0, 1, 2, 3, 5, 6, 7, 8]
     assert page.attribute("#cell-0", "type") == "submit" and page.marked("last") == [4]
 
 

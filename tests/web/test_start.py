@@ -102,15 +102,6 @@ def test_another_address_is_opened_only_with_a_warning(tmp_path, monkeypatch):
     assert "anyone" not in "".join(ttt("web", "--port", "0", "--no-record", cwd=tmp_path)[1:])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [(["--models", "absent.zip"], "no model 'absent.zip'"), (["--runs", "absent"], "no folder 'absent'")],
-)  # fmt: skip
-def test_what_is_not_there_is_named(arguments, told, tmp_path):
-    run = ttt("web", "--port", "0", "--no-record", *arguments, cwd=tmp_path)
-    assert run.returncode == 2 and told in run.stderr and not run.stdout
-
-
 def test_a_port_that_is_taken_is_named_in_one_line(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         run = ttt("web", "--no-record", "--port", taken.getsockname()[1], cwd=tmp_path)

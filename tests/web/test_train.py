@@ -101,10 +101,9 @@ def test_it_is_played_against_at_any_time(page):
     page.click("#go")
     page.run("document.querySelector('[data-play=X]').click()")
     page.click("#cell-4")
-    stones = "return document.querySelectorAll('.tile > .stone').length"
-    page.wait(lambda: page.run(stones) == 2)
+    page.wait(lambda: page.count(".tile > .stone") == 2)
     page.run("document.querySelector('.tile.free').click()")
-    page.wait(lambda: page.run(stones) == 4)
+    page.wait(lambda: page.count(".tile > .stone") == 4)
 
 
 def test_it_learns_in_files(chromium, exported_folder):
