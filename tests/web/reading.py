@@ -4,6 +4,8 @@ import re
 from html import unescape
 from urllib.parse import parse_qsl, urlsplit
 
+from ttt_env import GameRecord
+
 SMALL = "mnk-v0:m=5,n=2,k=3"
 """The smallest game whose positions the server goes through beside the answers, not within them."""
 
@@ -29,6 +31,11 @@ def fields_of(url):
 def cells_of(page):
     """The moves in the address of a page."""
     return tuple(int(cell) for cell in fields_of(page.url).get("moves", "").split(".") if cell)
+
+
+def after(game, cells):
+    """The position of a game after these moves."""
+    return GameRecord(game, tuple(cells)).positions()[-1]
 
 
 def text_of(html):

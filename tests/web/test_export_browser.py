@@ -13,6 +13,7 @@ pytest.importorskip("selenium")
 from selenium.webdriver.common.keys import Keys
 
 from tests.support.marks import slow, slow_unless
+from tests.web.reading import after
 from tests.web.serving import Visitor
 from ttt_env import certify, exploitability, make_agent, solve
 from ttt_env.agent import Agent, checked_policies
@@ -104,13 +105,6 @@ class Weighing(Agent):
         return weights / weights.sum(axis=1, keepdims=True)
 
 
-def after(cells):
-    position = GAME.start
-    for cell in cells:
-        position = position.play(cell)
-    return position
-
-
 @pytest.mark.parametrize(("agent", "seat"), [("minimax", "X"), ("newell-simon", "O")])
 def test_a_whole_game_is_played_by_clicks_and_the_agent_moves_by_its_policy(agent, seat, visitor):
     rng, judge = random.Random(f"{agent}{seat}"), make_agent(agent, GAME)
@@ -120,8 +114,8 @@ def test_a_whole_game_is_played_by_clicks_and_the_agent_moves_by_its_policy(agen
     if seat == "O":
         visitor.click("#swap")
     while True:
-        visitor.wait(lambda: after(visitor.moves).is_over or after(visitor.moves).to_move == seat)
-        position = after(visitor.moves)
+        visitor.wait(lambda: after(GAME, visitor.moves).is_over or after(GAME, visitor.moves).to_move == seat)
+        position = after(GAME, visitor.moves)
         assert visitor.stones == str(position)
         if position.is_over:
             break
@@ -130,7 +124,7 @@ def test_a_whole_game_is_played_by_clicks_and_the_agent_moves_by_its_policy(agen
     played = visitor.moves
     for ply, cell in enumerate(played):
         if (ply % 2 == 0) != (seat == "X"):
-            assert judge.policy(after(played[:ply]))[cell] > 0
+            assert judge.policy(after(GAME, played[:ply]))[cell] > 0
     assert position.winner != seat
     told = f"{agent} ({position.winner}) wins" if position.winner else "A draw"
     status = visitor.text("#status")
@@ -150,7 +144,7 @@ def test_moves_are_reviewed_without_a_new_answer_and_played_on_from_there(visito
     assert visitor.moves[:3] == [4, 0, 1]
     visitor.click("#undo").wait(lambda: visitor.stones == "O../.X./...")
     visitor.browser.back()
-    visitor.wait(lambda: visitor.stones == str(after(visitor.moves)) and len(visitor.moves) == 4)
+    visitor.wait(lambda: visitor.stones == str(after(GAME, visitor.moves)) and len(visitor.moves) == 4)
 
 
 @pytest.mark.parametrize("seat", ["X", "O"])
@@ -212,7 +206,7 @@ def test_see_tints_and_fills_the_cells_and_tells_how_the_position_stands(agent, 
     told = {1: "X wins with best play", 0: "A draw with best play", -1: "O wins with best play"}
     assert visitor.text(".evaluation p") == told[insight.value]
     titles = visitor.run("return [...document.querySelectorAll('.tile.free')].map((tile) => tile.title)")
-    [tiles] = board_of(after(cells), None, insight.moves).layers
+    [tiles] = board_of(after(GAME, cells), None, insight.moves).layers
     assert titles == [tile.known for tile in tiles if tile.is_free]
 
 
@@ -270,10 +264,10 @@ def test_a_game_counts_once_in_the_score_if_it_was_played_here(visitor):
     visitor.browser.refresh()
     assert visitor.text("#status") == "You win as X" and not visitor.is_shown("#score")
     visitor.click("#again")
-    while not after(visitor.moves).is_over:
-        visitor.click(f"#cell-{after(visitor.moves).legal_cells[0]}")
-        visitor.wait(lambda: after(visitor.moves).is_over or len(visitor.moves) % 2 == 0)
-    results = {each: int(after(visitor.moves).winner == each) for each in ("X", "O", None)}
+    while not after(GAME, visitor.moves).is_over:
+        visitor.click(f"#cell-{after(GAME, visitor.moves).legal_cells[0]}")
+        visitor.wait(lambda: after(GAME, visitor.moves).is_over or len(visitor.moves) % 2 == 0)
+    results = {each: int(after(GAME, visitor.moves).winner == each) for each in ("X", "O", None)}
     told = f"Score in this tab: You {results['X']} · random {results['O']} · draws {results[None]}"
     assert visitor.text("#score") == told
     visitor.click("#undo").click("#redo")
@@ -340,7 +334,7 @@ def test_the_tree_is_that_of_the_server(moves, temperatures, plies, visitor):
     visitor.open(f"inside.html#moves={'.'.join(map(str, moves))}&tree.plies={plies}")
     for seat, temperature in zip("xo", temperatures, strict=True):
         visitor.slide(f"{seat}-temperature", temperature)
-    solved_tree = TreeSolver().tree_of(after(moves), temperatures, plies)
+    solved_tree = TreeSolver().tree_of(after(GAME, moves), temperatures, plies)
     shown = visitor.run("""return [...document.querySelectorAll('.branch')].map((branch) => [
         branch.dataset.key, branch.querySelector('.above').textContent,
         branch.querySelector('.under').textContent,
@@ -370,7 +364,7 @@ def test_the_boards_of_a_refuting_game_lead_to_its_review(visitor):
         visitor.open(agent_page("win-block"))
         third = "document.querySelectorAll('.strip')[arguments[0]].querySelector('li:nth-child(3) a').click()"
         visitor.run(third, "XO".index(seat))
-        visitor.wait(lambda cells=record.cells: visitor.stones == str(after(cells[:3])))
+        visitor.wait(lambda cells=record.cells: visitor.stones == str(after(GAME, cells[:3])))
         assert visitor.moves == list(record.cells) and visitor.state[seat.lower()] == "win-block"
         assert visitor.text("#status").startswith(f"After move 3 of {len(record.cells)}")
 

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from tests.support.games import TICTACTOE, random_positions
 from tests.support.marks import slow
 from tests.support.naive_uct import NaiveSearch
-from tests.web.reading import SMALL, links_of, part_of, reloaded, text_of
+from tests.web.reading import SMALL, after, links_of, part_of, reloaded, text_of
 from ttt_env import GameRecord, get_game, make_agent, solve
 from ttt_env.agents.mcts.search import Search
 from ttt_env.app.web.inside.look import SETTINGS, VIEWS, InsideLook, read_look
@@ -360,9 +360,7 @@ class TestLastMove:
             cells = [int(cell) for cell in moves.split(".") if cell]
             page = client.get(f"/inside?view=move&x={player}&o=person&moves={moves}")
             at = len(cells) - 1 if len(cells) % 2 else max(0, len(cells) - 2)  # before the last move of X
-            position = TICTACTOE.start
-            for cell in cells[:at]:
-                position = position.play(cell)
+            position = after(TICTACTOE, cells[:at])
             why = make_agent(player, TICTACTOE).explain(position)
             text = text_of(page.text)
             assert page.status_code == 200 and why.reason in text

@@ -48,6 +48,8 @@ def test_a_level_is_chosen_by_a_link_and_moves_under_its_name(client):
     as_o = client.get("/play?x=minimax&o=person")
     assert chosen(as_o) == ["perfect"]
     assert "x=random&o=person" in links_of(as_o)["level-easy"]
+    two = client.get(links_of(client.get("/play"))["level-two"])
+    assert chosen(two) == ["two"] and status(two) == "X to move" and links_of(two)["door"] == "/train"
     watched = client.get("/play?x=random&o=random")
     assert "level-easy" not in watched.text and 'id="nature"' not in watched.text
 
@@ -112,13 +114,6 @@ def test_whether_a_level_can_lose_is_known_without_a_sweep_in_the_process_of_the
     assert [weakness(roster, preset.player, made).told for preset in presets(made)] == told
 
 
-def test_two_players_and_the_training_are_a_card_each(client):
-    page = client.get("/play")
-    assert links_of(page)["door"] == "/train"
-    two = client.get(links_of(page)["level-two"])
-    assert chosen(two) == ["two"] and status(two) == "X to move"
-
-
 def test_the_slider_at_the_game_makes_the_opponent_softmax_while_it_is_dragged(page):
     page.open().play(4).wait_for_status("Your turn")
     assert page.text("#nature output") == "–"
@@ -136,12 +131,3 @@ def test_the_slider_and_the_buttons_are_on_the_first_screen(size, page):
     page.open("game=square-v0")
     slider, board, bar = (page.rect(each) for each in ("#o-temperature", ".board", ".bar"))
     assert slider["bottom"] < board["bottom"] < bar["bottom"] <= size[1]
-
-
-def test_the_panel_keeps_what_the_slider_at_the_game_has_set(client):
-    was = "x=person&o=softmax:temperature=0.2,opponent_temperature=0.4"
-    fields = {"was": was, "x": "person", "o": "softmax", "o.opponent_temperature": "0.7"}
-    page = client.get("/play/table", params=fields)
-    assert "o=softmax:temperature=0.2,opponent_temperature=0.7" in str(page.url)
-    fields = {"was": "x=person&o=weights", "o": "softmax", "of-o": "softmax", "o.temperature": "0.3"}
-    assert "o=softmax:temperature=0.3" in str(client.get("/play/table", params=fields).url)

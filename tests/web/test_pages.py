@@ -215,6 +215,12 @@ def test_the_form_sets_game_and_players(client):
     assert "o=softmax:temperature=0.5&moves=4.0" in str(page.url)
     page = sent("o=softmax&moves=4.0", o="mcts", **{"o.temperature": "0.5"})
     assert "o=mcts&moves=4.0" in str(page.url)
+    page = sent("o=weights", o="softmax", **{"of-o": "softmax", "o.temperature": "0.3"})
+    assert "o=softmax:temperature=0.3" in str(page.url)
+    # What the slider at the game has set is kept.
+    was = "x=person&o=softmax:temperature=0.2,opponent_temperature=0.4"
+    page = sent(was, x="person", o="softmax", **{"o.opponent_temperature": "0.7"})
+    assert "o=softmax:temperature=0.2,opponent_temperature=0.7" in str(page.url)
     page = sent("o=minimax&moves=4.0", o="minimax", **{"o.depth": "70"})
     assert page.status_code == 400 and "depth" in complaint(page) and "moves=4.0" in unescape(page.text)
 

@@ -7,8 +7,9 @@ import pytest
 
 pytest.importorskip("selenium")
 from tests.support.marks import slow_unless
+from tests.web.reading import after
 from tests.web.serving import HELD
-from ttt_env import Position, get_game
+from ttt_env import get_game
 
 GAMES = ["tictactoe-v0", "square-v0", "qubic-v0", "mnk-v0:m=7,n=7,k=4"]
 SEEN = {"plain": "", "see": "&see=1"}
@@ -54,10 +55,10 @@ def test_two_persons_lose_no_press_and_misplace_none(game, see, n_presses, page)
 def test_a_press_before_the_reply_is_the_next_move_unless_the_reply_takes_the_cell(
     game, see, n_presses, page
 ):
-    rng, n, start = random.Random(0), 0, get_game(game).start
+    rng, n = random.Random(0), 0
     while n < n_presses:
         page.open(f"game={game}&x=person&o=random{SEEN[see]}")
-        position = start
+        position = get_game(game).start
         while not position.is_over and n < n_presses:
             before, free = page.moves, position.legal_cells
             own, planned = rng.sample(free, 2) if len(free) > 1 else (free[0], None)
@@ -65,23 +66,17 @@ def test_a_press_before_the_reply_is_the_next_move_unless_the_reply_takes_the_ce
             if planned is not None:
                 press(page, planned)
             n += 1 + (planned is not None)
-            page.wait(lambda before=before, planned=planned: is_settled(page, start, before, planned))
+            page.wait(lambda before=before, planned=planned: is_settled(page, game, before, planned))
             moves = page.moves
             assert moves[: len(before) + 1] == [*before, own]
-            position = after(start, moves)
+            position = after(game, moves)
 
 
-def after(position, cells) -> Position:
-    for cell in cells:
-        position = position.play(cell)
-    return position
-
-
-def is_settled(page, start, before, planned):
+def is_settled(page, game, before, planned):
     """True once the planned move is made and answered, or it cannot be made any more."""
     moves = page.moves
     n_answered = len(before) + 2
-    if after(start, moves).is_over:
+    if after(game, moves).is_over:
         return True
     if len(moves) < n_answered:
         return False

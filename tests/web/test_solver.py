@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("selenium")
 
 from tests.support.marks import slow_unless
+from tests.web.reading import after
 from tests.web.serving import CHANCES, delay
 from ttt_env import Position, get_game, make_agent
 from ttt_env.analysis.induction import backward_induction, softmax
@@ -123,8 +124,6 @@ def test_the_temperatures_of_an_agent_stand_on_the_right_seats(seat, moves, page
     page.wait(lambda: page.chances())
     shown = {int(cell): text for cell, text in page.run(SLIDE + CHANCES, f"{seat}-temperature", 0.35).items()}
     agent = make_agent("softmax:temperature=0.35,opponent_temperature=1")
-    position = get_game("tictactoe-v0").start
-    for cell in moves and [int(moves)]:
-        position = position.play(cell)
+    position = after("tictactoe-v0", map(int, moves))
     policy = agent.policy(position)
     assert shown == {cell: percent(policy[cell]) for cell in position.legal_cells}
