@@ -209,7 +209,8 @@ FOREIGN = [
 
 @pytest.mark.parametrize("path", sorted({*ROUTES} - {"/"}))
 def test_what_another_site_or_name_asks_is_refused(path, client):
-    for host in ("evil.example", "localhost.evil.example", "[", "[::1", "", "localhost:x", "a b"):
+    hosts = "evil.example", "localhost.evil.example", "[", "[::1", "", "localhost:x", "a b"
+    for host in hosts if path == "/play" else hosts[:1]:  # which are looked at before the path
         assert asked(client, path, headers={"host": host}).status_code == 400
     for headers in FOREIGN:
         encoded = {name: value.encode() for name, value in headers.items()}
