@@ -635,15 +635,6 @@ class TestStreams:
             run = ttt(*line.split(), cwd=tmp_path, answers=answers)
             assert run.returncode == status and "not expect" not in run.stderr
 
-    def test_as_python_makes_the_streams_of_a_program(self, tmp_path):
-        run = subprocess.run(
-            [sys.executable, "-m", "ttt_env.app", "play", "random"],
-            capture_output=True, cwd=tmp_path, preexec_fn=lambda: os.close(0),
-            env=os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"},
-        )  # fmt: skip
-        assert run.returncode == 0 and b"not expect" not in run.stderr
-        assert "+---+---+---+" in run.stdout.decode("ascii")
-
 
 class TestPathsWithColons:
     def test_a_model(self, tmp_path, monkeypatch):

@@ -124,16 +124,23 @@ def test_replay_steps_at_a_pseudo_terminal(tmp_path):
     assert terminal.seen.count("┌") == 4
 
 
-def test_kill_9_loses_no_game_that_was_recorded(tmp_path):
+def test_kill_9_loses_no_game_that_was_recorded_whatever_streams_python_makes(tmp_path):
+    """Standard output in ASCII, and an input that is closed."""
     log = tmp_path / "games.sqlite"
     command = [sys.executable, *"-m ttt_env.app play random random --games 99999 --record".split()]
     environment = os.environ | {"TTT_ENV_GAMES": str(log), "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    while "Recorded as game 3." not in process.stdout.readline():
-        pass
+    environment |= {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=environment, preexec_fn=lambda: os.close(0)
+    )
+    said = ""
+    while "Recorded as game 3." not in said:
+        line = process.stdout.readline()
+        assert line, said
+        said += line
     process.send_signal(signal.SIGKILL)
-    said = "Recorded as game 3.\n" + process.communicate()[0]
-    assert "\x1b" not in said
+    said += process.communicate()[0]
+    assert "\x1b" not in said and "+---+---+---+" in said
     with GameLog(log) as found:
         last = max(map(int, re.findall(r"Recorded as game (\d+)\.", said)))
         assert last <= len(found) <= last + 1
