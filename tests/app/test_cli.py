@@ -410,6 +410,11 @@ class TestStandardOutput:
         assert "all exact" in run.stderr
         assert "</svg>" in ttt("bench", "random", "minimax", "--plot", "-").stdout
 
+    def test_a_heat_map_without_its_library_is_refused_before_anything_is_played(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+        run = ttt("bench", SLOW, "random", "--plot", "heat.svg")
+        assert run.returncode == 2 and 'charts need the extra "plot"' in run.stderr
+
     def test_certificate(self):
         run = ttt("certify", "random", "--out", "-")
         assert run.returncode == 1
