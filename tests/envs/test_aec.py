@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,22 +9,10 @@ import pytest
 from pettingzoo.classic.tictactoe import tictactoe
 
 import ttt_env
-from tests.support.games import DRAW, O_WINS, X_WINS
+from tests.support.envs import two_player as started
+from tests.support.games import DRAW, X_WINS
 from ttt_env import Position
 from ttt_env.envs.two_player import TwoPlayerEnv
-
-COPIES: dict[str, Callable[[Any], Any]] = {
-    "deepcopy": copy.deepcopy,
-    "pickle": lambda env: pickle.loads(pickle.dumps(env)),
-}
-
-
-def started(*cells: int, seed: int = 0, id: Any = "tictactoe-v0", **settings: Any) -> TwoPlayerEnv:
-    env = ttt_env.make(id, **settings)
-    env.reset(seed=seed)
-    for cell in cells:
-        env.step(cell)
-    return env
 
 
 def ends(env: TwoPlayerEnv) -> dict[str, float]:
@@ -92,23 +79,8 @@ class TestOneGame:
         assert agents == ["X", "O", "X"] and env.position.ply == 3
         assert env.last(observe=False)[0] is None
 
-    def test_actions_of_numpy_are_cells(self) -> None:
-        env = started(np.int64(8), np.uint8(0), np.array(4))
-        assert str(env.position) == "O../.X./..X" and type(env.position.mine) is int
-        env = started(np.int64(63), id="qubic-v0")
-        assert env.observe("O")["observation"][3, 3, 3].tolist() == [0, 1]
-
 
 class TestRewards:
-    @pytest.mark.parametrize(
-        ("cells", "of_x"), [(X_WINS, 1.0), (O_WINS, -1.0), (DRAW, 0.0)], ids=["X wins", "O wins", "draw"]
-    )
-    def test_of_both_players(self, cells: list[int], of_x: float) -> None:
-        env = started(*cells)
-        assert env.rewards == {"X": of_x, "O": -of_x}
-        assert ends(env) == {"X": of_x, "O": -of_x}
-        assert ends(started(*cells, misere=True)) == {"X": -of_x, "O": of_x}
-
     def test_can_be_set(self) -> None:
         all_of_them = {"win": 2, "draw": 0.5, "loss": -3, "illegal": -7}
         given: list[Any] = [(2, 0.5, -3, -7), [2, 0.5, -3, -7], all_of_them]
@@ -119,33 +91,6 @@ class TestRewards:
             assert {type(reward) for reward in started(*X_WINS, rewards=rewards).rewards.values()} == {float}
         assert ends(started(*DRAW, rewards={"draw": 0.25})) == {"X": 0.25, "O": 0.25}
         assert ends(started(*X_WINS, rewards={"draw": 0.25})) == {"X": 1.0, "O": -1.0}
-
-
-class TestIllegalMoves:
-    def test_lose(self) -> None:
-        env = started(4, 4)
-        assert env.rewards == {"O": -1.0, "X": 0.0} and env.terminations == {"X": True, "O": True}
-        assert str(env.position) == ".../.X./..."
-        assert env.observe("X")["observation"][1, 1].tolist() == [1, 0]
-        assert env.observe("O")["observation"][1, 1].tolist() == [0, 1]
-        assert ends(env) == {"O": -1.0, "X": 0.0}
-
-    def test_raise(self) -> None:
-        env = started(4, illegal="raise")
-        with pytest.raises(ttt_env.IllegalMoveError, match=r"cell 4 .* is taken; free are \[0, 1, 2, 3, 5"):
-            env.step(4)
-        env.step(3)
-        assert str(env.position) == ".../OX./..."
-
-    def test_resample_draws_every_free_cell_and_no_other(self) -> None:
-        def after(seed: int) -> int:
-            env = started(0, 1, 2, 4, 3, 5, seed=seed, illegal="resample")
-            env.step(4)
-            return env.position.theirs.bit_length() - 1
-
-        assert str(started(*O_WINS, illegal="resample").position) == "XX./OOO/..X"  # legal moves are kept
-        assert {after(seed) for seed in range(50)} == {6, 7, 8}
-        assert [after(seed) for seed in range(9)] == [after(seed) for seed in range(9)]
 
 
 class TestObservations:
@@ -234,95 +179,14 @@ class TestNames:
             started(agent_names=self.NAMES).observe("X")
 
 
-def some_start(rng: np.random.Generator) -> Position:
-    return Position.parse("X../.../...").play(int(rng.integers(1, 9)))
-
-
 class TestStart:
-    def test_can_be_a_position_of_either_seat(self) -> None:
-        assert started(start=Position.parse("X../.../...")).agent_selection == "O"
-        env = started(start=Position.parse("X../O../..."))
-        assert env.agent_selection == "X" and env.action_masks().sum() == 7
-
     def test_the_player_who_has_not_moved_is_told_of_its_loss(self) -> None:
         assert ends(started(2, start=Position.parse("XX./OO./..."))) == {"X": 1.0, "O": -1.0}
 
-    def test_can_be_drawn_for_each_episode(self) -> None:
-        drawn = [str(started(start=some_start, seed=seed).position) for seed in range(30)]
-        assert len(set(drawn)) == 8
-        assert drawn == [str(started(start=some_start, seed=seed).position) for seed in range(30)]
-        env, twin = started(start=some_start), started(start=some_start)
-        drawn = [(env.reset(), str(env.position))[1] for _ in range(30)]
-        assert len(set(drawn)) == 8
-        assert drawn == [(twin.reset(), str(twin.position))[1] for _ in range(30)]
-
     def test_of_one_episode(self) -> None:
         env = started(start=Position.parse("X../.../..."))
+        assert env.agent_selection == "O"
         env.reset(options={"position": Position.parse("X../O../...")})
         assert str(env.position) == "X../O../..." and env.agent_selection == "X"
         env.reset(options={"anything": 1})
         assert str(env.position) == "X../.../..."
-
-
-def test_same_seed_same_episode() -> None:
-    def positions(seed: int) -> list[str]:
-        env = started(seed=seed, start=some_start, illegal="resample")
-        seen = []
-        while not any(env.terminations.values()):
-            seen.append(str(env.position))
-            env.step(0)
-        return seen
-
-    assert positions(5) == positions(5)
-    assert len({tuple(positions(seed)) for seed in range(10)}) > 5
-
-
-@pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
-class TestCopies:
-    def test_play_on_equally(self, duplicate: Callable[[Any], Any]) -> None:
-        env = started(4, 0, seed=3, illegal="resample", start=some_start)
-        twin = duplicate(env)
-        for _ in range(9):
-            assert env.position == twin.position and env.agents == twin.agents
-            assert env.rewards == twin.rewards and env.terminations == twin.terminations
-            if any(env.terminations.values()):
-                break
-            for mine, its in zip(arrays_of(env), arrays_of(twin), strict=True):
-                assert (mine == its).all()
-            env.step(0)
-            twin.step(0)
-        assert ends(env) == ends(twin)
-        env.reset()
-        twin.reset()
-        assert env.position == twin.position
-
-    def test_go_their_own_way(self, duplicate: Callable[[Any], Any]) -> None:
-        env = started(4)
-        twin = duplicate(env)
-        twin.step(0)
-        assert env.position.ply == 1 and env.agent_selection == "O"
-        env.step(8)
-        assert str(env.position) == ".../.X./..O" and str(twin.position) == "O../.X./..."
-
-    def test_before_the_first_reset_and_between_the_dead_steps(self, duplicate: Callable[[Any], Any]) -> None:
-        twin = duplicate(ttt_env.make("tictactoe-v0"))
-        twin.reset()
-        twin.step(4)
-        assert twin.position.ply == 1
-        assert ends(duplicate(started(*X_WINS, None))) == {"X": 1.0}
-
-
-class TestRendering:
-    def test_text_has_the_last_move(self) -> None:
-        assert "[X]" in started(4, render_mode="ansi").render()
-
-    def test_picture_changes_with_each_move(self) -> None:
-        env = started(render_mode="rgb_array")
-        before = env.render()
-        env.step(4)
-        after = env.render()
-        assert before.dtype == np.uint8 and before.shape == after.shape and (before != after).any()
-
-    def test_without_a_mode_warns(self) -> None:
-        with pytest.warns(UserWarning, match="render_mode"):
-            assert started().render() is None

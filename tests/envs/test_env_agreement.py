@@ -9,7 +9,8 @@ import pytest
 
 import ttt_env
 from tests import reference
-from tests.support.games import MISERE, TICTACTOE
+from tests.support.envs import both, duplicated, one_player, state_of, two_player
+from tests.support.games import MISERE, TICTACTOE, X_WINS
 from tests.support.marks import slow
 from ttt_env import Game, Position
 from ttt_env.envs.single import SingleAgentEnv
@@ -123,9 +124,15 @@ class TestEveryPosition:
             for cell in set(range(9)) - set(position.legal_cells):
                 env.reset(options={"position": position})
                 env.step(cell)
-                assert env.position == position and env.rewards[seat] == -1.0 and env.terminations[seat]
+                assert env.position == position and env.terminations == {"X": True, "O": True}
+                assert env.rewards == {seat: -1.0, "XO".replace(seat, ""): 0.0}
+                for looker in ("X", "O"):
+                    shown = env.observe(looker)["observation"].tolist()
+                    assert shown == planes_of(position, looker)
                 single.reset(options={"position": position, "play_as": seat})
-                assert single.step(cell)[1:3] == (-1.0, True) and single.position == position
+                observation, reward, terminated, truncated, info = single.step(cell)
+                assert observation.tolist() == planes_of(position, seat) and single.position == position
+                assert (reward, terminated, truncated) == (-1.0, True, False) and info["action_mask"].all()
         assert len(positions) == reference.TO_BE_PLAYED
 
 
@@ -195,3 +202,85 @@ def test_rewards_by_last_are_the_sums_of_rewards() -> None:
             env.step(None if terminated else int(rng.choice(free if game % 3 else np.arange(9))))
             given.update({seat: of_seat for seat, of_seat in env.rewards.items() if not terminated})
         assert dict(told) == dict(given)
+
+
+@both
+def test_actions_of_numpy_are_cells(make: Any) -> None:
+    for dtype in (np.int32, np.int64, np.uint8, np.array):
+        env = make(dtype(63), id="qubic-v0")
+        assert env.position.x_mask == 1 << 63 and type(env.position.x_mask) is int
+
+
+@both
+def test_resample_draws_every_free_cell_and_no_other(make: Any) -> None:
+    start = Position.parse("XOX/XOO/...")
+
+    def drawn(cell: int) -> list[int]:
+        envs = [make(cell, start=start, illegal="resample", seed=seed) for seed in range(40)]
+        return [env.position.x_mask & ~start.x_mask for env in envs]
+
+    assert set(drawn(0)) == {1 << 6, 1 << 7, 1 << 8} and drawn(0) == drawn(0)
+    assert set(drawn(7)) == {1 << 7}  # a legal move is kept
+
+
+def some_start(rng: np.random.Generator) -> Position:
+    return Position.parse("X../.../...").play(int(rng.integers(1, 9)))
+
+
+@both
+@pytest.mark.parametrize("seeds", [range(40), [None] * 40], ids=["seeds", "none"])
+def test_starts_are_drawn_for_each_episode(make: Any, seeds: Any) -> None:
+    env, twin = make(start=some_start), make(start=some_start)
+    drawn = [(env.reset(seed=seed), str(env.position))[1] for seed in seeds]
+    assert len(set(drawn)) == 8
+    assert drawn == [(twin.reset(seed=seed), str(twin.position))[1] for seed in seeds]
+
+
+@duplicated
+class TestCopies:
+    @both
+    @pytest.mark.parametrize("opponent", ["random", ["random", "minimax"]], ids=str)
+    def test_play_on_equally(self, make: Any, opponent: Any, duplicate: Any) -> None:
+        against = {} if make is two_player else {"opponent": opponent, "play_as": "alternate"}
+        env = make(4, 0, illegal="resample", start=some_start, **against)
+        twin = duplicate(env)
+        for cell in [*range(9), None, *range(9)]:
+            assert state_of(env) == state_of(twin)
+            if cell is None:
+                env.reset()
+                twin.reset()
+            elif not env.position.is_over:
+                assert str(env.step(cell)) == str(twin.step(cell))
+
+    @both
+    def test_go_their_own_way(self, make: Any, duplicate: Any) -> None:
+        env = make(4)
+        before, twin = state_of(env), duplicate(env)
+        twin.step(8)
+        assert state_of(env) == before
+        env.step(7)
+        assert state_of(env) == state_of(make(4, 7)) and state_of(twin) == state_of(make(4, 8))
+
+    @pytest.mark.parametrize("opponent", [None, "random"])
+    def test_before_the_first_reset(self, opponent: Any, duplicate: Any) -> None:
+        env = ttt_env.make("tictactoe-v0", opponent=opponent)
+        twin = duplicate(env)
+        for each in (env, twin):
+            each.reset(seed=3)
+            each.step(4)
+        assert state_of(env) == state_of(twin)
+
+    def test_between_the_dead_steps(self, duplicate: Any) -> None:
+        env = duplicate(two_player(*X_WINS, None))
+        assert env.last()[1:3] == (1.0, True)
+        env.step(None)
+        assert env.agents == []
+
+
+@pytest.mark.parametrize(("make", "mark"), [(two_player, "[X]"), (one_player, "[O]")])
+def test_pictures_change_with_each_move_and_the_text_marks_the_last(make: Any, mark: str) -> None:
+    assert mark in make(4, render_mode="ansi").render()
+    before, after = (make(*cells, render_mode="rgb_array").render() for cells in ([], [4]))
+    assert before.dtype == np.uint8 and before.shape == after.shape and (before != after).any()
+    with pytest.warns(UserWarning, match="render_mode"):
+        assert make().render() is None

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.envs import both, one_player, state_of, two_player
 from tests.support.games import MISERE, TICTACTOE, X_WINS, lowest
 from tests.support.refusals import all_raise
 from ttt_env import IllegalMoveError, Position
@@ -39,34 +40,6 @@ NO_CELLS: dict[str, Any] = {
 }
 
 
-def two_player(*cells: int, **settings: Any) -> Any:
-    return played(ttt_env.make("tictactoe-v0", **settings), cells)
-
-
-def single(*cells: int, **settings: Any) -> Any:
-    return played(ttt_env.make("tictactoe-v0", **{"opponent": lowest, "play_as": "X", **settings}), cells)
-
-
-def played(env: Any, cells: tuple[int, ...]) -> Any:
-    env.reset(seed=7)
-    for cell in cells:
-        env.step(cell)
-    return env
-
-
-def state_of(env: Any) -> dict[str, Any]:
-    """All that decides what the environment does next."""
-    state = {
-        "position": str(env.position),
-        "mask": env.action_masks().tolist(),
-        "rng": env.np_random.bit_generator.state,
-    }
-    names = ["seat", "opponent", "play_as", "np_random_seed", "_episodes", "_positions"]
-    names += ["agents", "agent_selection", "rewards", "_cumulative_rewards", "terminations", "truncations"]
-    state |= {name: repr(getattr(env, name)) for name in names if hasattr(env, name)}
-    return state
-
-
 def raises_and_keeps(
     env: Any, act: Callable[[Any], object], error: type[Exception], text: str | None = None
 ) -> None:
@@ -74,12 +47,6 @@ def raises_and_keeps(
     with pytest.raises(error, match=text):
         act(env)
     assert state_of(env) == before
-
-
-MAKERS = {"two players": two_player, "one player": single}
-
-
-both = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 
 @both
@@ -93,9 +60,8 @@ def test_actions_that_are_no_cells(make: Callable[..., Any], action: Any) -> Non
         env.step(7)
         twin.step(7)
         assert state_of(env) == state_of(twin)
-    raises_and_keeps(
-        make(4, illegal="raise"), lambda env: env.step(4), IllegalMoveError, "is taken; free are"
-    )
+    text = r"cell 4 .* is taken; free are \[(0, )?1, 2, 3, 5"
+    raises_and_keeps(make(4, illegal="raise"), lambda env: env.step(4), IllegalMoveError, text)
 
 
 class TestOrder:
@@ -114,7 +80,7 @@ class TestOrder:
     @pytest.mark.parametrize("cells", [(6, 7, 8), (4, 4)], ids=["won", "illegal"])
     def test_one_player_step_after_the_end(self, cells: tuple[int, ...]) -> None:
         for caught in (RuntimeError, ValueError):
-            raises_and_keeps(single(*cells), lambda env: env.step(5), caught, "after the end")
+            raises_and_keeps(one_player(*cells), lambda env: env.step(5), caught, "after the end")
 
     @pytest.mark.parametrize("cells", [X_WINS, [4, 4]], ids=["won", "illegal"])
     @pytest.mark.parametrize("action", [5, 99, "5"])
@@ -188,7 +154,7 @@ class TestReset:
     ids=str,
 )
 def test_single_reset(options: Any, error: type[Exception], text: str, seed: int | None) -> None:
-    env = single(4, opponent=[lowest] * 3)
+    env = one_player(4, opponent=[lowest] * 3)
     raises_and_keeps(env, lambda env: env.reset(seed=seed, options=options), error, text)
 
 
@@ -235,7 +201,7 @@ class TestOpponents:
                 return reply  # type: ignore[no-any-return]
 
         for opponent, name in ((lambda position: reply, "lambda"), (Wrong(TICTACTOE), "Wrong")):
-            raises_and_keeps(single(opponent=opponent), lambda env: env.step(4), IllegalMoveError, name)
+            raises_and_keeps(one_player(opponent=opponent), lambda env: env.step(4), IllegalMoveError, name)
 
     @pytest.mark.parametrize(
         ("opponent", "error"),
@@ -250,4 +216,4 @@ class TestOpponents:
         ids=["name", "list", "number", "parameter", "nobody", "of another game"],
     )
     def test_that_do_not_exist(self, opponent: Any, error: type[Exception]) -> None:
-        raises_and_keeps(single(4), lambda env: env.set_opponent(opponent), error)
+        raises_and_keeps(one_player(4), lambda env: env.set_opponent(opponent), error)

@@ -1,24 +1,18 @@
 """The single-agent environment."""
 
 import copy
-import pickle
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.envs import one_player as started
 from tests.support.games import highest, lowest
 from ttt_env import Agent, Position
 from ttt_env.envs.board import Lineup
 from ttt_env.envs.single import SingleAgentEnv
-
-COPIES: dict[str, Callable[[Any], Any]] = {
-    "deepcopy": copy.deepcopy,
-    "pickle": lambda env: pickle.loads(pickle.dumps(env)),
-}
 
 WINNERS: dict[str | None, int] = {"X": 0, "O": 1, None: -1}
 
@@ -37,14 +31,6 @@ class Highest(Agent):
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         return np.argmax(self.policy(position))  # type: ignore[return-value]
-
-
-def started(*cells: int, seed: int = 0, id: Any = "tictactoe-v0", **settings: Any) -> SingleAgentEnv:
-    env = ttt_env.make(id, **{"opponent": lowest, "play_as": "X", **settings})
-    env.reset(seed=seed)
-    for cell in cells:
-        env.step(cell)
-    return env
 
 
 def trajectory(env: SingleAgentEnv, **reset: Any) -> list[Any]:
@@ -75,17 +61,9 @@ class TestStep:
         assert started(4, rewards=rewards).step(0)[1] == -9.0
         assert started(start=Position.parse("XOX/XOO/O.X"), rewards=rewards).step(7)[1] == 3.0
 
-    def test_actions_of_numpy_are_cells(self) -> None:
-        for dtype in (np.int32, np.uint8, np.array):
-            env = started(id="qubic-v0")
-            env.step(dtype(63))  # type: ignore[arg-type]
-            assert env.position.x_mask == 1 << 63 and type(env.position.mine) is int
-
 
 class TestPlayAs:
-    def test_x_moves_first(self) -> None:
-        env = started(play_as="X")
-        assert env.seat == "X" and env.position.ply == 0
+    def test_o_sees_the_first_move(self) -> None:
         env = ttt_env.make("tictactoe-v0", opponent=highest, play_as="O")
         observation, info = env.reset(seed=0)
         assert env.seat == "O" and str(env.position) == ".../.../..X"
@@ -216,12 +194,6 @@ class TestStart:
         env = started(start=Position.parse("X../.../..."), play_as=seat)
         assert env.seat == seat and str(env.position) == shown
 
-    def test_can_be_drawn(self) -> None:
-        env = started(start=lambda rng: Position.parse("X../.../...").play(int(rng.integers(1, 9))))
-        first = [(env.reset(seed=seed), str(env.position))[1] for seed in range(40)]
-        assert len(set(first)) == 8
-        assert first == [(env.reset(seed=seed), str(env.position))[1] for seed in range(40)]
-
     def test_one_that_the_opponent_ends_at_once_is_drawn_anew(self) -> None:
         lost, open_ = Position.parse(".XX/OO./..."), Position.parse("..X/OO./.X.")
         env = started(play_as="O", start=lambda rng: (lost, open_)[int(rng.integers(2))])
@@ -233,30 +205,6 @@ class TestStart:
         env = ttt_env.make("tictactoe-v0", opponent=lowest, play_as="O", start=lost)
         with pytest.raises(ttt_env.errors.ImpossiblePositionError, match="ends the game"):
             env.reset()
-
-
-class TestIllegalMoves:
-    def test_lose(self) -> None:
-        env = started(4)
-        observation, reward, terminated, truncated, info = env.step(4)
-        assert (reward, terminated, truncated) == (-1.0, True, False)
-        assert str(env.position) == "O../.X./..." and info["action_mask"].all()
-        assert observation[1, 1].tolist() == [1, 0] and observation[0, 0].tolist() == [0, 1]
-
-    def test_raise(self) -> None:
-        env = started(4, illegal="raise")
-        with pytest.raises(ttt_env.IllegalMoveError, match=r"cell 0 .* is taken; free are \[1, 2, 3, 5"):
-            env.step(0)
-        assert env.step(8)[1:3] == (0.0, False)
-
-    def test_resample_draws_every_free_cell_and_no_other(self) -> None:
-        start = Position.parse("XOX/XOO/...")
-        drawn = set()
-        for seed in range(40):
-            env = started(illegal="resample", start=start, seed=seed)
-            env.step(0)
-            drawn.add(env.position.x_mask & ~start.x_mask)
-        assert {1 << 6, 1 << 7, 1 << 8} == drawn
 
 
 class TestObservations:
@@ -328,42 +276,3 @@ class TestSeeds:
         assert episodes[:30] == [trajectory(other, seed=seed) for seed in range(30)]
         assert episodes[30:] == [trajectory(other) for _ in range(30)]
         assert all(len({str(episode) for episode in half}) > 10 for half in (episodes[:30], episodes[30:]))
-
-
-@pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
-class TestCopies:
-    @pytest.mark.parametrize("opponent", ["random", ["random", "minimax"]], ids=["one", "list"])
-    def test_play_on_equally(self, duplicate: Callable[[Any], Any], opponent: Any) -> None:
-        env = started(opponent=opponent, play_as="alternate", seed=5)
-        env.step(4)
-        twin = duplicate(env)
-        terminated = False
-        while not terminated:
-            assert env.action_masks().tolist() == twin.action_masks().tolist()
-            cell = env.position.legal_cells[0]
-            told, its = env.step(cell), twin.step(cell)
-            terminated = told[2]
-            assert told[0].tolist() == its[0].tolist() and told[1:4] == its[1:4]
-            assert env.position == twin.position and env.seat == twin.seat
-        assert [trajectory(env) for _ in range(10)] == [trajectory(twin) for _ in range(10)]
-
-    def test_go_their_own_way(self, duplicate: Callable[[Any], Any]) -> None:
-        env = started(4)
-        twin = duplicate(env)
-        twin.step(8)
-        assert str(env.position) == "O../.X./..."
-        env.step(7)
-        assert str(env.position) == "OO./.X./.X." and str(twin.position) == "OO./.X./..X"
-
-    def test_before_the_first_reset(self, duplicate: Callable[[Any], Any]) -> None:
-        env = ttt_env.make("tictactoe-v0", opponent="random")
-        assert trajectory(duplicate(env), seed=3) == trajectory(env, seed=3)
-
-
-class TestRendering:
-    def test_text_has_the_reply_as_last_move(self) -> None:
-        assert "[O]" in started(4, render_mode="ansi").render()
-
-    def test_picture(self) -> None:
-        picture = started(4, render_mode="rgb_array").render()
-        assert picture.dtype == np.uint8 and picture.ndim == 3 and len(np.unique(picture)) > 2

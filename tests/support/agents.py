@@ -45,11 +45,10 @@ class Nth(Agent):
         super().__init__(game)
         self.rank = rank
 
-    def policies(self, boards):
-        legal = boards.legal
-        counts = legal.cumsum(axis=1)
-        wanted = self.rank % np.maximum(counts[:, -1], 1) + 1
-        return (legal & (counts == wanted[:, None])).astype(float)
+    def policy(self, position):
+        free, policy = position.legal_cells, np.zeros(self.game.n_cells)
+        policy[free[self.rank % len(free)]] = 1
+        return policy
 
 
 class Wandering(Nth):
