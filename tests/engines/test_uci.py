@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import ttt_env
 from tests.support.engines import LARGE, M433, OURS, Heard, dialogue, logged, shell
 from tests.support.games import TICTACTOE, open_boards
+from tests.support.refusals import all_raise
 from ttt_env import Game, Position
 from ttt_env.engines.serving import patient_agent
 from ttt_env.engines.uci import (
@@ -92,39 +93,22 @@ class TestNotation:
     def test_boards_of_fairy_stockfish_are_read(self, fen, board):
         assert str(read_position(["fen", *fen.split()], TICTACTOE)) == board
 
-    @pytest.mark.parametrize(
-        ("words", "error"),
-        [
-            ("", NotationError),
-            ("startpos a1", NotationError),
-            ("fen", NotationError),
-            ("fen 3/3", NotationError),
-            ("fen 3/3/4 w", NotationError),
-            ("fen 3/3/2q w", NotationError),
-            ("fen 3/3/0111 w", NotationError),
-            ("fen 3/3/2P w", NotationError),
-            pytest.param(f"fen {'1' * 2000}x/3/3 w", NotationError, id="tried once"),
-            ("fen 3/3/1010 w", NotationError),
-            ("fen 3/3/99999999999999999999 w", NotationError),
-            ("fen 3/3/1PP b", ImpossiblePositionError),
-            ("startpos moves a1 a1", IllegalMoveError),
-            ("startpos moves z9", NotationError),
-            ("startpos moves a1 b1 a2 b2 a3 b3", IllegalMoveError),
-        ],
-    )
-    def test_what_is_no_position_is_refused(self, words, error):
-        with pytest.raises(error):
-            read_position(words.split(), TICTACTOE)
+    def test_what_is_no_position_is_refused(self):
+        texts = ["", "startpos a1", "startpos moves z9", "fen", "fen 3/3", "fen 3/3/4 w", "fen 3/3/2q w"]
+        texts += ["fen 3/3/0111 w", "fen 3/3/2P w", "fen 3/3/1010 w", "fen 3/3/99999999999999999999 w"]
+        texts.append(f"fen {'1' * 2000}x/3/3 w")  # tried once
+        for error, wrong in {
+            NotationError: texts,
+            ImpossiblePositionError: ["fen 3/3/1PP b"],
+            IllegalMoveError: ["startpos moves a1 a1", "startpos moves a1 b1 a2 b2 a3 b3"],
+        }.items():
+            all_raise(error, "", lambda words: read_position(words.split(), TICTACTOE), wrong)
 
     def test_variants_have_the_rules_of_the_game(self):
         text = variants_file(M433)
         assert text.startswith("[mnk-v0-m-4-n-3-k-3]\n")
-        for line in (
-            "maxRank = 3",
-            "maxFile = 4",
-            "connectN = 3",
-            "startFen = 4/4/4[PPPPPPpppppp] w - - 0 1",
-        ):
+        start = "startFen = 4/4/4[PPPPPPpppppp] w - - 0 1"
+        for line in ("maxRank = 3", "maxFile = 4", "connectN = 3", start):
             assert f"\n{line}\n" in text
         assert variant_name(TICTACTOE) == "tictactoe"
 
@@ -158,9 +142,9 @@ class TestEngine:
             "position",
             "position startpos moves a1 a1",
             "position fen 9/9/9 w",
+            "setoption",
             "setoption name Hash value 16",
             "setoption name UCI_Variant value chess",
-            "setoption",
             "go wtime soon btime",
             "\0\x1b[31m é",
         ],
@@ -199,12 +183,8 @@ class TestEngine:
         def failing(position):
             raise RuntimeError("no idea\nat all")
 
-        lines = said(failing, "go", "isready")
-        assert set(lines) == {
-            "info string error: RuntimeError: 'no idea\\nat all'",
-            "bestmove (none)",
-            "readyok",
-        }
+        told = "info string error: RuntimeError: 'no idea\\nat all'"
+        assert set(said(failing, "go", "isready")) == {told, "bestmove (none)", "readyok"}
 
     @pytest.mark.parametrize("game", [ttt_env.get_game("qubic-v0"), ttt_env.get_game("mnk-v0:m=30,n=2,k=2")])
     def test_boards_without_squares_are_refused(self, game):

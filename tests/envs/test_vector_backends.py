@@ -21,7 +21,7 @@ from tests.support.games import NEAR_WIN, TICTACTOE, open_boards
 from tests.support.hostile_values import BAD_ACTIONS
 from tests.support.marks import slow, slow_unless
 from tests.support.refusals import all_raise
-from ttt_env import Agent, Boards, Position
+from ttt_env import Agent, Position
 from ttt_env.compiled.codes import N_DRAWS, OPENING, OPPONENT, REPLY, SEAT
 from ttt_env.envs.vector import env as vector
 from ttt_env.envs.vector import steps_kernel as steps
@@ -263,9 +263,10 @@ class Quarters(Agent):
 
     is_fixed = True
 
-    def policies(self, boards: Boards) -> Any:
-        chosen = boards.legal & (boards.legal.cumsum(axis=1) <= 4)
-        return chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)
+    def policy(self, position: Position) -> Any:
+        policy, cells = np.zeros(self.game.n_cells), position.legal_cells[:4]
+        policy[cells] = 1 / len(cells)
+        return policy
 
 
 BELOW = np.nextafter([0.25, 0.5, 1.0], 0)

@@ -1,7 +1,5 @@
 """Games as conversations."""
 
-import copy
-import pickle
 import random
 import sys
 from collections.abc import Iterator
@@ -17,6 +15,7 @@ from hypothesis import strategies as st
 
 import ttt_env
 from tests import reference
+from tests.support.envs import duplicated
 from tests.support.games import open_boards
 from tests.support.marks import slow
 from tests.support.replies import OPPONENTS, Prefix, lowest, replies_of
@@ -39,7 +38,6 @@ HOSTILE = [
 # fmt: on
 
 SOME_BOARDS = [board for board in open_boards() if board.ply < 5]
-COPIES: dict[str, Any] = {"deepcopy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dumps(env))}
 
 
 def started(**settings: Any) -> TextEnv:
@@ -361,7 +359,7 @@ def elsewhere() -> Iterator[ProcessPoolExecutor]:
 class TestReplies:
     @pytest.mark.parametrize(
         ("kind", "n_prefixes"),
-        [*((kind, 250) for kind in OPPONENTS if kind not in ("minimax", "mcts", "epsilon")),
+        [*((kind, 100) for kind in OPPONENTS if kind not in ("minimax", "mcts", "epsilon")),
          *(slow(kind, 20_000) for kind in OPPONENTS)],
     )  # fmt: skip
     def test_by_position_the_same_prefix_meets_the_same_reply(
@@ -408,7 +406,7 @@ class TestReplies:
         assert abs(len(always) - 1300) < 5 * np.sqrt(1600 * 13 / 16 * 3 / 16)
 
     @pytest.mark.parametrize("replies", ["by_position", "by_stream"])
-    @pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
+    @duplicated
     def test_copies_play_on_equally(self, duplicate: Any, replies: Any) -> None:
         env = started(opponent="random", replies=replies)
         env.move(4)
@@ -488,7 +486,7 @@ class TestTwoPlayers:
                 env.reset(position=wrong)  # type: ignore[arg-type]
         assert not env.done and env.reply("[0]").startswith("You have played 4. O has played 0.")
 
-    @pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
+    @duplicated
     def test_copies_play_on_equally(self, duplicate: Any) -> None:
         env = TwoPlayerTextEnv()
         env.reset()
@@ -497,15 +495,6 @@ class TestTwoPlayers:
         env.reply("[0]")
         assert twin.reply("[1]").startswith("You have played 4. O has played 1.")
         assert env.reply("[8]").startswith("You have played 0. X has played 8.")
-
-    @pytest.mark.parametrize(
-        "name", ["opponent", "opponent_weights", "play_as", "replies", "seed", "start", "observation"]
-    )
-    def test_settings_of_a_game_against_an_opponent_are_refused(self, name: str) -> None:
-        allowed = "answer, board, illegal, misere, nodes, retries, reward, reward_weights, rewards"
-        refused = f"unknown parameter of TwoPlayerTextEnv for tictactoe-v0 '{name}'.* Allowed: {allowed}$"
-        with pytest.raises(ttt_env.errors.ParameterError, match=refused):
-            TwoPlayerTextEnv(**{name: None})
 
     def test_allowed_settings(self) -> None:
         """Each of them arrives in both conversations."""
@@ -535,15 +524,18 @@ class TestParameters:
         env.reset()
         assert env.game == env.position.game == ttt_env.get_game(game, **parameters)
 
-    @pytest.mark.parametrize("name", ["rewrad", "observation", "render_mode", "n"])
-    def test_unknown_ones(self, name: str) -> None:
-        allowed = (
-            "answer, board, illegal, misere, nodes, opponent, opponent_weights, play_as, replies, retries, "
-            "reward, reward_weights, rewards, seed, start"
-        )
-        refused = f"unknown parameter of TextEnv for tictactoe-v0 '{name}'.* Allowed: {allowed}$"
-        with pytest.raises(ttt_env.errors.ParameterError, match=refused):
-            TextEnv(**{name: "human"})
+    OF_AN_OPPONENT = ("opponent", "opponent_weights", "play_as", "replies", "seed", "start")
+
+    @pytest.mark.parametrize("kind", [TextEnv, TwoPlayerTextEnv])
+    def test_unknown_ones(self, kind: Any) -> None:
+        allowed = "answer board illegal misere nodes retries reward reward_weights rewards".split()
+        names = ["rewrad", "observation", "render_mode", "n"]
+        more, less = ([], self.OF_AN_OPPONENT) if kind is TwoPlayerTextEnv else (self.OF_AN_OPPONENT, [])
+        listed = ", ".join(sorted([*allowed, *more]))
+        for name in (*names, *less):
+            refused = f"unknown parameter of {kind.__name__} for tictactoe-v0 '{name}'.* Allowed: {listed}$"
+            with pytest.raises(ttt_env.errors.ParameterError, match=refused):
+                kind(**{name: None})
 
     @pytest.mark.parametrize("kind", [TextEnv, TwoPlayerTextEnv])
     @pytest.mark.parametrize(
