@@ -13,6 +13,7 @@ import ttt_env
 from tests import reference
 from tests.support import naive
 from tests.support.games import TICTACTOE
+from tests.support.refusals import all_raise
 from ttt_env.datasets.chat import game_chats, position_chats, write_chats
 from ttt_env.datasets.players import EXPERT, NOVICES
 from ttt_env.errors import GameTooLargeError, ParameterError
@@ -106,24 +107,18 @@ class TestGames:
         assert list(game_chats(games=20, seed=3))[:10] == chats != list(game_chats(games=10, seed=4))
 
 
-@pytest.mark.parametrize(
-    ("chats", "settings", "error"),
-    [
-        (position_chats, {"ties": "first"}, ParameterError),
-        (position_chats, {"board": "square"}, ParameterError),
-        (position_chats, {"answer": "[]"}, ParameterError),
-        (position_chats, {"seed": -1}, ParameterError),
-        (position_chats, {"one_per_class": "no"}, ParameterError),
-        (position_chats, {"game": "qubic-v0"}, GameTooLargeError),
-        (game_chats, {"level": "good"}, ParameterError),
-        (game_chats, {"games": 0}, ParameterError),
-        (game_chats, {"answer": "[]"}, ParameterError),
-        (game_chats, {"game": "qubic-v0"}, GameTooLargeError),
-    ],
-)
-def test_bad_values_are_named_at_once(chats: Any, settings: dict[str, Any], error: type[Exception]) -> None:
-    with pytest.raises(error):
-        chats(**settings)
+def test_bad_values_are_named_at_once() -> None:
+    of_positions = [
+        {"ties": "first"},
+        {"board": "square"},
+        {"answer": "[]"},
+        {"seed": -1},
+        {"one_per_class": "no"},
+    ]
+    of_games = [{"level": "good"}, {"games": 0}, {"answer": "[]"}]
+    for chats, bad in ((position_chats, of_positions), (game_chats, of_games)):
+        all_raise(ParameterError, "", lambda settings, chats=chats: chats(**settings), bad)
+        all_raise(GameTooLargeError, "", chats, ["qubic-v0"])
 
 
 def test_files_hold_a_conversation_a_line_and_are_whole_or_as_they_were(tmp_path: Any) -> None:

@@ -148,16 +148,7 @@ with files_of_at_most(10_000):
             ({"opponent": "minimax:seconds=1"}, PolicyError, "no fixed policy"),
             ({"folder": 5}, ParameterError, "folder=5"),
         ],
-        ids=[
-            "game of one's own",
-            "too large",
-            "level",
-            "episodes",
-            "seed",
-            "function",
-            "not fixed",
-            "folder",
-        ],
+        ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
     )
     def test_bad_values_are_named_and_nothing_is_written(
         self, settings: dict[str, Any], error: type[Exception], text: str, tmp_path: Path

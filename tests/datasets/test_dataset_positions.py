@@ -7,7 +7,7 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 
-from tests.support.games import LOPSIDED, MISERE, TICTACTOE
+from tests.support.games import LOPSIDED, MISERE, SHORT, TICTACTOE
 
 pytest.importorskip("pyarrow")
 
@@ -24,7 +24,6 @@ from ttt_env.rules.symmetry import symmetries, transform
 from ttt_env.text import TextEnv
 from ttt_env.text.answers import AnswerFormat
 
-SHORT = Game("short", (2, 3), [(0,), (1, 2)], misere=True)
 LAYERS = Game("two layers", (2, 2, 2), [(0, 7), (1, 6, 2), (3, 4, 5)])
 
 
@@ -64,19 +63,6 @@ class TestEveryRow:
         assert set(classes.values()) == {row["position"] for row in one}
 
 
-@pytest.mark.parametrize(
-    "options, rows",
-    [
-        ({}, reference.TO_BE_PLAYED),
-        ({"finished": True}, reference.POSITIONS),
-        ({"finished": True, "one_per_class": True}, reference.POSITIONS_UP_TO_SYMMETRY),
-    ],
-    ids=["to be played", "all", "up to symmetry"],
-)
-def test_numbers_of_positions_of_tictactoe(options, rows):
-    assert len(rows_of(TICTACTOE, **options)) == rows
-
-
 def test_values_of_tictactoe_and_plies_one_after_another():
     signs = {"X": 1, "O": -1}
     values = Counter(row["value"] * signs[row["to_move"]] for row in rows_of(TICTACTOE))
@@ -84,6 +70,8 @@ def test_values_of_tictactoe_and_plies_one_after_another():
     rows = rows_of(TICTACTOE, finished=True)
     assert all(first["ply"] <= second["ply"] for first, second in pairwise(rows))
     assert list(Counter(row["ply"] for row in rows).values()) == reference.POSITIONS_BY_PLY
+    up_to_symmetry = rows_of(TICTACTOE, finished=True, one_per_class=True)
+    assert len(up_to_symmetry) == reference.POSITIONS_UP_TO_SYMMETRY
 
 
 class TestTexts:
@@ -137,12 +125,7 @@ class TestTexts:
 
 
 class TestFiles:
-    def test_the_same_table_gives_the_same_bytes(self, tmp_path):
-        for name in ("one", "two"):
-            PositionTable(get_game("mnk-v0:m=4,n=2,k=3")).write(tmp_path / name)
-        assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-
-    def test_a_file_holds_the_rows_in_groups_by_ply(self, tmp_path):
+    def test_a_file_holds_the_rows_in_groups_by_ply_and_pandas_reads_it(self, tmp_path):
         counts = []
         PositionTable(TICTACTOE).write(tmp_path / "rows.parquet", lambda *done: counts.append(done))
         with parquet.ParquetFile(tmp_path / "rows.parquet") as file:
@@ -151,10 +134,7 @@ class TestFiles:
         assert [set(group) for group in groups] == [{ply} for ply in range(9)]
         assert counts[-1] == (reference.TO_BE_PLAYED, reference.TO_BE_PLAYED)
         assert counts == sorted(counts)
-
-    def test_pandas_reads_it(self, tmp_path):
         pandas = pytest.importorskip("pandas")
-        PositionTable(TICTACTOE).write(tmp_path / "rows.parquet")
         rows, frame = rows_of(TICTACTOE), pandas.read_parquet(tmp_path / "rows.parquet")
         for name in ("value", "prompt"):
             assert frame[name].tolist() == [row[name] for row in rows]

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.games import LOPSIDED, MISERE, TICTACTOE, played_positions, positions_of
 from tests.support.marks import slow
+from tests.support.refusals import all_raise
 from ttt_env import Boards, Game, get_game
 from ttt_env.errors import ImpossiblePositionError, ParameterError, UnknownGameError
 from ttt_env.rules.boards import owns_set
@@ -31,10 +32,10 @@ def test_a_copy_has_arrays_of_its_own():
     assert list(boards)[1] == TICTACTOE.start.play(4) and boards.legal.sum() == 17
 
 
-@pytest.mark.parametrize("positions", [None, 3, [], ["X../.../..."], [TICTACTOE.start, MISERE.start]])
-def test_what_is_no_batch(positions):
-    with pytest.raises(ImpossiblePositionError, match="at least one position, and all of one game"):
-        Boards.of(positions)
+def test_what_is_no_batch():
+    several = [[TICTACTOE.start, MISERE.start], [TICTACTOE.start, LOPSIDED.start]]
+    text = "at least one position, and all of one game"
+    all_raise(ImpossiblePositionError, text, Boards.of, [None, 3, [], ["X../.../..."], *several])
 
 
 @pytest.mark.parametrize("game", [TICTACTOE, slow(MISERE), LOPSIDED, *LARGE], ids=repr)
@@ -72,13 +73,10 @@ class TestBoardsArePositions:
             at = np.flatnonzero(boards.legal[:, cell])
             played = boards[at].play(np.full(len(at), cell))
             assert list(played) == [due[i].child(cell) for i in at]
-
-    def test_a_different_action_each(self, game):
-        rng = random.Random(4)
-        due = [position for position in positions(game) if not position.is_over]
-        cells = [rng.choice(position.legal_cells) for position in due]
-        played = Boards.of(due).play(np.array(cells))
-        assert list(played) == [p.child(cell) for p, cell in zip(due, cells, strict=True)]
+        rng, at = random.Random(4), np.flatnonzero(~boards.is_over)  # and a different action each
+        cells = [rng.choice(due[i].legal_cells) for i in at]
+        played = boards[at].play(np.array(cells))
+        assert list(played) == [due[i].child(cell) for i, cell in zip(at, cells, strict=True)]
 
 
 @pytest.mark.parametrize("game", [TICTACTOE, LARGE[0], LARGE[2], WIDE], ids=repr)
@@ -113,28 +111,12 @@ class TestIndexing:
         assert Boards.of(positions)[number] == positions[1]
 
     @pytest.mark.parametrize("game", [TICTACTOE, WIDE], ids=repr)
-    @pytest.mark.parametrize(
-        "key",
-        [
-            None,
-            True,
-            np.True_,
-            ...,
-            "1",
-            0.0,
-            (1, 0),
-            (slice(None), 0),
-            [[0, 1], [1, 0]],
-            [0.5],
-            np.array([[0, 1], [1, 0]]),
-            np.array(0.5),
-        ],
-        ids=repr,
-    )
-    def test_by_anything_else_is_refused(self, game, key):
+    def test_by_anything_else_is_refused(self, game):
         boards = Boards.of([game.start.play(0), game.start.play(game.n_cells - 1)])
-        with pytest.raises(ParameterError, match=r"(?s)boards\[.*\]: an integer, a slice, a list or an"):
-            boards[key]
+        keys = [None, True, np.True_, ..., "1", 0.0, (1, 0), (slice(None), 0), [[0, 1], [1, 0]], [0.5]]
+        keys += [np.array([[0, 1], [1, 0]]), np.array(0.5)]
+        text = r"(?s)boards\[.*\]: an integer, a slice, a list or an"
+        all_raise(ParameterError, text, lambda key: boards[key], keys)
 
 
 @pytest.mark.parametrize("game", [LOPSIDED, "tictactoe-v0"], ids=repr)
@@ -145,11 +127,3 @@ def test_start(game):
 def test_start_of_no_game():
     with pytest.raises(UnknownGameError, match="did you mean tictactoe-v0"):
         Boards.start("tictacto-v0")
-
-
-@pytest.mark.parametrize(
-    "positions", [[], [TICTACTOE.start, MISERE.start], [TICTACTOE.start, LOPSIDED.start]], ids=repr
-)
-def test_positions_that_make_no_batch(positions):
-    with pytest.raises(ImpossiblePositionError, match="all of one game"):
-        Boards.of(positions)

@@ -8,13 +8,13 @@ from tests.support import naive
 from tests.support.games import random_game
 from tests.support.marks import slow
 from tests.support.naive_uct import NaiveSearch
+from tests.support.refusals import all_raise
 from ttt_env import Boards, Game, Position
 from ttt_env.agents.mcts import MCTS
 from ttt_env.agents.mcts.search import Search
 from ttt_env.compiled import sets
 from ttt_env.rules.boards import as_masks, bit_counts, packed
 from ttt_env.rules.game import cells_of
-from ttt_env.rules.sizes import BOARD_CELLS
 
 CUBE = Game("cube", (5, 5, 5), naive.lines((5, 5, 5), 4))
 JUST_ABOVE = Game("just above", (5, 13), [(0, 64), (63, 64, 1), (12, 13)])
@@ -160,8 +160,9 @@ def test_minimax_is_naive_recursion(depth):
 # --- Threats first ----------------------------------------------------------------------------------------
 
 
-def position_of(x, o, game=FIFTEEN):
-    return Position(game, sum(1 << cell for cell in x), sum(1 << cell for cell in o)).checked()
+def position_of(mine, theirs):
+    masks = (sum(1 << cell for cell in cells) for cells in (mine, theirs))
+    return Position(FIFTEEN, *masks).checked()
 
 
 def at(row, column):
@@ -211,8 +212,7 @@ def test_a_search_with_threats_depends_on_seed_and_position_alone():
 def test_a_tree_that_is_kept_has_a_move_for_positions_that_threats_have_decided():
     x = [at(7, 3), at(7, 4), at(7, 5), at(3, 6), at(4, 6), at(5, 6)]
     o = [at(7, 2), at(2, 6), at(0, 14), at(14, 0), at(14, 14)]
-    before = Position(FIFTEEN, sum(1 << c for c in o), sum(1 << c for c in x)).checked()
-    search = Search(before, threats=True)
+    search = Search(position_of(o, x), threats=True)
     search.run(800)
     search.advance(at(12, 12))
     assert search.is_proved is False or search.best_cells()
@@ -253,9 +253,8 @@ def test_a_match_on_a_large_board_is_sampled():
     assert not match.exact and match.games == 4 and match.score > 0
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
+def test_what_is_exact_or_a_network_is_refused_by_name():
+    asked = [
         lambda: ttt_env.solve(FIFTEEN),
         lambda: ttt_env.prove(FIFTEEN),
         lambda: ttt_env.certify("random", FIFTEEN),
@@ -266,16 +265,5 @@ def test_a_match_on_a_large_board_is_sampled():
         lambda: ttt_env.make_agent("value-network", FIFTEEN),
         lambda: ttt_env.make_agent("mcts:evaluate=value-network", FIFTEEN),
         lambda: ttt_env.match("win-block", "random", FIFTEEN, exact=True),
-    ],
-    ids=["solve", "prove", "certify", "exploitability", "minimax", "softmax", "alphazero", "value-network",
-         "evaluated", "exact match"],
-)  # fmt: skip
-def test_what_is_exact_or_a_network_is_refused_by_name(ask):
-    with pytest.raises(ttt_env.errors.GameTooLargeError, match="225 cells"):
-        ask()
-
-
-def test_no_board_has_more_than_400_cells():
-    for use in (ttt_env.get_game, ttt_env.make, ttt_env.make_vec):
-        with pytest.raises(ttt_env.errors.GameTooLargeError, match=f"{BOARD_CELLS}"):
-            use("mnk-v0:m=21,n=20,k=5")
+    ]
+    all_raise(ttt_env.errors.GameTooLargeError, "225 cells", lambda ask: ask(), asked)

@@ -198,9 +198,8 @@ class TestNames:
             ttt_env.certify("random", own),
             ttt_env.tournament(["random", "block"], own),
             ttt_env.prove(own),
-            ttt_env.enumerate_positions(own, tmp_path),
         ]
-        for result in results:
+        for result in (*results, ttt_env.enumerate_positions(own, tmp_path)):
             forged = result.to_dict()
             forged["game"]["name"] = name
             with pytest.raises(ResultFileError, match="or its rules are not those of"):
@@ -234,12 +233,12 @@ class TestNames:
     def test_those_of_installed_packages(self, tmp_path):
         """In a process of its own, as installed packages are looked for once."""
         (tmp_path / "mine-1.dist-info").mkdir()
-        (tmp_path / "mine-1.dist-info" / "METADATA").write_text(
-            "Metadata-Version: 2.1\nName: mine\nVersion: 1\n"
+        about, points = (
+            "Metadata-Version: 2.1\nName: mine\nVersion: 1\n",
+            "[ttt_env.games]\nline-v0 = mine:line\n",
         )
-        (tmp_path / "mine-1.dist-info" / "entry_points.txt").write_text(
-            "[ttt_env.games]\nline-v0 = mine:line\n"
-        )
+        for name, text in {"METADATA": about, "entry_points.txt": points}.items():
+            (tmp_path / "mine-1.dist-info" / name).write_text(text)
         (tmp_path / "mine.py").write_text(
             "import ttt_env\n"
             "def line(n: int = 3):\n"
@@ -252,11 +251,8 @@ class TestNames:
 
 class TestPage:
     def test_it_offers_the_game_and_draws_it(self, registered):
-        page = (
-            TestClient(create_app(), base_url="http://localhost")
-            .get("/play?game=hexagon-v0&x=person&o=person&moves=3.0")
-            .text
-        )
+        client = TestClient(create_app(), base_url="http://localhost")
+        page = client.get("/play?game=hexagon-v0&x=person&o=person&moves=3.0").text
         assert 'class="boards scattered"' in page and 'value="hexagon-v0" checked' in page
         assert page.count("--column: ") == 7 and 'name="misere"' not in page
 
