@@ -25,12 +25,8 @@ def keyword(function: Callable[..., Any], *arguments: Any, **settings: Any) -> C
     return lambda name: lambda value: function(*arguments, **{**settings, name: value})
 
 
-def position(function: Callable[..., Any], *others: Any, **settings: Any) -> Callable[[Any], Any]:
-    """A call of a function with the hostile value as its first argument."""
-    return lambda value: function(value, *others, **settings)
-
-
 OF_ENVS = ["illegal", "rewards", "observation", "start", "render_mode", "misere", "m", "game", "nonsense"]
+OF_SWEEPS = ["game", "progress", "workers"]
 OF_SINGLE = [*OF_ENVS, "opponent", "opponent_weights", "play_as"]
 KEYWORDS: dict[str, tuple[Callable[[str], Any], list[str]]] = {
     "make": (keyword(ttt_env.make, ID), [*OF_ENVS, "agent_names"]),
@@ -44,22 +40,12 @@ KEYWORDS: dict[str, tuple[Callable[[str], Any], list[str]]] = {
     "make_agent": (keyword(ttt_env.make_agent, "random"), ["game"]),
     "get_game": (keyword(ttt_env.get_game, "mnk-v0"), ["m", "n", "k", "misere", "nonsense"]),
     "Game": (
-        lambda name: (
-            lambda value: ttt_env.Game(**{"name": "g", "shape": (3, 3), "winning_sets": SETS, name: value})
-        ),
+        keyword(ttt_env.Game, name="g", shape=(3, 3), winning_sets=SETS),
         ["name", "shape", "winning_sets", "misere", "coordinates"],
     ),
-    "Position": (
-        lambda name: (
-            lambda value: ttt_env.Position(**{"game": TICTACTOE, "mine": 0, "theirs": 0, name: value})
-        ),
-        ["game"],
-    ),
+    "Position": (keyword(ttt_env.Position, game=TICTACTOE, mine=0, theirs=0), ["game"]),
     "Position.parse": (keyword(ttt_env.Position.parse, ".../.../..."), ["game"]),
-    "GameRecord": (
-        lambda name: lambda value: ttt_env.GameRecord(**{"game": TICTACTOE, "cells": (4,), name: value}),
-        ["game", "cells"],
-    ),
+    "GameRecord": (keyword(ttt_env.GameRecord, game=TICTACTOE, cells=(4,)), ["game", "cells"]),
     "GameRecord.parse": (keyword(ttt_env.GameRecord.parse, "tictactoe-v0: 4"), ["game"]),
     "TextEnv": (
         keyword(TextEnv),
@@ -68,19 +54,10 @@ KEYWORDS: dict[str, tuple[Callable[[str], Any], list[str]]] = {
             *["reward_weights", "replies", "start", "board", "answer", "nodes", "seed", "misere", "nonsense"],
         ],
     ),
-    "match": (
-        keyword(ttt_env.match, "random", "minimax"),
-        ["game", "exact", "games", "rng", "progress", "workers"],
-    ),
-    "certify": (keyword(ttt_env.certify, "minimax"), ["game", "progress", "workers", "answers"]),
-    "exploitability": (
-        keyword(ttt_env.exploitability, "minimax"),
-        ["game", "progress", "workers", "answers"],
-    ),
-    "best_response": (
-        keyword(ttt_env.best_response, "minimax"),
-        ["game", "keep_value", "progress", "workers"],
-    ),
+    "match": (keyword(ttt_env.match, "random", "minimax"), [*OF_SWEEPS, "exact", "games", "rng"]),
+    "certify": (keyword(ttt_env.certify, "minimax"), [*OF_SWEEPS, "answers"]),
+    "exploitability": (keyword(ttt_env.exploitability, "minimax"), [*OF_SWEEPS, "answers"]),
+    "best_response": (keyword(ttt_env.best_response, "minimax"), [*OF_SWEEPS, "keep_value"]),
     "tournament": (
         keyword(ttt_env.tournament, ["random", "minimax"]),
         ["game", "width", "max_games", "rng", "workers", "backend", "address", "timeout", "progress"],
@@ -92,36 +69,28 @@ KEYWORDS: dict[str, tuple[Callable[[str], Any], list[str]]] = {
         ["n_envs", "seed", "opponent", "play_as", "illegal", "rewards", "observation", "start", "backend"],
     ),
 }
+FUNCTIONS: list[Callable[..., Any]] = [
+    *(ttt_env.make, ttt_env.make_vec, ttt_env.envs.sb3.make_vec_env, ttt_env.make_agent, ttt_env.get_game),
+    *(ttt_env.Position.parse, ttt_env.GameRecord.parse, ttt_env.certify, ttt_env.exploitability),
+    *(ttt_env.best_response, ttt_env.tournament, ttt_env.solve, ttt_env.prove, ttt_env.random_position),
+    *(ttt_env.register_game, ttt_env.RecordedAgent),
+]
 CALLS: dict[str, Callable[[Any], Any]] = {
     f"{function}({name}=)": of_name(name) for function, (of_name, names) in KEYWORDS.items() for name in names
-} | {
-    "make()": position(ttt_env.make),
-    "make(opponent)": position(ttt_env.make, "random"),
-    "make_vec()": position(ttt_env.make_vec),
-    "make_vec_env()": position(ttt_env.envs.sb3.make_vec_env),
-    "make_agent()": position(ttt_env.make_agent),
-    "get_game()": position(ttt_env.get_game),
-    "Position.parse()": position(ttt_env.Position.parse),
-    "GameRecord.parse()": position(ttt_env.GameRecord.parse),
-    "match()": position(ttt_env.match, "random"),
-    "certify()": position(ttt_env.certify),
-    "exploitability()": position(ttt_env.exploitability),
-    "best_response()": position(ttt_env.best_response),
-    "tournament()": position(ttt_env.tournament),
-    "solve()": position(ttt_env.solve),
-    "prove()": position(ttt_env.prove),
-    "play_game()": position(ttt_env.play_game, "random"),
-    "position.play()": position(START.play),
-    "random_position()": position(ttt_env.random_position),
-    "register_game()": position(ttt_env.register_game),
-    "RecordedAgent()": position(ttt_env.RecordedAgent),
+}
+CALLS |= {f"{function.__qualname__}()": function for function in FUNCTIONS}
+CALLS |= {
+    "make(opponent)": lambda value: ttt_env.make(value, "random"),
+    "match()": lambda value: ttt_env.match(value, "random"),
+    "play_game()": lambda value: ttt_env.play_game(value, "random"),
+    "position.play()": START.play,
     "collect_episode(agents)": lambda value: ttt_env.collect_episode(ttt_env.make(ID), value),
     "collect_episode(env)": lambda value: ttt_env.collect_episode(value, {"X": "random", "O": "random"}),
-    "enumerate_positions()": position(ttt_env.enumerate_positions, "folder"),
-    "train()": position(ttt_env.train, "q-learning", steps=10),
+    "enumerate_positions()": lambda value: ttt_env.enumerate_positions(value, "folder"),
+    "train()": lambda value: ttt_env.train(value, "q-learning", steps=10),
     "certify([])": lambda value: ttt_env.certify([value, "random"]),
     "solve().value_of()": lambda value: ttt_env.solve(ID).value_of(value),
-    "make_agent().explain()": position(ttt_env.make_agent("random").explain),
+    "make_agent().explain()": ttt_env.make_agent("random").explain,
 }
 # `make_vec_env` makes what `make_vec` makes, and 20,000 winning sets take long to check.
 QUICK = ("make", "get_game", "Game", "Position", "TextEnv", "solve", "play_game")
@@ -155,40 +124,38 @@ ENVS: dict[str, Callable[[], Any]] = {
     "text": lambda: begun(TextEnv(ID, "random", play_as="X")),
     "sb3": of_sb3,
 }
-ACTS: dict[str, Callable[[Any, Any], Any]] = {}
-for _name in ("single", "two players", "vector", "table", "both sides"):
-    ACTS |= {
-        f"{_name}.reset(seed=)": lambda env, value: env.reset(seed=value),
-        f"{_name}.reset(options=)": lambda env, value: env.reset(options=value),
-        f"{_name}.reset(position=)": lambda env, value: env.reset(options={"position": value}),
-        f"{_name}.step()": lambda env, value: env.step(value),
-    }
-    if _name != "two players":
-        ACTS |= {
-            f"{_name}.reset(play_as=)": lambda env, value: env.reset(options={"play_as": value}),
-            f"{_name}.set_opponent()": lambda env, value: env.set_opponent(value),
-            f"{_name}.set_opponent(weights)": lambda env, value: env.set_opponent(["random", "block"], value),
-        }
-    if _name in ("vector", "table", "both sides"):
-        ACTS |= {
-            f"{_name}.reset(reset_mask=)": lambda env, value: env.reset(options={"reset_mask": value}),
-            f"{_name}.set_attr(play_as)": lambda env, value: env.set_attr("play_as", value),
-            f"{_name}.set_attr(illegal)": lambda env, value: env.set_attr("illegal", value),
-        }
-ACTS |= {
+ACTS: dict[str, Callable[[Any, Any], Any]] = {
     "two players.observation_space()": lambda env, value: env.observation_space(value),
     "two players.action_space()": lambda env, value: env.action_space(value),
     "two players.observe()": lambda env, value: env.observe(value),
-    "text.reset(seed=)": lambda env, value: env.reset(seed=value),
-    "text.reset(position=)": lambda env, value: env.reset(position=value),
-    "text.reset(play_as=)": lambda env, value: env.reset(play_as=value),
-    "text.reset(opponent=)": lambda env, value: env.reset(opponent=value),
     "text.move()": lambda env, value: env.move(value),
     "text.reply()": lambda env, value: env.reply(value),
     "sb3.step()": lambda env, value: env.step(value),
     "sb3.seed()": lambda env, value: (env.seed(value), env.reset()),
     "sb3.set_options()": lambda env, value: (env.set_options(value), env.reset()),
 }
+OF_ALL: dict[str, Callable[[Any, Any], Any]] = {
+    "reset(seed=)": lambda env, value: env.reset(seed=value),
+    "reset(options=)": lambda env, value: env.reset(options=value),
+    "reset(position=)": lambda env, value: env.reset(options={"position": value}),
+    "step()": lambda env, value: env.step(value),
+}
+OF_ONE_PLAYER: dict[str, Callable[[Any, Any], Any]] = {
+    "reset(play_as=)": lambda env, value: env.reset(options={"play_as": value}),
+    "set_opponent()": lambda env, value: env.set_opponent(value),
+    "set_opponent(weights)": lambda env, value: env.set_opponent(["random", "block"], value),
+}
+OF_VECTORS: dict[str, Callable[[Any, Any], Any]] = {
+    "reset(reset_mask=)": lambda env, value: env.reset(options={"reset_mask": value}),
+    "set_attr(play_as)": lambda env, value: env.set_attr("play_as", value),
+    "set_attr(illegal)": lambda env, value: env.set_attr("illegal", value),
+}
+for _name in ("two players", "single", "vector", "table", "both sides"):
+    _acts = OF_ALL if _name == "two players" else OF_ALL | OF_ONE_PLAYER
+    _acts = _acts if _name in ("two players", "single") else _acts | OF_VECTORS
+    ACTS |= {f"{_name}.{_act}": _acts[_act] for _act in _acts}
+for _name in ("seed", "position", "play_as", "opponent"):
+    ACTS[f"text.reset({_name}=)"] = lambda env, value, name=_name: env.reset(**{name: value})
 
 
 def state_of(env: Any) -> str:

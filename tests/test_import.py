@@ -12,7 +12,7 @@ import ttt_env
 
 HEAVY = (
     *("torch", "numba", "pygame", "tkinter", "matplotlib", "stable_baselines3", "sb3_contrib"),
-    *("typer", "rich", "h5py", "minari", "mlcroissant", "pandas", "pyarrow"),
+    *("typer", "rich", "h5py", "minari", "mlcroissant", "pandas", "pyarrow", "PIL", "resvg_py"),
 )
 # One after the other in one process.
 STEPS = {
@@ -27,6 +27,7 @@ env = ttt_env.make("tictactoe-v0", opponent="minimax", render_mode="rgb_array")
 env.reset(seed=0)
 env.render()
 env.position._repr_svg_()
+import ttt_env.render.table, ttt_env.render.text
 ttt_env.match("random", "minimax")""",
 }
 

@@ -79,18 +79,29 @@ def saying(*answers: object) -> Callable[[], None]:
     return bot
 
 
+def once_asked(act: Callable[[], object]) -> Callable[[], None]:
+    """A bot that acts at its first question, and hangs if it has not ended by that."""
+
+    def bot() -> None:
+        asked()
+        act()
+        hang()
+
+    return bot
+
+
+def kill(pid: Callable[[], int], number: signal.Signals) -> Callable[[], None]:
+    return lambda: os.kill(pid(), number)
+
+
+def write_for_ever(descriptor: int, text: bytes) -> None:
+    while True:
+        os.write(descriptor, text)
+
+
 def honest() -> None:
     while True:
         play()
-
-
-def hangs() -> None:
-    asked()
-    hang()
-
-
-def hangs_at_start() -> None:
-    hang()
 
 
 def crashes_at_start() -> None:
@@ -102,56 +113,14 @@ def crashes_later() -> None:
     raise IndexError("list index out of range")
 
 
-def dies_of_a_signal() -> None:
-    asked()
-    os.kill(os.getpid(), signal.SIGSEGV)
-
-
-def kills_its_parent() -> None:
-    asked()
-    os.kill(os.getppid(), signal.SIGKILL)
-    hang()
-
-
 def repeats_its_move() -> None:
     while True:
         say({"cell": play_first()[0]})
 
 
-def floods_output() -> None:
-    asked()
-    while True:
-        os.write(1, b"x" * 1_000_000)
-
-
-def floods_errors() -> None:
-    asked()
-    while True:
-        os.write(2, b"thinking " * 100_000)
-
-
 def floods_after_its_move() -> None:
     play()
-    while True:
-        os.write(1, (b"x" * 999 + b"\n") * 1_000)
-
-
-def closes_output() -> None:
-    asked()
-    os.close(1)
-    hang()
-
-
-def closes_input() -> None:
-    asked()
-    os.close(0)
-    hang()
-
-
-def says_half_a_line() -> None:
-    asked()
-    os.write(1, b'{"cell"')
-    hang()
+    write_for_ever(1, (b"x" * 999 + b"\n") * 1_000)
 
 
 def ignores_signals() -> None:
@@ -167,22 +136,12 @@ def is_late() -> None:
     say({"cell": legal[0]})
 
 
-def forks_and_hangs() -> None:
-    asked()
+def fork_six() -> None:
     for number in range(6):
         child(daemon=number % 2 == 0)
-    hang()
 
 
-def forks_and_crashes() -> None:
-    asked()
-    for number in range(6):
-        child(daemon=number % 2 == 0)
-    os._exit(1)
-
-
-def takes_all_memory() -> None:
-    asked()
+def take_all_memory() -> None:
     held = []
     while True:
         held.append(bytearray(1 << 24))
@@ -198,11 +157,6 @@ def says_goodbye() -> None:
     for line in sys.stdin:
         say({"cell": json.loads(line)["legal"][0]})
     say({"cell": 8})
-
-
-def is_killed() -> None:
-    asked()
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def drips() -> None:
@@ -233,12 +187,12 @@ class Fault(NamedTuple):
 
 _HANGS = f",timeout={LATE},startup=0.6"
 HOSTILE = {
-    "hangs": Fault(hangs, 1, "timed out", _HANGS),
-    "hangs at start": Fault(hangs_at_start, 1, "timed out", _HANGS),
+    "hangs": Fault(once_asked(hang), 1, "timed out", _HANGS),
+    "hangs at start": Fault(hang, 1, "timed out", _HANGS),
     "crashes at start": Fault(crashes_at_start, 1, "crashed"),
     "crashes later": Fault(crashes_later, 2, "crashed"),
-    "dies of a signal": Fault(dies_of_a_signal, 1, "crashed"),
-    "kills its parent": Fault(kills_its_parent, 1, "crashed"),
+    "dies of a signal": Fault(once_asked(kill(os.getpid, signal.SIGSEGV)), 1, "crashed"),
+    "kills its parent": Fault(once_asked(kill(os.getppid, signal.SIGKILL)), 1, "crashed"),
     "says no JSON": Fault(saying("I take the centre"), 1, "unreadable"),
     "says a number": Fault(saying("0"), 1, "unreadable"),
     "says another key": Fault(saying({"move": 0}), 1, "unreadable"),
@@ -248,24 +202,24 @@ HOSTILE = {
     "says no cell": Fault(saying({"cell": 99}), 1, "no cell"),
     "says a cell below 0": Fault(saying({"cell": -1}), 1, "no cell"),
     "repeats its move": Fault(repeats_its_move, 2, "taken"),
-    "floods output": Fault(floods_output, 1, "flooded"),
-    "floods errors": Fault(floods_errors, 1, "flooded"),
+    "floods output": Fault(once_asked(lambda: write_for_ever(1, b"x" * 1_000_000)), 1, "flooded"),
+    "floods errors": Fault(once_asked(lambda: write_for_ever(2, b"thinking " * 100_000)), 1, "flooded"),
     "floods after its move": Fault(floods_after_its_move, UNTRUSTED, ""),
     "says two lines": Fault(saying({"cell": 4}, {"cell": 5}), UNTRUSTED, ""),
     "says two lines of the same": Fault(saying({"cell": 4}, ""), UNTRUSTED, ""),
     "greets": Fault(greets, UNTRUSTED, ""),
     "says goodbye": Fault(says_goodbye, UNTRUSTED, ""),
-    "is killed": Fault(is_killed, 1, "crashed"),
+    "is killed": Fault(once_asked(kill(os.getpid, signal.SIGKILL)), 1, "crashed"),
     "drips": Fault(drips, 1, "timed out", _HANGS),
     "echoes a wrong id": Fault(echoes_a_wrong_id, 1, "timed out", _HANGS),
-    "closes output": Fault(closes_output, 1, "crashed"),
-    "closes input": Fault(closes_input, 1, "timed out", _HANGS),
-    "says half a line": Fault(says_half_a_line, 1, "timed out", _HANGS),
+    "closes output": Fault(once_asked(lambda: os.close(1)), 1, "crashed"),
+    "closes input": Fault(once_asked(lambda: os.close(0)), 1, "timed out", _HANGS),
+    "says half a line": Fault(once_asked(lambda: os.write(1, b'{"cell"')), 1, "timed out", _HANGS),
     "ignores signals": Fault(ignores_signals, 1, "timed out", _HANGS),
     "is late": Fault(is_late, 1, "timed out", _HANGS),
-    "forks and hangs": Fault(forks_and_hangs, 1, "timed out", ",timeout=0.2,startup=0.6"),
-    "forks and crashes": Fault(forks_and_crashes, 1, "crashed"),
-    "takes all memory": Fault(takes_all_memory, 1, "crashed", ",memory=200"),
+    "forks and hangs": Fault(once_asked(fork_six), 1, "timed out", ",timeout=0.2,startup=0.6"),
+    "forks and crashes": Fault(once_asked(lambda: (fork_six(), os._exit(1))), 1, "crashed"),
+    "takes all memory": Fault(once_asked(take_all_memory), 1, "crashed", ",memory=200"),
 }
 
 
