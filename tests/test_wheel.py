@@ -40,12 +40,6 @@ USE_THEIRS = """
 import agents
 assert agents.whose() == "the user's", agents.__file__
 """
-USE_OPENAI = """
-from agents import Agent, Runner, function_tool
-import agents
-assert "ttt_env" not in agents.__file__, agents.__file__
-assert Agent(name="helper", instructions="Be brief.").name == "helper"
-"""
 OWN_FILE = 'def whose():\n    return "the user\'s"\n'
 
 
@@ -124,22 +118,3 @@ def test_a_project_may_have_its_own_agents(installed: Venv, tmp_path: Path, path
     file.write_text(OWN_FILE, encoding="utf-8")
     installed.run(USE_THEIRS + USE_OURS + USE_THEIRS, tmp_path)
     installed.run(USE_OURS + USE_THEIRS, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", ["openai-agents", "ttt-env"])
-def test_openai_agents_may_be_installed_before_and_after(wheel: Path, tmp_path: Path, first: str) -> None:
-    download = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--retries", "1"]
-    reach = subprocess.run(
-        [*download, "--dest", str(tmp_path / "reach"), "openai-agents"], capture_output=True, text=True
-    )
-    if reach.returncode:
-        pytest.skip(f"the registry of packages cannot be reached: {reach.stderr.strip()[-200:]}")
-    fresh, theirs = Venv(tmp_path / "venv"), ["openai-agents"]
-    ours = ["--no-deps", "--no-index", str(wheel)]
-    for what in (theirs, ours) if first == "openai-agents" else (ours, theirs):
-        fresh.install(*what)
-    fresh.borrow()
-    (tmp_path / "project").mkdir()
-    fresh.run(USE_OPENAI + USE_OURS, tmp_path / "project")
-    fresh.run(USE_OURS + USE_OPENAI, tmp_path / "project")

@@ -15,17 +15,9 @@ from tests.support.games import TICTACTOE
 from tests.support.hostile_bots import HOSTILE, UNTRUSTED
 from tests.support.marks import slow
 from tests.support.refusals import all_raise
-from ttt_env import Position
+from ttt_env import Position, errors
 from ttt_env.agent import Forfeit, make_agent
 from ttt_env.analysis.layers import reachable
-from ttt_env.errors import (
-    ForfeitError,
-    ImpossiblePositionError,
-    NotationError,
-    ParameterError,
-    UnknownGameError,
-    UntrustedAnswersError,
-)
 from ttt_env.text.protocol import Question, read_question
 
 ONLY_LINUX = {"kills its parent"}  # elsewhere nobody ends who has killed his keeper
@@ -69,17 +61,17 @@ class TestQuestions:
         game = ttt_env.Game("my game", (2, 2), [(0, 1), (2, 3)])
         question = Question(game.start.play(3))
         assert read_question(question.line, game) == question
-        with pytest.raises(UnknownGameError):
+        with pytest.raises(errors.UnknownGameError):
             read_question(question.line)
 
     def test_bad_ones(self) -> None:
         start = '"position": ".../.../..."'
         for error, lines in {
-            NotationError: ["", "XO./.X./..O", "[]", "{}", "[" * 5000, "\0", '{"position": 4}',
+            errors.NotationError: ["", "XO./.X./..O", "[]", "{}", "[" * 5000, "\0", '{"position": 4}',
                             '{"position": "X../..."}'],
-            ImpossiblePositionError: ['{"position": "XX./.../..."}', '{"position": "XXX/OO./..."}'],
-            UnknownGameError: [f'{{{start}, "game": "chess"}}'],
-            ParameterError: [f'{{{start}, "seconds": -1}}', f'{{{start}, "seconds": "1"}}'],
+            errors.ImpossiblePositionError: ['{"position": "XX./.../..."}', '{"position": "XXX/OO./..."}'],
+            errors.UnknownGameError: [f'{{{start}, "game": "chess"}}'],
+            errors.ParameterError: [f'{{{start}, "seconds": -1}}', f'{{{start}, "seconds": "1"}}'],
         }.items():  # fmt: skip
             all_raise(error, "", read_question, lines)
 
@@ -104,7 +96,7 @@ class TestSpecs:
         ],
     )
     def test_bad_ones(self, text: str, words: str) -> None:
-        with pytest.raises(ParameterError, match=words):
+        with pytest.raises(errors.ParameterError, match=words):
             make_agent(text)
 
 
@@ -128,7 +120,7 @@ class TestForfeits:
         assert [(lost.outcome, lost.games) for lost in played.forfeits[1]] == [("no cell", 2)]
 
     def test_in_a_single_game(self, pids: Path) -> None:
-        with pytest.raises(ForfeitError, match="names no cell") as caught:
+        with pytest.raises(errors.ForfeitError, match="names no cell") as caught:
             ttt_env.play_game("random", spec("says a number", pids), rng=0)
         assert caught.value.forfeit.outcome == "unreadable" and caught.value.forfeit.position.ply == 1
         again = pickle.loads(pickle.dumps(caught.value))
@@ -164,7 +156,7 @@ class TestEnvironments:
     def test_who_cannot_begin_is_an_error_and_nothing_changes(self, pids: Path) -> None:
         env = ttt_env.make(TICTACTOE.name, opponent=spec("says no JSON", pids), play_as="X")
         env.reset(seed=0)
-        with pytest.raises(ForfeitError, match="unreadable"):
+        with pytest.raises(errors.ForfeitError, match="unreadable"):
             env.reset(options={"play_as": "O"})
         assert env.step(4)[1] == 1.0
 
@@ -244,7 +236,7 @@ def test_a_hostile_bot_loses_by_its_reason(name: str, pids: Path, monkeypatch: p
     fault = HOSTILE[name]
     bot = spec(name, pids, fault.parameters)
     if fault.at == UNTRUSTED:
-        with pytest.raises(UntrustedAnswersError, match="line too many"):
+        with pytest.raises(errors.UntrustedAnswersError, match="line too many"):
             ttt_env.match(bot, "minimax", games=2)
         assert end(pids.read_text())
         return

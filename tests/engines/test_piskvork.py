@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import ttt_env
 from tests.support.engines import LARGE, M433, OURS, Heard, dialogue, logged, shell
 from tests.support.games import TICTACTOE
-from ttt_env import Position
+from ttt_env import Position, errors
 from ttt_env.engines.piskvork import (
     PiskvorkAgent,
     PiskvorkEngine,
@@ -24,13 +24,6 @@ from ttt_env.engines.piskvork import (
     read_board,
     read_cell_name,
     thinking_seconds,
-)
-from ttt_env.errors import (
-    ImpossiblePositionError,
-    NotationError,
-    ParameterError,
-    PlayerError,
-    UntrustedAnswersError,
 )
 from ttt_env.rules.game import random_position
 
@@ -57,7 +50,7 @@ class TestNotation:
         "text", ["", "1", "1,", "1 1", "-1,0", "1,1,1", "a,b", "3,0", "0,3", "²,1", "9999,0"]
     )
     def test_other_texts_are_no_cells(self, text):
-        with pytest.raises(NotationError):
+        with pytest.raises(errors.NotationError):
             read_cell_name(text, TICTACTOE)
 
     @pytest.mark.parametrize("game", [TICTACTOE, M433, LARGE], ids=lambda game: game.name)
@@ -78,12 +71,12 @@ class TestNotation:
          ["0,0,2", "1,1,1", "0,0,2"]],
     )  # fmt: skip
     def test_what_is_no_board_is_refused(self, stones):
-        with pytest.raises(NotationError):
+        with pytest.raises(errors.NotationError):
             read_board(stones, TICTACTOE)
 
     @pytest.mark.parametrize("stones", [["0,0,1"], ["0,0,2", "1,0,2"]])
     def test_stones_that_no_game_puts_there_are_refused(self, stones):
-        with pytest.raises(ImpossiblePositionError):
+        with pytest.raises(errors.ImpossiblePositionError):
             read_board(stones, TICTACTOE)
 
 
@@ -215,9 +208,9 @@ class TestEngine:
 
     def test_boards_of_three_axes_are_refused(self):
         qubic = ttt_env.get_game("qubic-v0")
-        with pytest.raises(ParameterError, match="three axes"):
+        with pytest.raises(errors.ParameterError, match="three axes"):
             PiskvorkEngine("random", qubic, print)
-        with pytest.raises(ParameterError, match="three axes"):
+        with pytest.raises(errors.ParameterError, match="three axes"):
             PiskvorkAgent(qubic, "true")
 
 
@@ -305,7 +298,7 @@ class TestPlayer:
         started = 'START*) echo "MESSAGE hello"; echo "OK - fine";;'
         with engine(late, started) as agent:
             assert agent.answer(TICTACTOE.start).cell == 4
-            with pytest.raises(UntrustedAnswersError, match="'0,0'"):
+            with pytest.raises(errors.UntrustedAnswersError, match="'0,0'"):
                 agent.answer(TICTACTOE.start)
             assert not agent._programs
 
@@ -313,12 +306,12 @@ class TestPlayer:
     def test_a_move_too_many_is_told_at_the_end(self, late):
         with engine(f"BEGIN) echo 1,1;; {late}", STARTED.partition("RESTART)")[0]) as agent:
             assert agent.answer(TICTACTOE.start).cell == 4
-            with pytest.raises(UntrustedAnswersError, match="'0,0'"):
+            with pytest.raises(errors.UntrustedAnswersError, match="'0,0'"):
                 agent.check_asked()
 
     def test_a_move_before_the_first_question_is_told(self):
         with engine("BEGIN) echo 1,1;;", r"START*) printf 'OK\n0,0\n';;") as agent:
-            with pytest.raises(UntrustedAnswersError, match="'0,0'"):
+            with pytest.raises(errors.UntrustedAnswersError, match="'0,0'"):
                 agent.answer(TICTACTOE.start)
 
     def test_messages_may_come_at_any_time(self):
@@ -354,7 +347,7 @@ class TestPlayer:
 
     def test_who_does_not_play_on_the_board_is_no_player(self):
         with engine("", "START*) echo ERROR only 15;;") as agent:
-            with pytest.raises(PlayerError, match="answers 'ERROR only 15' to START 3"):
+            with pytest.raises(errors.PlayerError, match="answers 'ERROR only 15' to START 3"):
                 agent.answer(TICTACTOE.start)
 
     def test_who_never_starts_loses_its_games(self):
@@ -363,7 +356,7 @@ class TestPlayer:
 
     @pytest.mark.parametrize("settings", [{"seconds": 0}, {"timeout": 0}, {"folder": "/no/such"}], ids=str)
     def test_parameters_are_checked(self, settings):
-        with pytest.raises(ParameterError, match=str(next(iter(settings.values())))):
+        with pytest.raises(errors.ParameterError, match=str(next(iter(settings.values())))):
             PiskvorkAgent(TICTACTOE, "true", **settings)
 
     def test_it_runs_in_its_folder_with_its_memory(self, tmp_path):

@@ -12,7 +12,7 @@ import ttt_env
 from tests.support.engines import LARGE, M433, OURS, Heard, dialogue, logged, shell
 from tests.support.games import TICTACTOE, open_boards
 from tests.support.refusals import all_raise
-from ttt_env import Game, Position
+from ttt_env import Game, Position, errors
 from ttt_env.engines.serving import patient_agent
 from ttt_env.engines.uci import (
     UciAgent,
@@ -24,16 +24,6 @@ from ttt_env.engines.uci import (
     thinking_seconds,
     variant_name,
     variants_file,
-)
-from ttt_env.errors import (
-    GameTooLargeError,
-    IllegalMoveError,
-    ImpossiblePositionError,
-    NotationError,
-    NotJudgedError,
-    ParameterError,
-    PlayerError,
-    UntrustedAnswersError,
 )
 from ttt_env.text.players.process import Program
 
@@ -69,7 +59,7 @@ class TestNotation:
         "text", ["", "P@", "P@a4", "P@d1", "P@a0", "P@a01", "N@a1", "a1a2", "P@a1 ", "P@á1"]
     )
     def test_other_texts_are_no_moves(self, text):
-        with pytest.raises(NotationError, match="a1 to c3"):
+        with pytest.raises(errors.NotationError, match="a1 to c3"):
             read_move(text, TICTACTOE)
 
     @pytest.mark.parametrize("game", [TICTACTOE, M433], ids=lambda game: game.name)
@@ -98,9 +88,9 @@ class TestNotation:
         texts += ["fen 3/3/0111 w", "fen 3/3/2P w", "fen 3/3/1010 w", "fen 3/3/99999999999999999999 w"]
         texts.append(f"fen {'1' * 2000}x/3/3 w")  # tried once
         for error, wrong in {
-            NotationError: texts,
-            ImpossiblePositionError: ["fen 3/3/1PP b"],
-            IllegalMoveError: ["startpos moves a1 a1", "startpos moves a1 b1 a2 b2 a3 b3"],
+            errors.NotationError: texts,
+            errors.ImpossiblePositionError: ["fen 3/3/1PP b"],
+            errors.IllegalMoveError: ["startpos moves a1 a1", "startpos moves a1 b1 a2 b2 a3 b3"],
         }.items():
             all_raise(error, "", lambda words: read_position(words.split(), TICTACTOE), wrong)
 
@@ -114,7 +104,7 @@ class TestNotation:
 
     @pytest.mark.parametrize("game", [SQUARE, ttt_env.get_game("tictactoe-v0:misere"), LINE])
     def test_other_games_cannot_be_told(self, game):
-        with pytest.raises(ParameterError, match="k in a row"):
+        with pytest.raises(errors.ParameterError, match="k in a row"):
             variants_file(game)
 
 
@@ -188,9 +178,9 @@ class TestEngine:
 
     @pytest.mark.parametrize("game", [ttt_env.get_game("qubic-v0"), ttt_env.get_game("mnk-v0:m=30,n=2,k=2")])
     def test_boards_without_squares_are_refused(self, game):
-        with pytest.raises(ParameterError, match="UCI has boards of"):
+        with pytest.raises(errors.ParameterError, match="UCI has boards of"):
             UciEngine("random", game, print)
-        with pytest.raises(ParameterError, match="UCI has boards of"):
+        with pytest.raises(errors.ParameterError, match="UCI has boards of"):
             UciAgent(game, "true")
 
 
@@ -275,7 +265,7 @@ class TestTime:
 
     @pytest.mark.parametrize("spec", ["alphazero", "lookup", "softmax"])
     def test_who_does_not_play_the_game_says_so(self, spec):
-        with pytest.raises(GameTooLargeError):
+        with pytest.raises(errors.GameTooLargeError):
             patient_agent(spec, LARGE)
 
 
@@ -300,7 +290,7 @@ class TestPlayer:
         with engine('echo "info depth 1 score cp 0"; echo "bestmove P@b2 ponder P@a1"') as agent:
             assert agent.answer(TICTACTOE.start) == (4, "played", "P@b2")
             assert agent.choose(TICTACTOE.start, np.random.default_rng(0)) == 4
-            with pytest.raises(IllegalMoveError, match="P@b2"):
+            with pytest.raises(errors.IllegalMoveError, match="P@b2"):
                 agent.choose(TICTACTOE.start.play(4), np.random.default_rng(0))
 
     @pytest.mark.parametrize(
@@ -323,7 +313,7 @@ class TestPlayer:
         with engine("echo bestmove b2", greeted=GREETED + HANGS.format("sleep 1000")) as agent:
             assert agent.answer(TICTACTOE.start).cell == 4
             agent.timeout = 0.2
-            with pytest.raises(NotJudgedError, match="timed out 3 times"):
+            with pytest.raises(errors.NotJudgedError, match="timed out 3 times"):
                 agent.answer(LATER)
             agent.timeout = 60
             assert agent.answer(TICTACTOE.start).cell == 4
@@ -332,7 +322,7 @@ class TestPlayer:
     def test_a_move_too_many_is_told(self, check):
         with engine(r"printf 'bestmove b2\nbestmove a1\n'") as agent:
             assert agent.answer(TICTACTOE.start).cell == 4
-            with pytest.raises(UntrustedAnswersError, match="'bestmove a1'"):
+            with pytest.raises(errors.UntrustedAnswersError, match="'bestmove a1'"):
                 agent.answer(TICTACTOE.start) if check == "next question" else agent.check_asked()
             assert not agent._programs
 
@@ -342,19 +332,19 @@ class TestPlayer:
         ready = f"isready) [ $late ] && printf '{late}' || echo readyok;;"
         with engine("late=1; echo bestmove b2", greeted=f"{GREETED.partition('isready')[0]}{ready}") as agent:
             assert agent.answer(TICTACTOE.start).cell == 4
-            with pytest.raises(UntrustedAnswersError, match="'bestmove a1'"):
+            with pytest.raises(errors.UntrustedAnswersError, match="'bestmove a1'"):
                 agent.answer(TICTACTOE.start) if check == "next question" else agent.check_asked()
 
     def test_a_move_that_begins_before_the_question_and_ends_after_it_is_told(self):
         greeted = GREETED.replace("echo readyok", r"printf 'readyok\n'$half")
         with engine('echo ${move:-bestmove b2}; half=bestm; move="ove a1"', greeted) as agent:
             assert agent.answer(TICTACTOE.start).cell == 4
-            with pytest.raises(UntrustedAnswersError, match="'a1'"):
+            with pytest.raises(errors.UntrustedAnswersError, match="'a1'"):
                 agent.answer(TICTACTOE.start)
 
     def test_a_move_before_the_first_question_is_told(self):
         with engine("echo bestmove b2", greeted=GREETED.replace("uci)", "uci) echo bestmove a1;")) as agent:
-            with pytest.raises(UntrustedAnswersError, match="'bestmove a1'"):
+            with pytest.raises(errors.UntrustedAnswersError, match="'bestmove a1'"):
                 agent.answer(TICTACTOE.start)
 
     def test_other_lines_may_come_at_any_time(self):
@@ -369,10 +359,10 @@ class TestPlayer:
         """Each move arrives once the next question is asked: the answers are shifted by one."""
         cases = GREETED + 'go*) [ "$before" ] && echo bestmove $before; before=b2;; quit) echo bestmove c3;;'
         with UciAgent(TICTACTOE, shell(cases), depth=1, timeout=0.2, startup=60) as agent:
-            with pytest.raises(NotJudgedError):  # the first question has no answer
+            with pytest.raises(errors.NotJudgedError):  # the first question has no answer
                 agent.answer(TICTACTOE.start)
         with engine("echo bestmove b2; (sleep 0.05; echo bestmove a1) &") as agent:
-            with pytest.raises(UntrustedAnswersError, match="'bestmove "):
+            with pytest.raises(errors.UntrustedAnswersError, match="'bestmove "):
                 ttt_env.certify(agent)
 
     def test_an_engine_is_ended_in_the_middle_of_a_conversation(self, monkeypatch):
@@ -400,7 +390,7 @@ class TestPlayer:
         ids=["variants", "variant", "option", "options"],
     )
     def test_who_cannot_be_set_up_is_no_player(self, command, settings, why):
-        with UciAgent(TICTACTOE, command, **settings) as agent, pytest.raises(PlayerError, match=why):
+        with UciAgent(TICTACTOE, command, **settings) as agent, pytest.raises(errors.PlayerError, match=why):
             agent.answer(TICTACTOE.start)
 
     @pytest.mark.parametrize(
@@ -436,7 +426,7 @@ class TestPlayer:
         ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
     )
     def test_parameters_are_checked(self, settings, named):
-        with pytest.raises(ParameterError) as refused:
+        with pytest.raises(errors.ParameterError) as refused:
             UciAgent(TICTACTOE, **({"command": "true"} | settings))
         assert named in str(refused.value)
 
@@ -509,7 +499,10 @@ class TestFairyStockfish:
         settings = {"variants": str(file), "variant": "mine", "depth": 5}
         with UciAgent(M433, [FAIRY], **settings) as agent:
             assert agent.answer(M433.start).cell is not None
-        with UciAgent(SQUARE, [FAIRY], depth=1) as agent, pytest.raises(ParameterError, match="k in a row"):
+        with (
+            UciAgent(SQUARE, [FAIRY], depth=1) as agent,
+            pytest.raises(errors.ParameterError, match="k in a row"),
+        ):
             agent.answer(SQUARE.start)
 
     @pytest.mark.slow

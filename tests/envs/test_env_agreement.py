@@ -1,7 +1,6 @@
 """The rules, the two-player and the single-agent environment say the same of the same moves."""
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -134,35 +133,6 @@ class TestEveryPosition:
                 assert observation.tolist() == planes_of(position, seat) and single.position == position
                 assert (reward, terminated, truncated) == (-1.0, True, False) and info["action_mask"].all()
         assert len(positions) == reference.TO_BE_PLAYED
-
-
-def all_games(position: Position, cells: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Position]]:
-    if position.is_over:
-        yield cells, position
-        return
-    for cell in position.legal_cells:
-        yield from all_games(position.child(cell), (*cells, cell))
-
-
-@pytest.mark.slow
-def test_all_games_end_alike_everywhere() -> None:
-    env, script = ttt_env.make(TICTACTOE), Script()
-    singles = {seat: ttt_env.make(TICTACTOE, opponent=script, play_as=seat) for seat in ("X", "O")}
-    winners: Counter[str | None] = Counter()
-    for cells, end in all_games(TICTACTOE.start):
-        env.reset()
-        for cell in cells:
-            env.step(cell)
-        assert env.position == end and env.terminations == {"X": True, "O": True}
-        script.cells = cells
-        for first, (seat, single) in enumerate(singles.items()):
-            single.reset()
-            for cell in cells[first::2]:
-                _, reward, terminated, _, _ = single.step(cell)
-            assert terminated and single.position == end
-            assert reward == env.rewards[seat] == reward_of(end, seat)
-        winners[end.winner] += 1
-    assert winners == reference.GAMES_BY_WINNER
 
 
 @pytest.mark.parametrize(("game", "n_games"), RANDOM_GAMES.values(), ids=RANDOM_GAMES)

@@ -89,17 +89,6 @@ def test_episodes_follow_each_other_without_a_seed() -> None:
     assert all(end.is_over for end in ends) and len(set(ends)) > 1
 
 
-@pytest.mark.parametrize("id", ["square-v0", "qubic-v0"])
-def test_other_games(id: str) -> None:
-    env = ttt_env.make(id)
-    rows = collect_episode(env, {"X": "random", "O": "random"}, seed=0)
-    assert len(rows["X"]) + len(rows["O"]) == env.position.ply
-    winner = env.position.winner
-    assert [rows[seat][-1].reward for seat in ("X", "O")] == [
-        0.0 if winner is None else 1.0 if winner == seat else -1.0 for seat in ("X", "O")
-    ]
-
-
 def test_agents_of_another_game_or_for_other_seats_are_refused() -> None:
     env, of_square = ttt_env.make("tictactoe-v0"), ttt_env.make_agent("random", "square-v0")
     with pytest.raises(ttt_env.errors.UnknownAgentError, match="square-v0"):

@@ -135,17 +135,6 @@ class TestMaskOfOnePlayer:
         for mask in (info["action_mask"], observation["action_mask"], np.array(envs.call("action_masks"))):
             assert mask[1].all() and mask[0].tolist() == [0, 0, 0, 0, 1, 1, 1, 0, 0]
 
-    def test_of_stable_baselines3(self) -> None:
-        pytest.importorskip("stable_baselines3")
-        envs = ttt_env.envs.sb3.make_vec_env(ID, 2, opponent=lowest, play_as="X", observation="dict")
-        envs.reset()
-        for cells in ([8, 6], [7, 7], [2, 8]):
-            observation, _, over, infos = envs.step(np.array(cells))
-        assert over.tolist() == [False, True] and infos[1]["terminal_observation"]["action_mask"].all()
-        masks = np.array(envs.env_method("action_masks"))
-        assert (masks == observation["action_mask"]).all() and masks[1].all()
-        assert masks[0].tolist() == [0, 0, 0, 0, 1, 1, 1, 0, 0]
-
 
 class TestWrappersToTorch:
     """Wrappers that turn every number into a tensor, and fail on all else, through whole episodes."""
@@ -163,16 +152,12 @@ class TestWrappersToTorch:
                 _, _, over, _, info = env.step(cell)
             assert isinstance(info["seat"], torch.Tensor) and isinstance(info["winner"], torch.Tensor)
 
-    @pytest.mark.parametrize("make", ["sync", "own"])
     @pytest.mark.parametrize("kind", ["planes", "dict", "flat"])
     @pytest.mark.parametrize("opponent", ["random", "forfeiting"])
-    def test_vectors(self, opponent: str, kind: Any, make: str) -> None:
+    def test_vectors(self, opponent: str, kind: Any) -> None:
         torch = pytest.importorskip("torch")
         agent = "random" if opponent == "random" else Speechless()
-        if make == "sync":
-            envs: Any = SyncVectorEnv([lambda: ttt_env.make(ID, agent, play_as="X", observation=kind)] * 3)
-        else:
-            envs = ttt_env.make_vec(ID, 3, agent, play_as="X", observation=kind)
+        envs: Any = ttt_env.make_vec(ID, 3, agent, play_as="X", observation=kind)
         envs = gymnasium.wrappers.vector.NumpyToTorch(envs)
         info, n_ended, n_forfeits = envs.reset(seed=0)[1], 0, 0
         for _ in range(30):

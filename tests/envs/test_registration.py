@@ -13,15 +13,9 @@ import pytest
 
 import ttt_env
 from tests.support.refusals import all_raise
+from ttt_env import errors
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
-from ttt_env.errors import (
-    EpisodeOrderError,
-    ImpossiblePositionError,
-    ParameterError,
-    UnknownAgentError,
-    UnknownGameError,
-)
 from ttt_env.rules.catalogue import CATALOGUE
 
 MODULES = {id: getattr(ttt_env, id.replace("-", "_")) for id in CATALOGUE}
@@ -46,16 +40,16 @@ def test_every_id(id: str) -> None:
 
 def test_the_parallel_env_is_stepped_in_order_and_with_the_movers_action() -> None:
     env: Any = ttt_env.make("tictactoe-v0", api="parallel")
-    with pytest.raises(EpisodeOrderError, match=r"call reset\(\)"):
+    with pytest.raises(errors.EpisodeOrderError, match=r"call reset\(\)"):
         env.step({"X": 4, "O": 0})
     env.reset(seed=0)
     for actions in ({"O": 4}, None, 4):
-        with pytest.raises(ParameterError, match="an action of X is needed"):
+        with pytest.raises(errors.ParameterError, match="an action of X is needed"):
             env.step(actions)
     for cell in (0, 3, 1, 4, 2):
         *_, terminations, _, _ = env.step({"X": cell, "O": cell})
     assert terminations == {"X": True, "O": True}
-    with pytest.raises(EpisodeOrderError, match="after the end"):
+    with pytest.raises(errors.EpisodeOrderError, match="after the end"):
         env.step({"X": 5, "O": 5})
 
 
@@ -122,7 +116,7 @@ class TestTheLongestEpisode:
     def test_of_a_vector_env_may_not_be_shorter(self) -> None:
         make = partial(gymnasium.make_vec, "ttt_env/tictactoe-v0", 2, vectorization_mode="vector_entry_point")
         assert make(max_episode_steps=9).num_envs == 2
-        with pytest.raises(ParameterError, match="max_episode_steps=8: no episode"):
+        with pytest.raises(errors.ParameterError, match="max_episode_steps=8: no episode"):
             make(max_episode_steps=8)
 
 
@@ -181,27 +175,27 @@ def test_a_spec_survives_pickling() -> None:
 
 T, CORNERS = "tictactoe-v0", ttt_env.Game("corners", (2, 2), [(0, 3), (1, 2)])
 BAD_NAMES: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
-    ("tictactoe-v1", {}, UnknownGameError, "did you mean tictactoe-v0"),
-    (3, {}, UnknownGameError, "not 3"),
-    (T, {"opponent": "minmax"}, UnknownAgentError, "did you mean minimax"),
-    (T, {"opponent": 3}, UnknownAgentError, "not 3"),
-    (T, {"opponent": ["random", "randon"]}, UnknownAgentError, "did you mean random"),
-    (T, {"opponent": []}, ParameterError, "at least one"),
-    (T, {"ilegal": "lose"}, ParameterError, "did you mean illegal"),
-    (T, {"opponent": "random", "playas": "X"}, ParameterError, "did you mean play_as"),
-    ("mnk-v0", {"kk": 3}, ParameterError, "did you mean k"),
-    (T, {"m": 3}, ParameterError, "'m'"),
-    (CORNERS, {"misere": True}, ParameterError, "'misere'"),
-    (T, {"max_cycles": 9}, ParameterError, "'max_cycles'"),
+    ("tictactoe-v1", {}, errors.UnknownGameError, "did you mean tictactoe-v0"),
+    (3, {}, errors.UnknownGameError, "not 3"),
+    (T, {"opponent": "minmax"}, errors.UnknownAgentError, "did you mean minimax"),
+    (T, {"opponent": 3}, errors.UnknownAgentError, "not 3"),
+    (T, {"opponent": ["random", "randon"]}, errors.UnknownAgentError, "did you mean random"),
+    (T, {"opponent": []}, errors.ParameterError, "at least one"),
+    (T, {"ilegal": "lose"}, errors.ParameterError, "did you mean illegal"),
+    (T, {"opponent": "random", "playas": "X"}, errors.ParameterError, "did you mean play_as"),
+    ("mnk-v0", {"kk": 3}, errors.ParameterError, "did you mean k"),
+    (T, {"m": 3}, errors.ParameterError, "'m'"),
+    (CORNERS, {"misere": True}, errors.ParameterError, "'misere'"),
+    (T, {"max_cycles": 9}, errors.ParameterError, "'max_cycles'"),
     (
         T,
         {"play_as": "X"},
-        ParameterError,
+        errors.ParameterError,
         r"play_as='X' needs an opponent, .*make\('tictactoe-v0', opponent='random', play_as='X'\)",
     ),
-    (T, {"opponent_weights": [1, 2]}, ParameterError, r"opponent_weights=\[1, 2\] needs an opponent"),
-    (T, {"opponnent": "random"}, ParameterError, "mean opponent"),
-    (T, {"opponent": "random", "game": "x"}, ParameterError, "'game'"),
+    (T, {"opponent_weights": [1, 2]}, errors.ParameterError, r"opponent_weights=\[1, 2\] needs an opponent"),
+    (T, {"opponnent": "random"}, errors.ParameterError, "mean opponent"),
+    (T, {"opponent": "random", "game": "x"}, errors.ParameterError, "'game'"),
 ]
 
 
@@ -224,7 +218,7 @@ BAD_VALUES: list[dict[str, Any]] = [
 
 
 def test_values_that_a_parameter_cannot_take() -> None:
-    all_raise(ParameterError, "", lambda it: ttt_env.make(**{"id": "tictactoe-v0", **it}), BAD_VALUES)
+    all_raise(errors.ParameterError, "", lambda it: ttt_env.make(**{"id": "tictactoe-v0", **it}), BAD_VALUES)
 
 
 def test_other_doors_name_the_nearest_parameter() -> None:
@@ -245,4 +239,4 @@ def test_starts_that_are_none(opponent: str | None) -> None:
         *("X../.../...", "", 0, False, ()),
     ]
     make = partial(ttt_env.make, "tictactoe-v0", opponent=opponent)
-    all_raise(ImpossiblePositionError, "", lambda start: make(start=start), starts)
+    all_raise(errors.ImpossiblePositionError, "", lambda start: make(start=start), starts)

@@ -15,15 +15,7 @@ from tests.support import naive
 from tests.support.games import LOPSIDED, MISERE, TICTACTOE, positions_of
 from tests.support.naive import twin
 from tests.support.refusals import all_raise
-from ttt_env import Game, IllegalMoveError, Position, get_game, random_position
-from ttt_env.errors import (
-    CellError,
-    GameError,
-    GameTooLargeError,
-    ImpossiblePositionError,
-    ParameterError,
-    UnknownGameError,
-)
+from ttt_env import Game, IllegalMoveError, Position, errors, get_game, random_position
 
 LONG = Game("long", (70,), [(0, 69), (68, 69)])
 
@@ -48,9 +40,9 @@ class TestWinningSets:
         assert len(upright) == reference.UPRIGHT_SQUARES_4
         for n in (1, 2, 5, 20):
             assert len(Game.squares(n, tilted=False)) == sum(side**2 for side in range(n))
-        with pytest.raises(ParameterError, match="tilted=2"):
+        with pytest.raises(errors.ParameterError, match="tilted=2"):
             Game.squares(4, tilted=2)
-        with pytest.raises(ParameterError, match="tilted='maybe'"):
+        with pytest.raises(errors.ParameterError, match="tilted='maybe'"):
             get_game("square-v0:tilted=maybe")
 
     def test_runs(self):
@@ -107,7 +99,7 @@ class TestGame:
         ],
     )
     def test_what_makes_no_game(self, name, shape, sets, said):
-        with pytest.raises(GameError, match=said):
+        with pytest.raises(errors.GameError, match=said):
             Game(name, shape, sets)
 
 
@@ -137,7 +129,7 @@ class TestCatalogue:
         ],
     )
     def test_unknown_ids(self, game, said):
-        with pytest.raises(UnknownGameError, match=said):
+        with pytest.raises(errors.UnknownGameError, match=said):
             get_game(game)
 
     @pytest.mark.parametrize(
@@ -170,12 +162,12 @@ class TestCatalogue:
         ],
     )
     def test_parameters_that_do_not_fit(self, game, parameters, said):
-        with pytest.raises(ParameterError, match=said):
+        with pytest.raises(errors.ParameterError, match=said):
             get_game(game, **parameters)
 
     def test_runs_are_at_most_as_long_as_the_longer_side(self):
         for m, n, k in [(5, 4, 6), (4, 5, 6), (5, 5, 6), (1, 1, 2), (5, 4, 10**30)]:
-            with pytest.raises(GameError, match=rf"k=.* does not fit, at most {max(m, n)}"):
+            with pytest.raises(errors.GameError, match=rf"k=.* does not fit, at most {max(m, n)}"):
                 get_game("mnk-v0", m=m, n=n, k=k)
         for m, n, k, count in [(5, 3, 5, 3), (3, 5, 4, 6), (2, 6, 6, 2)]:
             assert len(get_game("mnk-v0", m=m, n=n, k=k).winning_sets) == count
@@ -222,26 +214,26 @@ class TestBounds:
         ],
     )
     def test_larger_boards(self, build, said):
-        with pytest.raises(GameTooLargeError, match=f"{said}.*games of up to 400"):
+        with pytest.raises(errors.GameTooLargeError, match=f"{said}.*games of up to 400"):
             build()
 
     def test_runs_on_no_board_and_of_no_length(self):
         shapes = ((1,) * 40, (), (0, 3), None, (2.0, 2), itertools.repeat(1))
-        all_raise(GameError, "one to three axes", lambda shape: Game.runs(shape, 2), shapes)
+        all_raise(errors.GameError, "one to three axes", lambda shape: Game.runs(shape, 2), shapes)
         lengths, text = (0, -1, 1.5, None, True, np.True_), "integers from 1 on are allowed"
-        all_raise(ParameterError, text, lambda k: Game.runs((3, 3), k), lengths)
-        all_raise(ParameterError, text, Game.squares, lengths)
+        all_raise(errors.ParameterError, text, lambda k: Game.runs((3, 3), k), lengths)
+        all_raise(errors.ParameterError, text, Game.squares, lengths)
 
     def test_more_winning_sets(self):
         pairs = [(0, cell) for cell in range(1, 201)] * 100
         assert len(Game("pairs", (400,), pairs).winning_sets) == 200
-        with pytest.raises(GameTooLargeError, match="at most 20000 winning sets"):
+        with pytest.raises(errors.GameTooLargeError, match="at most 20000 winning sets"):
             Game("pairs", (400,), [*pairs, (1, 2)])
 
     def test_what_never_ends(self):
-        with pytest.raises(GameTooLargeError, match="at most 20000 winning sets"):
+        with pytest.raises(errors.GameTooLargeError, match="at most 20000 winning sets"):
             Game("endless", (3,), itertools.repeat((0, 1)))
-        with pytest.raises(GameTooLargeError, match="at most 400 cells"):
+        with pytest.raises(errors.GameTooLargeError, match="at most 400 cells"):
             Game("endless", (3,), [itertools.repeat(0)])
 
 
@@ -280,7 +272,7 @@ class TestPositionIsTheNaiveOne:
 def is_possible(position):
     try:
         return position.checked() == position
-    except ImpossiblePositionError:
+    except errors.ImpossiblePositionError:
         return False
 
 
@@ -401,7 +393,7 @@ class TestAPositionIsNoTuple:
             [-1, 9, True, 1.0, "4", None, slice(0, 2), (0, 1)],
             "is not a cell of tictactoe-v0: integers 0 to 8",
         )
-        for error in (IllegalMoveError, IndexError, CellError):
+        for error in (IllegalMoveError, IndexError, errors.CellError):
             all_raise(error, text, lambda cell: self.position[cell], bad)
 
     def test_what_a_tuple_can_and_a_position_cannot(self):
@@ -448,7 +440,7 @@ class TestImpossiblePositions:
     )
     def test_masks(self, mine, theirs, said):
         game = Game("pairs", (2, 4), [(0, 1), (2, 3)]) if "single" in said else TICTACTOE
-        with pytest.raises(ImpossiblePositionError, match=said):
+        with pytest.raises(errors.ImpossiblePositionError, match=said):
             Position(game, mine, theirs).checked()
 
 
@@ -471,7 +463,10 @@ class TestRandomPosition:
         assert random_position(TICTACTOE, 3) == random_position(TICTACTOE, np.random.default_rng(3))
         bad = (-1, "x", 1.5)
         all_raise(
-            ParameterError, "a seed from 0 on is needed", lambda rng: random_position(TICTACTOE, rng), bad
+            errors.ParameterError,
+            "a seed from 0 on is needed",
+            lambda rng: random_position(TICTACTOE, rng),
+            bad,
         )
 
 
