@@ -1,6 +1,5 @@
 """Every document runs from top to bottom, as who reads it would try it."""
 
-import ast
 import builtins
 import inspect
 import json
@@ -12,12 +11,13 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from itertools import chain
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import gymnasium
@@ -273,18 +273,26 @@ def has_parameters(agent: str, text: str) -> bool:
 NAMES_OF_OTHERS = "AsyncVectorEnv", "NumpyToTorch", "RecordVideo", "TicTacToeEnv", "reasoning_content"
 
 
+def words_in(constant: object) -> Iterator[str]:
+    """The names and the strings in compiled code."""
+    if isinstance(constant, CodeType):
+        code = constant
+        yield from (code.co_name, *code.co_names, *code.co_varnames, *code.co_cellvars)
+        yield from chain.from_iterable(map(words_in, code.co_consts))
+    elif isinstance(constant, tuple | frozenset):
+        yield from chain.from_iterable(map(words_in, constant))
+    elif isinstance(constant, str):
+        yield constant
+
+
 @cache
 def identifiers() -> set[str]:
     """The names, and the strings that could be names, in the code that the pages are about."""
-    found = set(NAMES_OF_OTHERS)
-    folders = (ROOT / folder for folder in ("ttt_env", "scripts", "tests/support"))
-    for path in (path for folder in folders for path in folder.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            fields = (
-                getattr(node, field, None) for field in ("id", "attr", "arg", "name", "asname", "value")
-            )
-            found.update(field for field in fields if isinstance(field, str) and field.isidentifier())
-    return found
+    paths = (
+        path for folder in ("ttt_env", "scripts", "tests/support") for path in (ROOT / folder).rglob("*.py")
+    )
+    codes = (compile(path.read_text("utf-8"), path, "exec") for path in paths)
+    return {*NAMES_OF_OTHERS, *(word for code in codes for word in words_in(code) if word.isidentifier())}
 
 
 # Code in running text, by its looks: whether it exists. The first that fits decides.

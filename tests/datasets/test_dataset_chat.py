@@ -85,7 +85,7 @@ class TestGames:
     @pytest.mark.parametrize("game", ["tictactoe-v0", "mnk-v0:m=4,n=3,k=3"])
     def test_are_played_again_by_their_entries(self, game: str) -> None:
         env, seats, opponents = TextEnv(game, illegal="raise", opponent="block"), set(), set()
-        for chat in game_chats(game, games=60):
+        for chat in game_chats(game, games=30):
             text = env.reset(**chat)
             assert env.seat == chat["play_as"]
             for question, answer in zip(chat["messages"][::2], chat["messages"][1::2], strict=True):

@@ -165,7 +165,9 @@ class TestCard:
     def test_its_command_makes_the_same_data_again(self, tmp_path):
         options = ["--one-per-class", "--finished", "--answer", "<move> {cell}", "--no-prompts", "--seed", 3]
         options += ["--kind", "positions", "--kind", "games", "--games", 3, "--published", "2026-01-02"]
-        assert ttt("dataset", "tictactoe-v0:misere", "--out", tmp_path / "first", *options).returncode == 0
+        assert (
+            ttt("dataset", "mnk-v0:m=3,n=2,k=2,misere", "--out", tmp_path / "first", *options).returncode == 0
+        )
         card = (tmp_path / "first" / "README.md").read_text()
         command = card.partition("```\n")[2].partition("\n```")[0].replace("DIR", str(tmp_path / "second"))
         program, *arguments = shlex.split(command)

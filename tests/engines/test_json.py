@@ -107,11 +107,10 @@ class TestCommand:
         assert run.returncode == 2 and not run.stdout and told in run.stderr
 
     def test_bytes_that_are_no_text_are_a_wrong_line(self):
-        question = Question(BLOCK, 1.0).line.encode()
-        done = subprocess.run([*OURS, "minimax"], input=b"\xff\xfe\n" + question + b"\n", capture_output=True)
-        error, answer = map(json.loads, done.stdout.splitlines())
+        run = ttt("engine", "minimax", answers=f"\udcff\udcfe\n{Question(BLOCK, 1.0).line}\n")
+        error, answer = map(json.loads, run.stdout.splitlines())
         assert "error" in error and answer == {"cell": 2}
-        assert done.returncode == 0 and not done.stderr
+        assert run.returncode == 0 and not run.stderr
 
     def test_ends_quietly_when_nobody_listens(self):
         lines = (Question(BLOCK, 1.0).line + "\n") * 200

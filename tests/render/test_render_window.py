@@ -28,6 +28,13 @@ def pygame(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 @pytest.fixture
+def window(pygame: Any) -> Iterator[Window]:
+    window = Window(fps=1000)
+    yield window
+    window.close()
+
+
+@pytest.fixture
 def no_display(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
@@ -39,20 +46,16 @@ def on_screen(pygame: Any) -> Any:
 
 
 class TestWindow:
-    def test_it_shows_the_picture_of_each_position(self, pygame: Any) -> None:
-        window = Window(fps=1000)
+    def test_it_shows_the_picture_of_each_position(self, pygame: Any, window: Window) -> None:
         window.show(MIDGAME, last=4)
         assert (on_screen(pygame) == draw_pixels(MIDGAME, last=4)).all()
         window.show(ROW_OF_X)
         assert (on_screen(pygame) == draw_pixels(ROW_OF_X)).all()
-        window.close()
 
-    def test_it_takes_the_size_of_another_game(self, pygame: Any) -> None:
-        window = Window(fps=1000)
+    def test_it_takes_the_size_of_another_game(self, pygame: Any, window: Window) -> None:
         window.show(MIDGAME)
         window.show(get_game("qubic-v0").start)
         assert (on_screen(pygame) == draw_pixels(get_game("qubic-v0").start)).all()
-        window.close()
 
     def test_a_position_stays_as_long_as_fps_says(self, pygame: Any) -> None:
         window = Window(fps=10)
@@ -62,8 +65,7 @@ class TestWindow:
         assert time.monotonic() - started >= 0.19
         window.close()
 
-    def test_it_closes_the_display_once_and_for_all(self, pygame: Any) -> None:
-        window = Window(fps=1000)
+    def test_it_closes_the_display_once_and_for_all(self, pygame: Any, window: Window) -> None:
         window.show(MIDGAME)
         window.close()
         window.close()
@@ -76,8 +78,9 @@ class TestWindow:
         Window().close()
         assert pygame.display.get_init()
 
-    def test_its_user_may_close_it(self, pygame: Any, capsys: pytest.CaptureFixture[str]) -> None:
-        window = Window(fps=1000)
+    def test_its_user_may_close_it(
+        self, pygame: Any, window: Window, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         window.show(MIDGAME)
         pygame.event.post(pygame.event.Event(pygame.QUIT))
         window.show(MIDGAME)
@@ -87,14 +90,13 @@ class TestWindow:
         assert not pygame.display.get_init()
         assert capsys.readouterr().out == ""
 
-    def test_it_survives_the_closing_of_another_one(self, pygame: Any) -> None:
-        first, second = Window(fps=1000), Window(fps=1000)
-        first.show(MIDGAME)
-        second.show(MIDGAME)
-        first.close()
-        second.show(ROW_OF_X)
+    def test_it_survives_the_closing_of_another_one(self, pygame: Any, window: Window) -> None:
+        other = Window(fps=1000)
+        other.show(MIDGAME)
+        window.show(MIDGAME)
+        other.close()
+        window.show(ROW_OF_X)
         assert (on_screen(pygame) == draw_pixels(ROW_OF_X)).all()
-        second.close()
 
     @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda w: pickle.loads(pickle.dumps(w))])
     def test_a_copy_is_a_new_window(self, pygame: Any, copied: Callable[[Window], Window]) -> None:

@@ -50,7 +50,7 @@ def _run(
 ) -> Run:
     written = io.BytesIO(), io.BytesIO()
     out, err = (io.TextIOWrapper(stream, encoding, write_through=True) for stream in written)
-    typed = answers.encode() if isinstance(answers, str) else answers
+    typed = answers.encode("utf-8", "surrogateescape") if isinstance(answers, str) else answers
     with (
         chdir(cwd or os.getcwd()),
         redirect_stdout(out),
