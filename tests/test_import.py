@@ -50,10 +50,8 @@ def test_no_heavy_package_is_loaded() -> None:
 def test_other_rooms_import_the_names_of_a_room_from_its_front_door() -> None:
     package = Path(ttt_env.__file__).parent
     offered = {room: vars(import_module(f"ttt_env.{room}")).keys() for room in ("rules", "agent", "storage")}
-    imports, passed_by = (
-        re.compile(r"(?m)^ *from ttt_env\.(rules|agent|storage)\.\S+ import (\([^)]*\)|.*)$"),
-        [],
-    )
+    imports = r"(?m)^ *from ttt_env\.(rules|agent|storage)\.\S+ import (\([^)]*\)|.*)$"
+    passed_by = []
     for path in package.rglob("*.py"):
         at = path.relative_to(package)
         if len(at.parts) == 1 or at.parts[-2] == "rules":

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import ttt_env
 from tests.support.engines import LARGE, M433, OURS, Heard, dialogue, logged, shell
 from tests.support.games import TICTACTOE
+from tests.support.refusals import all_raise
 from ttt_env import Position, errors
 from ttt_env.engines.piskvork import (
     PiskvorkAgent,
@@ -46,12 +47,9 @@ class TestNotation:
         assert format_cell(3, M433) == "3,0" and format_cell(8, M433) == "0,2"
         assert read_cell_name(" 1 , 2 ", M433) == 9
 
-    @pytest.mark.parametrize(
-        "text", ["", "1", "1,", "1 1", "-1,0", "1,1,1", "a,b", "3,0", "0,3", "²,1", "9999,0"]
-    )
-    def test_other_texts_are_no_cells(self, text):
-        with pytest.raises(errors.NotationError):
-            read_cell_name(text, TICTACTOE)
+    def test_other_texts_are_no_cells(self):
+        texts = ["", "1", "1,", "1 1", "-1,0", "1,1,1", "a,b", "3,0", "0,3", "²,1", "9999,0"]
+        all_raise(errors.NotationError, "", lambda text: read_cell_name(text, TICTACTOE), texts)
 
     @pytest.mark.parametrize("game", [TICTACTOE, M433, LARGE], ids=lambda game: game.name)
     def test_boards_are_read_as_they_are_written(self, game):
@@ -65,19 +63,14 @@ class TestNotation:
         position = Position.parse("XO./.X./..O").play(2)
         assert board_lines(position)[1:-1] == ["0,0,2", "1,0,1", "2,0,2", "2,2,1", "1,1,2"]
 
-    @pytest.mark.parametrize(
-        "stones",
-        [["0,0"], ["0,0,3"], ["3,0,1"], ["0,0,1", "0,0,2"], ["x"], ["0,0,1", ""],
-         ["0,0,2", "1,1,1", "0,0,2"]],
-    )  # fmt: skip
-    def test_what_is_no_board_is_refused(self, stones):
-        with pytest.raises(errors.NotationError):
-            read_board(stones, TICTACTOE)
-
-    @pytest.mark.parametrize("stones", [["0,0,1"], ["0,0,2", "1,0,2"]])
-    def test_stones_that_no_game_puts_there_are_refused(self, stones):
-        with pytest.raises(errors.ImpossiblePositionError):
-            read_board(stones, TICTACTOE)
+    def test_what_is_no_board_is_refused(self):
+        no_boards = [["0,0"], ["0,0,3"], ["3,0,1"], ["x"], ["0,0,1", ""]]
+        no_boards += [["0,0,1", "0,0,2"], ["0,0,2", "1,1,1", "0,0,2"]]
+        impossible = [["0,0,1"], ["0,0,2", "1,0,2"]]
+        all_raise(errors.NotationError, "", lambda stones: read_board(stones, TICTACTOE), no_boards)
+        all_raise(
+            errors.ImpossiblePositionError, "", lambda stones: read_board(stones, TICTACTOE), impossible
+        )
 
 
 class TestEngine:

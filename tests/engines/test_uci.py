@@ -55,12 +55,9 @@ class TestNotation:
         assert [format_move(cell, M433) for cell in (8, 11, 0, 3)] == ["P@a1", "P@d1", "P@a3", "P@d3"]
         assert read_move("d3", M433) == read_move("p@D3", M433) == 3
 
-    @pytest.mark.parametrize(
-        "text", ["", "P@", "P@a4", "P@d1", "P@a0", "P@a01", "N@a1", "a1a2", "P@a1 ", "P@á1"]
-    )
-    def test_other_texts_are_no_moves(self, text):
-        with pytest.raises(errors.NotationError, match="a1 to c3"):
-            read_move(text, TICTACTOE)
+    def test_other_texts_are_no_moves(self):
+        texts = ["", "P@", "P@a4", "P@d1", "P@a0", "P@a01", "N@a1", "a1a2", "P@a1 ", "P@á1"]
+        all_raise(errors.NotationError, "a1 to c3", lambda text: read_move(text, TICTACTOE), texts)
 
     @pytest.mark.parametrize("game", [TICTACTOE, M433], ids=lambda game: game.name)
     def test_a_command_sets_up_each_position(self, game):
@@ -102,10 +99,9 @@ class TestNotation:
             assert f"\n{line}\n" in text
         assert variant_name(TICTACTOE) == "tictactoe"
 
-    @pytest.mark.parametrize("game", [SQUARE, ttt_env.get_game("tictactoe-v0:misere"), LINE])
-    def test_other_games_cannot_be_told(self, game):
-        with pytest.raises(errors.ParameterError, match="k in a row"):
-            variants_file(game)
+    def test_other_games_cannot_be_told(self):
+        games = [SQUARE, ttt_env.get_game("tictactoe-v0:misere"), LINE]
+        all_raise(errors.ParameterError, "k in a row", variants_file, games)
 
 
 class TestEngine:
@@ -176,12 +172,10 @@ class TestEngine:
         told = "info string error: RuntimeError: 'no idea\\nat all'"
         assert set(said(failing, "go", "isready")) == {told, "bestmove (none)", "readyok"}
 
-    @pytest.mark.parametrize("game", [ttt_env.get_game("qubic-v0"), ttt_env.get_game("mnk-v0:m=30,n=2,k=2")])
-    def test_boards_without_squares_are_refused(self, game):
-        with pytest.raises(errors.ParameterError, match="UCI has boards of"):
-            UciEngine("random", game, print)
-        with pytest.raises(errors.ParameterError, match="UCI has boards of"):
-            UciAgent(game, "true")
+    def test_boards_without_squares_are_refused(self):
+        games, text = [*map(ttt_env.get_game, ("qubic-v0", "mnk-v0:m=30,n=2,k=2"))], "UCI has boards of"
+        all_raise(errors.ParameterError, text, lambda game: UciEngine("random", game, print), games)
+        all_raise(errors.ParameterError, text, lambda game: UciAgent(game, "true"), games)
 
 
 class TestTime:
@@ -263,10 +257,9 @@ class TestTime:
     def test_who_is_given_no_budget_searches_until_it_is_told(self, spec, game, is_patient):
         assert (patient_agent(spec, game).seconds_per_move > 1000) is is_patient
 
-    @pytest.mark.parametrize("spec", ["alphazero", "lookup", "softmax"])
-    def test_who_does_not_play_the_game_says_so(self, spec):
-        with pytest.raises(errors.GameTooLargeError):
-            patient_agent(spec, LARGE)
+    def test_who_does_not_play_the_game_says_so(self):
+        specs = ["alphazero", "lookup", "softmax"]
+        all_raise(errors.GameTooLargeError, "", lambda spec: patient_agent(spec, LARGE), specs)
 
 
 def random_child(position):

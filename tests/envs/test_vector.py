@@ -248,14 +248,15 @@ def test_observations_of_other_kinds_are_the_planes(store: str, kind: str) -> No
 
 
 class TestAttributesOfTheSubEnvs:
-    def test_are_those_of_sync_vector_env(self) -> None:
+    def test_are_those_of_sync_vector_env(self, store: str) -> None:
         """Gymnasium's own vector env of single envs, where both have one value for each."""
         settings: dict[str, Any] = {"opponent": lowest, "play_as": "O"}
         envs = started(3, **settings, render_mode="ansi")
         sync = gymnasium.vector.SyncVectorEnv(
             [lambda: ttt_env.make("tictactoe-v0", **settings, render_mode="ansi")] * 3
         )
-        sync.reset(seed=0)
+        shown, _ = sync.reset(seed=0)
+        assert (shown == envs.reset(seed=0)[0]).all() and shown[:, 0, 0].tolist() == [[0, 1]] * 3
         for name in ("position", "seat", "illegal", "play_as", "game"):
             assert envs.get_attr(name) == sync.get_attr(name) == envs.call(name)
         for ours, theirs in zip(envs.call("action_masks"), sync.call("action_masks"), strict=True):
@@ -313,12 +314,6 @@ class TestPlayAsAndOpponents:
         assert envs.seats.tolist() == [1 - seat for seat in seats]
         envs.reset(seed=3)
         assert envs.seats.tolist() == [0] * 4
-
-    def test_o_sees_the_first_move(self, store: str) -> None:
-        envs = started(3, play_as="O", opponent=highest)
-        planes, info = envs.reset()
-        assert [str(board) for board in envs.boards] == [".../.../..X"] * 3
-        assert (planes[:, 2, 2] == [0, 1]).all() and (info["action_mask"].sum(axis=1) == 8).all()
 
     def test_random_seats_and_one_episode_as_another_seat(self) -> None:
         assert set(started(100, play_as="random").seats.tolist()) == {0, 1}

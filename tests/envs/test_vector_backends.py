@@ -4,6 +4,7 @@ import copy
 import itertools
 import pickle
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import numba
@@ -489,23 +490,19 @@ class TestRandomNumbers:
 
 
 class TestRefused:
-    @pytest.mark.parametrize(
-        ("settings", "text"),
-        [
-            ({"backend": "jax"}, "unknown backend 'jax'.*numpy, torch"),
-            ({"backend": "numpy", "device": "cuda"}, "unknown device 'cuda'"),
-            ({"backend": "torch", "device": "nowhere"}, "device='nowhere'"),
-            ({"backend": "torch", "device": "meta"}, "device='meta'"),
-            ({"backend": "torch", "opponent": "mcts:simulations=2"}, "no fixed policy"),
-            ({"backend": "torch", "opponent": max}, "no fixed policy"),
-            ({"backend": "torch", "opponent": ["random", "mcts:simulations=2"]}, "no fixed policy"),
-            ({"backend": "torch", "id": "square-v0"}, "too many positions for a table"),
-        ],
-        ids=str,
-    )
-    def test_with_what_is_needed(self, settings: Any, text: str) -> None:
-        with pytest.raises(ttt_env.errors.ParameterError, match=text):
-            ttt_env.make_vec(**{"id": "tictactoe-v0", "num_envs": 2, **settings})
+    def test_with_what_is_needed(self) -> None:
+        searching = ["mcts:simulations=2", max, ["random", "mcts:simulations=2"]]
+        bad: dict[str, list[dict[str, Any]]] = {
+            "unknown backend 'jax'.*numpy, torch": [{"backend": "jax"}],
+            "unknown device 'cuda'": [{"backend": "numpy", "device": "cuda"}],
+            "device='nowhere'": [{"device": "nowhere"}],
+            "device='meta'": [{"device": "meta"}],
+            "no fixed policy": [{"opponent": opponent} for opponent in searching],
+            "too many positions for a table": [{"id": "square-v0"}],
+        }
+        make = partial(ttt_env.make_vec, id="tictactoe-v0", num_envs=2, backend="torch")
+        for text, all_settings in bad.items():
+            all_raise(ttt_env.errors.ParameterError, text, lambda settings: make(**settings), all_settings)
 
     def test_an_opponent_set_later(self) -> None:
         envs = on_torch(opponent="random")

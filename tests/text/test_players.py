@@ -26,6 +26,7 @@ from tests.support.endpoint import KEY, Endpoint
 from tests.support.faults import end
 from tests.support.games import TICTACTOE
 from tests.support.marks import slow
+from tests.support.refusals import all_raise
 from tests.support.running import ttt
 from tests.support.scripted_models import MODELS
 from ttt_env import Position
@@ -394,12 +395,9 @@ class TestCommandAgent:
             first.identity == first.identity != CommandAgent(TICTACTOE, f"python {bot} --key {KEY}").identity
         )
 
-    @pytest.mark.parametrize(
-        "command", ["", " ", [], "no-such-program", "'", ["sh", 4], ["sh", "\0"], None, 4, [""]], ids=repr
-    )
-    def test_bad_commands(self, command: Any) -> None:
-        with pytest.raises(ParameterError, match="command: "):
-            CommandAgent(TICTACTOE, command)
+    def test_bad_commands(self) -> None:
+        bad: list[Any] = ["", " ", [], "no-such-program", "'", ["sh", 4], ["sh", "\0"], None, 4, [""]]
+        all_raise(ParameterError, "command: ", lambda command: CommandAgent(TICTACTOE, command), bad)
 
     def test_a_bot_stays_in_the_folder_in_which_it_was_named(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -548,18 +546,9 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
     @pytest.mark.parametrize(
         "url",
-        [
-            f"http://user:{KEY}@127.0.0.1/v1",
-            f"http://{KEY}@127.0.0.1/v1",
-            f"http://127.0.0.1/v1?key={KEY}",
-            f"http://127.0.0.1/v1#{KEY}",
-            f"ftp://127.0.0.1/{KEY}",
-            f"http://[{KEY}@/v1",
-            KEY,
-            "",
-            None,
-        ],
-    )
+        [f"http://user:{KEY}@x/v1", f"http://{KEY}@x/v1", f"http://x/v1?key={KEY}", f"http://x/v1#{KEY}",
+         f"ftp://x/{KEY}", f"http://[{KEY}@/v1", KEY, "", None],
+    )  # fmt: skip
     def test_bad_urls_are_not_shown(self, url: Any) -> None:
         with pytest.raises(ParameterError, match="not shown here") as caught:
             ChatAgent(TICTACTOE, url, "perfect")

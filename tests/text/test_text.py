@@ -18,6 +18,7 @@ from tests import reference
 from tests.support.envs import duplicated
 from tests.support.games import open_boards
 from tests.support.marks import slow
+from tests.support.refusals import all_raise
 from tests.support.replies import OPPONENTS, Prefix, lowest, replies_of
 from tests.support.running import ttt
 from ttt_env import Game, Position
@@ -195,10 +196,9 @@ class TestAnswers:
         assert form.read(good, game).cell == form.read(form.text_of(3), game).cell == 3
         assert form.read(bad, game) == (None, "unreadable")
 
-    @pytest.mark.parametrize("template", ["", "[]", "{cell}{cell}", 4, None, "<think>{cell}</think>"])
-    def test_bad_forms(self, template: Any) -> None:
-        with pytest.raises(ttt_env.errors.ParameterError, match="answer="):
-            TextEnv(answer=template)
+    def test_bad_forms(self) -> None:
+        templates = ["", "[]", "{cell}{cell}", 4, None, "<think>{cell}</think>"]
+        all_raise(ttt_env.errors.ParameterError, "answer=", lambda it: TextEnv(answer=it), templates)
 
     @pytest.mark.parametrize(
         ("template", "n_replies"),
@@ -319,12 +319,9 @@ class TestRewards:
         assert shaped.reward == -0.5 * (shaped.info["regret"][-1] or 0) + 10 * shaped.result
         assert own.reward == own.position.ply and own.total_reward == 2 + 4
 
-    @pytest.mark.parametrize(
-        "settings", [{"reward": "win"}, {"reward_weights": (1,)}, {"reward_weights": (1, np.inf)}]
-    )
-    def test_bad_ones(self, settings: dict[str, Any]) -> None:
-        with pytest.raises(ttt_env.errors.ParameterError):
-            TextEnv(**settings)
+    def test_bad_ones(self) -> None:
+        bad = [{"reward": "win"}, {"reward_weights": (1,)}, {"reward_weights": (1, np.inf)}]
+        all_raise(ttt_env.errors.ParameterError, "", lambda settings: TextEnv(**settings), bad)
 
     def test_values_that_are_not_known(self) -> None:
         env = started(game="mnk-v0:m=9,n=9,k=5", nodes=0, reward="regret")
@@ -538,16 +535,11 @@ class TestParameters:
                 kind(**{name: None})
 
     @pytest.mark.parametrize("kind", [TextEnv, TwoPlayerTextEnv])
-    @pytest.mark.parametrize(
-        "game, error",
-        [
-            ("tictacto", ttt_env.errors.UnknownGameError),
-            (ttt_env.get_game("square-v0"), ttt_env.errors.ParameterError),
-        ],
-    )
-    def test_for_games_without_them(self, kind: Any, game: Any, error: type[Exception]) -> None:
-        with pytest.raises(error):
-            kind(game, misere=True)
+    def test_for_games_without_them(self, kind: Any) -> None:
+        with pytest.raises(ttt_env.errors.UnknownGameError):
+            kind("tictacto", misere=True)
+        with pytest.raises(ttt_env.errors.ParameterError):
+            kind(ttt_env.get_game("square-v0"), misere=True)
 
 
 class TestRows:
@@ -562,14 +554,10 @@ class TestRows:
         env.reset(seed=4, position=None, play_as=None, opponent=None)
         assert env.seat == "O" and env.position.ply == 1
 
-    @pytest.mark.parametrize(
-        "row",
-        [{"position": "XXX/.../..."}, {"play_as": "Y"}, {"opponent": "nobody"}, {"seed": -1}, {"seed": "1"}],
-    )
-    def test_bad_rows_change_nothing(self, row: dict[str, Any]) -> None:
+    def test_bad_rows_change_nothing(self) -> None:
         env, twin = started(opponent="random"), started(opponent="random")
-        with pytest.raises(ttt_env.TttEnvError):
-            env.reset(**row)
+        bad: list[Any] = [{"position": "XXX/.../..."}, {"play_as": "Y"}, {"opponent": "nobody"}, {"seed": -1}]
+        all_raise(ttt_env.TttEnvError, "", lambda row: env.reset(**row), [*bad, {"seed": "1"}])
         assert env.info == twin.info and env.move(4) == twin.move(4)
 
     def test_order(self) -> None:
