@@ -115,13 +115,6 @@ class TestObservations:
             env.action_masks().tolist() == env.infos[env.agent_selection]["action_mask"].astype(bool).tolist()
         )
 
-    def test_action_masks_are_booleans_of_the_mover(self) -> None:
-        env = started(4, 0)
-        assert env.action_masks().dtype == np.bool_
-        assert np.flatnonzero(~env.action_masks()).tolist() == [0, 4]
-        planes = env.observe("X")["observation"]
-        assert planes.dtype == np.int8 and planes.shape == (3, 3, 2)
-
     def test_arrays_are_the_callers_own(self) -> None:
         env, other = started(4), started(4)
         for array in arrays_of(env):
@@ -143,6 +136,8 @@ class TestObservations:
             assert planes.observe(agent).tolist() == expected.tolist()
             assert flat.observe(agent).tolist() == expected.ravel().tolist()
         assert planes.last()[4]["action_mask"].tolist() == [0, 1, 1, 1, 0, 1, 1, 1, 1]
+        assert np.flatnonzero(~planes.action_masks()).tolist() == [0, 4]
+        assert planes.action_masks().dtype == np.bool_ and expected.dtype == np.int8
 
     def test_masks_in_infos_are_the_callers_own(self) -> None:
         env = started(4)

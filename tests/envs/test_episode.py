@@ -1,6 +1,5 @@
 """`collect_episode`: each player's own rows of a whole game."""
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -13,12 +12,10 @@ from tests.support.refusals import all_raise
 from ttt_env import Position, Transition, collect_episode
 
 
-def moves_of(cells: list[int]) -> Callable[[Position], int]:
-    return lambda position: cells[position.ply]
-
-
 def rows_of(cells: list[int], **settings: Any) -> dict[Any, list[Transition]]:
-    play = moves_of(cells)
+    def play(position: Position) -> int:
+        return cells[position.ply]
+
     return collect_episode(ttt_env.make("tictactoe-v0", **settings), {"X": play, "O": play})
 
 

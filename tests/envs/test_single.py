@@ -265,12 +265,11 @@ class TestInfo:
         assert (reward, over, info["winner"]) == (-1.0, True, -1)
 
 
-class TestSeeds:
-    @pytest.mark.parametrize("opponent", ["random", ["random", "minimax", lowest]], ids=["one", "list"])
-    def test_same_seed_same_episode(self, opponent: Any) -> None:
-        env, other = (ttt_env.make("tictactoe-v0", opponent=opponent) for _ in range(2))
-        other.reset(seed=99)
-        episodes = [trajectory(env, seed=seed) for seed in range(30)] + [trajectory(env) for _ in range(30)]
-        assert episodes[:30] == [trajectory(other, seed=seed) for seed in range(30)]
-        assert episodes[30:] == [trajectory(other) for _ in range(30)]
-        assert all(len({str(episode) for episode in half}) > 10 for half in (episodes[:30], episodes[30:]))
+@pytest.mark.parametrize("opponent", ["random", ["random", "minimax", lowest]], ids=["one", "list"])
+def test_same_seed_same_episode(opponent: Any) -> None:
+    env, other = (ttt_env.make("tictactoe-v0", opponent=opponent) for _ in range(2))
+    other.reset(seed=99)
+    episodes = [trajectory(env, seed=seed) for seed in range(30)] + [trajectory(env) for _ in range(30)]
+    assert episodes[:30] == [trajectory(other, seed=seed) for seed in range(30)]
+    assert episodes[30:] == [trajectory(other) for _ in range(30)]
+    assert all(len({str(episode) for episode in half}) > 10 for half in (episodes[:30], episodes[30:]))

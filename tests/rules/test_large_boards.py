@@ -91,21 +91,6 @@ def test_what_compiled_code_reads_is_the_game(game):
 # --- The searches -----------------------------------------------------------------------------------------
 
 
-def check_against_naive(game, position, simulations, **settings):
-    search = Search(position, seed=3, **settings)
-    twin = NaiveSearch(game, cells_of(position.mine), cells_of(position.theirs), seed=3, **settings)
-    search.run(simulations)
-    twin.run(simulations)
-    visits, wins = np.zeros(game.n_cells), np.zeros(game.n_cells)
-    for child in twin.root.children:
-        visits[child.cell], wins[child.cell] = child.visits, child.wins
-    np.testing.assert_array_equal(search.visits, visits)
-    np.testing.assert_array_equal(search.wins, wins)
-    assert search.iterations == twin.root.visits and search.value == (
-        None if twin.root.value is None else -twin.root.value
-    )
-
-
 @pytest.mark.parametrize(
     ("name", "ply", "settings"),
     [
@@ -117,8 +102,19 @@ def check_against_naive(game, position, simulations, **settings):
     ],
 )
 def test_mcts_is_the_naive_search(name, ply, settings):
-    position = a_game(GAMES[name], 1)[ply]
-    check_against_naive(GAMES[name], position, 120, **settings)
+    game, position = GAMES[name], a_game(GAMES[name], 1)[ply]
+    search = Search(position, seed=3, **settings)
+    twin = NaiveSearch(game, cells_of(position.mine), cells_of(position.theirs), seed=3, **settings)
+    search.run(120)
+    twin.run(120)
+    visits, wins = np.zeros(game.n_cells), np.zeros(game.n_cells)
+    for child in twin.root.children:
+        visits[child.cell], wins[child.cell] = child.visits, child.wins
+    np.testing.assert_array_equal(search.visits, visits)
+    np.testing.assert_array_equal(search.wins, wins)
+    assert search.iterations == twin.root.visits and search.value == (
+        None if twin.root.value is None else -twin.root.value
+    )
 
 
 def test_a_search_goes_on_after_a_move():

@@ -420,28 +420,27 @@ class TestAPositionIsNoTuple:
         assert np.array(self.position, dtype=object).shape == ()
 
 
-class TestImpossiblePositions:
-    @pytest.mark.parametrize(
-        "mine, theirs, said",
-        [
-            (1 << 9, 0, "outside the 9 cells"),
-            (-1, 0, "outside the 9 cells"),
-            (0b1, 0b1, r"both players on cells \[0\]"),
-            (0b1, 0b0, "0 X and 1 O"),
-            (0b0, 0b11, "0 X and 2 O"),
-            (0b0, 0b111, "3 X and 0 O"),
-            (0b111, 0b111000, "both players own a winning set"),
-            (0b111, 0b11011000, "then the other player moved"),
-            (0b1110000, 0b1111, "no single last move"),  # two sets without a cell in common
-            (None, 0, "masks are ints, not None and 0"),
-            (0, np.uint64(1), "masks are ints"),
-            (1.0, True, "masks are ints"),
-        ],
-    )
-    def test_masks(self, mine, theirs, said):
-        game = Game("pairs", (2, 4), [(0, 1), (2, 3)]) if "single" in said else TICTACTOE
-        with pytest.raises(errors.ImpossiblePositionError, match=said):
-            Position(game, mine, theirs).checked()
+@pytest.mark.parametrize(
+    "mine, theirs, said",
+    [
+        (1 << 9, 0, "outside the 9 cells"),
+        (-1, 0, "outside the 9 cells"),
+        (0b1, 0b1, r"both players on cells \[0\]"),
+        (0b1, 0b0, "0 X and 1 O"),
+        (0b0, 0b11, "0 X and 2 O"),
+        (0b0, 0b111, "3 X and 0 O"),
+        (0b111, 0b111000, "both players own a winning set"),
+        (0b111, 0b11011000, "then the other player moved"),
+        (0b1110000, 0b1111, "no single last move"),  # two sets without a cell in common
+        (None, 0, "masks are ints, not None and 0"),
+        (0, np.uint64(1), "masks are ints"),
+        (1.0, True, "masks are ints"),
+    ],
+)
+def test_impossible_positions(mine, theirs, said):
+    game = Game("pairs", (2, 4), [(0, 1), (2, 3)]) if "single" in said else TICTACTOE
+    with pytest.raises(errors.ImpossiblePositionError, match=said):
+        Position(game, mine, theirs).checked()
 
 
 class TestRandomPosition:

@@ -1,7 +1,7 @@
 """Bots that break the protocol, each in its own way: `python hostile_bots.py NAME FILE`.
 
 Each writes its process id, and those of what it starts, into the file. Nothing of the package is used here.
-`HOSTILE` says for each in which of its moves it fails, and by what it may lose.
+`HOSTILE` says for each by what it may lose.
 """
 
 import json
@@ -173,53 +173,49 @@ def echoes_a_wrong_id() -> None:
         say({"cell": now["legal"][0], "id": now["id"] - 1})
 
 
-UNTRUSTED = 0  # it says a line too many: no game counts
-
-
 class Fault(NamedTuple):
-    """The number of the move at which a bot fails, the reasons it loses by, and parameters of its spec."""
+    """The reasons a bot loses by, and parameters of its spec; without reasons it says a line too many."""
 
     bot: Callable[[], None]
-    at: int
     outcomes: str
     parameters: str = ""
 
 
 _HANGS = f",timeout={LATE},startup=0.6"
 HOSTILE = {
-    "hangs": Fault(once_asked(hang), 1, "timed out", _HANGS),
-    "hangs at start": Fault(hang, 1, "timed out", _HANGS),
-    "crashes at start": Fault(crashes_at_start, 1, "crashed"),
-    "crashes later": Fault(crashes_later, 2, "crashed"),
-    "dies of a signal": Fault(once_asked(kill(os.getpid, signal.SIGSEGV)), 1, "crashed"),
-    "kills its parent": Fault(once_asked(kill(os.getppid, signal.SIGKILL)), 1, "crashed"),
-    "says no JSON": Fault(saying("I take the centre"), 1, "unreadable"),
-    "says a number": Fault(saying("0"), 1, "unreadable"),
-    "says another key": Fault(saying({"move": 0}), 1, "unreadable"),
-    "says half a cell": Fault(saying({"cell": 0.5}), 1, "unreadable"),
-    "says a deep list": Fault(saying("[" * 60_000), 1, "unreadable"),
-    "says a huge number": Fault(saying('{"cell": ' + "9" * 10_000 + "}"), 1, "unreadable"),
-    "says no cell": Fault(saying({"cell": 99}), 1, "no cell"),
-    "says a cell below 0": Fault(saying({"cell": -1}), 1, "no cell"),
-    "repeats its move": Fault(repeats_its_move, 2, "taken"),
-    "floods output": Fault(once_asked(lambda: write_for_ever(1, b"x" * 1_000_000)), 1, "flooded"),
-    "floods errors": Fault(once_asked(lambda: write_for_ever(2, b"thinking " * 100_000)), 1, "flooded"),
-    "floods after its move": Fault(floods_after_its_move, UNTRUSTED, ""),
-    "says two lines": Fault(saying({"cell": 4}, {"cell": 5}), UNTRUSTED, ""),
-    "says two lines of the same": Fault(saying({"cell": 4}, ""), UNTRUSTED, ""),
-    "greets": Fault(greets, UNTRUSTED, ""),
-    "says goodbye": Fault(says_goodbye, UNTRUSTED, ""),
-    "is killed": Fault(once_asked(kill(os.getpid, signal.SIGKILL)), 1, "crashed"),
-    "drips": Fault(drips, 1, "timed out", _HANGS),
-    "echoes a wrong id": Fault(echoes_a_wrong_id, 1, "timed out", _HANGS),
-    "closes output": Fault(once_asked(lambda: os.close(1)), 1, "crashed"),
-    "closes input": Fault(once_asked(lambda: os.close(0)), 1, "timed out", _HANGS),
-    "says half a line": Fault(once_asked(lambda: os.write(1, b'{"cell"')), 1, "timed out", _HANGS),
-    "ignores signals": Fault(ignores_signals, 1, "timed out", _HANGS),
-    "is late": Fault(is_late, 1, "timed out", _HANGS),
-    "forks and hangs": Fault(once_asked(fork_six), 1, "timed out", ",timeout=0.2,startup=0.6"),
-    "forks and crashes": Fault(once_asked(lambda: (fork_six(), os._exit(1))), 1, "crashed"),
-    "takes all memory": Fault(once_asked(take_all_memory), 1, "crashed", ",memory=200"),
+    "hangs": Fault(once_asked(hang), "timed out", _HANGS),
+    "hangs at start": Fault(hang, "timed out", _HANGS),
+    "crashes at start": Fault(crashes_at_start, "crashed"),
+    "crashes later": Fault(crashes_later, "crashed"),
+    "dies of a signal": Fault(once_asked(kill(os.getpid, signal.SIGSEGV)), "crashed"),
+    "kills its parent": Fault(once_asked(kill(os.getppid, signal.SIGKILL)), "crashed"),
+    "says no JSON": Fault(saying("I take the centre"), "unreadable"),
+    "says a number": Fault(saying("0"), "unreadable"),
+    "says another key": Fault(saying({"move": 0}), "unreadable"),
+    "says half a cell": Fault(saying({"cell": 0.5}), "unreadable"),
+    "says a deep list": Fault(saying("[" * 60_000), "unreadable"),
+    "says a huge number": Fault(saying('{"cell": ' + "9" * 10_000 + "}"), "unreadable"),
+    "says no cell": Fault(saying({"cell": 99}), "no cell"),
+    "says a cell below 0": Fault(saying({"cell": -1}), "no cell"),
+    "repeats its move": Fault(repeats_its_move, "taken"),
+    "floods output": Fault(once_asked(lambda: write_for_ever(1, b"x" * 1_000_000)), "flooded"),
+    "floods errors": Fault(once_asked(lambda: write_for_ever(2, b"thinking " * 100_000)), "flooded"),
+    "floods after its move": Fault(floods_after_its_move, ""),
+    "says two lines": Fault(saying({"cell": 4}, {"cell": 5}), ""),
+    "says two lines of the same": Fault(saying({"cell": 4}, ""), ""),
+    "greets": Fault(greets, ""),
+    "says goodbye": Fault(says_goodbye, ""),
+    "is killed": Fault(once_asked(kill(os.getpid, signal.SIGKILL)), "crashed"),
+    "drips": Fault(drips, "timed out", _HANGS),
+    "echoes a wrong id": Fault(echoes_a_wrong_id, "timed out", _HANGS),
+    "closes output": Fault(once_asked(lambda: os.close(1)), "crashed"),
+    "closes input": Fault(once_asked(lambda: os.close(0)), "timed out", _HANGS),
+    "says half a line": Fault(once_asked(lambda: os.write(1, b'{"cell"')), "timed out", _HANGS),
+    "ignores signals": Fault(ignores_signals, "timed out", _HANGS),
+    "is late": Fault(is_late, "timed out", _HANGS),
+    "forks and hangs": Fault(once_asked(fork_six), "timed out", ",timeout=0.2,startup=0.6"),
+    "forks and crashes": Fault(once_asked(lambda: (fork_six(), os._exit(1))), "crashed"),
+    "takes all memory": Fault(once_asked(take_all_memory), "crashed", ",memory=200"),
 }
 
 

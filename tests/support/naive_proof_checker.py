@@ -5,10 +5,12 @@ Nothing of `ttt_env` or of `scripts/check_proof.py` is used.
 """
 
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import product
 from zipfile import ZipFile
 
 import numpy as np
+
+from tests.support.naive import lines, squares
 
 HEAD = {
     "format": (None, 0),
@@ -90,30 +92,6 @@ def mask_of(cells):
 # --- The rules --------------------------------------------------------------------------------------------
 
 
-def runs(shape, k):
-    """All straight runs of k cells on a board."""
-    places = list(product(*map(range, shape)))
-    found = set()
-    for place in places:
-        for direction in product((-1, 0, 1), repeat=len(shape)):
-            run = [tuple(p + i * d for p, d in zip(place, direction, strict=True)) for i in range(k)]
-            if any(direction) and all(step in places for step in run):
-                found.add(frozenset(map(places.index, run)))
-    return found
-
-
-def squares(n, tilted):
-    """The corners of all squares: four equal distances, and two of twice their square."""
-    found = set()
-    for corners in combinations(range(n * n), 4):
-        places = [divmod(cell, n) for cell in corners]
-        distances = sorted((a - c) ** 2 + (b - d) ** 2 for (a, b), (c, d) in combinations(places, 2))
-        is_square = distances[0] == distances[3] and distances[4] == distances[5] == 2 * distances[0]
-        if is_square and (tilted or len({row for row, _ in places}) == 2):
-            found.add(frozenset(corners))
-    return found
-
-
 def rules_of_id(name):
     """The shape, the winning sets and misère of an id; None if the name is none as this package writes it."""
     kind, _, rest = name.partition(":")
@@ -123,19 +101,20 @@ def rules_of_id(name):
         items.pop()
     if kind in ("tictactoe-v0", "qubic-v0"):
         shape = (3, 3) if kind == "tictactoe-v0" else (4, 4, 4)
-        rules = shape, runs(shape, shape[0]), misere
+        rules = shape, lines(shape, shape[0]), misere
         written = []
     elif kind == "square-v0":
         sizes = [n for n in range(2, 9) if f"n={n}" in items]
         n, tilted = (sizes[0] if sizes else 4), "tilted=false" not in items
-        rules = (n, n), squares(n, tilted), misere
+        found = {each for each in squares(n) if tilted or len({cell // n for cell in each}) == 2}
+        rules = (n, n), found, misere
         written = [f"n={n}"] * (n != 4) + ["tilted=false"] * (not tilted)
     elif kind == "mnk-v0":
         for m, n in product(range(1, 65), repeat=2):
             if items[:2] == [f"m={m}", f"n={n}"] and m * n <= 64:
                 for k in range(1, max(m, n) + 1):
                     if items == [f"m={m}", f"n={n}", f"k={k}"]:
-                        rules, written = ((n, m), runs((n, m), k), misere), items
+                        rules, written = ((n, m), lines((n, m), k), misere), items
                         break
                 else:
                     return None

@@ -104,12 +104,6 @@ def _slow(board: str) -> str:
     return f"[{perfect(board)}]"
 
 
-def _hanging(board: str) -> str:
-    if board == "....X....":
-        time.sleep(3600)
-    return f"[{perfect(board)}]"
-
-
 OF_BOARD: dict[str, Callable[[str], str]] = {
     "perfect": lambda board: f"I have thought about it. [{perfect(board)}]",
     "greedy": lambda board: f"[{greedy(board)}]",
@@ -117,7 +111,6 @@ OF_BOARD: dict[str, Callable[[str], str]] = {
     "rubbish": lambda board: "As a language model\x1b[2J, I love games! 日本\x00",
     "slow": _slow,
     "crashing": _crashing,
-    "hanging": _hanging,
 }
 
 

@@ -397,15 +397,14 @@ print("hello")
 def choose(position):
     print("thinking")
     return position.legal_cells[0]
-def last(position, rng):
-    return position.legal_cells[int(rng.integers(1)) - 1]
+def several(position, rng):
+    last = position.legal_cells[int(rng.integers(1)) - 1]
+    policy = [1.0 if cell == last else 0 for cell in range(9)]
+    return {0: last, 2: policy}.get(position.ply)
 def policy(position):
-    return [1.0 if cell == position.legal_cells[-1] else 0 for cell in range(9)]
+    return several(position, None)
 def fails(position):
     assert not input
-    return
-def nothing(position):
-    return None
 """
 
 
@@ -418,13 +417,12 @@ class TestFunctionFiles:
 
     def test_play_in_a_process_of_their_own(self) -> None:
         later = Position.parse("XO./.../...")
-        for spec, cells in {"ben.py": (0, 2), "ben.py:last": (8, 8), "ben.py:policy": (8, 8)}.items():
+        for spec, cells in {"ben.py": (0, 2), "ben.py:several,timeout=9": (8, 8)}.items():
             with make_agent(spec) as agent:  # type: ignore[attr-defined]
                 assert tuple(agent.answer(each).cell for each in (GAME.start, later)) == cells
                 assert "ben.py:" in repr(agent) and "ben" not in sys.modules
-        with make_agent("ben.py:nothing,timeout=9") as agent:  # type: ignore[attr-defined]
-            answer = agent.answer(GAME.start)
-            assert answer.outcome == "unreadable" and "None" in answer.said and agent.timeout == 9.0
+                answer = agent.answer(later.play(2).play(3))
+        assert answer.outcome == "unreadable" and "None" in answer.said and agent.timeout == 9.0
 
     def test_the_only_function_needs_no_name_and_the_game_may_be_ones_own(self) -> None:
         game = ttt_env.Game("mine", (2, 2), [(0, 1), (2, 3)])
@@ -449,7 +447,7 @@ class TestFunctionFiles:
             ("no.py", r"there is no file 'no\.py'"),
             ("folder.py", r"folder\.py cannot be read: it is a folder"),
             ("device.py:choose", r"device\.py cannot be read: it is a pipe or a device"),
-            ("ben.py:chose", r"ben\.py has no function chose; it has choose, last, policy, fails"),
+            ("ben.py:chose", r"ben\.py has no function chose; it has choose, several, policy, fails"),
             ("wrong.py", r"wrong\.py, line 2: "),
             ("none.py", r"none\.py has no function choose or policy; it has none"),
             ("ben.py:choose,timout=3", "did you mean timeout"),
@@ -466,4 +464,4 @@ class TestFunctionFiles:
     def test_commands_take_them(self) -> None:
         run = ttt("play", "ben.py:fails", "random")
         assert "names no free cell (crashed) and loses:" in run.stdout
-        assert "exit status 1: ben.py, line 11: AssertionError" in run.stdout
+        assert "exit status 1: ben.py, line 13: AssertionError" in run.stdout

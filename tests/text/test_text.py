@@ -1,11 +1,10 @@
 """Games as conversations."""
 
+import json
 import random
+import subprocess
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from functools import cache
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 
 import ttt_env
 from tests import reference
+from tests.support.documents import ROOT
 from tests.support.envs import duplicated
 from tests.support.games import open_boards
 from tests.support.marks import slow
@@ -346,34 +346,40 @@ class TestRewards:
             assert {"X": 0, "O": 1, None: -1}[text.info["winner"]] == info["winner"]
 
 
-@pytest.fixture(scope="module")
-def elsewhere() -> Iterator[ProcessPoolExecutor]:
-    """Another process, with a hash seed of its own."""
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        yield pool
+ELSEWHERE = """
+import json, sys
+from tests.support.replies import replies_of
+kinds, prefixes = json.load(sys.stdin)
+json.dump({kind: replies_of(kind, prefixes) for kind in kinds}, sys.stdout)
+"""
 
 
 class TestReplies:
     @pytest.mark.parametrize(
-        ("kind", "n_prefixes"),
-        [*((kind, 100) for kind in OPPONENTS if kind not in ("minimax", "mcts", "epsilon")),
-         *(slow(kind, 20_000) for kind in OPPONENTS)],
-    )  # fmt: skip
-    def test_by_position_the_same_prefix_meets_the_same_reply(
-        self, kind: str, n_prefixes: int, elsewhere: ProcessPoolExecutor
-    ) -> None:
-        """In any order, and in another process."""
+        ("kinds", "n_prefixes"),
+        [(OPPONENTS.keys() - {"minimax", "mcts", "epsilon"}, 100), slow(OPPONENTS.keys(), 20_000)],
+        ids=["fast", "all"],
+    )
+    def test_by_position_the_same_prefix_meets_the_same_reply(self, kinds: Any, n_prefixes: int) -> None:
+        """In any order, and in another process, with a hash seed of its own."""
         rng = random.Random(0)
         prefixes: list[Prefix] = [
             (rng.randrange(20), tuple(rng.choices(range(9), k=rng.randrange(5)))) for _ in range(n_prefixes)
         ]
         order = rng.sample(range(n_prefixes), n_prefixes)
-        shuffled = elsewhere.submit(replies_of, kind, [prefixes[at] for at in order])
-        boards = replies_of(kind, prefixes)
-        assert shuffled.result() == [boards[at] for at in order]
-        board_of: dict[Prefix, str] = {}
-        assert all(board_of.setdefault(*pair) == pair[1] for pair in zip(prefixes, boards, strict=True))
-        assert len(board_of) < n_prefixes  # some have come twice
+        asked, command = (
+            json.dumps([[*kinds], [prefixes[at] for at in order]]),
+            [sys.executable, "-c", ELSEWHERE],
+        )
+        told = json.loads(subprocess.check_output(command, input=asked, cwd=ROOT, text=True))
+        for kind in kinds:
+            boards = replies_of(kind, prefixes)
+            assert told[kind] == [boards[at] for at in order], kind
+            board_of: dict[Prefix, str] = {}
+            assert all(
+                board_of.setdefault(*pair) == pair[1] for pair in zip(prefixes, boards, strict=True)
+            ), kind
+            assert len(board_of) < n_prefixes  # some have come twice
 
     @pytest.mark.parametrize("kind", ["random", "softmax", "own", "list"])
     def test_by_position_replies_differ_between_seeds(self, kind: str) -> None:
