@@ -22,7 +22,6 @@ pytest.importorskip("pyarrow")
 from pyarrow import parquet
 
 from tests import reference
-from tests.support.marks import slow
 from tests.support.running import ttt
 from ttt_env import Game, get_game
 from ttt_env.datasets import play_games, write_dataset
@@ -31,6 +30,7 @@ from ttt_env.errors import GameTooLargeError, ParameterError, ResultFileError
 from ttt_env.storage.game_file import game_from_dict
 from ttt_env.text import TextEnv
 
+SMALL = "mnk-v0:m=3,n=2,k=2"
 AT_ONCE = Game("at-once", (3,), [(0,), (1, 2)])  # which the first move can end
 TABLES = ["games-expert.parquet", "games-mixed.parquet", "games-novice.parquet", "positions.parquet"]
 CHATS = ["chat-games.parquet", "chat-positions.parquet"]
@@ -41,11 +41,20 @@ MLCROISSANT = pytest.mark.filterwarnings(
 )
 
 
+def written(tmp_path_factory, game):
+    folder = tmp_path_factory.mktemp("data") / "whole"
+    write_dataset(game, folder, games=5, published=date(2026, 1, 2))
+    return folder
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data") / "whole"
-    write_dataset("tictactoe-v0", folder, games=5, published=date(2026, 1, 2))
-    return folder
+    return written(tmp_path_factory, "tictactoe-v0")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    return written(tmp_path_factory, SMALL)
 
 
 def files_of(folder):
@@ -165,9 +174,7 @@ class TestCard:
     def test_its_command_makes_the_same_data_again(self, tmp_path):
         options = ["--one-per-class", "--finished", "--answer", "<move> {cell}", "--no-prompts", "--seed", 3]
         options += ["--kind", "positions", "--kind", "games", "--games", 3, "--published", "2026-01-02"]
-        assert (
-            ttt("dataset", "mnk-v0:m=3,n=2,k=2,misere", "--out", tmp_path / "first", *options).returncode == 0
-        )
+        assert ttt("dataset", f"{SMALL},misere", "--out", tmp_path / "first", *options).returncode == 0
         card = (tmp_path / "first" / "README.md").read_text()
         command = card.partition("```\n")[2].partition("\n```")[0].replace("DIR", str(tmp_path / "second"))
         program, *arguments = shlex.split(command)
@@ -196,8 +203,8 @@ class TestCard:
 
 
 class TestFolders:
-    def test_a_data_set_is_replaced_and_other_files_stay(self, whole, tmp_path):
-        shutil.copytree(whole, tmp_path / "data")
+    def test_a_data_set_is_replaced_and_other_files_stay(self, small, tmp_path):
+        shutil.copytree(small, tmp_path / "data")
         (tmp_path / "data" / "notes.txt").write_text("mine")
         write_dataset(LOPSIDED, tmp_path / "data", kinds=["positions"])
         assert sorted(files_of(tmp_path / "data")) == sorted(
@@ -216,27 +223,27 @@ class TestFolders:
                 write_dataset("tictactoe-v0", path)
         assert files_of(tmp_path) == before
 
-    def test_what_is_not_installed_is_told_before_anything_is_removed(self, whole, tmp_path, monkeypatch):
-        shutil.copytree(whole, tmp_path / "data")
+    def test_what_is_not_installed_is_told_before_anything_is_removed(self, small, tmp_path, monkeypatch):
+        shutil.copytree(small, tmp_path / "data")
         monkeypatch.setitem(sys.modules, "minari", None)
         for folder in (tmp_path / "data", tmp_path / "new"):
             with pytest.raises(ImportError, match='the extra "data"'):
-                write_dataset("tictactoe-v0", folder, games=5)
-        assert files_of(tmp_path / "data") == files_of(whole) and not (tmp_path / "new").exists()
+                write_dataset(SMALL, folder, games=5)
+        assert files_of(tmp_path / "data") == files_of(small) and not (tmp_path / "new").exists()
 
-    @pytest.mark.parametrize("kind", ["positions", "minari", *map(slow, ("games", "chat"))])
-    def test_what_is_interrupted_leaves_no_half_file_and_no_description(self, whole, tmp_path, kind):
+    @pytest.mark.parametrize("kind", ["positions", "games", "chat", "minari"])
+    def test_what_is_interrupted_leaves_no_half_file_and_no_description(self, small, tmp_path, kind):
         def interrupt(at, done, total):
             if at == kind:
                 raise KeyboardInterrupt
 
-        shutil.copytree(whole, tmp_path / "data")
+        shutil.copytree(small, tmp_path / "data")
         with pytest.raises(KeyboardInterrupt):
-            write_dataset("tictactoe-v0", tmp_path / "data", games=5, progress=interrupt)
+            write_dataset(SMALL, tmp_path / "data", games=5, progress=interrupt)
         left = files_of(tmp_path / "data")
         assert left.pop("dataset.json")
         assert not {"croissant.json", "README.md"} & left.keys()
-        assert left.items() <= files_of(whole).items()
+        assert left.items() <= files_of(small).items()
 
     def test_what_is_refused_leaves_the_data_set_that_is_there(self, tmp_path):
         write_dataset(LOPSIDED, tmp_path, kinds=["games"], games=np.int64(2), seed=np.int32(3))
@@ -248,14 +255,11 @@ class TestFolders:
         assert files_of(tmp_path) == before
         assert json.loads(before["dataset.json"])["settings"] == {"kinds": ["games"], "games": 2, "seed": 3}
 
-    def test_another_run_makes_it_whole_with_the_same_bytes(self, tmp_path):
-        game, whole, torn = "mnk-v0:m=3,n=2,k=2", tmp_path / "whole", tmp_path / "torn"
-        write_dataset(game, whole, games=5, published=date(2026, 1, 2))
-        torn.mkdir()
-        (torn / "dataset.json").write_bytes((whole / "dataset.json").read_bytes())
-        (torn / ".positions.parquet.0a.part").write_text("half")
-        write_dataset(game, torn, games=5, published=date(2026, 1, 2))
-        assert files_of(torn) == files_of(whole)
+    def test_another_run_makes_it_whole_with_the_same_bytes(self, small, tmp_path):
+        (tmp_path / "dataset.json").write_bytes((small / "dataset.json").read_bytes())
+        (tmp_path / ".positions.parquet.0a.part").write_text("half")
+        write_dataset(SMALL, tmp_path, games=5, published=date(2026, 1, 2))
+        assert files_of(tmp_path) == files_of(small)
 
 
 def line_of(card, name):

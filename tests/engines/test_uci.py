@@ -124,14 +124,12 @@ class TestEngine:
     @pytest.mark.parametrize(
         "line",
         [
-            "foo bar",
-            "position",
-            "position startpos moves a1 a1",
-            "position fen 9/9/9 w",
-            "setoption",
-            "setoption name Hash value 16",
-            "setoption name UCI_Variant value chess",
-            "go wtime soon btime",
+            *("foo bar", "position", "position startpos moves a1 a1", "position fen 9/9/9 w", "setoption"),
+            *(
+                "setoption name Hash value 16",
+                "setoption name UCI_Variant value chess",
+                "go wtime soon btime",
+            ),
             "\0\x1b[31m é",
         ],
     )

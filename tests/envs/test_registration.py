@@ -144,16 +144,9 @@ def test_a_game_is_an_id(opponent: str | None) -> None:
 
 def test_settings_arrive() -> None:
     start = ttt_env.Position.parse("X../.O./...")
-    env = ttt_env.make(
-        "tictactoe-v0",
-        opponent=["random", "minimax"],
-        play_as="O",
-        illegal="raise",
-        rewards={"draw": 0.5},
-        observation="dict",
-        start=start,
-        render_mode="ansi",
-    )
+    settings: Any = {"play_as": "O", "illegal": "raise", "rewards": {"draw": 0.5}, "observation": "dict"}
+    opponent = ["random", "minimax"]
+    env = ttt_env.make("tictactoe-v0", opponent=opponent, start=start, render_mode="ansi", **settings)
     assert isinstance(env, SingleAgentEnv)
     assert (env.play_as, env.illegal, env.render_mode) == ("O", "raise", "ansi")
     assert env.rewards_of == (1.0, 0.5, -1.0, -1.0)

@@ -11,14 +11,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
-from gymnasium.wrappers.vector import (
-    ClipReward,
-    DictInfoToList,
-    FlattenObservation,
-    NormalizeObservation,
-    RecordEpisodeStatistics,
-    TransformObservation,
-)
+from gymnasium.wrappers import vector as wrappers
 
 import ttt_env
 from tests.support.agents import Nth, Wandering
@@ -708,7 +701,7 @@ class TestFrameworks:
 
     @pytest.mark.parametrize("mode", MODES[:2])
     def test_record_episode_statistics(self, mode: str) -> None:
-        envs: Any = RecordEpisodeStatistics(started(4, opponent="random", autoreset_mode=mode))
+        envs: Any = wrappers.RecordEpisodeStatistics(started(4, opponent="random", autoreset_mode=mode))
         envs.reset(seed=0)
         rng, ends = np.random.default_rng(0), []
         for _ in range(40):
@@ -723,10 +716,10 @@ class TestFrameworks:
     @pytest.mark.parametrize(
         ("wrap", "shape"),
         [
-            (FlattenObservation, (4, 18)),
-            (lambda envs: TransformObservation(envs, lambda planes: 1 - planes), (4, 3, 3, 2)),
-            (lambda envs: ClipReward(envs, max_reward=0.5), (4, 3, 3, 2)),
-            (DictInfoToList, (4, 3, 3, 2)),
+            (wrappers.FlattenObservation, (4, 18)),
+            (lambda envs: wrappers.TransformObservation(envs, lambda planes: 1 - planes), (4, 3, 3, 2)),
+            (lambda envs: wrappers.ClipReward(envs, max_reward=0.5), (4, 3, 3, 2)),
+            (wrappers.DictInfoToList, (4, 3, 3, 2)),
         ],
         ids=["flatten", "transform", "clip", "infos"],
     )
@@ -740,16 +733,16 @@ class TestFrameworks:
             cells = free_cells(twin, rng)
             told = envs.step(cells)
             plain = twin.step(cells)
-            planes, is_turned = told[0].reshape(plain[0].shape), type(envs) is TransformObservation
+            planes, is_turned = told[0].reshape(plain[0].shape), type(envs) is wrappers.TransformObservation
             assert told[0].shape == shape and (planes == (1 - plain[0] if is_turned else plain[0])).all()
-            limit = 0.5 if isinstance(envs, ClipReward) else 1.0
+            limit = 0.5 if isinstance(envs, wrappers.ClipReward) else 1.0
             assert told[1].tolist() == np.minimum(plain[1], limit).tolist()
-            if wrap is DictInfoToList:
+            if wrap is wrappers.DictInfoToList:
                 masks = np.stack([info["action_mask"] for info in told[4]])
                 assert (masks == plain[4]["action_mask"]).all()
 
     def test_normalize_observation(self) -> None:
-        envs: Any = NormalizeObservation(started(4, opponent="random"))
+        envs: Any = wrappers.NormalizeObservation(started(4, opponent="random"))
         envs.reset(seed=0)
         assert np.isfinite(envs.step(np.arange(4))[0]).all()
 

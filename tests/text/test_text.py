@@ -5,7 +5,7 @@ import random
 import subprocess
 import sys
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -122,56 +122,33 @@ def forbidden() -> list[str]:
 
 
 class TestAnswers:
-    @pytest.mark.parametrize(
-        ("reply", "cell", "outcome"),
-        [
-            ("[4]", 4, "played"),
-            ("The centre: [4], since [4] is best.", 4, "played"),
-            ("I thought of many.\n[ 7 ]", 7, "played"),
-            ("  \r\n**[\n7\n]**\n", 7, "played"),
-            ("| move |\n|---|\n| [7] |", 7, "played"),
-            ("[04]", 4, "played"),
-            ("4", None, "unreadable"),
-            ("", None, "unreadable"),
-            ("[four]", None, "unreadable"),
-            ("[٤]", None, "unreadable"),
-            ("[４]", None, "unreadable"),
-            ("[-1]", None, "unreadable"),
-            ("[4.0]", None, "unreadable"),
-            ("[4] or [5]", None, "several"),
-            ("[9]", None, "no cell"),
-            ("[999999999999999999]", None, "no cell"),
-            ("[" + "9" * 5000 + "]", None, "unreadable"),
-            ("x" * 3_000_000 + "[4]", None, "unreadable"),
-            ("<think>[0] or [1]?</think>\n[4]", 4, "played"),
-            ("<think>[0] or [1]?</think>[4]", 4, "played"),
-            ("<THINK>[0]</Think> [4] <think>[5]</think>", 4, "played"),
-            ("<thinking>[0]</thinking>[4]", 4, "played"),
-            ("<thought>[0]</thought>[4]", 4, "played"),
-            ("<reasoning>[0]</reasoning>[4]", 4, "played"),
-            ("[THINK][0][/THINK][4]", 4, "played"),
-            ("◁think▷[0]◁/think▷[4]", 4, "played"),
-            ("The prompt has opened it: [0] or [1]?</think>\n[4]", 4, "played"),
-            ("<think>They write <think> for [0]</think>[4]", 4, "played"),
-            ("<think>They write </think> for [0]</think>[4]", 4, "played"),
-            ("[4]\n<think>or [5], which", 4, "played"),
-            ("<think>[4]", None, "unreadable"),
-            ("<think>[4]</think>", None, "unreadable"),
-            ("[4]</think>", None, "unreadable"),
-            ("</think>" * 9 + "[4]" + "<think>" * 9, 4, "played"),
-            ("<think>[0]</think>[4] or [5]", None, "several"),
-            ("If X plays [0], I play [1].\nSo:\n[4]\nGood luck!", 4, "played"),
-            ("[0]\r[4]", 4, "played"),
-            ("[0]\r\n[4]\r\n", 4, "played"),
-            ("[0] [\n4\n]", 4, "played"),
-            ("[4]\n[9]", None, "no cell"),
-            ("[0]\n[4] or [5]\nHm.", None, "several"),
-            ("[0]\nI play [4]; yes, [4].", 4, "played"),
-            ("<thinkers>[4]</thinkers>", 4, "played"),
+    REPLIES: ClassVar[dict[tuple[int | None, str], list[str]]] = {
+        (4, "played"): [
+            *("[4]", "The centre: [4], since [4] is best.", "[04]", "[0]\r[4]", "[0]\r\n[4]\r\n"),
+            *("[0] [\n4\n]", "<think>[0] or [1]?</think>\n[4]", "<think>[0] or [1]?</think>[4]"),
+            *("<thinking>[0]</thinking>[4]", "<THINK>[0]</Think> [4] <think>[5]</think>"),
+            *("<thought>[0]</thought>[4]", "[THINK][0][/THINK][4]", "<reasoning>[0]</reasoning>[4]"),
+            *("◁think▷[0]◁/think▷[4]", "[4]\n<think>or [5], which", "<thinkers>[4]</thinkers>"),
+            "The prompt has opened it: [0] or [1]?</think>\n[4]",
+            "<think>They write <think> for [0]</think>[4]",
+            "<think>They write </think> for [0]</think>[4]",
+            *("</think>" * 9 + "[4]" + "<think>" * 9, "[0]\nI play [4]; yes, [4]."),
+            "If X plays [0], I play [1].\nSo:\n[4]\nGood luck!",
         ],
+        (7, "played"): ["I thought of many.\n[ 7 ]", "  \r\n**[\n7\n]**\n", "| move |\n|---|\n| [7] |"],
+        (None, "unreadable"): [
+            *("4", "", "[four]", "[٤]", "[４]", "[-1]", "[4.0]", "[" + "9" * 5000 + "]"),
+            *("x" * 3_000_000 + "[4]", "<think>[4]", "<think>[4]</think>", "[4]</think>"),
+        ],
+        (None, "several"): ["[4] or [5]", "<think>[0]</think>[4] or [5]", "[0]\n[4] or [5]\nHm."],
+        (None, "no cell"): ["[9]", "[999999999999999999]", "[4]\n[9]"],
+    }
+
+    @pytest.mark.parametrize(
+        ("reply", "due"), [(reply, due) for due, replies in REPLIES.items() for reply in replies]
     )
-    def test_reading(self, reply: str, cell: int | None, outcome: str) -> None:
-        assert AnswerFormat().read(reply, ttt_env.get_game("tictactoe-v0")) == (cell, outcome)
+    def test_reading(self, reply: str, due: tuple[int | None, str]) -> None:
+        assert AnswerFormat().read(reply, ttt_env.get_game("tictactoe-v0")) == due
 
     @pytest.mark.parametrize(
         ("template", "good", "bad"),
