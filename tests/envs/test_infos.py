@@ -1,7 +1,5 @@
 """The `info` of every environment: numbers and arrays of numbers, and one mask wherever it is told."""
 
-import copy
-import pickle
 from collections.abc import Callable, Mapping
 from numbers import Number
 from typing import Any, ClassVar
@@ -13,16 +11,12 @@ import pytest
 from gymnasium.vector import SyncVectorEnv
 
 import ttt_env
+from tests.support.envs import COPIES
 from tests.support.games import DRAW, X_WINS, lowest
 from tests.support.marks import slow_unless
 from ttt_env import Position
 
 ID = "tictactoe-v0"
-COPIES: dict[str, Callable[[Any], Any]] = {
-    "itself": lambda env: env,
-    "deepcopy": copy.deepcopy,
-    "pickle": lambda env: pickle.loads(pickle.dumps(env)),
-}
 
 
 def are_numbers(info: Mapping[str, Any]) -> bool:
@@ -40,6 +34,7 @@ class TestMaskOfTwoPlayers:
     """The rule: the free cells for the agent that is selected, always, and none for the other."""
 
     WRAPPERS: ClassVar[dict[str, Callable[[Any], Any]]] = {
+        "itself": lambda env: env,
         **COPIES,
         "in order": pettingzoo.utils.wrappers.OrderEnforcingWrapper,
         "terminating": lambda env: pettingzoo.utils.wrappers.TerminateIllegalWrapper(env, -1),
@@ -69,6 +64,7 @@ class TestMaskOfOnePlayer:
     """The rule: the cells that may be played, and all ones once the episode is over."""
 
     WRAPPERS: ClassVar[dict[str, Callable[[Any], Any]]] = {
+        "itself": lambda env: env,
         **COPIES,
         "checked": gymnasium.wrappers.PassiveEnvChecker,
         "ordered": gymnasium.wrappers.OrderEnforcing,

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import pickle
 import shlex
 import signal
@@ -244,9 +245,9 @@ class TestCommandAgent:
         assert len((tmp_path / "log").read_text().split()) <= 1 + 2 * 3
 
     def test_one_that_never_answers_loses_at_once_by_its_last_words(self) -> None:
-        with shell("echo no such module >&2; exit 1") as agent:
+        with CommandAgent("mnk-v0:m=2,n=2,k=2", ["sh", "-c", "echo no such module >&2; exit 1"]) as agent:
             certificate = ttt_env.certify(agent)
-        assert certificate.asked == 10  # the empty board, and each first move of X
+        assert certificate.asked == 5  # the empty board, and each first move of X
         assert {forfeit.said for forfeit in certificate.forfeits} == {"exit status 1: no such module"}
 
     def test_runs_in_its_folder(self, tmp_path: Path) -> None:
@@ -513,18 +514,17 @@ class TestChatAgent:
         told = str(caught.value)
         assert "[key]" in told and not any(key[at : at + 6] in told for at in range(len(key) - 5))
 
+    @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # of newer Pythons
     def test_a_forked_process_asks_by_a_thread_of_its_own(self, endpoint: Endpoint) -> None:
-        script = """
-import os, sys, ttt_env
-from ttt_env.text.players.chat import ChatAgent
-agent = ChatAgent(ttt_env.get_game("tictactoe-v0"), sys.argv[1], "perfect", timeout=20)
-cell = agent.answer(agent.game.start).cell
-child = os.fork()
-if child == 0:
-    os._exit(agent.answer(agent.game.start).cell != cell)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
-        subprocess.run([sys.executable, "-c", script, endpoint.url], check=True, timeout=60)
+        with ChatAgent(TICTACTOE, endpoint.url, "perfect", timeout=20) as agent:
+            cell = agent.answer(MIDDLE).cell
+            child = os.fork()
+            if child == 0:
+                try:
+                    os._exit(agent.answer(MIDDLE).cell != cell)
+                finally:
+                    os._exit(2)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
     def test_without_a_key(self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("OPENAI_API_KEY")
