@@ -36,24 +36,6 @@ def arrays_of(env: TwoPlayerEnv) -> list[np.ndarray[Any, Any]]:
 
 
 class TestOneGame:
-    def test_what_last_tells_move_by_move(self) -> None:
-        env = started()
-        told = []
-        for agent, action in zip(env.agent_iter(), [*X_WINS, None, None], strict=True):
-            observation, reward, terminated, truncated, info = env.last()
-            assert (observation["action_mask"] == info["action_mask"]).all()
-            told.append((agent, reward, terminated, truncated, int(info["action_mask"].sum())))
-            env.step(action)
-        assert told == [
-            ("X", 0.0, False, False, 9),
-            ("O", 0.0, False, False, 8),
-            ("X", 0.0, False, False, 7),
-            ("O", 0.0, False, False, 6),
-            ("X", 0.0, False, False, 5),
-            ("O", -1.0, True, False, 4),
-            ("X", 1.0, True, False, 4),
-        ]
-
     def test_dead_steps_take_the_agents_out(self) -> None:
         env = started(*X_WINS)
         assert env.agents == ["X", "O"] and env.terminations == {"X": True, "O": True}

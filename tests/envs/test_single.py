@@ -43,21 +43,12 @@ def trajectory(env: SingleAgentEnv, **reset: Any) -> list[Any]:
     return shown
 
 
-class TestStep:
-    def test_shows_the_board_after_the_reply(self) -> None:
-        """`test_env_agreement` compares all that a step returns with the rules; here is a loss."""
-        env = started(8, 4)
-        observation, reward, terminated, truncated, info = env.step(3)
-        assert (reward, terminated, truncated) == (-1.0, True, False)
-        assert str(env.position) == "OOO/XX./..X" and info["action_mask"].all()
-        assert observation[0, :, 1].tolist() == [1, 1, 1]  # what the player sees holds the reply that beat it
-
-    def test_rewards_can_be_set(self) -> None:
-        rewards = {"win": 5, "loss": -2, "illegal": -9, "draw": 3}
-        assert started(6, 7, rewards=rewards).step(8)[1] == 5.0
-        assert started(8, 4, rewards=rewards).step(3)[1] == -2.0
-        assert started(4, rewards=rewards).step(0)[1] == -9.0
-        assert started(start=Position.parse("XOX/XOO/O.X"), rewards=rewards).step(7)[1] == 3.0
+def test_rewards_can_be_set() -> None:
+    rewards = {"win": 5, "loss": -2, "illegal": -9, "draw": 3}
+    assert started(6, 7, rewards=rewards).step(8)[1] == 5.0
+    assert started(8, 4, rewards=rewards).step(3)[1] == -2.0
+    assert started(4, rewards=rewards).step(0)[1] == -9.0
+    assert started(start=Position.parse("XOX/XOO/O.X"), rewards=rewards).step(7)[1] == 3.0
 
 
 class TestPlayAs:
