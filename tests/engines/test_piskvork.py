@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from select import select
 
 import pytest
 from hypothesis import given, settings
@@ -294,6 +295,15 @@ class TestPlayer:
             with pytest.raises(errors.UntrustedAnswersError, match="'0,0'"):
                 agent.answer(TICTACTOE.start)
             assert not agent._programs
+
+    def test_a_move_too_many_that_is_begun_between_two_questions_is_told(self):
+        cases = r"BEGIN) echo 1,1; sleep 0.05; printf 0;; RESTART) printf ',0\nOK\n';;"
+        with engine(cases, "START*) echo OK;;") as agent:
+            assert agent.answer(TICTACTOE.start).cell == 4
+            (program,) = agent._idle
+            assert select([program._out], [], [], 60)[0]  # its beginning has come
+            with pytest.raises(errors.UntrustedAnswersError, match="'0,0'"):
+                agent.answer(TICTACTOE.start)
 
     @pytest.mark.parametrize("late", ["END) echo DEBUG bye; echo 0,0;;", r"RESTART) printf 'OK\n0,0\n';;"])
     def test_a_move_too_many_is_told_at_the_end(self, late):
