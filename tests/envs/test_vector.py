@@ -594,19 +594,6 @@ class TestSeedsAndCopies:
         twins[0].step(free_cells(twins[0], rng))
         assert story(twins[0]) != story(envs) == story(twins[1])
 
-    def test_arrays_are_the_callers_own(self) -> None:
-        envs, twin = (
-            started(4, opponent="random", observation="dict", autoreset_mode="same_step") for _ in "ab"
-        )
-        rng = np.random.default_rng(0)
-        for _ in range(20):
-            cells = free_cells(envs, rng)
-            told, expected = envs.step(cells), twin.step(cells)
-            assert flat(told) == flat(expected)
-            info = {key: value for key, value in told[4].items() if isinstance(value, np.ndarray)}
-            for array in (*told[0].values(), *told[1:4], *info.values(), envs.seats, envs.action_masks()):
-                array[...] = None if array.dtype == object else 1
-
 
 WINNERS = {"X": 0, "O": 1, None: -1}
 
