@@ -124,16 +124,6 @@ ENVS: dict[str, Callable[[], Any]] = {
     "text": lambda: begun(TextEnv(ID, "random", play_as="X")),
     "sb3": of_sb3,
 }
-ACTS: dict[str, Callable[[Any, Any], Any]] = {
-    "two players.observation_space()": lambda env, value: env.observation_space(value),
-    "two players.action_space()": lambda env, value: env.action_space(value),
-    "two players.observe()": lambda env, value: env.observe(value),
-    "text.move()": lambda env, value: env.move(value),
-    "text.reply()": lambda env, value: env.reply(value),
-    "sb3.step()": lambda env, value: env.step(value),
-    "sb3.seed()": lambda env, value: (env.seed(value), env.reset()),
-    "sb3.set_options()": lambda env, value: (env.set_options(value), env.reset()),
-}
 OF_ALL: dict[str, Callable[[Any, Any], Any]] = {
     "reset(seed=)": lambda env, value: env.reset(seed=value),
     "reset(options=)": lambda env, value: env.reset(options=value),
@@ -150,10 +140,21 @@ OF_VECTORS: dict[str, Callable[[Any, Any], Any]] = {
     "set_attr(play_as)": lambda env, value: env.set_attr("play_as", value),
     "set_attr(illegal)": lambda env, value: env.set_attr("illegal", value),
 }
-for _name in ("two players", "single", "vector", "table", "both sides"):
+ACTS: dict[str, Callable[[Any, Any], Any]] = {}
+for _name in ("single", "two players", "vector", "table", "both sides"):
     _acts = OF_ALL if _name == "two players" else OF_ALL | OF_ONE_PLAYER
     _acts = _acts if _name in ("two players", "single") else _acts | OF_VECTORS
     ACTS |= {f"{_name}.{_act}": _acts[_act] for _act in _acts}
+ACTS |= {
+    "two players.observation_space()": lambda env, value: env.observation_space(value),
+    "two players.action_space()": lambda env, value: env.action_space(value),
+    "two players.observe()": lambda env, value: env.observe(value),
+    "text.move()": lambda env, value: env.move(value),
+    "text.reply()": lambda env, value: env.reply(value),
+    "sb3.step()": lambda env, value: env.step(value),
+    "sb3.seed()": lambda env, value: (env.seed(value), env.reset()),
+    "sb3.set_options()": lambda env, value: (env.set_options(value), env.reset()),
+}
 for _name in ("seed", "position", "play_as", "opponent"):
     ACTS[f"text.reset({_name}=)"] = lambda env, value, name=_name: env.reset(**{name: value})
 
