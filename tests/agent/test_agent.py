@@ -3,6 +3,7 @@
 import importlib
 import sys
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -48,13 +49,6 @@ class Weighted(Agent):
         return weights / weights.sum(axis=1, keepdims=True)
 
 
-def test_policies_alone_make_an_agent():
-    agent = Weighted(LOPSIDED)
-    for position in open_boards(LOPSIDED):
-        weights = [float(cell + 1) if cell in position.legal_cells else 0.0 for cell in range(6)]
-        assert agent.policy(position) == pytest.approx(np.array(weights) / sum(weights))
-
-
 @pytest.mark.parametrize(
     "build", [*map(agent_class, ("random", "minimax")), Weighted], ids=lambda cls: cls.__name__
 )
@@ -66,33 +60,20 @@ def test_choose_draws_from_the_policy_with_one_random_number(build):
         assert rng.random() == same.random()
 
 
-@pytest.mark.parametrize(
-    "kind", ["random", "minimax", "softmax", "brute-force", "mcts", "adaptive", "alphazero"]
-)
+@pytest.mark.parametrize("kind", "random minimax softmax brute-force mcts adaptive alphazero".split())
 def test_the_game_of_an_agent_may_be_an_id(kind):
-    agent = agent_class(kind)("tictactoe-v0")
-    assert agent.game == TICTACTOE and agent.choose(TICTACTOE.start, np.random.default_rng(0)) in range(9)
+    assert agent_class(kind)("tictactoe-v0").game == TICTACTOE
     with pytest.raises(UnknownGameError, match="did you mean tictactoe-v0"):
         agent_class(kind)("tictacto-v0")
 
 
-class TestRandom:
-    def test_is_uniform(self):
-        agent = make_agent("random")
-        for position in open_boards()[::7]:
-            policy = agent.policy(position)
-            assert (policy[position.legal_cells] == 1 / len(position.legal_cells)).all()
-
-    def test_chooses_every_cell_and_as_often(self):
-        class Fixed:
-            def __init__(self, draw):
-                self.random = lambda: draw
-
-        agent, position = make_agent("random"), TICTACTOE.start.play(4)
-        draws = (np.arange(800) + 0.5) / 800
-        counts = np.bincount([agent.choose(position, Fixed(draw)) for draw in draws], minlength=9)
-        assert counts.tolist() == [100, 100, 100, 100, 0, 100, 100, 100, 100]
-        assert agent.choose(position, Fixed(np.nextafter(1, 0))) == 8
+def test_random_is_uniform():
+    agent = make_agent("random")
+    for position in open_boards()[::7]:
+        policy = agent.policy(position)
+        assert (policy[position.legal_cells] == 1 / len(position.legal_cells)).all()
+    last = SimpleNamespace(random=lambda: np.nextafter(1, 0))
+    assert agent.choose(TICTACTOE.start.play(4), last) == 8
 
 
 class TestSampling:
@@ -100,13 +81,11 @@ class TestSampling:
         "draw, cell", [(0.0, 1), (0.249, 1), (0.25, 3), (0.7499, 3), (0.75, 4), (0.9999999999999999, 4)]
     )
     def test_by_hand(self, draw, cell):
-        class Fixed:
-            random = staticmethod(lambda: draw)
-
         policy = np.array([0.0, 0.25, 0.0, 0.5, 0.25, 0.0])
         assert sample(policy, draw) == cell
         assert sample_each(policy[None], np.array([draw])).tolist() == [cell]
-        assert Given(LOPSIDED, lambda position: policy).choose(LOPSIDED.start, Fixed()) == cell
+        fixed = SimpleNamespace(random=lambda: draw)
+        assert Given(LOPSIDED, lambda position: policy).choose(LOPSIDED.start, fixed) == cell
 
     @pytest.mark.parametrize("short_by", [1e-16, 1e-9, 0.25])
     def test_where_the_sum_falls_short_the_last_possible_cell(self, short_by):
@@ -126,17 +105,16 @@ class TestSampling:
 
 class TestFunctionAgents:
     def test_plays_what_the_function_says(self):
-        agent = make_agent(lambda position: position.legal_cells[-1], LOPSIDED)
+        asked = []
+        agent = make_agent(
+            lambda position: asked.append(position) or np.int8(position.legal_cells[-1]), LOPSIDED
+        )
+        assert not agent.is_fixed and not asked  # it declares nothing, and is never asked for that
         for position in open_boards(LOPSIDED):
             due = position.legal_cells[-1]
             assert agent.policy(position).tolist() == [float(cell == due) for cell in range(6)]
-            assert agent.choose(position, np.random.default_rng(0)) == due
-
-    def test_declares_nothing_and_is_never_asked_for_that(self):
-        asked = []
-        agent = make_agent(lambda position: asked.append(position) or position.legal_cells[0])
-        assert not agent.is_fixed
-        assert asked == []
+            cell = agent.choose(position, np.random.default_rng(0))
+            assert cell == due and type(cell) is int
 
     def test_may_take_a_random_generator(self):
         agent = make_agent(lambda position, rng: rng.choice(position.legal_cells))
@@ -148,10 +126,6 @@ class TestFunctionAgents:
     def test_of_other_arguments_is_refused(self, function):
         with pytest.raises(ParameterError, match=r"\(position\) and \(position, rng\) are allowed"):
             make_agent(function)
-
-    def test_a_numpy_integer_is_a_cell(self):
-        agent = make_agent(lambda position: np.int8(position.legal_cells[0]))
-        assert type(agent.choose(TICTACTOE.start, np.random.default_rng(0))) is int
 
     @pytest.mark.parametrize("answer", [4, 9, -1, 0.5, float("nan"), None, "0", True, [0]], ids=repr)
     @pytest.mark.parametrize("ask", ["policy", "choose"])
@@ -216,13 +190,6 @@ class TestDeclarations:
         agent.is_fixed = True
         assert agent.is_fixed
 
-    def test_a_policy_follows_from_choose(self):
-        agent = Chooser(LOPSIDED)
-        for position in open_boards(LOPSIDED)[::7]:
-            assert agent.policy(position).tolist() == np.eye(6)[position.legal_cells[-1]].tolist()
-        boards = open_boards(LOPSIDED)
-        assert (agent.policies(boards).argmax(axis=1) == [p.legal_cells[-1] for p in boards]).all()
-
     def test_the_policy_of_a_random_choice_depends_on_the_position_alone(self):
         class Roll(Agent):
             def choose(self, position, rng):
@@ -233,13 +200,6 @@ class TestDeclarations:
             assert (agent.policy(position) == agent.policy(position)).all()
         cells = [int(agent.policy(position).argmax()) for position in open_boards()[::7]]
         assert set(cells) == set(range(9))
-
-    def test_a_class_that_says_nowhere_how_it_plays(self):
-        class Mute(Agent):
-            pass
-
-        with pytest.raises(PolicyError, match="Mute says nowhere how it plays: override policy or choose"):
-            Mute(TICTACTOE)
 
 
 def exactly_as(kind):
@@ -468,12 +428,31 @@ class TestAgentsOfOtherPackages:
             ("patient:sure,depth=3", (3, 1.0, True, None)),
             (" patient : 3 , heat = 0.5 , sure ", (3, 0.5, True, None)),
             ("patient:3,title=(a,b=1)+(c:d)", (3, 1.0, False, "(a,b=1)+(c:d)")),
+            # The parameters of an agent in an agent are shared out between the two.
+            ("mixed:minimax,epsilon=0.1", ("minimax", 0.1)),
+            ("mixed:patient:3,epsilon=0.1", ("patient:3", 0.1)),
+            ("mixed:patient:depth=3,heat=2,epsilon=0.1", ("patient:depth=3,heat=2", 0.1)),
+            ("mixed:patient,depth=3,epsilon=0.1,heat=2", ("patient:depth=3,heat=2", 0.1)),
+            ("mixed:(patient:depth=3),heat=2", ("patient:depth=3,heat=2", 0.5)),
+            ("mixed:(a:b)+(c:d),epsilon=0.1", ("(a:b)+(c:d)", 0.1)),
+            ("mixed : patient:3 , sure , epsilon = 0.1", ("patient:3 , sure", 0.1)),
+            ("mixed:epsilon=0.1,agent=patient:3", ("patient:3", 0.1)),
+            # A path may look like parameters.
+            ("stored:lr=0.1.npz", ("lr=0.1.npz", False, 1)),
+            ("stored:ckpt/a=1,b=2.npz", ("ckpt/a=1,b=2.npz", False, 1)),
+            ("stored:a=1,b=2.npz,sure,layers=3", ("a=1,b=2.npz", True, 3)),
+            ("stored: my models, new/x = 1.npz ", ("my models, new/x = 1.npz", False, 1)),
+            ("stored:C:/models/a=1.npz", ("C:/models/a=1.npz", False, 1)),
+            ("stored:path=sure=1.npz", ("sure=1.npz", False, 1)),
+            ("stored", (None, False, 1)),
         ],
     )
     def test_parameters_come_in_their_types(self, spec, parameters):
         found = make_agent(spec).parameters
         assert found == parameters
         assert list(map(type, found)) == list(map(type, parameters))
+        if spec.startswith("stored"):
+            assert make_agent(f"mixed:({spec})").parameters == (spec.strip(), 0.5)
 
     @pytest.mark.parametrize(
         "spec, said",
@@ -500,38 +479,6 @@ class TestAgentsOfOtherPackages:
     def test_parameters_that_do_not_fit(self, spec, said):
         with pytest.raises(ParameterError, match=said):
             make_agent(spec)
-
-    @pytest.mark.parametrize(
-        "spec, parameters",
-        [
-            ("mixed:minimax,epsilon=0.1", ("minimax", 0.1)),
-            ("mixed:patient:3,epsilon=0.1", ("patient:3", 0.1)),
-            ("mixed:patient:depth=3,heat=2,epsilon=0.1", ("patient:depth=3,heat=2", 0.1)),
-            ("mixed:patient,depth=3,epsilon=0.1,heat=2", ("patient:depth=3,heat=2", 0.1)),
-            ("mixed:(patient:depth=3),heat=2", ("patient:depth=3,heat=2", 0.5)),
-            ("mixed:(a:b)+(c:d),epsilon=0.1", ("(a:b)+(c:d)", 0.1)),
-            ("mixed : patient:3 , sure , epsilon = 0.1", ("patient:3 , sure", 0.1)),
-            ("mixed:epsilon=0.1,agent=patient:3", ("patient:3", 0.1)),
-        ],
-    )
-    def test_an_agent_of_an_agent_shares_its_parameters(self, spec, parameters):
-        assert make_agent(spec).parameters == parameters
-
-    @pytest.mark.parametrize(
-        "spec, parameters",
-        [
-            ("stored:lr=0.1.npz", ("lr=0.1.npz", False, 1)),
-            ("stored:ckpt/a=1,b=2.npz", ("ckpt/a=1,b=2.npz", False, 1)),
-            ("stored:a=1,b=2.npz,sure,layers=3", ("a=1,b=2.npz", True, 3)),
-            ("stored: my models, new/x = 1.npz ", ("my models, new/x = 1.npz", False, 1)),
-            ("stored:C:/models/a=1.npz", ("C:/models/a=1.npz", False, 1)),
-            ("stored:path=sure=1.npz", ("sure=1.npz", False, 1)),
-            ("stored", (None, False, 1)),
-        ],
-    )
-    def test_a_path_may_look_like_parameters(self, spec, parameters):
-        assert make_agent(spec).parameters == parameters
-        assert make_agent(f"mixed:({spec})").parameters == (spec.strip(), 0.5)
 
 
 class TestSpecs:

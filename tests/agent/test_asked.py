@@ -13,7 +13,7 @@ import pytest
 import ttt_env
 from tests.support import naive
 from tests.support.games import TICTACTOE
-from tests.support.marks import slow
+from tests.support.marks import slow, slow_unless
 from ttt_env import GameRecord, Position, RecordedAgent
 from ttt_env.agent import Answer, AskedAgent
 from ttt_env.analysis import recorded
@@ -45,15 +45,15 @@ class Erring:
         return [position.game.n_cells, -1, None, "4", 0.5, *taken][rng.integers(5 + len(taken))]
 
 
-class Failing:
-    """Plays perfectly, and has an accident at the 40th question."""
+class Counting:
+    """Plays perfectly, but may have an accident at one of the questions."""
 
-    def __init__(self):
-        self.asked = Counter()
+    def __init__(self, fails_at=None):
+        self.asked, self.fails_at = Counter(), fails_at
 
     def __call__(self, position):
         self.asked[position] += 1
-        if self.asked.total() == 40:
+        if self.asked.total() == self.fails_at:
             raise ConnectionError("the line is down")
         return perfect(position)
 
@@ -84,24 +84,15 @@ def naive_facts(function, game, seat):
     return value, min(result for _, result in ends), min(worse, default=None)
 
 
-def wrong(game, *numbers):
-    return [
-        (game, seed, share) for seed, share in ((0, 0.0), (1, 0.05), (2, 0.3), (3, 1.0)) if seed in numbers
-    ]
+FAST = [(TICTACTOE, 2), (GAMES[1], 1), *((GAMES[2], seed) for seed in range(4))]
 
 
-@pytest.mark.parametrize(
-    ("game", "seed", "share"),
-    [
-        *wrong(GAMES[0], 2),
-        *wrong(GAMES[1], 1),
-        *wrong(GAMES[2], 0, 1, 2, 3),
-        *(slow(*case) for case in wrong(GAMES[0], 0, 1, 3) + wrong(GAMES[1], 0, 2, 3)),
-    ],
-    ids=lambda value: getattr(value, "name", value),
-)
+@pytest.mark.parametrize(("game", "seed"), slow_unless(lambda *case: case in FAST, GAMES, range(4)))
 class TestWrongAnswersLose:
-    def test_as_a_walk_through_all_games_says(self, game, seed, share):
+    SHARES = (0.0, 0.05, 0.3, 1.0)
+
+    def test_as_a_walk_through_all_games_says(self, game, seed):
+        share = self.SHARES[seed]
         function = Erring(seed, share)
         certificate, worth = ttt_env.certify(function, game), ttt_env.exploitability(function, game)
         for seat, gain in zip("XO", (worth.as_x, worth.as_o), strict=True):
@@ -117,7 +108,8 @@ class TestWrongAnswersLose:
         )
         assert bool(certificate.forfeits) == (share > 0)
 
-    def test_in_matches(self, game, seed, share):
+    def test_in_matches(self, game, seed):
+        share = self.SHARES[seed]
         function = Erring(seed, share)
         played = ttt_env.match(function, "minimax", game, exact=True)
         best = ttt_env.make_agent("minimax", game)
@@ -139,11 +131,11 @@ class TestWrongAnswersLose:
 
 class TestCertificate:
     def test_of_a_perfect_player(self):
-        asked = Counter()
-        certificate = ttt_env.certify(lambda position: (asked.update([position]), perfect(position))[1])
+        function = Counting()
+        certificate = ttt_env.certify(function)
         assert certificate.unbeatable and certificate.shortest_refutation is None
         assert certificate.good_share == certificate.perfect_share == 1.0
-        assert certificate.asked == len(asked) <= 850 and set(asked.values()) == {1}
+        assert certificate.asked == len(function.asked) <= 850 and set(function.asked.values()) == {1}
 
     def test_good_and_perfect_shares_are_those_of_a_naive_search(self):
         function = Erring(5, 0.1)
@@ -267,7 +259,7 @@ class TestWorkers:
         assert certificate.refutations["O"].cells == (0,)
 
     def test_an_error_ends_the_run_and_keeps_what_was_answered(self, tmp_path):
-        path, failing = tmp_path / "answers.jsonl", Failing()
+        path, failing = tmp_path / "answers.jsonl", Counting(fails_at=40)
         with pytest.raises(ConnectionError, match="the line is down"):
             ttt_env.certify(failing, answers=path, workers=3)
         kept = len(path.read_text().splitlines()) - 1
@@ -276,7 +268,7 @@ class TestWorkers:
         assert failing.asked.total() == len(failing.asked) + 1  # the one that failed is asked again
 
     def test_answers_before_an_error_are_not_asked_for_again(self):
-        failing = Failing()
+        failing = Counting(fails_at=40)
         agent = RecordedAgent(ttt_env.make_agent(failing))
         with pytest.raises(ConnectionError):
             ttt_env.certify(agent)
@@ -316,6 +308,13 @@ print(ttt_env.certify(perfect, answers=sys.argv[1]).unbeatable, flush=True)
 """
 
 
+@pytest.fixture
+def answers(tmp_path):
+    """The file of the answers of a perfect player."""
+    ttt_env.certify(perfect, answers=tmp_path / "answers.jsonl")
+    return tmp_path / "answers.jsonl"
+
+
 class TestAnswerFile:
     def test_nothing_is_asked_twice(self, tmp_path):
         path = tmp_path / "new" / "answers.jsonl"
@@ -328,13 +327,11 @@ class TestAnswerFile:
         assert len({line["position"] for line in lines}) == len(lines)
 
     @pytest.mark.parametrize("cut", [1, 999])
-    def test_a_line_that_was_not_finished_is_asked_for_again(self, tmp_path, cut):
-        path = tmp_path / "answers.jsonl"
-        due = ttt_env.certify(perfect, answers=path)
-        whole = path.read_bytes()
-        path.write_bytes(whole[:cut])
-        assert ttt_env.certify(perfect, answers=path) == due
-        assert sorted(path.read_bytes().splitlines()) == sorted(whole.splitlines())
+    def test_a_line_that_was_not_finished_is_asked_for_again(self, answers, cut):
+        whole = answers.read_bytes()
+        answers.write_bytes(whole[:cut])
+        assert ttt_env.certify(perfect, answers=answers) == ttt_env.certify(perfect)
+        assert sorted(answers.read_bytes().splitlines()) == sorted(whole.splitlines())
 
     @pytest.mark.parametrize("kills", [1, slow(10)])
     def test_a_run_that_is_killed_goes_on(self, tmp_path, kills):
@@ -353,17 +350,18 @@ class TestAnswerFile:
         assert lines[-1] == "True"
         assert len(asked) == len(set(asked)) <= 850
 
-    def test_of_another_agent_or_game(self, tmp_path):
-        path = tmp_path / "answers.jsonl"
-        ttt_env.certify(perfect, answers=path)
-        before = path.read_bytes()
-        with pytest.raises(
-            ResultFileError, match=r"the answers of the function perfect \(\w{12}\) on tictactoe-v0, not of"
+    def test_of_another_agent_or_game(self, answers):
+        before, of = (
+            answers.read_bytes(),
+            r"the answers of the function perfect \(\w{12}\) on tictactoe-v0, not of ",
+        )
+        for function, game, other in (
+            (Erring(0, 0.0), TICTACTOE, "the function"),
+            (perfect, GAMES[2], r"the function perfect \(\w{12}\) on mnk-v0"),
         ):
-            ttt_env.certify(Erring(0, 0.0), answers=path)
-        with pytest.raises(ResultFileError, match=r"not of the function perfect \(\w{12}\) on mnk-v0"):
-            ttt_env.certify(perfect, GAMES[2], answers=path)
-        assert path.read_bytes() == before
+            with pytest.raises(ResultFileError, match=of + other):
+                ttt_env.certify(function, game, answers=answers)
+        assert answers.read_bytes() == before
 
     @pytest.mark.parametrize(
         ("at", "change"),
@@ -371,11 +369,7 @@ class TestAnswerFile:
             ("position", {"position": "X........"}),
             ("position", {"position": "XXX/OO./...", "cell": 8}),
             ("position", {"position": ".../.../...", "cell": 4, "said": "twice"}),
-            ("cell", {"cell": 0}),
-            ("cell", {"cell": 9}),
-            ("cell", {"cell": True}),
-            ("cell", {"cell": None}),
-            ("cell", {"cell": "4"}),
+            *(("cell", {"cell": cell}) for cell in (0, 9, True, None, "4")),
             ("cell", {"outcome": "taken"}),
             ("outcome", {"outcome": "won"}),
             ("said", {"said": 4}),
@@ -383,15 +377,13 @@ class TestAnswerFile:
         ],
         ids=str,
     )
-    def test_with_answers_that_cannot_be(self, tmp_path, at, change):
+    def test_with_answers_that_cannot_be(self, answers, at, change):
         position, rest = {"position": "OX./XX./..O"}, {"cell": 2, "outcome": "played", "said": ""}
-        path = tmp_path / "answers.jsonl"
-        ttt_env.certify(perfect, answers=path)
-        lines = LineFile(path, "ttt_env answers", "holds no answers")
+        lines = LineFile(answers, "ttt_env answers", "holds no answers")
         lines.add(position if change is None else position | rest | change)
         lines.release()
         with pytest.raises(ResultFileError, match=rf"answers\.jsonl, line \d+: {at}: "):
-            ttt_env.certify(perfect, answers=path)
+            ttt_env.certify(perfect, answers=answers)
 
     def test_is_for_agents_that_are_asked_and_no_folder(self, tmp_path):
         with pytest.raises(ParameterError, match=r"answers=.*functions and programs"):

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 from math import exp
 
@@ -230,6 +231,7 @@ def test_brute_force_shows_its_sums():
         assert column(agent.explain(position), "sum over all games") == pytest.approx(expected, rel=1e-12)
 
 
+@cache
 def result_against(agent, position, seat):
     """The result of best play on this seat from here against the agent, by plain recursion."""
     if position.is_over:
@@ -284,31 +286,26 @@ class TestImitation:
         kinds = [(PERSON, "minimax"), ("random", PERSON), (None, None), ("weights", "random"), (None, PERSON)]
         games = [(play_game("random", "random", TICTACTOE, rng=rng).cells, *kinds[n % 5]) for n in range(120)]
         self.log(path, *games)
+        counts, n_games = Counter(), Counter()
+        for played, *players in games:
+            for before, cell in zip(GameRecord(TICTACTOE, played).positions(), played, strict=False):
+                who = players[before.ply % 2]
+                images = {(transform(before, m), m[cell]) for m in symmetries(TICTACTOE)}
+                counts.update((who, *image) for image in images)  # each of the cells that are alike once
+                n_games.update((who, position) for position in {position for position, _ in images})
         agent, known = Imitation(TICTACTOE, str(path)), 0
         for position in [TICTACTOE.start, *random_positions(TICTACTOE, 25, seed=7)]:
-            counts, n_games = {PERSON: Counter(), None: Counter()}, Counter()
-            for played, *players in games:
-                for before, cell in zip(GameRecord(TICTACTOE, played).positions(), played, strict=False):
-                    who = players[before.ply % 2]
-                    images = [m for m in symmetries(TICTACTOE) if transform(before, m) == position]
-                    if images and who in counts:
-                        n_games[who] += 1
-                        counts[who].update({m[cell] for m in images})  # each of the cells that are alike once
+            n_of_people, n_of_others = n_games[PERSON, position], n_games[None, position]
             why = agent.explain(position)
-            assert why.facts["games"] == n_games.total()
-            if not n_games:
+            assert why.facts["games"] == n_of_people + n_of_others
+            if not n_of_people + n_of_others:
                 assert why.parts[0].name == "random" and "No recorded game" in why.reason
                 continue
             known += 1
-            by_people = column(why, "played by people")
-            assert by_people == {cell: counts[PERSON][cell] for cell in position.legal_cells}
-            assert (why.facts["of people"], why.facts["of players not named"]) == (
-                n_games[PERSON],
-                n_games[None],
-            )
-            if n_games[None]:
-                unnamed = column(why, "played by players not named")
-                assert unnamed == {cell: counts[None][cell] for cell in position.legal_cells}
+            assert (why.facts["of people"], why.facts["of players not named"]) == (n_of_people, n_of_others)
+            for who, told in [(PERSON, "people"), (None, "players not named")][: 2 if n_of_others else 1]:
+                expected = {cell: counts[who, position, cell] for cell in position.legal_cells}
+                assert column(why, f"played by {told}") == expected
         assert known > 15
 
     def test_in_words(self, tmp_path):
