@@ -100,19 +100,19 @@ def test_same_seed_same_model():
 
 def test_opponents_of_ones_own(tmp_path):
     """Functions, too, are in the checkpoint."""
-    train(opponents=["weights", lambda position: position.legal_cells[-1]], steps=10, out=tmp_path / "m.zip")
-    first, last = left_off(tmp_path / "m.zip").learner.pool.specs
+    opponents = ["weights", lambda position: position.legal_cells[-1]]
+    train(SMALL, "a2c", opponents=opponents, steps=10, out=tmp_path / "m.zip")
+    first, last = left_off(tmp_path / "m.zip", "a2c", SMALL).learner.pool.specs
     assert first == "weights" and last(TICTACTOE.start) == 8
 
 
 def test_opponents_of_one_name_all_take_part():
     """Two of them are of the same class."""
-    found, name = [], "Lookup"
-    lookups = [Lookup.of(ttt_env.make_agent(spec)) for spec in ("minimax", "random")]
-    opponents = [*lookups, "random", "random"]
-    agent = train(algo="dqn", opponents=opponents, steps=8, until="budget", report=found.append)
-    assert list(found[-1].results) == [name, f"{name} (2)", "random", "random (2)"]
-    assert list(found[-1].results.values()) == [ttt_env.match(agent, opponent) for opponent in opponents]
+    lookups = [Lookup.of(spec, SMALL) for spec in ("minimax", "random")]
+    opponents, found = [*lookups, "random", "random"], []
+    agent = train(SMALL, "dqn", opponents=opponents, steps=8, until="budget", report=found.append)
+    assert list(found[-1].results) == ["Lookup", "Lookup (2)", "random", "random (2)"]
+    assert list(found[-1].results.values()) == [ttt_env.match(agent, each, SMALL) for each in opponents]
 
 
 class TestResume:
@@ -129,7 +129,7 @@ class TestResume:
         assert same_weights(*(SB3.from_model(TICTACTOE, each.learner.model) for each in (one, two)))
         assert one.progress.evaluation.results == two.progress.evaluation.results
 
-    @pytest.mark.parametrize(("algo", "steps"), [("q-learning", 201), ("value-network", 201), ("cfr", 10)])
+    @pytest.mark.parametrize(("algo", "steps"), [("q-learning", 201), ("value-network", 201), ("cfr", 4)])
     def test_learners_of_this_package_go_on_too(self, algo, steps, tmp_path):
         options = {"algo": algo, "seed": 3, "until": "budget"}
         train(steps=steps, out=tmp_path / "one.npz", **options)
@@ -152,36 +152,34 @@ class TestResume:
         assert np.array_equal(again, policies)
 
     def test_the_random_generators_go_on_and_a_used_up_budget_trains_no_more(self, tmp_path):
-        options, found = {"steps": 100, "out": tmp_path / "model.zip", "until": "budget"}, []
-        model = train(**options)
-        training = left_off(tmp_path / "model.zip")
+        options = {"algo": "a2c", "steps": 100, "out": tmp_path / "model.zip", "until": "budget"}
+        model, found = train(**options), []
+        training = left_off(tmp_path / "model.zip", "a2c")
         random.random(), np.random.random(), torch.rand(1)  # no longer where a seed has put them
         training.checkpoint = checkpoint_of(tmp_path / "other.zip")
         training.write()
         drawn = random.random(), np.random.random(), torch.rand(1).item()
-        left_off(tmp_path / "other.zip")
+        left_off(tmp_path / "other.zip", "a2c")
         assert (random.random(), np.random.random(), torch.rand(1).item()) == drawn
         again = train(**options, resume=True, report=found.append)
-        assert left_off(tmp_path / "model.zip").learner.steps == training.learner.steps and not found
+        assert left_off(tmp_path / "model.zip", "a2c").learner.steps == training.learner.steps and not found
         assert same_weights(model, again)
 
     def test_a_training_until_unbeatable_goes_on_until_optimal(self, tmp_path):
         """On a board that X wins with any move all models are both; what was not counted is counted now."""
         game, out, found = ANY_MOVE_WINS, tmp_path / "m.zip", []
-        train(game, steps=50_000, opponents=["random"], out=out)
-        assert left_off(out, game=game).learner.steps <= 256
-        train(game, steps=50_000, until="optimal", out=out, resume=True, report=found.append)
+        train(game, "a2c", steps=50_000, opponents=["random"], out=out)
+        assert left_off(out, "a2c", game).learner.steps <= 256
+        train(game, "a2c", steps=50_000, until="optimal", out=out, resume=True, report=found.append)
         assert [evaluation.blunders_everywhere for evaluation in found] == [0]
 
     def test_seconds_count_from_the_beginning(self, tmp_path):
         first, second = [], []
         options = {"algo": "a2c", "out": tmp_path / "model.zip", "until": "budget"}
-        train(seconds=0.2, report=first.append, **options)
-        assert [evaluation.steps for evaluation in first] == sorted(
-            {evaluation.steps for evaluation in first}
-        )
-        assert first[-1].steps > 0 and 0.2 <= first[-1].seconds < 30
-        whole = first[-1].seconds + 0.2
+        train(seconds=0.05, report=first.append, **options)
+        steps = [evaluation.steps for evaluation in first]
+        assert steps == sorted(set(steps)) and steps[-1] > 0 and 0.05 <= first[-1].seconds < 30
+        whole = first[-1].seconds + 0.05
         train(seconds=whole, resume=True, report=second.append, **options)
         assert second[0].seconds > first[-1].seconds and second[-1].seconds >= whole
 
