@@ -1,6 +1,10 @@
 """The opponents of self-play, and the callback that trains against them and looks exactly."""
 
+import copy
+import io
+from contextlib import redirect_stdout
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -148,10 +152,9 @@ class TestPool:
             ({"draw": {"pasts": 1}}, "did you mean past"),
             ({"draw": ["past"]}, "unknown draw"),
             ({"draw": {"past": -1, "scripted": 2}}, "past=-1 of draw"),
-            ({"draw": {"past": "a"}}, "past='a' of draw"),
             ({"draw": {"past": float("inf")}}, "finite weights ≥ 0"),
             ({"draw": {"past": 0}}, "not all 0"),
-            *(({"past": past}, "past=") for past in (-1, "4", 2.5, None, True, 10**30)),
+            *(({"past": past}, "past=") for past in (-1, 2.5, 10**30)),
             ({"responses": True}, "responses=True"),
             ({"scripted": [], "past": 0, "responses": 0}, "an opponent at all"),
             ({"scripted": ["minmax"]}, "did you mean minimax"),
@@ -170,10 +173,62 @@ class Wrapper(VecEnvWrapper):
         return self.venv.step_wait()
 
 
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A training, with all that it has written."""
+    found, folder = [], tmp_path_factory.mktemp("run")
+    model = fresh(tensorboard_log=str(folder / "log"))
+    files = {"best": folder / "best.zip", "checkpoint": folder / "c"}
+    callback = SelfPlay(every=64, until="budget", report=found.append, **files)
+    with redirect_stdout(io.StringIO()) as told:
+        model.learn(256, callback)
+    return SimpleNamespace(model=model, callback=callback, found=found, told=told.getvalue(), folder=folder)
+
+
+class TestRun:
+    def test_logs_for_tensorboard(self, run):
+        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+        log = EventAccumulator(str(next((run.folder / "log").iterdir())))
+        log.Reload()
+        for name in ("exact/exploitability", "exact/random as X", "exact/minimax as O"):
+            logged = [(event.step, event.value) for event in log.Scalars(name)]
+            expected = [(evaluation.steps, evaluation.scalars()[name]) for evaluation in run.found]
+            assert logged == [(step, pytest.approx(value, abs=1e-6)) for step, value in expected]
+
+    def test_says_when_the_model_is_less_exploitable(self, run):
+        told, least = [], float("inf")
+        for evaluation in run.found:
+            if (exploitability := evaluation.exploitability.exploitability) < least:
+                least = exploitability
+                told.append(f"{evaluation.steps:,} steps, exploitability {least:.4f}, worst: X ")
+        lines = run.told.splitlines()
+        assert len(lines) == len(told) > 0
+        assert all(map(str.startswith, lines, told))
+
+    def test_keeps_the_best(self, run):
+        least = min(evaluation.exploitability.exploitability for evaluation in run.found)
+        kept = ttt_env.make_agent(f"sb3:{run.folder}/best.zip")
+        assert ttt_env.exploitability(kept).exploitability == least
+        last = copy.deepcopy(run.model.policy.state_dict())
+        for weights in run.model.policy.parameters():
+            weights.data.zero_()
+        assert not same_policy(SB3.from_model(TICTACTOE, run.model), kept)
+        run.callback.restore_best(run.model)
+        assert same_policy(SB3.from_model(TICTACTOE, run.model), kept)
+        run.model.policy.load_state_dict(last)
+
+    def test_goes_on_from_its_checkpoint(self, run):
+        found = []
+        model, callback = SelfPlay.resumed(run.folder / "c", until="budget", verbose=0, report=found.append)
+        assert (model.num_timesteps, len(callback.pool.past)) == (256, 4)
+        model.learn(128, callback, reset_num_timesteps=False)
+        assert [evaluation.steps for evaluation in found] == [320, 384]
+        assert model.get_env().get_attr("opponents")[0] == callback.pool.agents
+
+
 class TestSelfPlay:
-    @pytest.mark.parametrize(
-        "name", [name if name in ("MaskablePPO", "MaskedDQN") else slow(name) for name in ALGORITHMS]
-    )
+    @pytest.mark.parametrize("name", [name if name == "MaskedDQN" else slow(name) for name in ALGORITHMS])
     def test_with_any_algorithm(self, name):
         model, found = fresh(name), []
         callback = SelfPlay(OpponentPool(past=2, responses=2), every=64, until="budget", report=found.append)
@@ -197,73 +252,22 @@ class TestSelfPlay:
         assert last.results == {name: ttt_env.match(agent, name) for name in ("random", "minimax")}
         assert last.results["random"].exact
 
-    def test_logs_for_tensorboard(self, tmp_path):
-        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-        found = []
-        fresh(tensorboard_log=str(tmp_path)).learn(128, SelfPlay(every=64, report=found.append))
-        log = EventAccumulator(str(next(tmp_path.iterdir())))
-        log.Reload()
-        for name in ("exact/exploitability", "exact/random as X", "exact/minimax as O"):
-            logged = [(event.step, event.value) for event in log.Scalars(name)]
-            expected = [(evaluation.steps, evaluation.scalars()[name]) for evaluation in found]
-            assert logged == [(step, pytest.approx(value, abs=1e-6)) for step, value in expected]
-
-    def test_says_when_the_model_is_less_exploitable(self, capsys):
-        found = []
-        fresh().learn(192, SelfPlay(every=64, report=found.append))
-        told, least = [], float("inf")
-        for evaluation in found:
-            if (exploitability := evaluation.exploitability.exploitability) < least:
-                least = exploitability
-                told.append(f"{evaluation.steps:,} steps, exploitability {least:.4f}, worst: X ")
-        lines = capsys.readouterr().out.splitlines()
-        assert len(lines) == len(told) > 0
-        assert all(map(str.startswith, lines, told))
-        fresh().learn(64, SelfPlay(every=64, verbose=0))
-        assert not capsys.readouterr().out
-
-    def test_keeps_the_best(self, tmp_path):
-        found = []
-        model = fresh()
-        callback = SelfPlay(every=64, best=tmp_path / "best.zip", report=found.append)
-        model.learn(256, callback)
-        least = min(evaluation.exploitability.exploitability for evaluation in found)
-        kept = ttt_env.make_agent(f"sb3:{tmp_path}/best.zip")
-        assert ttt_env.exploitability(kept).exploitability == least
-        for weights in model.policy.parameters():
-            weights.data.zero_()
-        assert not same_policy(SB3.from_model(TICTACTOE, model), kept)
-        callback.restore_best(model)
-        assert same_policy(SB3.from_model(TICTACTOE, model), kept)
-
-    def test_goes_on_from_its_checkpoint(self, tmp_path):
-        fresh().learn(128, SelfPlay(every=64, until="budget", checkpoint=tmp_path / "c"))
-        found = []
-        model, callback = SelfPlay.resumed(tmp_path / "c", until="budget", report=found.append)
-        assert (model.num_timesteps, len(callback.pool.past)) == (128, 3)
-        model.learn(128, callback, reset_num_timesteps=False)
-        assert [evaluation.steps for evaluation in found] == [192, 256]
-
-    def test_one_file_for_two_things_and_checkpoints_of_others_are_refused(self, tmp_path):
-        with pytest.raises(ParameterError, match="checkpoint is the same file"):
-            SelfPlay(best=tmp_path / "c", checkpoint=tmp_path / "c")
+    def test_checkpoints_of_others_are_refused(self, tmp_path):
         ttt_env.train(algo="q-learning", steps=1, until="budget", out=tmp_path / "q.npz")
         with pytest.raises(PolicyFileError, match=r"q\.npz\.checkpoint"):
             SelfPlay.resumed(tmp_path / "q.npz.checkpoint")
 
-    def test_a_checkpoint_of_wrapped_environments_is_refused(self, tmp_path):
+    def test_a_checkpoint_of_wrapped_environments_is_refused(self, tmp_path, capsys):
         envs = VecNormalize(make_vec_env("tictactoe-v0", n_envs=2), norm_obs=False)
         model = sb3.PPO("MlpPolicy", envs, n_steps=16, batch_size=16)
         model.learn(32, SelfPlay(verbose=0, until="budget"))
+        assert not capsys.readouterr().out
         with pytest.raises(ParameterError, match="wrapped in VecNormalize"):
             model.learn(32, SelfPlay(verbose=0, checkpoint=tmp_path / "c"))
 
     @pytest.mark.parametrize("kind, policy", [("ARS", "LinearPolicy"), ("RecurrentPPO", "MlpLstmPolicy")])
     def test_who_plays_by_more_than_the_position_is_refused(self, kind, policy):
-        import sb3_contrib
-
-        model = getattr(sb3_contrib, kind)(policy, ttt_env.make("tictactoe-v0", opponent="random"))
+        model = getattr(contrib, kind)(policy, ttt_env.make("tictactoe-v0", opponent="random"))
         with pytest.raises(ParameterError, match=f"{kind} gives no probabilities or values of the cells"):
             ttt_env.make_agent(model)
 
@@ -355,14 +359,14 @@ class TestSelfPlay:
         """By default SB3 counts the steps of each call from 0."""
         model, found = fresh(name), []
         callback = SelfPlay(every=128, until="budget", checkpoint=tmp_path / "c", report=found.append)
-        for calls in range(1, 4):
+        for calls in (1, 2):
             model.learn(192, callback, reset_num_timesteps=is_reset)
             assert found[-1].steps == 192 * calls
             assert found[-1].exploitability == ttt_env.exploitability(SB3.from_model(TICTACTOE, model))
-        assert [evaluation.steps for evaluation in found] == [0, 128, 192, 320, 384, 512, 576]
+        assert [evaluation.steps for evaluation in found] == [0, 128, 192, 320, 384]
         model, callback = SelfPlay.resumed(tmp_path / "c", every=128, until="budget", report=found.append)
         model.learn(64, callback, reset_num_timesteps=is_reset)
-        assert found[-1].steps == 640
+        assert found[-1].steps == 448
 
     def test_opponents_of_long_names_do_not_stop_a_model_that_prints(self, capsys):
         pool = OpponentPool(["epsilon:minimax,epsilon=0.123456"])
@@ -374,8 +378,8 @@ class TestSelfPlay:
         [
             ("pool", "random"),
             ("starts", 3),
-            *(("every", every) for every in ("a", -5, 0, 2.5)),
-            *(("seconds", seconds) for seconds in ("10", None, 0, float("nan"))),
+            *(("every", every) for every in (0, 2.5)),
+            *(("seconds", seconds) for seconds in (None, 0)),
             ("best", 3),
             ("checkpoint", b"c"),
             ("report", 3),
@@ -387,8 +391,12 @@ class TestSelfPlay:
             SelfPlay(**{name: value})
 
     def test_what_it_cannot_train_is_refused(self):
-        with pytest.raises(ParameterError, match="did you mean optimal"):
-            SelfPlay(until="optimall")
+        for options, told in (
+            ({"until": "optimall"}, "did you mean optimal"),
+            ({"best": "c", "checkpoint": "c"}, "checkpoint is the same file"),
+        ):
+            with pytest.raises(ParameterError, match=told):
+                SelfPlay(**options)
         with pytest.raises(ParameterError, match="make_vec_env"):
             sb3.A2C("MlpPolicy", "CartPole-v1", device="cpu").learn(10, SelfPlay())
         # The model would be asked about others than it learns from, and what it is worth would be wrong.
@@ -399,7 +407,7 @@ class TestSelfPlay:
         sb3.A2C("MlpPolicy", envs, device="cpu").learn(40, SelfPlay())
 
 
-@pytest.mark.parametrize("shares", [("a",), (2.0,), (-1,), (float("nan"),), (True,), (0.5, "a"), (0.5, 0.9)])
+@pytest.mark.parametrize("shares", [(2.0,), (0.5, "a"), (0.5, 0.9)])
 def test_random_starts_are_probabilities(shares):
     with pytest.raises(ParameterError, match="of random starts"):
         RandomStarts("tictactoe-v0", *shares)
