@@ -229,44 +229,36 @@ def cases(are_played):
 PLAYABLE, REFUSED = cases(True), cases(False)
 
 
-def test_every_registered_agent_is_here():
+def test_every_registered_agent_is_here_and_its_docstring_is_the_rule():
     assert set(ttt_env.agent_names()) == set(SPECS) | PROGRAMS
     assert all(spec.startswith(name) for name in SPECS for spec, _ in SPECS[name])
+    assert all(len((agent_class(agent).__doc__ or "").strip()) > 80 for agent in SPECS)
 
 
-def policies_are_distributions_over_the_free_cells(agent, name):
-    boards = some_boards(name)
-    policies = agent.policies(boards)
-    assert policies.shape == (len(boards), GAMES[name].n_cells)
+def policies_are_distributions_over_the_free_cells(policies, boards):
+    assert policies.shape == (len(boards), boards.game.n_cells)
     assert policies.dtype == np.float64
     assert (policies >= 0).all()
     assert not policies[~boards.legal].any()
     assert np.abs(policies.sum(axis=1) - 1).max() < 1e-12
 
 
-def the_policy_of_a_position_is_a_distribution_over_its_free_cells(agent, name):
-    for position in some_positions(name):
+def the_policy_of_a_position_is_a_distribution_by_which_it_chooses(agent, name):
+    for seed, position in enumerate(some_positions(name)):
         policy = agent.policy(position)
         assert policy.shape == (GAMES[name].n_cells,)
         assert (policy >= 0).all()
         assert set(np.flatnonzero(policy)) <= set(position.legal_cells)
         assert abs(policy.sum() - 1) < 1e-12
-
-
-def symmetric_positions_are_played_the_same_way(agent, name):
-    boards = some_boards(name)
-    policies = agent.policies(boards)
-    for permutation in symmetries(GAMES[name])[-3::-13]:  # not the first, which leaves all as it is
-        moved = agent.policies(transform_boards(boards, permutation))
-        np.testing.assert_allclose(moved[:, permutation], policies, atol=1e-9)
-
-
-def the_same_seed_gives_the_same_legal_move(agent, name):
-    for seed, position in enumerate(some_positions(name)):
         cell = agent.choose(position, np.random.default_rng(seed))
         assert cell == agent.choose(position, np.random.default_rng(seed))
-        assert type(cell) is int
-        assert agent.policy(position)[cell] > 0
+        assert type(cell) is int and policy[cell] > 0
+
+
+def symmetric_positions_are_played_the_same_way(agent, policies, boards):
+    for permutation in symmetries(agent.game)[-3::-13]:  # not the first, which leaves all as it is
+        moved = agent.policies(transform_boards(boards, permutation))
+        np.testing.assert_allclose(moved[:, permutation], policies, atol=1e-9)
 
 
 def the_declaration_holds_in_any_order_alone_in_batches_and_in_copies(agent, name):
@@ -303,16 +295,17 @@ def sets_are_completed(agent):
 def test_contract(make, spec, name):
     agent, kind = make(spec, name), spec.partition(":")[0]
     assert agent.is_fixed is (kind not in NOT_FIXED)
-    the_policy_of_a_position_is_a_distribution_over_its_free_cells(agent, name)
-    the_same_seed_gives_the_same_legal_move(agent, name)
+    the_policy_of_a_position_is_a_distribution_by_which_it_chooses(agent, name)
     the_declaration_holds_in_any_order_alone_in_batches_and_in_copies(agent, name)
     if name in FEW_CELLS:
         return
-    policies_are_distributions_over_the_free_cells(agent, name)
+    boards = some_boards(name)
+    policies = agent.policies(boards)
+    policies_are_distributions_over_the_free_cells(policies, boards)
     if agent.completes_sets:
         sets_are_completed(agent)
     if kind not in WITHOUT_SYMMETRY:
-        symmetric_positions_are_played_the_same_way(agent, name)
+        symmetric_positions_are_played_the_same_way(agent, policies, boards)
 
 
 @pytest.mark.parametrize("spec", ["mcts:simulations=9", "minimax:seconds=0.01", "epsilon:mcts,epsilon=0.5"])
@@ -331,19 +324,9 @@ def test_a_game_that_cannot_be_played_is_refused_by_name(make, spec, name):
 def test_parameters_that_do_not_exist_are_refused(agent, make):
     if agent in ("sb3", "onnx"):
         pytest.importorskip({"sb3": "stable_baselines3", "onnx": "onnxruntime"}[agent])
-    inner = {
-        "best-response": "random,",
-        "epsilon": "random,",
-        "mixture": "random,",
-        "symmetric": "random,",
-    }.get(agent, "")
+    inner = "random," if agent in ("best-response", "epsilon", "mixture", "symmetric") else ""
     # Where the first parameter is a path, a file may be called so.
     takes_path = next(iter(parameters_of(agent_class(agent), skip=1)), "") == "path"
     told = "there is no|cannot be read" if takes_path else "unknown parameter"
     with pytest.raises(ttt_env.TttEnvError, match=f"({told}).*no_such|no_such.*({told})"):
         ttt_env.make_agent(f"{agent}:{inner}no_such=1")
-
-
-@pytest.mark.parametrize("agent", SPECS)
-def test_the_docstring_is_the_rule(agent):
-    assert len((agent_class(agent).__doc__ or "").strip()) > 80

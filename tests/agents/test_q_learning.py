@@ -141,9 +141,7 @@ def test_games_are_counted():
         {"alpha": 0},
         {"alpha": 1.5},
         {"epsilon": 0},
-        {"epsilon": float("nan")},
         {"steps": -1},
-        {"steps": 1.5},
         {"seconds": "long"},
         {"until": "best"},
         {"until": "budget"},
@@ -168,9 +166,14 @@ def test_a_position_that_is_missing():
         part.policies(open_boards())
 
 
-def test_playing_needs_neither_torch_nor_a_compiler():
+def test_neither_playing_nor_what_is_no_model_needs_torch_or_a_compiler():
     script = """
 import sys, ttt_env
+for thing in (42, object(), ttt_env, print):
+    try:
+        ttt_env.make_agent(thing)
+    except ttt_env.TttEnvError:
+        pass
 for name in ("q-learning", "value-network"):
     env = ttt_env.make("tictactoe-v0", opponent=name)
     env.reset(seed=0)
