@@ -207,11 +207,11 @@ class TestPunish:
 
 
 class TestSymmetric:
-    @pytest.mark.parametrize("agent", ["ppo", "random", "minimax"])
+    @pytest.mark.parametrize("agent", ["ppo", "minimax"])
     def test_it_plays_what_the_agent_plays_in_the_least_image(self, agent):
         plays = ttt_env.make_agent(agent, TICTACTOE)
         symmetric = Symmetric(TICTACTOE, agent)
-        for position in open_boards()[::7]:
+        for position in open_boards()[::21]:
             image = canonical(position)
             policy = symmetric.policy(position)
             motions = [motion for motion in symmetries(TICTACTOE) if transform(position, motion) == image]

@@ -114,7 +114,7 @@ def test_a_model_of_another_game(tmp_path):
 
 
 def test_a_trained_model_knows_its_game_and_not_only_the_shape(tmp_path):
-    ttt_env.train(steps=10, out=tmp_path / "model.zip")
+    ttt_env.train(algo="a2c", steps=10, out=tmp_path / "model.zip")
     assert ttt_env.make_agent(f"sb3:{tmp_path}/model.zip", "mnk-v0:m=3,n=3,k=3")
     for other in ("mnk-v0:m=3,n=3,k=2", "tictactoe-v0:misere=true"):
         with pytest.raises(PolicyFileError, match=f"a model for tictactoe-v0, not for {other}"):
