@@ -8,7 +8,7 @@ from tests.support.marks import slow_but_the_first
 from ttt_env.agent.learner import Budget
 from ttt_env.agents.learned.cfr import RegretLearner
 from ttt_env.agents.learned.lookup import Lookup
-from ttt_env.errors import GameTooLargeError, ParameterError
+from ttt_env.errors import ParameterError
 from ttt_env.rules.symmetry import canonical
 
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"]
@@ -85,10 +85,11 @@ class NaiveCFR:
     "game", [LOPSIDED, ttt_env.get_game("mnk-v0:m=3,n=2,k=2,misere=true")], ids=lambda game: game.name
 )
 def test_sweeps_are_walks_over_all_histories(game, variant):
-    naive = NaiveCFR(game, variant == "cfr+")
-    for iterations in range(1, 5):
+    naive, learner = NaiveCFR(game, variant == "cfr+"), RegretLearner(game, variant=variant, purified=False)
+    for _ in range(4):
         naive.iterate()
-        average = strategy(game, iterations, variant)
+        learner.advance(Budget(steps=1))
+        average = learner.agent()
         for position in naive.totals:
             np.testing.assert_allclose(average.policy(position), naive.average(position), atol=1e-6)
 
@@ -154,8 +155,3 @@ def test_a_training_ends_when_nobody_gains_anything():
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ParameterError, match="cfr"):
         ttt_env.train(algo="cfr", **settings)
-
-
-def test_a_game_of_too_many_positions_is_refused():
-    with pytest.raises(GameTooLargeError):
-        ttt_env.train("qubic-v0", "cfr", steps=1)

@@ -164,11 +164,6 @@ class TestTorch:
         expected = network_agent(network).policies(open_boards())
         assert np.array_equal(agent.policies(open_boards()), expected)
 
-    def test_pickles(self) -> None:
-        agent = ttt_env.make_agent(module(), TICTACTOE, temperature=0.5)
-        copy = pickle.loads(pickle.dumps(agent))
-        assert np.array_equal(copy.policies(open_boards()), agent.policies(open_boards()))
-
     def test_plays_as_it_is_at_the_time(self) -> None:
         network = module()
         agent = ttt_env.make_agent(network, TICTACTOE, temperature=1)
@@ -177,15 +172,17 @@ class TestTorch:
         assert not np.allclose(agent.policies(open_boards()), before)
 
 
-def test_a_function_pickles_and_has_a_name() -> None:
-    copy = pickle.loads(pickle.dumps(network_agent(favourite)))
-    assert repr(copy) == "<NetworkAgent favourite of tictactoe-v0>"
-    assert repr(network_agent(module())) == "<NetworkAgent Sequential of tictactoe-v0>"
+@pytest.mark.parametrize("network, name", [(lambda: favourite, "favourite"), (module, "Sequential")])
+def test_pickles_and_has_a_name(network: Any, name: str) -> None:
+    agent = ttt_env.make_agent(network(), TICTACTOE, temperature=0.5)
+    copy = pickle.loads(pickle.dumps(agent))
+    assert repr(copy) == f"<NetworkAgent {name} of tictactoe-v0>"
+    assert np.array_equal(copy.policies(open_boards()), agent.policies(open_boards()))
+    assert copy.policies(open_boards()[:0]).shape == (0, 9)
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.5])
-def test_as_an_opponent_of_one_game_and_of_many(temperature: float) -> None:
-    agent = ttt_env.make_agent(favourite, TICTACTOE, temperature=temperature)
+def test_as_an_opponent_of_one_game_and_of_many() -> None:
+    agent = ttt_env.make_agent(favourite, TICTACTOE, temperature=0.5)
     env = ttt_env.make(TICTACTOE, opponent=agent, play_as="O")
     assert env.reset(seed=0)[1]["action_mask"].sum() == 8
     envs = ttt_env.make_vec(TICTACTOE, num_envs=8, opponent=agent)
@@ -200,10 +197,6 @@ def test_on_other_games(id: str) -> None:
     scores = lambda flat: -flat @ np.ones((2 * game.n_cells, game.n_cells))  # noqa: E731
     agent = ttt_env.make_agent(scores, game, observation="flat")
     assert np.isclose(agent.policy(game.start.play(0)).sum(), 1)
-
-
-def test_of_no_positions() -> None:
-    assert network_agent(module()).policies(open_boards()[:0]).shape == (0, 9)
 
 
 WRONG: dict[str, tuple[Any, str]] = {

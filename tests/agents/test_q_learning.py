@@ -16,7 +16,7 @@ from ttt_env.agent.learner import Budget
 from ttt_env.agents.learned.lookup import code
 from ttt_env.agents.learned.q_learning import QLearning, explored
 from ttt_env.analysis.certificate import blunders_everywhere
-from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError
+from ttt_env.errors import ParameterError, PolicyError
 from ttt_env.rules.symmetry import canonical
 
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"]
@@ -152,11 +152,6 @@ def test_parameters_out_of_their_ranges(wrong):
         ParameterError, match="would never end" if "budget" in wrong.values() else next(iter(wrong))
     ):
         ttt_env.train(algo="q-learning", **wrong)
-
-
-def test_too_large():
-    with pytest.raises(GameTooLargeError, match="qubic-v0 has 64 cells"):
-        ttt_env.train("qubic-v0", "q-learning", steps=1)
 
 
 def test_a_position_that_is_missing():

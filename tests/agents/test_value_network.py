@@ -16,8 +16,7 @@ from ttt_env.agents.learned.value_network import (
     ValueNetwork,
     layer_sizes,
 )
-from ttt_env.errors import GameTooLargeError, ParameterError
-from ttt_env.rules.boards import Boards
+from ttt_env.errors import ParameterError
 
 GAMES = [TICTACTOE, ttt_env.get_game("tictactoe-v0:misere=true"), ttt_env.get_game("mnk-v0:m=4,n=3,k=3")]
 VIEWS = ["mover", "xo", "xo+turn"]
@@ -68,14 +67,6 @@ def play(made, games):
     return made.is_good
 
 
-def learned(games, seed=0, **hyperparameters):
-    """The agent after so many games."""
-    made = NetworkLearner(TICTACTOE, seed, **hyperparameters)
-    while made.games < games:
-        made.advance(Budget(steps=games - made.games))
-    return made.agent()
-
-
 def positions_of(made, n_plies):
     """The positions of the game that was played last, after each ply."""
     masks = made.board.masks
@@ -118,6 +109,7 @@ def test_values_are_those_of_the_plain_network(game, view, hidden):
         for position in boards
     ]
     np.testing.assert_allclose(given.values(boards), plain, atol=1e-12)
+    assert given.values(boards[:0]).shape == (0,)
 
 
 @pytest.mark.parametrize("hidden", [slow(None), [7, 4]], ids=str)
@@ -188,12 +180,6 @@ def test_equals_are_played_alike():
     np.testing.assert_array_equal(policy, np.where([0, 1, 1, 1, 0, 1, 1, 1, 0], 1 / 6, 0))
 
 
-def test_the_same_seed_learns_the_same():
-    one, two, other = (learned(70, seed).network.layers for seed in (2, 2, 3))
-    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
-    assert not np.array_equal(one[0], other[0])
-
-
 def test_snapshots_count_games():
     made, looks = NetworkLearner(TICTACTOE, hidden=[4]), []
     for games in (6_000, 7_000):
@@ -213,6 +199,9 @@ def test_a_cycle_goes_on_in_the_next_stretch():
     assert np.concatenate(against_random).tolist() == whole.is_against_random.tolist()
     layers = zip(made.agent().network.layers, whole.agent().network.layers, strict=True)
     assert all(np.array_equal(one, two) for one, two in layers)
+    other = NetworkLearner(TICTACTOE, seed=1)
+    play(other, 7)
+    assert not np.array_equal(other.agent().network.layers[0], whole.agent().network.layers[0])
 
 
 @pytest.mark.slow
@@ -232,7 +221,6 @@ def test_self_play_alone_looks_perfect_and_learns_least():
     "wrong",
     [
         {"learning_rate": -1},
-        {"learning_rate": float("nan")},
         {"empty": 2},
         {"view": "own"},
         {"start": "small"},
@@ -240,24 +228,10 @@ def test_self_play_alone_looks_perfect_and_learns_least():
         {"hidden": [18, 1.5]},
         {"hidden": [3] * 10},
         {"hidden": "18"},
-        {"hidden": 18},
         {"hidden": 10**5000},
         {"opponents": "minimax"},
-        {"steps": "many"},
-        {"steps": 1.5},
-        {"seconds": -1},
     ],
 )
 def test_parameters_out_of_their_ranges(wrong):
     with pytest.raises(ParameterError, match=next(iter(wrong))):
         ttt_env.train(algo="value-network", **{"steps": 10, **wrong})
-
-
-def test_too_large():
-    with pytest.raises(GameTooLargeError, match="81 cells"):
-        ttt_env.train("mnk-v0:m=9,n=9,k=5", "value-network", steps=1)
-
-
-def test_values_of_an_empty_batch_of_moves():
-    nothing = Boards(TICTACTOE, np.zeros(0, np.uint64), np.zeros(0, np.uint64))
-    assert network().values(nothing).shape == (0,)

@@ -56,12 +56,6 @@ class TestTools:
 
 
 class TestIllegal:
-    def test_lose(self) -> None:
-        environment = started()
-        environment.move(4)
-        assert "you have lost" in environment.move(4)
-        assert environment.get_reward() == -1.0
-
     def test_raise_is_an_error_after_which_the_game_goes_on(self) -> None:
         environment = started(illegal="raise")
         environment.move(4)
@@ -71,12 +65,6 @@ class TestIllegal:
         environment.move(2)
         environment.move(6)
         assert environment.get_reward() == 1.0
-
-    def test_retry(self) -> None:
-        environment = started(illegal="retry", retries=1)
-        environment.move(4)
-        assert "That is not a move" in environment.move(4)
-        assert "you have lost" in environment.move(4)
 
 
 class TestRewards:
