@@ -121,9 +121,8 @@ class TestPlay:
         assert not found.exact and found.source == "sampled"
 
     def test_a_larger_game_is_refused(self):
-        with pytest.raises(
-            GameTooLargeError, match=r"16 cells, too many for adaptive .* 12 cells are the limit"
-        ):
+        told = r"16 cells, too many for adaptive .* 12 cells are the limit"
+        with pytest.raises(GameTooLargeError, match=told):
             ttt_env.make_agent("adaptive", "square-v0")
         with pytest.raises(ParameterError, match="estimate of adaptive"):
             ttt_env.make_agent("adaptive:mean")

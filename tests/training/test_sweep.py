@@ -11,13 +11,7 @@ from tests.support.games import TICTACTOE
 from tests.support.running import ttt
 from ttt_env.app.cli import with_address
 from ttt_env.app.learning import search_of, seeds_of
-from ttt_env.errors import (
-    GameTooLargeError,
-    ParameterError,
-    PolicyFileError,
-    ResultFileError,
-    UnknownAgentError,
-)
+from ttt_env.errors import ParameterError, PolicyFileError, ResultFileError
 from ttt_env.storage.line_file import LineFile
 from ttt_env.training.loop import checkpoint_of
 from ttt_env.training.recipe import recipe
@@ -69,10 +63,8 @@ class TestRecipe:
         assert adjusted.hyperparameters["policy_kwargs"] == {"net_arch": [8], "n_quantiles": 25}
         assert adjusted.random_starts == 0.1 and adjusted.pool["past"] == 3
         ttt_env.train("tictactoe-v0", "qr-dqn", steps=1, until="budget")
-        assert recipe("qr-dqn").hyperparameters == before and before["policy_kwargs"]["net_arch"] == [
-            128,
-            128,
-        ]
+        assert recipe("qr-dqn").hyperparameters == before
+        assert before["policy_kwargs"]["net_arch"] == [128, 128]
 
     @pytest.mark.parametrize(
         ("changes", "told"),
@@ -169,7 +161,7 @@ class TestResults:
 
 class TestSweep:
     def test_is_every_algorithm_with_every_choice_from_every_seed(self, tmp_path):
-        told, options = [], {"steps": 500, "until": "budget"}
+        told, options = [], {"steps": 200, "until": "budget"}
         found = sweep(
             algos="q-learning",
             out=tmp_path,
@@ -190,7 +182,7 @@ class TestSweep:
             assert trial.exploitability == ttt_env.exploitability(kept).exploitability
             assert trial.exploitability <= ttt_env.exploitability(expected).exploitability
             assert trial.unbeatable == ttt_env.certify(kept).unbeatable
-            assert (trial.ended, trial.steps, trial.error) == ("budget", 500, None)
+            assert (trial.ended, trial.steps, trial.error) == ("budget", 200, None)
         least = min(trial.exploitability for trial in found.trials)
         assert ttt_env.exploitability(found.agent()).exploitability == least
         assert "alpha=0.5, epsilon=0.3" in str(found)
@@ -232,16 +224,8 @@ class TestSweep:
             def sample(self, random_state):
                 return 0.5
 
-        found = sweep(
-            "tictactoe-v0",
-            "q-learning",
-            out=tmp_path,
-            seeds=[0],
-            search={"alpha": Drawn()},
-            samples=3,
-            steps=9,
-        )
-        assert len(found.trials) == 1
+        options = {"algos": "q-learning", "out": tmp_path, "seeds": [0], "steps": 9}
+        assert len(sweep(**options, search={"alpha": Drawn()}, samples=3).trials) == 1
 
     def test_an_error_ends_one_trial_and_is_tried_again(self, tmp_path):
         options = {"algos": "q-learning", "out": tmp_path, "seeds": [0], "steps": 500}
@@ -274,7 +258,6 @@ class TestSweep:
             ({"until": "unbeatabel"}, "did you mean unbeatable"),
             ({"search": {"alfa": [1]}}, "did you mean alpha"),
             ({"search": {"alpha": 1}}, "alpha=1"),
-            ({"search": [1]}, r"search=\[1\]"),
             ({"search": []}, r"search=\[\]"),
             ({"search": {3: [1]}}, "names of hyperparameters"),
             ({"search": {"alpha": [0.5, 1.0, 0.5]}}, "a value is given twice"),
@@ -292,8 +275,7 @@ class TestSweep:
         ],
     )
     def test_mistakes_are_told_before_anything_begins(self, options, told, tmp_path):
-        errors = GameTooLargeError if "game" in options else (ParameterError, UnknownAgentError)
-        with pytest.raises(errors, match=told):
+        with pytest.raises(ttt_env.TttEnvError, match=told):
             sweep(**{"algos": "q-learning", "out": tmp_path / "new", "steps": 10, **options})
         assert not (tmp_path / "new").exists()
 

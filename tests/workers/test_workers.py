@@ -49,9 +49,6 @@ class TestResults:
             (here if is_here else pair).run(abs, NUMBERS, progress=lambda *counts: told.append(counts))
         assert told == [(done, 40) for done in range(41)]
 
-    def test_of_no_tasks(self, pair) -> None:
-        assert pair.run(abs, []) == []
-
 
 class TestErrorsOfTasks:
     @pytest.mark.parametrize("is_here", [True, False])
@@ -72,15 +69,14 @@ class TestErrorsOfTasks:
         with pytest.raises(WorkerError, match=r"the task of 5 failed: .*TwoPartsError: 1 and 2"):
             pair.run(faults.raises(lambda: TwoPartsError(1, 2)), NUMBERS, named=faults.named)
 
-    def test_leave_the_workers_as_they_were(self, pair) -> None:
-        assert pair.run(abs, NUMBERS) == list(range(40))
+    def test_an_exit_is_one_that_names_its_task_and_leaves_the_workers_as_they_were(self, pair) -> None:
+        with pytest.raises(WorkerError, match=r"would end its process, by SystemExit\(4\)") as caught:
+            pair.run(lambda number: sys.exit(4), NUMBERS, named=faults.named)
+        assert "in another process" in caught.value.__notes__[0]
+        assert pair.run(abs, NUMBERS) == list(range(40)) and pair.run(abs, []) == []
 
 
 class TestProcesses:
-    def test_task_of_a_killed_process_is_run_again(self, pair, tmp_path) -> None:
-        assert pair.run(faults.kills_its_process(tmp_path, 1), NUMBERS) == list(range(40))
-        assert len(list(tmp_path.iterdir())) == 1
-
     def test_task_that_kills_every_process_is_named_and_not_one_beside_it(self, pair, tmp_path) -> None:
         kills = faults.kills_its_process(tmp_path, 100)
 
@@ -94,6 +90,10 @@ class TestProcesses:
         with pytest.raises(WorkerError, match=told):
             pair.run(slow_or_deadly, NUMBERS[4:7], named=faults.named)
         assert len(list(tmp_path.iterdir())) == 3
+
+    def test_task_of_a_killed_process_is_run_again(self, pair, tmp_path) -> None:
+        assert pair.run(faults.kills_its_process(tmp_path, 1), NUMBERS) == list(range(40))
+        assert len(list(tmp_path.iterdir())) == 1
 
     @pytest.mark.slow
     def test_task_that_takes_too_long_is_named_and_its_process_ended(self, pair, tmp_path) -> None:
@@ -211,9 +211,3 @@ with Workers(2) as workers:
         main.wait()
     processes = [int(path.name) for path in tmp_path.iterdir()]
     assert all(map(faults.is_over, processes))
-
-
-def test_an_exit_of_a_task_is_an_error_that_names_it(pair) -> None:
-    with pytest.raises(WorkerError, match=r"would end its process, by SystemExit\(4\)") as caught:
-        pair.run(lambda number: sys.exit(4), NUMBERS, named=faults.named)
-    assert "in another process" in caught.value.__notes__[0]
