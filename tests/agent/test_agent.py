@@ -24,14 +24,7 @@ from ttt_env import (
     play_game,
 )
 from ttt_env import agent as agent_module
-from ttt_env.agent import (
-    FunctionAgent,
-    agent_class,
-    checked_policies,
-    checked_policy,
-    sample,
-    sample_each,
-)
+from ttt_env.agent import FunctionAgent, agent_class, checked_policies, checked_policy, sample, sample_each
 from ttt_env.agents.combining import Epsilon
 from ttt_env.agents.mcts.agent import MCTS
 from ttt_env.agents.planning.planners import Minimax, Softmax
@@ -514,27 +507,21 @@ class TestSpecs:
         assert make_agent("epsilon:(" * 16 + "random" + ")" * 16).is_fixed
         assert len(make_agent("mixture:" + "+".join(["(epsilon:random)"] * 200)).agents) == 200
 
-    @pytest.mark.parametrize("integer", [np.int64, np.uint8, np.int16])
-    def test_integers_of_numpy(self, integer):
-        self.assert_same(Minimax(TICTACTOE, depth=integer(3)), "minimax:depth=3")
-        self.assert_same(
-            MCTS(TICTACTOE, simulations=integer(20), seed=integer(3)), "mcts:simulations=20,seed=3"
-        )
-        self.assert_same(Epsilon(TICTACTOE, "minimax", integer(1)), "epsilon:minimax,epsilon=1")
-        self.assert_same(Softmax(TICTACTOE, integer(1)), "softmax:temperature=1")
-
-    @pytest.mark.parametrize("number", [np.float32, np.float64, np.float16])
-    def test_floats_of_numpy(self, number):
-        two = "softmax:temperature=1,opponent_temperature=0.5"
-        self.assert_same(Softmax(TICTACTOE, 1.0, number(0.5)), two)
-        self.assert_same(Epsilon(TICTACTOE, "minimax", number(0.25)), "epsilon:minimax,epsilon=0.25")
-        search = MCTS(TICTACTOE, 20, c=number(0.5), draw=number(0.25), seed=1)
-        self.assert_same(search, "mcts:20,c=0.5,draw=0.25,seed=1")
-        assert not Minimax(TICTACTOE, seconds=number(0.5)).is_fixed
-
-    def assert_same(self, agent, spec):
+    def test_numbers_of_numpy(self):
         asked = Position.parse("X../.O./...")
-        np.testing.assert_array_equal(agent.policy(asked), make_agent(spec).policy(asked))
+        for agent, spec in (
+            (Minimax(TICTACTOE, depth=np.int64(3)), "minimax:depth=3"),
+            (MCTS(TICTACTOE, np.uint8(20), seed=np.int16(3)), "mcts:20,seed=3"),
+            (
+                MCTS(TICTACTOE, 20, c=np.float16(0.5), draw=np.float64(0.2), seed=1),
+                "mcts:20,c=0.5,draw=0.2,seed=1",
+            ),
+            (Epsilon(TICTACTOE, "minimax", np.float32(0.25)), "epsilon:minimax,epsilon=0.25"),
+            (Epsilon(TICTACTOE, "minimax", np.int64(1)), "epsilon:minimax,epsilon=1"),
+            (Softmax(TICTACTOE, np.uint8(1), np.float64(0.5)), "softmax:1,opponent_temperature=0.5"),
+        ):
+            np.testing.assert_array_equal(agent.policy(asked), make_agent(spec).policy(asked))
+        assert not Minimax(TICTACTOE, seconds=np.float32(0.5)).is_fixed
 
 
 class TestPlayGame:

@@ -76,7 +76,8 @@ def test_what_making_takes(spec, game, effort):
 
 @pytest.mark.parametrize(
     ("spec", "game", "error", "told"),
-    [("minimax", "qubic-v0", GameTooLargeError, "minimax:depth=4"),
+    [("minimax", "qubic-v0", GameTooLargeError, "64 cells.*minimax:depth=4.*minimax:seconds=1"),
+     ("minimax:prefer=fast", "mnk-v0:m=5,n=5,k=4", GameTooLargeError, "25 cells.*minimax:depth=4"),
      ("epsilon:minimax", "qubic-v0", GameTooLargeError, "minimax:depth=4"),
      ("alphazero", "mnk-v0:m=9,n=9,k=5", GameTooLargeError, "64 cells are the limit"),
      ("ppo", "square-v0", PolicyFileError, "not for square-v0"),

@@ -101,25 +101,21 @@ class Winning(Batch):
         return np.eye(9)[ends[0]] if ends else super().policy(position)
 
 
-class Blended(Last):
-    is_fixed = True
+def blended(kind):
+    """A class that plays half as this class, half uniformly."""
 
-    def policy(self, position):
-        return (super().policy(position) + uniform(position)) / 2
+    class Blended(kind):
+        is_fixed = True
 
+        def policy(self, position):
+            return (super().policy(position) + uniform(position)) / 2
 
-class BlendedNetwork(NetworkAgent):
-    is_fixed = True
-
-    def policy(self, position):
-        return (super().policy(position) + uniform(position)) / 2
+    return Blended
 
 
-class BlendedSymmetric(Symmetric):
-    is_fixed = True
-
-    def policy(self, position):
-        return (super().policy(position) + uniform(position)) / 2
+def last_of(kind):
+    """A class that has a policy of its own, whatever this class does."""
+    return type("Last", (kind,), {"policy": lambda self, position: last_cell(position)})
 
 
 class OfTwoLevels(Sharp):
@@ -132,21 +128,9 @@ class OfTwoLevels(Sharp):
         return super().choose(position, rng)
 
 
-class Schedule(Epsilon):
-    """Random at an epsilon of 1, but for its own policy."""
-
-    def policy(self, position):
-        return last_cell(position)
-
-
 class ByPly(Mixture):
     def choose(self, position, rng):
         return self.agents[-1].choose(position, rng)
-
-
-class Unlearned(Adaptive):
-    def policy(self, position):
-        return last_cell(position)
 
 
 def squared(position):
@@ -161,6 +145,10 @@ def at_first_the_last_cell(rest):
 def winning(position):
     ends = ends_at_once(position)
     return np.eye(9)[ends[0]] if ends else uniform(position)
+
+
+def rising_scores(planes):
+    return np.tile(np.arange(9.0), (len(planes), 1))
 
 
 def half(rest):
@@ -178,16 +166,13 @@ HEIRS = {  # an agent, and the policy by which it should play
     "mixture": (lambda: tired(Mixture)(TICTACTOE, "minimax+minimax"), at_first_the_last_cell(MINIMAX.policy)),
     "policies over policy": (lambda: Sharp(TICTACTOE), squared),
     "policy over policies": (lambda: Winning(TICTACTOE), winning),
-    "policy over choose": (lambda: Blended(TICTACTOE), half(last_cell)),
-    "network": (
-        lambda: BlendedNetwork(TICTACTOE, lambda planes: np.tile(np.arange(9.0), (len(planes), 1))),
-        half(last_cell),
-    ),
-    "policy over a symmetric one": (lambda: BlendedSymmetric(TICTACTOE, "minimax"), half(MINIMAX.policy)),
+    "policy over choose": (lambda: blended(Last)(TICTACTOE), half(last_cell)),
+    "network": (lambda: blended(NetworkAgent)(TICTACTOE, rising_scores), half(last_cell)),
+    "policy over a symmetric one": (lambda: blended(Symmetric)(TICTACTOE, "minimax"), half(MINIMAX.policy)),
     "two levels": (lambda: OfTwoLevels(TICTACTOE), last_cell),
-    "epsilon": (lambda: Schedule(TICTACTOE, "minimax", 1.0), last_cell),
+    "epsilon": (lambda: last_of(Epsilon)(TICTACTOE, "minimax", 1.0), last_cell),
     "by ply": (lambda: ByPly(TICTACTOE, [Last(TICTACTOE), "minimax"]), MINIMAX.policy),
-    "adaptive": (lambda: Unlearned(TICTACTOE), last_cell),
+    "adaptive": (lambda: last_of(Adaptive)(TICTACTOE), last_cell),
 }
 
 

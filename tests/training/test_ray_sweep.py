@@ -17,6 +17,7 @@ pytest.importorskip("sb3_contrib")
 import torch
 
 import ttt_env
+from tests.support import faults
 from tests.support.running import ttt
 from ttt_env.training import population
 from ttt_env.training.masking import MaskedDQN
@@ -103,11 +104,8 @@ def test_a_node_that_is_killed_changes_no_result(tmp_path):
             while time.monotonic() < deadline:
                 if len(list(out.glob("*.checkpoint"))) == 2:
                     cluster.remove_node(nodes[0], allow_graceful=False)
-                    killed.append(
-                        len((out / "results.jsonl").read_text().splitlines())
-                        if (out / "results.jsonl").exists()
-                        else 0
-                    )
+                    results = out / "results.jsonl"
+                    killed.append(len(results.read_text().splitlines()) if results.exists() else 0)
                     return
                 time.sleep(0.05)
 
@@ -131,28 +129,15 @@ def test_a_population_on_ray_is_the_same(tmp_path):
     assert alone == shared and len(alone) == 8
 
 
-def processes_of(mark):
-    """The ids of the processes whose environment has this mark."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdecimal() and mark.encode() in (entry / "environ").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
-
-
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 @pytest.mark.parametrize("backend", ["--ray", ""], ids=["ray", "loky"])
 def test_an_interrupt_keeps_what_is_done_and_leaves_no_process(backend, tmp_path):
-    mark = f"TTT_SWEEP={uuid.uuid4()}"
-    name, value = mark.split("=")
+    mark = uuid.uuid4().hex
     line = f"train dqn {backend} --seeds 0-3 --workers 2 --steps 8000 --until budget --out out"
     run = subprocess.Popen(
         [sys.executable, "-m", "ttt_env.app", *line.split()],
         cwd=tmp_path,
-        env={**os.environ, name: value},
+        env={**os.environ, "TTT_SWEEP": mark},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -168,10 +153,7 @@ def test_an_interrupt_keeps_what_is_done_and_leaves_no_process(backend, tmp_path
     told, mistakes = run.communicate(timeout=200)
     assert run.returncode == 130, mistakes
     assert "Interrupted: what is done is kept." in told and "Traceback" not in mistakes
-    deadline = time.monotonic() + 60
-    while processes_of(mark) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not processes_of(mark)
+    assert faults.eventually(lambda: not faults.marked(mark)), faults.marked(mark)
     assert 1 <= len(results.read_text().splitlines()) < 4
     assert f"To go on: ttt {' '.join(line.split())}\n" in told
     done = results.read_text()
