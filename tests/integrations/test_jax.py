@@ -1,7 +1,6 @@
 """Games as functions of JAX; scripts/frameworks/jax_mctx.py brings JAX, and runs these tests."""
 
 import importlib
-import sys
 from operator import itemgetter
 from typing import Any
 
@@ -20,13 +19,6 @@ GAMES: dict[str, Game] = {
     "15x15": ttt_env.get_game("mnk-v0", m=15, n=15, k=5),
     "a user's own": Game("corners", (2, 3), [(0, 2, 3, 5), (1, 4)]),
 }
-
-
-def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "jax", None)
-    monkeypatch.delitem(sys.modules, "ttt_env.integrations.jax", raising=False)
-    with pytest.raises(ImportError, match=r"\.\[jax\]"):
-        importlib.import_module("ttt_env.integrations.jax")
 
 
 @pytest.fixture

@@ -1,8 +1,5 @@
 """The words of games between two players in TextArena; TextArena itself is met in scripts/frameworks."""
 
-import importlib
-import sys
-
 import pytest
 
 import ttt_env
@@ -53,10 +50,3 @@ def test_what_is_not_known_of_a_large_game() -> None:
     start = ttt_env.get_game("qubic-v0").start
     assert MoveRecord.of(start, 0, 0) == (0, None, None) and MoveRecord.of(start, 0, 0).regret is None
     assert MoveRecord.of(start, None, 0) == (None, None, -1)
-
-
-def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "textarena", None)
-    monkeypatch.delitem(sys.modules, "ttt_env.integrations.textarena", raising=False)
-    with pytest.raises(ImportError, match=r"\.\[textarena\]"):
-        importlib.import_module("ttt_env.integrations.textarena")

@@ -1,8 +1,6 @@
 """The parts of the environment for verifiers; verifiers itself is met in scripts/frameworks."""
 
-import importlib
 import itertools
-import sys
 from typing import Any
 
 import pytest
@@ -45,10 +43,3 @@ class TestStartRows:
     def test_bad_numbers(self, numbers: dict[str, Any]) -> None:
         with pytest.raises(ttt_env.errors.ParameterError, match=f"{next(iter(numbers))}=.* of start_rows"):
             start_rows(TICTACTOE, **numbers)
-
-
-def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "verifiers", None)
-    monkeypatch.delitem(sys.modules, "ttt_env.integrations.verifiers", raising=False)
-    with pytest.raises(ImportError, match=r"\.\[verifiers\]"):
-        importlib.import_module("ttt_env.integrations.verifiers")
