@@ -258,22 +258,17 @@ class TestWorkers:
         ]
         assert certificate.refutations["O"].cells == (0,)
 
-    def test_an_error_ends_the_run_and_keeps_what_was_answered(self, tmp_path):
+    @pytest.mark.parametrize("in_a_file", [True, False])
+    def test_an_error_ends_the_run_and_keeps_what_was_answered(self, in_a_file, tmp_path):
         path, failing = tmp_path / "answers.jsonl", Counting(fails_at=40)
+        agent = failing if in_a_file else RecordedAgent(ttt_env.make_agent(failing))
+        options = {"answers": path, "workers": 3} if in_a_file else {}
         with pytest.raises(ConnectionError, match="the line is down"):
-            ttt_env.certify(failing, answers=path, workers=3)
-        kept = len(path.read_text().splitlines()) - 1
-        assert kept == len(failing.asked) - 1 <= 42
-        assert ttt_env.certify(failing, answers=path, workers=3).unbeatable
+            ttt_env.certify(agent, **options)
+        if in_a_file:
+            assert len(path.read_text().splitlines()) - 1 == len(failing.asked) - 1 <= 42
+        assert ttt_env.certify(agent, **options).unbeatable
         assert failing.asked.total() == len(failing.asked) + 1  # the one that failed is asked again
-
-    def test_answers_before_an_error_are_not_asked_for_again(self):
-        failing = Counting(fails_at=40)
-        agent = RecordedAgent(ttt_env.make_agent(failing))
-        with pytest.raises(ConnectionError):
-            ttt_env.certify(agent)
-        assert ttt_env.certify(agent).unbeatable
-        assert failing.asked.total() == len(failing.asked) + 1
 
     @pytest.mark.parametrize("workers", [0, -1, 1.5, "4", 257, True])
     def test_bad_numbers(self, workers):

@@ -62,15 +62,11 @@ def test_other_algorithms_are_certified(algo):
     assert ttt_env.certify(train(algo=algo, seconds=300.0)).unbeatable
 
 
-@pytest.mark.parametrize("algo", ["alphazero", "dqn"])
-def test_a_missing_torch_names_its_extra(algo, monkeypatch):
+def test_a_missing_torch_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match=r'needs? the extra "train"'):
-        train(algo=algo, steps=1)
-
-
-def test_residual_networks_without_torch_name_their_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
+    for algo in ("alphazero", "dqn"):
+        with pytest.raises(ImportError, match=r'needs? the extra "train"'):
+            train(algo=algo, steps=1)
     monkeypatch.delitem(sys.modules, "ttt_env.training.residual", raising=False)
     with pytest.raises(ImportError, match='a residual network needs the extra "train"'):
         importlib.import_module("ttt_env.training.residual")

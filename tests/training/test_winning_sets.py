@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.support.games import TICTACTOE, open_boards, random_positions
+from tests.support.games import TICTACTOE, lowest, open_boards, random_positions
 from tests.support.marks import slow
 from ttt_env.agent import Agent, checked_policies
 from ttt_env.agent.learner import Budget
@@ -167,15 +167,15 @@ class TestRemembered:
 
 
 class TestErrors:
-    @pytest.mark.parametrize("name", [slow("random"), slow("weights"), "first"])
-    def test_costly_ones_lead_below_the_value_of_the_game(self, name):
+    @pytest.mark.parametrize("agent", [slow("random"), slow("weights"), lowest])
+    def test_costly_ones_lead_below_the_value_of_the_game(self, agent):
         """On 3×3, a draw: a possible move loses a position that was not lost."""
-        agent = ttt_env.make_agent(name if name != "first" else lambda position: position.legal_cells[0])
+        agent = ttt_env.make_agent(agent)
         errors = blunders_everywhere(agent)
         solution, expected = ttt_env.solve(TICTACTOE), []
         for position in errors:
-            chances = Frozen(agent).policy(position) if name != "first" else agent.policy(position)
-            after = [-solution.value_of(position.play(cell)) for cell in np.flatnonzero(chances)]
+            cells = np.flatnonzero(agent.policy(position))
+            after = [-solution.value_of(position.play(cell)) for cell in cells]
             if solution.value_of(position) >= 0 and min(after) < 0:
                 expected.append(str(position))
         found = [str(position) for position in costly(agent, errors)]
