@@ -58,10 +58,8 @@ class TestEveryAgent:
             why = agent.explain(position)
             assert why.position == position and list(why.policy) == position.legal_cells
             if agent.is_fixed:
-                policy = agent.policy(position)
-                assert [why.policy[cell] for cell in why.policy] == pytest.approx(
-                    policy[position.legal_cells]
-                )
+                policy = agent.policy(position)[position.legal_cells]
+                assert list(why.policy.values()) == pytest.approx(policy)
             assert sum(why.policy.values()) == pytest.approx(1)
             assert all(set(numbers.by_cell) <= set(why.policy) for numbers in why.columns)
             assert why.reason.endswith(".") and all(len(set(cells)) == len(cells) for cells in why.sets)
@@ -103,9 +101,7 @@ class TestEveryAgent:
         assert why.figure.text(8) == "100%"
 
     def test_agents_are_called_by_their_installed_names(self):
-        assert [name_of(make_agent(spec)) for spec in ("newell-simon", "mcts", "ppo")] == [
-            "newell-simon", "mcts", "ppo",
-        ]  # fmt: skip
+        assert all(name_of(make_agent(name)) == name for name in ("newell-simon", "mcts", "ppo"))
 
 
 def stones(position, by_mover):
@@ -249,9 +245,8 @@ def test_what_exploits_an_agent_shows_what_it_expects_and_the_answer(keeps_value
     agent = make_agent("punish:win-block" if keeps_value else "best-response:win-block")
     for position in [p for p in random_positions(TICTACTOE, 40) if p.ply > 2]:
         why = agent.explain(position)
-        expected = {
-            c: result_against(inner, position.play(c), position.to_move) for c in position.legal_cells
-        }
+        seat = position.to_move
+        expected = {c: result_against(inner, position.play(c), seat) for c in position.legal_cells}
         if keeps_value:
             values = column(why, "value under best play")
             assert values == column(optimal.explain(position), "value under best play")
@@ -312,9 +307,8 @@ class TestImitation:
         path = tmp_path / "games.sqlite"
         self.log(path, ((0, 4), PERSON, "minimax"), ((8, 4), PERSON, "minimax"), ((4, 0), PERSON, "random"))
         why = Imitation(TICTACTOE, str(path)).explain(TICTACTOE.start)
-        assert why.reason.startswith(
-            "In 3 recorded games a player was to move in this position or a symmetric one"
-        )
+        told = "In 3 recorded games a player was to move in this position or a symmetric one"
+        assert why.reason.startswith(told)
         assert "chose cell 0 or 2 or 6 or 8." in why.reason
         assert [why.figure.text(cell) for cell in (0, 1, 4)] == ["2", "0", "1"]
 
@@ -383,10 +377,9 @@ def test_a_network_shows_its_scores():
     greedy = make_agent(lambda planes: [scores] * len(planes), TICTACTOE, observation="planes")
     warm = make_agent(lambda planes: [scores] * len(planes), TICTACTOE, temperature=2.0)
     for position in random_positions(TICTACTOE, 20):
+        expected = {cell: scores[cell] for cell in position.legal_cells}
         for agent in (greedy, warm):
-            assert column(agent.explain(position), "network’s score") == {
-                c: scores[c] for c in position.legal_cells
-            }
+            assert column(agent.explain(position), "network’s score") == expected
         weights = {cell: exp(scores[cell] / 2) for cell in position.legal_cells}
         shares = {cell: weight / sum(weights.values()) for cell, weight in weights.items()}
         assert warm.explain(position).policy == pytest.approx(shares)
@@ -405,9 +398,8 @@ class TestMCTS:
             why = agent.explain(position)
             visits = {cell: nodes[cell].visits if cell in nodes else 0 for cell in position.legal_cells}
             assert column(why, "simulations") == visits
-            assert column(why, "won of them") == pytest.approx(
-                {c: n.wins / n.visits for c, n in nodes.items()}
-            )
+            won = {cell: node.wins / node.visits for cell, node in nodes.items()}
+            assert column(why, "won of them") == pytest.approx(won)
             assert sorted(why.cells) == search.best_cells()
             proved = {cell: node.value for cell, node in nodes.items() if node.value is not None}
             assert not proved or column(why, "proved value") == proved
@@ -419,9 +411,7 @@ class TestMCTS:
         cell = agent.choose(position, np.random.default_rng(5))
         visits = agent.search.visits
         why = agent.explain(position)
-        assert [column(why, "simulations")[c] for c in position.legal_cells] == visits[
-            position.legal_cells
-        ].tolist()
+        assert column(why, "simulations") == {c: visits[c] for c in position.legal_cells}
         assert cell in why.cells and why.facts == {"simulations": 200}
         other = agent.explain(TICTACTOE.start)
         assert sum(column(other, "simulations").values()) == 200
@@ -439,9 +429,8 @@ def test_a_model_of_stable_baselines_shows_its_numbers(algorithm, meaning):
     model = getattr(sb3, algorithm)("MlpPolicy", env, seed=0, device="cpu", **sizes)
     agent = make_agent(model, TICTACTOE)
     for position in random_positions(TICTACTOE, 5):
-        observation, _ = model.policy.obs_to_tensor(
-            position.planes.reshape(1, *model.observation_space.shape)
-        )
+        planes = position.planes.reshape(1, *model.observation_space.shape)
+        observation, _ = model.policy.obs_to_tensor(planes)
         with torch.no_grad():
             if algorithm == "PPO":
                 numbers = model.policy.get_distribution(observation).distribution.probs[0].double().numpy()

@@ -61,9 +61,8 @@ class Counting:
     """A mixin that notes its choices."""
 
     def choose(self, position, rng):
-        cell = super().choose(position, rng)
-        self.__dict__.setdefault("chosen", []).append(cell)
-        return cell
+        self.chosen = [*getattr(self, "chosen", []), super().choose(position, rng)]
+        return self.chosen[-1]
 
 
 class CountingCorners(Counting, Corners):

@@ -248,8 +248,8 @@ class TestTraining:
             tensorboard.SummaryWriter, "close", lambda writer: (close(writer), closed.append(writer.log_dir))
         )
         is_cut = ends == "interrupted"
+        report = interrupt_at(0) if is_cut else None
         with pytest.raises(KeyboardInterrupt) if is_cut else nullcontext():
-            report = interrupt_at(0) if is_cut else None
             train(seed=3, steps=30, until="budget", **TINY, tensorboard=tmp_path, report=report)
         assert closed == [str(tmp_path)]
         events = accumulator.EventAccumulator(str(tmp_path))

@@ -24,12 +24,7 @@ from stable_baselines3.common.vec_env import VecEnvWrapper, VecNormalize  # noqa
 
 from ttt_env.agents.learned.sb3 import SB3  # noqa: E402
 from ttt_env.training.masking import MaskedDQN, MaskedQRDQN  # noqa: E402
-from ttt_env.training.pool import (  # noqa: E402
-    Frozen,
-    OpponentPool,
-    RandomStarts,
-    response_to,
-)
+from ttt_env.training.pool import Frozen, OpponentPool, RandomStarts, Remembered, response_to  # noqa: E402
 from ttt_env.training.selfplay import SelfPlay  # noqa: E402
 
 ANY_MOVE_WINS = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)])
@@ -84,8 +79,9 @@ class TestFrozen:
             assert got == pytest.approx((worst.as_x, worst.as_o), abs=1e-12)
 
     def test_too_large(self):
-        with pytest.raises(ttt_env.errors.GameTooLargeError):
-            Frozen(ttt_env.make_agent("random", ttt_env.get_game(LARGE)))
+        for kind in (Frozen, Remembered):
+            with pytest.raises(ttt_env.errors.GameTooLargeError):
+                kind(ttt_env.make_agent("random", ttt_env.get_game("mnk-v0:m=5,n=5,k=4")))
 
 
 def pool_of(learner, **options):
@@ -396,13 +392,10 @@ class TestSelfPlay:
         sb3.A2C("MlpPolicy", envs, device="cpu").learn(40, SelfPlay())
 
 
-@pytest.mark.parametrize("shares", [(2.0,), (0.5, "a"), (0.5, 0.9)])
-def test_random_starts_are_probabilities(shares):
-    with pytest.raises(ParameterError, match="of random starts"):
-        RandomStarts("tictactoe-v0", *shares)
-
-
-def test_random_starts_are_positions_to_be_played():
+def test_random_starts_are_positions_to_be_played_and_have_probabilities():
+    for shares in ((2.0,), (0.5, "a"), (0.5, 0.9)):
+        with pytest.raises(ParameterError, match="of random starts"):
+            RandomStarts("tictactoe-v0", *shares)
     rng = np.random.default_rng(0)
     starts = [RandomStarts("tictactoe-v0", 0.5)(rng) for _ in range(200)]
     assert not any(start.is_over for start in starts)

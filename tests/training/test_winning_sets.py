@@ -161,10 +161,6 @@ class TestRemembered:
         boards = Boards.of(random_positions(GAMES["Square"], 100))
         assert np.array_equal(pickle.loads(content).policies(boards), remembered.policies(boards))
 
-    def test_too_large(self):
-        with pytest.raises(ttt_env.errors.GameTooLargeError):
-            Remembered(ttt_env.make_agent("random", ttt_env.get_game("mnk-v0:m=5,n=5,k=4")))
-
 
 class TestErrors:
     @pytest.mark.parametrize("agent", [slow("random"), slow("weights"), lowest])
