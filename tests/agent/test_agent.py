@@ -138,10 +138,8 @@ class TestFunctionAgents:
         def thoughtful(position):
             return answer
 
-        with pytest.raises(
-            PolicyError,
-            match=r"thoughtful of tictactoe-v0> returns \d values, in a .*: a function returns one cell",
-        ):
+        told = r"thoughtful of tictactoe-v0> returns \d values, in a .*: a function returns one cell"
+        with pytest.raises(PolicyError, match=told):
             ask(thoughtful)
 
 

@@ -343,9 +343,8 @@ def test_methods_that_come_late_or_from_elsewhere():
 
     for kind in (Registered, Decorated, Thinking):
         agent = kind(TICTACTOE)
-        assert checked_policies(agent, ttt_env.Boards.of(POSITIONS[:3])).argmax(axis=1).tolist() == [
-            position.legal_cells[-1] for position in POSITIONS[:3]
-        ]
+        policies = checked_policies(agent, ttt_env.Boards.of(POSITIONS[:3]))
+        assert policies.argmax(axis=1).tolist() == [position.legal_cells[-1] for position in POSITIONS[:3]]
         assert agent.choose(POSITIONS[0], generator_of(POSITIONS[0])) == POSITIONS[0].legal_cells[-1]
         assert ttt_env.match(agent, "random", exact=True).exact
 

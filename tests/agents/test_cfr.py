@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ttt_env
+from tests.support.agents import advanced
 from tests.support.marks import slow_but_the_first
 from ttt_env.agent.learner import Budget
 from ttt_env.agents.learned.cfr import RegretLearner
@@ -18,9 +19,7 @@ LOPSIDED = ttt_env.Game("lopsided", (2, 3), [(0, 1), (2, 5), (1, 3, 4)])
 def strategy(game, iterations, variant, purified=False):
     """The average strategy after so many iterations."""
     learner = RegretLearner(ttt_env.get_game(game), variant=variant, purified=purified)
-    while learner.steps < iterations:
-        learner.advance(Budget(steps=iterations - learner.steps))
-    return learner.agent()
+    return advanced(learner, iterations).agent()
 
 
 class NaiveCFR:
@@ -99,9 +98,7 @@ def test_the_average_is_no_more_exploitable_than_its_regrets_allow(game):
     """Theorems 2 and 3 of Zinkevich et al.: the overall regret is at most the sum of the immediate ones."""
     learner = RegretLearner(ttt_env.get_game(game), purified=False)
     for iterations in (40, 120):
-        while learner.steps < iterations:
-            learner.advance(Budget(steps=iterations - learner.steps))
-        first = learner.graph.first
+        first = advanced(learner, iterations).graph.first
         largest = np.maximum.reduceat(learner.regrets.regret, first[:-1][np.diff(first) > 0])
         bound = np.maximum(largest, 0).sum() / learner.iterations
         found = ttt_env.exploitability(learner.agent())
@@ -112,10 +109,8 @@ def test_the_average_is_no_more_exploitable_than_its_regrets_allow(game):
 @pytest.mark.parametrize("variant", ["cfr", "cfr+"])
 @pytest.mark.parametrize("game", GAMES)
 def test_four_times_the_iterations_at_least_halve_the_exploitability(game, variant):
-    found = [
-        ttt_env.exploitability(strategy(game, iterations, variant)).exploitability
-        for iterations in (20, 80, 320)
-    ]
+    averages = [strategy(game, iterations, variant) for iterations in (20, 80, 320)]
+    found = [ttt_env.exploitability(average).exploitability for average in averages]
     assert found[1] <= found[0] / 2 and found[2] <= found[1] / 2
 
 

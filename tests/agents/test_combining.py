@@ -60,9 +60,8 @@ class TestEpsilon:
     def test_takes_agents_and_functions(self):
         agent = Epsilon(TICTACTOE, lowest, 0.5)
         assert agent.policy(TICTACTOE.start) == pytest.approx([0.5 + 1 / 18] + [1 / 18] * 8)
-        assert Epsilon(TICTACTOE, agent, 0).policy(TICTACTOE.start) == pytest.approx(
-            agent.policy(TICTACTOE.start)
-        )
+        twice = Epsilon(TICTACTOE, agent, 0)
+        assert twice.policy(TICTACTOE.start) == pytest.approx(agent.policy(TICTACTOE.start))
         with pytest.raises(UnknownAgentError, match="plays tictactoe-v0, not square-v0"):
             Epsilon(ttt_env.get_game("square-v0"), agent)
 
@@ -181,9 +180,8 @@ class TestPunish:
 
     @pytest.mark.parametrize("model", ["win-block", "epsilon:weights,epsilon=0.3"])
     def test_gets_no_less_than_minimax_and_no_more_than_the_best_response(self, model):
-        least, punish, most = (
-            ttt_env.match(spec, model) for spec in ("minimax", f"punish:{model}", f"best-response:{model}")
-        )
+        specs = "minimax", f"punish:{model}", f"best-response:{model}"
+        least, punish, most = (ttt_env.match(spec, model) for spec in specs)
         assert ttt_env.certify(f"punish:{model}").unbeatable
         for seat in ("as_x", "as_o"):
             values = [getattr(found, seat).value for found in (least, punish, most)]

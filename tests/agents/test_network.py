@@ -54,9 +54,8 @@ def module() -> Any:
 
 def test_a_network_of_the_values_of_minimax_plays_as_minimax_and_is_proved_unbeatable() -> None:
     agent = network_agent(minimax)
-    assert np.array_equal(
-        agent.policies(open_boards()), ttt_env.make_agent("minimax").policies(open_boards())
-    )
+    expected = ttt_env.make_agent("minimax").policies(open_boards())
+    assert np.array_equal(agent.policies(open_boards()), expected)
     certificate = ttt_env.certify(agent)
     assert certificate.unbeatable and certificate.source == "declared"
     assert not ttt_env.certify(network_agent(lambda planes: -minimax(planes))).unbeatable

@@ -148,9 +148,8 @@ def test_games_are_counted():
     ],
 )
 def test_parameters_out_of_their_ranges(wrong):
-    with pytest.raises(
-        ParameterError, match="would never end" if "budget" in wrong.values() else next(iter(wrong))
-    ):
+    told = "would never end" if "budget" in wrong.values() else next(iter(wrong))
+    with pytest.raises(ParameterError, match=told):
         ttt_env.train(algo="q-learning", **wrong)
 
 

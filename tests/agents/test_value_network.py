@@ -28,9 +28,8 @@ def seen(position, view, empty):
     mover_is_x = position.ply % 2 == 1
     own = 1.0 if view == "mover" or mover_is_x else -1.0
     moved, other = position.theirs, position.mine
-    cells = [
-        own if moved >> c & 1 else -own if other >> c & 1 else empty for c in range(position.game.n_cells)
-    ]
+    n_cells = position.game.n_cells
+    cells = [own if moved >> c & 1 else -own if other >> c & 1 else empty for c in range(n_cells)]
     return [*cells, 1.0 if mover_is_x else -1.0] if view == "xo+turn" else cells
 
 
@@ -104,10 +103,8 @@ def test_it_starts_as_it_is_told():
 def test_values_are_those_of_the_plain_network(game, view, hidden):
     given, boards = network(game, view, hidden=hidden), open_boards(game)
     boards = boards[:: max(1, len(boards) // 60)]
-    plain = [
-        side(position, view) * signals_of(given.layers, seen(position, view, 0.01))[-1][0]
-        for position in boards
-    ]
+    signals = [signals_of(given.layers, seen(position, view, 0.01))[-1][0] for position in boards]
+    plain = [side(position, view) * signal for position, signal in zip(boards, signals, strict=True)]
     np.testing.assert_allclose(given.values(boards), plain, atol=1e-12)
     assert given.values(boards[:0]).shape == (0,)
 

@@ -28,12 +28,16 @@ def network(game=TICTACTOE, size=SMALL, seed=0, scale=0.7):
     return PolicyValueNetwork(game, weights).rounded()
 
 
+def advanced(learner, steps):
+    """The learner itself, after so many steps in all."""
+    while learner.steps < steps:
+        learner.advance(Budget(steps=steps - learner.steps))
+    return learner
+
+
 def learner(game="tictactoe-v0", games=500, seed=0, **hyperparameters):
     """A table after this many games of Q-learning."""
-    made = TableLearner(ttt_env.get_game(game), seed, **hyperparameters)
-    while made.games < games:
-        made.advance(Budget(steps=games - made.games))
-    return made
+    return advanced(TableLearner(ttt_env.get_game(game), seed, **hyperparameters), games)
 
 
 class Nth(Agent):

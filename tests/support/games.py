@@ -16,6 +16,7 @@ LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])  # without s
 # No symmetry either, sets of two to four cells, cells in one set or in several.
 LARGER_LOPSIDED = Game("lopsided", (3, 4), [(0, 1), (2, 5, 8), (1, 6, 11, 9), (3, 4, 10), (0, 7, 8, 9)])
 SHORT = Game("short", (2, 3), [(0,), (1, 2)], misere=True)  # never played to a full board
+ANY_MOVE_WINS = Game("first cell wins", (1, 2), [(0,), (1,)])
 ONE_CELL = get_game("mnk-v0:m=1,n=1,k=1")
 X_WINS, O_WINS, DRAW = (0, 3, 1, 4, 2), (0, 3, 1, 4, 8, 5), (0, 4, 8, 1, 7, 6, 2, 5, 3)  # games of TICTACTOE
 NEAR_WIN = Position.parse("XX./OO./...")

@@ -3,7 +3,7 @@
 import pytest
 
 import ttt_env
-from tests.support.games import LOPSIDED
+from tests.support.games import ANY_MOVE_WINS, LOPSIDED
 from ttt_env.errors import GameTooLargeError, ParameterError, ResultFileError
 
 pytest.importorskip("sb3_contrib")
@@ -20,11 +20,8 @@ OPTIONS = {
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A population of two learners after two rounds."""
-    rounds = []
-    found = population(
-        **OPTIONS, out=tmp_path_factory.mktemp("whole"), report=lambda *each: rounds.append(each)
-    )
-    return found, rounds
+    rounds, out = [], tmp_path_factory.mktemp("whole")
+    return population(**OPTIONS, out=out, report=lambda *each: rounds.append(each)), rounds
 
 
 def tables(folder):
@@ -80,9 +77,11 @@ def test_an_interrupted_population_goes_on(whole, tmp_path):
     again = population(**OPTIONS, out=tmp_path, report=lambda number, _: rounds.append(number))
     assert rounds == [1, 2]
     assert tables(tmp_path) == tables(whole[0].plan.folder)
-    assert {seed: [look.exploitability for look in looks] for seed, looks in again.looks.items()} == {
-        seed: [look.exploitability for look in looks] for seed, looks in whole[0].looks.items()
-    }
+    found, expected = (
+        {seed: [look.exploitability for look in looks] for seed, looks in each.looks.items()}
+        for each in (again, whole[0])
+    )
+    assert found == expected
 
 
 def test_fewer_rounds_than_the_folder_holds_are_all_of_them(tmp_path):
@@ -100,8 +99,7 @@ def test_processes_give_the_same(whole, tmp_path):
 
 def test_ends_when_a_learner_is_unbeatable(tmp_path):
     """On a board that X wins with any move, that is at once."""
-    game, rounds = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)]), []
-    options = {**OPTIONS, "game": game, "until": "unbeatable"}
+    rounds, options = [], {**OPTIONS, "game": ANY_MOVE_WINS, "until": "unbeatable"}
     found = population(**options, out=tmp_path, report=lambda number, _: rounds.append(number))
     assert rounds == [1] and found.certificate.unbeatable
 

@@ -49,10 +49,8 @@ def same_models(one, two):
 
 def test_ray_gives_the_same_as_this_process(tmp_path):
     options = {"algos": ["q-learning", "dqn"], "seeds": [0, 1], "steps": 9000, "until": "budget"}
-    told = []
-    shared = sweep(
-        out=tmp_path / "ray", backend="ray", workers=2, report=lambda *each: told.append(each), **options
-    )
+    told, on_ray = [], {"backend": "ray", "workers": 2, "report": lambda *each: told.append(each)}
+    shared = sweep(out=tmp_path / "ray", **on_ray, **options)
     assert [ended for _, ended, _ in told] == [0, 1, 2, 3, 4]
     assert same_models(sweep(out=tmp_path / "alone", **options), shared)
     kept = {path.name for path in shared.folder.iterdir()}

@@ -11,7 +11,7 @@ import pytest
 
 import ttt_env
 from tests import reference
-from tests.support.games import TICTACTOE, open_boards
+from tests.support.games import ANY_MOVE_WINS, TICTACTOE, open_boards
 from tests.support.marks import slow
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.sb3 import make_vec_env
@@ -27,7 +27,6 @@ from ttt_env.training.masking import MaskedDQN, MaskedQRDQN  # noqa: E402
 from ttt_env.training.pool import Frozen, OpponentPool, RandomStarts, Remembered, response_to  # noqa: E402
 from ttt_env.training.selfplay import SelfPlay  # noqa: E402
 
-ANY_MOVE_WINS = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)])
 LARGE = "mnk-v0:m=5,n=4,k=2"  # too large to be enumerated, and soon over
 ALGORITHMS = {
     "MaskablePPO": (contrib.MaskablePPO, {"n_steps": 8, "batch_size": 32}),

@@ -286,9 +286,8 @@ def test_on_the_command_line(tmp_path):
     assert run.returncode == 0, run.stderr
     assert "q-learning seed 1 alpha=0.5: " in run.stdout and "4 of 4 trials" in run.stdout
     told, options = [], {"seeds": [0, 1], "search": {"alpha": [1, 0.5]}, "steps": 200, "until": "budget"}
-    found = sweep(
-        algos="q-learning", out=tmp_path / "here", report=lambda *each: told.append(each), **options
-    )
+    options |= {"out": tmp_path / "here", "report": lambda *each: told.append(each)}
+    found = sweep(algos="q-learning", **options)
     assert told == [(None, 4, 4)]  # none is run again
     assert f"Scorecard of here/{found.best.model}" in run.stdout
     again = ttt(*line, "--seeds", "0,1", cwd=tmp_path)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.support.games import TICTACTOE, open_boards
+from tests.support.games import ANY_MOVE_WINS, TICTACTOE, open_boards
 from ttt_env.agent import learner_class
 from ttt_env.errors import PolicyFileError
 
@@ -29,7 +29,6 @@ from ttt_env.training.evaluation import evaluate
 from ttt_env.training.loop import TrainingOptions, checkpoint_of, train
 
 SMALL = ttt_env.get_game("mnk-v0:m=3,n=2,k=2")
-ANY_MOVE_WINS = ttt_env.Game("first cell wins", (1, 2), [(0,), (1,)])
 
 
 def checkpoint(content):

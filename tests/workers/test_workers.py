@@ -142,9 +142,8 @@ class TestArguments:
 
     def test_function_that_cannot_be_sent(self, pair) -> None:
         lock = __import__("threading").Lock()
-        with pytest.raises(
-            ParameterError, match="cannot be sent to another process: TypeError: cannot pickle"
-        ):
+        told = "cannot be sent to another process: TypeError: cannot pickle"
+        with pytest.raises(ParameterError, match=told):
             pair.run(lambda number: lock, NUMBERS)
         with pytest.raises(ParameterError, match=r"^my agent cannot be sent"):
             pickled("my agent", lock)
