@@ -41,19 +41,6 @@ def played(path, text, fallback="random", game=TICTACTOE):
     return cells.tolist()
 
 
-def test_the_most_frequent_move(path):
-    write(path, "tictactoe-v0: 4 0 8", "tictactoe-v0: 4 0 2", "tictactoe-v0: 4 0 2", "tictactoe-v0: 0 4 8")
-    assert played(path, ".../.../...") == [4]
-    assert played(path, "O../.X./...") == [2, 6]  # a mirror image of the position keeps it, and swaps these
-    assert played(path, "X../.O./...") == [8]
-
-
-def test_symmetric_moves_are_one_move(path):
-    """Four different corners outweigh the centre played thrice."""
-    write(path, *["tictactoe-v0: 4"] * 3, *[f"tictactoe-v0: {corner}" for corner in (0, 2, 6, 8)])
-    assert played(path, ".../.../...") == [0, 2, 6, 8]
-
-
 def test_only_people_are_imitated(path):
     write(path, "tictactoe-v0: 0 4 8", x="random", o=PERSON)
     write(path, "tictactoe-v0: 1 4 8", x="minimax", o="minimax")
