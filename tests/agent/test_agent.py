@@ -143,41 +143,23 @@ class TestFunctionAgents:
             ask(thoughtful)
 
 
-class Chooser(Agent):
-    """Overrides `choose` alone."""
-
-    def choose(self, position, rng):
-        return position.legal_cells[-1]
-
-
-class Sly(agent_class("minimax")):
-    """Inherits a declared policy, and plays otherwise."""
-
-    def choose(self, position, rng):
-        return position.legal_cells[-1]
-
-
-class Renamed(agent_class("minimax")):
-    """Changes nothing about the moves."""
-
-
-class Candid(agent_class("minimax")):
-    """Moves in its own way, and declares that this is fixed."""
-
-    is_fixed = True
-
-    def policy(self, position):
-        return np.eye(self.game.n_cells)[position.legal_cells[0]]
-
-
 class TestDeclarations:
     def test_a_class_declares_its_own_moves_and_an_instance_its_own(self):
-        assert not Agent.is_fixed.fget(None)
-        assert Renamed(TICTACTOE).is_fixed
-        assert not Sly(TICTACTOE).is_fixed
-        assert Candid(TICTACTOE).is_fixed
-        agent = Chooser(TICTACTOE)
-        assert not agent.is_fixed
+        def last_cell(self, position, rng):
+            return position.legal_cells[-1]
+
+        def first_cell(self, position):
+            return np.eye(self.game.n_cells)[position.legal_cells[0]]
+
+        for parent, moves, is_fixed in (
+            (Minimax, {}, True),
+            (Minimax, {"choose": last_cell}, False),
+            (Minimax, {"policy": first_cell}, False),
+            (Minimax, {"policy": first_cell, "is_fixed": True}, True),
+            (Agent, {"choose": last_cell}, False),
+        ):
+            agent = type("Derived", (parent,), moves)(TICTACTOE)
+            assert agent.is_fixed is is_fixed
         agent.is_fixed = True
         assert agent.is_fixed
 

@@ -81,6 +81,8 @@ def test_what_making_takes(spec, game, effort):
      ("epsilon:minimax", "qubic-v0", GameTooLargeError, "minimax:depth=4"),
      ("alphazero", "mnk-v0:m=9,n=9,k=5", GameTooLargeError, "64 cells are the limit"),
      ("ppo", "square-v0", PolicyFileError, "not for square-v0"),
+     ("q-learning", "square-v0", PolicyFileError, "trained for tictactoe-v0, tictactoe-v0:misere=true, "),
+     ("value-network", "square-v0", PolicyFileError, "trained for tictactoe-v0, not for square-v0"),
      ("best-response:mcts", "qubic-v0", GameTooLargeError, "18 cells are the limit"),
      ("minimax:deep=3", "tictactoe-v0", ParameterError, "deep")],
 )  # fmt: skip

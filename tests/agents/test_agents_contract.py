@@ -103,7 +103,7 @@ WITHOUT_SYMMETRY = {"mcts", "sb3", "onnx", "ppo", "dqn", "value-network", "alpha
 # symmetry, one of three axes and 64 cells, and one of more cells than a word has bits.
 FAST_GAMES = {"lopsided", "qubic", "9,9,5"}
 # On 3×3 also these, which play by other code than the first one.
-OTHER_WAYS = ("minimax:depth", "mcts:simulations=10,", "lookup:", "alphazero:")
+OTHER_WAYS = ("minimax:depth=2", "mcts:simulations=10,evaluate=value-network,", "lookup:", "alphazero:")
 
 
 def _table(game, path):

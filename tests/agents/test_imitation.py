@@ -1,7 +1,6 @@
 """The agent that plays what people played."""
 
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,13 +23,6 @@ def write(path, *texts, x=None, o=None, game=None):
     with GameLog(path) as log:
         for text in texts:
             log.add(GameRecord.parse(text, game), x=x, o=o)
-
-
-def write_many(path, records):
-    text = Path(path).with_suffix(".txt")
-    text.write_text("\n".join(map(str, records)))
-    with GameLog(path) as log:
-        log.import_text(text)
 
 
 def played(path, text, fallback="random", game=TICTACTOE):
@@ -89,7 +81,7 @@ def test_it_is_exact_what_a_plain_count_says(path):
     """Against a count that moves every game by every symmetry, in every third position."""
     rng = np.random.default_rng(0)
     games = [ttt_env.play_game("random", "random", TICTACTOE, rng) for _ in range(60)]
-    write_many(path, games)
+    write(path, *map(str, games))
     counts = Counter()
     for record in games:
         for position, cell in zip(record.positions(), record.cells, strict=False):

@@ -139,15 +139,3 @@ def test_no_file_is_written_that_is_too_large_to_be_read(tmp_path):
     with pytest.raises(PolicyFileError, match="policy files hold up to 2,147,483,648"):
         save_arrays(tmp_path / "huge.npz", TICTACTOE, {"huge": huge})
     assert not [*tmp_path.iterdir()]
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("q-learning", "trained for tictactoe-v0, tictactoe-v0:misere=true, not for square-v0"),
-        ("value-network", "trained for tictactoe-v0, not for square-v0"),
-    ],
-)
-def test_a_game_that_it_does_not_come_trained_for(name, said):
-    with pytest.raises(PolicyFileError, match=said):
-        ttt_env.make_agent(name, "square-v0")

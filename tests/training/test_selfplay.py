@@ -11,7 +11,7 @@ import pytest
 
 import ttt_env
 from tests import reference
-from tests.support.games import ANY_MOVE_WINS, TICTACTOE, open_boards
+from tests.support.games import ANY_MOVE_WINS, LOPSIDED, TICTACTOE, open_boards
 from tests.support.marks import slow
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.sb3 import make_vec_env
@@ -214,7 +214,7 @@ class TestRun:
 class TestSelfPlay:
     @pytest.mark.parametrize("name", [name if name == "MaskedDQN" else slow(name) for name in ALGORITHMS])
     def test_with_any_algorithm(self, name):
-        model, found = fresh(name), []
+        model, found = fresh(name, LOPSIDED), []
         callback = SelfPlay(OpponentPool(past=2, responses=2), every=64, until="budget", report=found.append)
         model.learn(192, callback)
         steps = [evaluation.steps for evaluation in found]
@@ -256,9 +256,9 @@ class TestSelfPlay:
             ttt_env.make_agent(model)
 
     def test_goes_on_as_it_is_asked_to(self, tmp_path, capsys):
-        pool, starts = OpponentPool(["random"]), RandomStarts(TICTACTOE)
+        pool, starts = OpponentPool(["random"]), RandomStarts(LOPSIDED)
         callback = SelfPlay(pool, starts=starts, every=128, until="budget", checkpoint=tmp_path / "c")
-        fresh().learn(128, callback)
+        fresh(game=LOPSIDED).learn(128, callback)
         least, found = callback.progress.best.mistakes[0], []
         capsys.readouterr()
         model, callback = SelfPlay.resumed(tmp_path / "c", every=64, until="budget", report=found.append)
@@ -341,12 +341,13 @@ class TestSelfPlay:
     )
     def test_each_call_of_learn_is_evaluated(self, name, is_reset, tmp_path):
         """By default SB3 counts the steps of each call from 0."""
-        model, found = fresh(name), []
+        model, found = fresh(name, LOPSIDED), []
         callback = SelfPlay(every=128, until="budget", checkpoint=tmp_path / "c", report=found.append)
         for calls in (1, 2):
             model.learn(192, callback, reset_num_timesteps=is_reset)
             assert found[-1].steps == 192 * calls
-            assert found[-1].exploitability == ttt_env.exploitability(SB3.from_model(TICTACTOE, model))
+            agent = SB3.from_model(LOPSIDED, model)
+            assert found[-1].exploitability == ttt_env.exploitability(agent, LOPSIDED)
         assert [evaluation.steps for evaluation in found] == [0, 128, 192, 320, 384]
         model, callback = SelfPlay.resumed(tmp_path / "c", every=128, until="budget", report=found.append)
         model.learn(64, callback, reset_num_timesteps=is_reset)
