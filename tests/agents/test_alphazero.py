@@ -167,6 +167,13 @@ class TestSearch:
         for one, expected in zip(found, PuctSearch(other).find(images, 1, 0), strict=True):
             np.testing.assert_array_equal(one, expected)
 
+    def test_proves_what_a_whole_tree_proves(self):
+        solution = ttt_env.solve(TICTACTOE)
+        boards = Boards.of([p for p in positions(TICTACTOE, 60) if p.ply >= 4])
+        found = PuctSearch(network(scale=0.1)).find(boards, 2000, 0)
+        assert len(boards) > 20
+        assert found.proved.tolist() == [solution.value_of(position) for position in boards]
+
     @pytest.mark.parametrize(
         ("values", "visits", "priors", "played"),
         [
