@@ -3,6 +3,7 @@
 import importlib
 import sys
 from fractions import Fraction
+from functools import wraps
 from types import SimpleNamespace
 
 import numpy as np
@@ -114,6 +115,18 @@ class TestFunctionAgents:
         in_games = [agent.choose(TICTACTOE.start, np.random.default_rng(seed)) for seed in range(50)]
         assert in_games == [np.random.default_rng(seed).choice(range(9)) for seed in range(50)]
         assert certify(agent) == certify(agent)  # in an analysis the position decides what is drawn
+
+    def test_takes_it_inside_of_a_wrapper(self):
+        @wraps(max)
+        def of_position(position):
+            return position.legal_cells[0]
+
+        @wraps(lambda position, rng: rng)
+        def of_both(*arguments):
+            return int(arguments[1].choice(arguments[0].legal_cells))
+
+        for function in (of_position, of_both, lambda position, rng=None: 0 if rng is None else 9):
+            assert 0 <= make_agent(function).choose(TICTACTOE.start, np.random.default_rng(0)) < 9
 
     @pytest.mark.parametrize("function", [lambda: 0, lambda position, rng, more: 0, lambda *, seed: 0])
     def test_of_other_arguments_is_refused(self, function):

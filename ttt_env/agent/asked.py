@@ -1,7 +1,7 @@
 """Agents outside of this package, functions and programs, that are asked for their moves."""
 
 from collections.abc import Callable
-from inspect import signature
+from inspect import Signature, signature
 from typing import Any, ClassVar, get_args
 
 import numpy as np
@@ -136,15 +136,25 @@ def takes_rng(function: Callable[..., Any]) -> bool:
 
     Raises `ParameterError` for a function of other arguments.
     """
-    try:
-        arguments = signature(function)
-    except (TypeError, ValueError):  # some built-in functions have none
-        return False
-    for given in ((None,), (None, None)):
+    for is_wrapped in (False, True):  # a wrapper of any arguments has those of what it wraps
         try:
-            arguments.bind(*given)
-            return len(given) > 1
-        except TypeError:
-            continue
-    name = getattr(function, "__qualname__", type(function).__qualname__)
-    raise ParameterError(f"{name}{arguments} is no player: (position) and (position, rng) are allowed")
+            arguments = signature(function, follow_wrapped=is_wrapped)
+        except (TypeError, ValueError):  # some built-in functions have none
+            return False
+        takes_one, takes_two = _takes(arguments, 1), _takes(arguments, 2)
+        if takes_one != takes_two:
+            return takes_two
+        if not takes_one and not is_wrapped:
+            name = getattr(function, "__qualname__", type(function).__qualname__)
+            raise ParameterError(
+                f"{name}{arguments} is no player: (position) and (position, rng) are allowed"
+            )
+    return False
+
+
+def _takes(arguments: Signature, number: int) -> bool:
+    try:
+        arguments.bind(*[None] * number)
+    except TypeError:
+        return False
+    return True
