@@ -71,15 +71,8 @@ def workers(cluster: Cluster) -> Iterator[Workers]:
 
 @pytest.mark.parametrize("workers", [1, 2, None])
 def test_table_is_the_same_with_any_number_of_workers(workers, cluster, expected) -> None:
-    told = []
-    played = tournament(
-        AGENTS,
-        **OPTIONS,
-        workers=workers,
-        backend="ray",
-        address=cluster.address,
-        progress=lambda *counts: told.append(counts),
-    )
+    told, there = [], {"backend": "ray", "address": cluster.address, "workers": workers}
+    played = tournament(AGENTS, **OPTIONS, **there, progress=lambda *counts: told.append(counts))
     assert played.to_dict() == expected.to_dict()
     assert told[0] == (0, 15) and told[-1] == (15, 15)
 
@@ -117,9 +110,8 @@ class TestLosses:
                 time.sleep(0.01)
                 notes = list(tmp_path.iterdir())
                 begun = [note for note in notes if time.time() - note.stat().st_mtime < _TASK_SECONDS / 4]
-                there = [
-                    (node, pid) for node, _, pid in (note.name.split() for note in begun) if node in nodes
-                ]
+                begun = [note.name.split() for note in begun]
+                there = [(node, pid) for node, _, pid in begun if node in nodes]
                 if len(notes) > 6 and there:
                     node, pid = there[0]
                     os.kill(int(pid), signal.SIGKILL)
@@ -198,14 +190,10 @@ assert not ray.is_initialized()
 assert "RAY_USAGE_STATS_ENABLED" not in os.environ and "RAY_ENABLE_UV_RUN_RUNTIME_ENV" not in os.environ
 """
         mark = uuid4().hex
-        run = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code],
-            env={name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-            | {"TTT_ENV_MARK": mark},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        env = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+        env["TTT_ENV_MARK"] = mark
+        command = [sys.executable, "-W", "error", "-c", code]
+        run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
         assert run.returncode == 0, run.stderr
         assert run.stdout == '["", 1.0, "0"]\n'
         assert faults.eventually(lambda: not faults.marked(mark)), faults.marked(mark)
@@ -214,21 +202,9 @@ assert "RAY_USAGE_STATS_ENABLED" not in os.environ and "RAY_ENABLE_UV_RUN_RUNTIM
 def test_bench_writes_nothing_but_its_result_if_a_process_ends(cluster) -> None:
     agents = ["random", "minimax", "mcts:simulations=2000,seed=1", "mcts:simulations=2000,seed=2"]
     here = ttt("bench", *agents, "--json")
-    with subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "ttt_env.app",
-            "bench",
-            *agents,
-            "--json",
-            "--ray",
-            cluster.address,
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as there:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    command = [sys.executable, "-m", "ttt_env.app", "bench", *agents, "--json", "--ray", cluster.address]
+    with subprocess.Popen(command, **pipes) as there:
         assert faults.eventually(lambda: any("work_of" in each for each in at_work(cluster).values()))
         for process, name in at_work(cluster).items():
             if "work_of" in name:
