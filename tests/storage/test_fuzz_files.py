@@ -226,6 +226,22 @@ def save_proof(path):
     ttt_env.prove(TICTACTOE).save(path)
 
 
+def save_solution(path):
+    ttt_env.solve(TICTACTOE).save(path)
+
+
+def save_certificate(path):
+    ttt_env.certify("block", TICTACTOE).save(path)
+
+
+def write_records(path):
+    path.write_text("\n".join(RECORDS) + "\n\n")
+
+
+def write_recipe(path):
+    path.write_text(RECIPE)
+
+
 def save_model(path):
     contrib = pytest.importorskip("sb3_contrib")
     env = ttt_env.make("tictactoe-v0", opponent="random")
@@ -244,17 +260,15 @@ def numbers_of_model(content, rng):
     """Mutate the JSON in the file of a model, and also the objects that are pickled there."""
     parts = members(content)
     data = json.loads(parts["data"])
-    key = str(
-        rng.choice([key for key in data if key in ("policy_class", "observation_space", "action_space")])
-    )
+    pickled = ("policy_class", "observation_space", "action_space")
+    key = str(rng.choice([key for key in data if key in pickled]))
     kind = int(rng.integers(4))
     if kind == 0:
         del data[key]
     elif kind == 1:
         data[key] = rng.choice([None, 3, "text"])
     else:
-        pickled = data[key][":serialized:"].encode()
-        data[key][":serialized:"] = truncated(pickled, rng).decode()
+        data[key][":serialized:"] = truncated(data[key][":serialized:"].encode(), rng).decode()
     return zipped({**parts, "data": json.dumps(data, default=int).encode()}.items(), zipfile.ZIP_STORED)
 
 
@@ -299,42 +313,22 @@ policy = "MlpPolicy"
 n_steps = 32
 """
 OF_LOGS = GameLogError, NotationError
+MISSING, EMPTY = frozenset({"missing", "empty"}), frozenset({"empty"})
+# Most mutations of pickled objects are found before anything is run; those of the last kinds are not.
+OF_MODELS = [*RAW, members_swapped, flagged, numbers_of_model, numbers_of_model]
 DOORS = {
     **{
         name: Door(f"{name}.npz", save_agent(name), played(name), PolicyFileError, ARRAYS)
         for name in ("lookup", "ppo", "q-learning", "value-network")
     },
     "strategy": Door("strategy.npz", save_proof, played("strategy"), PolicyFileError, ARRAYS),
-    "tablebase": Door(
-        "base.npz", lambda path: ttt_env.solve(TICTACTOE).save(path), solved, PolicyFileError, ARRAYS
-    ),
+    "tablebase": Door("base.npz", save_solution, solved, PolicyFileError, ARRAYS),
     "proof": Door("proof.npz", save_proof, ttt_env.Proof.load, ResultFileError, ARRAYS),
-    "game log": Door("log.sqlite", write_log, read_log, OF_LOGS, RAW, 2, frozenset({"missing", "empty"})),
-    "records": Door(
-        "records.txt",
-        lambda path: path.write_text("\n".join(RECORDS) + "\n\n"),
-        read_records,
-        OF_LOGS,
-        RAW,
-        takes=frozenset({"empty"}),
-    ),
-    "recipe": Door("recipe.toml", lambda path: path.write_text(RECIPE), read_recipe, ParameterError, RAW),
-    "certificate": Door(
-        "certificate.json",
-        lambda path: ttt_env.certify("block", TICTACTOE).save(path),
-        ttt_env.Certificate.load,
-        ResultFileError,
-        RAW,
-    ),
-    # Most mutations of pickled objects are found before anything is run; those of the last kinds are not.
-    "model": Door(
-        "model.zip",
-        save_model,
-        read_model,
-        PolicyFileError,
-        [*RAW, members_swapped, flagged, numbers_of_model, numbers_of_model],
-        4,
-    ),
+    "game log": Door("log.sqlite", write_log, read_log, OF_LOGS, RAW, 2, MISSING),
+    "records": Door("records.txt", write_records, read_records, OF_LOGS, RAW, takes=EMPTY),
+    "recipe": Door("recipe.toml", write_recipe, read_recipe, ParameterError, RAW),
+    "certificate": Door("c.json", save_certificate, ttt_env.Certificate.load, ResultFileError, RAW),
+    "model": Door("model.zip", save_model, read_model, PolicyFileError, OF_MODELS, 4),
 }
 
 
@@ -534,9 +528,7 @@ def test_what_is_no_recipe(content, tmp_path):
 
 
 def test_a_recipe_of_a_class_that_is_none(tmp_path):
-    (tmp_path / "other.toml").write_text(
-        RECIPE.replace("stable_baselines3:PPO", "math:PPO"), encoding="utf-8"
-    )
+    (tmp_path / "other.toml").write_text(RECIPE.replace("stable_baselines3:PPO", "math:PPO"))
     with pytest.raises(ParameterError, match="other is of math:PPO"):
         read_recipe(tmp_path / "other.toml").algorithm_class()
 

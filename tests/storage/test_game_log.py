@@ -37,11 +37,7 @@ def test_what_was_added_is_read_by_game(log):
     for record in parsed(GAMES):
         log.add(record, x="person", o="minimax:depth=2", source="here")
     assert len(log) == 4
-    assert log.counts() == {
-        "mnk-v0:m=10,n=9,k=5": 1,
-        "tictactoe-v0": 2,
-        "tictactoe-v0:misere=true": 1,
-    }
+    assert log.counts() == {"mnk-v0:m=10,n=9,k=5": 1, "tictactoe-v0": 2, "tictactoe-v0:misere=true": 1}
     assert log.records("tictactoe-v0") == parsed(GAMES[:2])
     found = log.games("tictactoe-v0:misere=true")[0]
     assert found[:4] == (parsed(GAMES)[2], "person", "minimax:depth=2", "here")
@@ -127,13 +123,6 @@ def test_games_that_are_not_known_here_are_exported(log, tmp_path, name):
     log.add(GameRecord(Game(name, (3,), [(0, 2)]), (0, 1)))
     assert log.export_text(tmp_path / "games.txt") == 1
     assert (tmp_path / "games.txt").read_text() == f"{name}: 0 1\n"
-
-
-def test_export_never_overwrites_the_log_itself(log):
-    log.add(GameRecord.parse(GAMES[0]))
-    with pytest.raises(GameLogError, match="itself"):
-        log.export_text(log.path)
-    assert len(log) == 1
 
 
 @pytest.mark.parametrize(
@@ -262,15 +251,15 @@ def test_a_second_log_of_a_process_loses_no_games_of_any(tmp_path):
         for _ in range(3):
             log.add(record)
         assert counted_elsewhere() == 4
-    assert counted_elsewhere() == 4
+    with GameLog(path) as log:
+        assert len(log) == 4
 
 
 @pytest.mark.parametrize("name", ["x", "o", "source"])
-def test_names_of_players_are_texts(name, tmp_path):
-    with GameLog(tmp_path / "games.sqlite") as log:
-        with pytest.raises(ParameterError, match=f"{name}=b'abc' of a game log"):
-            log.add(GameRecord.parse("tictactoe-v0: 0"), **{name: b"abc"})
-        assert len(log) == 0
+def test_names_of_players_are_texts(name, log):
+    with pytest.raises(ParameterError, match=f"{name}=b'abc' of a game log"):
+        log.add(GameRecord.parse("tictactoe-v0: 0"), **{name: b"abc"})
+    assert len(log) == 0
 
 
 def test_the_log_itself_is_neither_read_nor_written_over(tmp_path, monkeypatch):
