@@ -64,15 +64,10 @@ def write(copy, module, text):
 
 def start(copy, script, **environment):
     """A new process in which the script uses the copy, with an environment of its own."""
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "SYSTEMROOT")}
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", script],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=copy,
-        env={**kept, "PYTHONPATH": os.pathsep.join([str(copy), *sys.path[1:]]), **environment},
-    )
+    env = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "SYSTEMROOT")}
+    env |= {"PYTHONPATH": os.pathsep.join([str(copy), *sys.path[1:]]), **environment}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-W", "error", "-c", script], cwd=copy, env=env, **pipes)
 
 
 def end(process):
@@ -264,35 +259,31 @@ def test_compiling_that_takes_long_is_said_and_nothing_else(monkeypatch, logged)
     assert "a name: compiling" in told
 
 
+TRAINING = "ttt_env.training.loop", "perf_counter"
+START = "ttt_env.get_game('tictactoe-v0').start"
 CLOCKS = {
     "cfr": (
-        "ttt_env.training.loop", "perf_counter", "agents.learned.cfr_kernel",
-        ["seats", "sweep"],
+        *TRAINING, "agents.learned.cfr_kernel", ["seats", "sweep"],
         "ttt_env.train(algo='cfr', seconds=1e-9)",
     ),
     "mcts": (
-        "ttt_env.agents.mcts.search", "perf_counter", "agents.mcts.search_kernel",
-        ["run", "sow"],
-        "ttt_env.make_agent('mcts:seconds=1e-9').policy(ttt_env.get_game('tictactoe-v0').start)",
+        "ttt_env.agents.mcts.search", "perf_counter", "agents.mcts.search_kernel", ["run", "sow"],
+        f"ttt_env.make_agent('mcts:seconds=1e-9').policy({START})",
     ),
     "minimax": (
-        "ttt_env.agents.planning.alphabeta", "time.monotonic", "agents.planning.alphabeta_kernel",
-        ["search"],
-        "ttt_env.make_agent('minimax:seconds=1e-9').policy(ttt_env.get_game('tictactoe-v0').start)",
+        "ttt_env.agents.planning.alphabeta", "time.monotonic", "agents.planning.alphabeta_kernel", ["search"],
+        f"ttt_env.make_agent('minimax:seconds=1e-9').policy({START})",
     ),
     "proof": (
-        "ttt_env.proofs.prover", "time.monotonic", "proofs.search_kernel",
-        ["search"],
+        "ttt_env.proofs.prover", "time.monotonic", "proofs.search_kernel", ["search"],
         "ttt_env.prove('tictactoe-v0', seconds=1e-9)",
     ),
     "q-learning": (
-        "ttt_env.training.loop", "perf_counter", "agents.learned.q_learning_kernel",
-        ["play_games"],
+        *TRAINING, "agents.learned.q_learning_kernel", ["play_games"],
         "ttt_env.train(algo='q-learning', seconds=1e-9)",
     ),
     "value-network": (
-        "ttt_env.training.loop", "perf_counter", "agents.learned.value_network_kernel",
-        ["play_and_learn"],
+        *TRAINING, "agents.learned.value_network_kernel", ["play_and_learn"],
         "ttt_env.train(algo='value-network', seconds=1e-9)",
     ),
 }  # fmt: skip
