@@ -15,8 +15,10 @@ from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from tests.support.random_games import random_game
 from ttt_env.analysis.layers import reachable
+from ttt_env.compiled.sets import winning_sets
 from ttt_env.errors import GameTooLargeError, ImpossiblePositionError, ParameterError
-from ttt_env.proofs import prover
+from ttt_env.proofs import prover, state_kernel
+from ttt_env.proofs import search_kernel as kernel
 from ttt_env.proofs.known import short_proof
 from ttt_env.proofs.proof import prove
 from ttt_env.rules.game import random_position
@@ -52,10 +54,9 @@ def agrees(position, solution):
     for cell in found.principal_variation:
         assert cell in solution.best_cells(position), position
         position = position.play(cell)
-    assert position.is_over or solution.value_of(position) == 0
-    assert position.is_over or all(
-        m & position.mine and m & position.theirs for m in position.game.winning_masks
-    )
+    if not position.is_over:
+        assert solution.value_of(position) == 0
+        assert all(m & position.mine and m & position.theirs for m in position.game.winning_masks)
 
 
 @pytest.mark.slow
@@ -73,8 +74,8 @@ def test_every_position_of_3x3(game):
 @pytest.mark.parametrize(
     ("game", "n_positions"),
     [
-        ("tictactoe-v0", 150),
-        ("tictactoe-v0:misere=true", 150),
+        ("tictactoe-v0", 80),
+        ("tictactoe-v0:misere=true", 80),
         ("mnk-v0:m=4,n=3,k=3", 60),
         ("mnk-v0:m=4,n=3,k=3,misere=true", 60),
         ("mnk-v0:m=4,n=3,k=4", 40),
@@ -93,7 +94,7 @@ def test_random_positions_of_enumerable_games(game, n_positions):
 @pytest.mark.parametrize("misere", [False, True], ids=["normal", "misère"])
 def test_random_games(misere):
     rng = np.random.default_rng(5)
-    for number in range(28):
+    for number in range(16):
         game = random_game(number, rng, misere)
         solution = ttt_env.solve(game)
         agrees(game.start, solution)
@@ -195,7 +196,7 @@ def test_the_same_proof_again():
 # --- Budgets ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("budget", [{"nodes": 3000}, {"seconds": 0.3}])
+@pytest.mark.parametrize("budget", [{"nodes": 3000}, {"seconds": 0.1}])
 def test_unknown_is_an_answer(budget):
     found = prove("qubic-v0", **budget)
     assert found.value is None
@@ -268,8 +269,6 @@ def test_each_turn_is_as_long_as_the_one_before_or_two_fifths_longer():
 
 
 def test_the_table_grows_without_loss(monkeypatch):
-    from ttt_env.proofs import state_kernel
-
     game = ttt_env.get_game("mnk-v0:m=6,n=4,k=4")
     small = prove(game, seconds=60)
     monkeypatch.setattr(state_kernel, "_FIRST_BITS", 8)
@@ -292,10 +291,6 @@ def turned_game(rng):
 
 @pytest.mark.parametrize("number", range(12))
 def test_more_stones_outside_of_a_zone_and_fewer_anywhere_do_not_help_the_attacker(number):
-    from ttt_env.compiled.sets import winning_sets
-    from ttt_env.proofs import search_kernel as kernel
-    from ttt_env.proofs import state_kernel
-
     rng = np.random.default_rng(number)
     makers = (lambda: ttt_env.get_game(SYMMETRIC[number]), lambda: turned_game(rng))
     game = makers[number // 3]() if number < 6 else random_game(number, rng)
@@ -321,10 +316,6 @@ def test_more_stones_outside_of_a_zone_and_fewer_anywhere_do_not_help_the_attack
 
 @pytest.mark.parametrize(("seed", "attacker", "defender"), [(56, 0, 16), (79, 170, 16), (117, 68, 273)])
 def test_the_zone_of_a_symmetric_position_is_that_of_the_merged_moves_too(seed, attacker, defender):
-    from ttt_env.compiled.sets import winning_sets
-    from ttt_env.proofs import search_kernel as kernel
-    from ttt_env.proofs import state_kernel
-
     game = turned_game(np.random.default_rng(seed))
     search, attacks = state_kernel.new_search(game), True
     kernel.set_root(search, attacker, defender, attacks)

@@ -54,9 +54,10 @@ def seat_in(arrays):
 # Those of smaller boards are checked in test_proof_forgery.py.
 LARGER = ["mnk-v0:m=4,n=3,k=3,misere=true", "mnk-v0:m=4,n=4,k=4", "square-v0", "square-v0:n=5"]
 LARGER += ["mnk-v0:m=6,n=5,k=4", "mnk-v0:m=6,n=6,k=5"]
+WON_BY_WAITING = Game("seven", (7,), [(1, 6), (1, 5)], misere=True)  # by O, who owns no set before X does
 
 
-@pytest.mark.parametrize("game", LARGER)
+@pytest.mark.parametrize("game", [*LARGER, WON_BY_WAITING], ids=str)
 def test_a_proof_is_checked(game, tmp_path):
     found = prove(game)
     found.save(tmp_path / "proof.npz")
@@ -203,6 +204,7 @@ class TestTampering:
                 refused({**arrays, **{name: np.delete(arrays[name], row, axis=0) for name in names}})
             twice = {name: np.concatenate([arrays[name], arrays[name][-1:]]) for name in names}
             refused({**arrays, **twice}, "there twice")
+            refused({**arrays, **twice}, "never reached, or there twice", by=loaded_and_checked)
         refused({**arrays, names[0]: arrays[names[0]][1:]})
 
     def test_changed_rules(self, game, refused):
