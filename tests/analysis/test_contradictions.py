@@ -132,18 +132,19 @@ NOTHING = {"count": 0, "positions": []}
 
 def forged():
     """Each forgery by its name: a result, what is changed in it, and words of the error."""
-    beatable, forfeiting, won, random = map(
-        result_of, ("beatable", "forfeiting", "of a won game", "exploitability")
-    )
-    lost, losing_twice = str(beatable.refutations["O"]), result_of("losing twice")
+    names = ("beatable", "losing twice", "unbeatable", "certified on 4,3,3", "forfeiting", "recorded")
+    beatable, losing_twice, unbeatable, won_433, forfeiting, recorded = map(result_of, names)
+    names = ("of a won game", "exact", "sampled", "exploitability", "tournament")
+    won, exact, sampled, random, played = map(result_of, names)
+    lost = str(beatable.refutations["O"])
     all_but_one = [text for text in map(str, losing_twice.blunders) if text != "..X/X.O/..."]
-    good = sum(result_of("certified on 4,3,3").positions.values())
+    good = sum(won_433.positions.values())
     positions = [*map(str, beatable.blunders), ".../.../..."]
     return {
         "no refutation, and beaten": (
             beatable, {"refutations__O": None, "unbeatable": True}, "refutations.O",
         ),
-        "beaten, and no refutation": (result_of("unbeatable"), {"worst_case__O": -1}, "refutations.O"),
+        "beaten, and no refutation": (unbeatable, {"worst_case__O": -1}, "refutations.O"),
         "unbeatable, and blunders on the way to a loss": (
             beatable, {"blunders": NOTHING, "missed_wins": NOTHING}, "no listed blunder",
         ),
@@ -153,7 +154,7 @@ def forged():
             "worst_case: 0 or more, with .* blunders in drawn positions",
         ),
         "sure of a win that it may give away": (
-            result_of("certified on 4,3,3"),
+            won_433,
             {
                 "blunders": {"count": 1, "positions": ["..../..../...."]},
                 "missed_wins": {"count": 1, "positions": ["..../..../...."]},
@@ -169,7 +170,7 @@ def forged():
             },
             r"refutations\.O: .* whose blunder in \.\.X/X\.O/\.\.\. is not listed",
         ),
-        "unbeatable as O, and never asked": (result_of("unbeatable"), {"positions__O": 0}, "positions.O: 0"),
+        "unbeatable as O, and never asked": (unbeatable, {"positions__O": 0}, "positions.O: 0"),
         "a worst case that no game has": (beatable, {"worst_case__X": 5}, "worst_case.X"),
         "a better worst case than best play": (beatable, {"worst_case__X": 1}, "worst_case.X"),
         "a refutation that does not end": (
@@ -193,9 +194,7 @@ def forged():
             {"blunders": {"count": beatable.n_blunders + 1, "positions": positions}},
             "in .../.../... there is no value to give away",
         ),
-        "asked in more positions than there are": (
-            result_of("recorded"), {"asked": result_of("recorded").asked + 1}, "asked",
-        ),
+        "asked in more positions than there are": (recorded, {"asked": recorded.asked + 1}, "asked"),
         "a win that was missed and none": (won, {"missed_wins": NOTHING}, "missed_wins"),
         "more positions than there are": (beatable, {"positions__X": 6000}, "positions.X"),
         "fewer positions than are named": (beatable, {"positions__X": 0}, "positions.X"),
@@ -212,49 +211,45 @@ def forged():
             beatable, {"imperfect": None, "perfect": None}, "imperfect: null is not due",
         ),
         "a pair of positions that are not symmetric": (
-            result_of("recorded"), {"inconsistent": [["X../...", ".X./..."]]}, "not symmetric|symmetry",
+            recorded, {"inconsistent": [["X../...", ".X./..."]]}, "not symmetric|symmetry",
         ),
         "a pair of one position": (
-            result_of("recorded"), {"inconsistent": [["X../...", "X../..."]], "consistent": 0}, "same|class",
+            recorded, {"inconsistent": [["X../...", "X../..."]], "consistent": 0}, "same|class",
         ),
-        "three shares of which none is left": (result_of("exact"), {"as_x__draw": 0.9}, "as_x.loss"),
-        "shares of less than all": (result_of("exact"), {"as_x__draw": 0.0}, "as_x.loss"),
-        "another score": (result_of("exact"), {"score": 0.0}, "score"),
-        "a computed match of games": (result_of("exact"), {"games": 100}, "games"),
-        "a computed match that was sampled": (result_of("exact"), {"source": "sampled"}, "source"),
-        "a sampled match that is computed": (result_of("sampled"), {"exact": True}, "source"),
-        "an interval of other games": (result_of("sampled"), {"interval": [-1.0, 1.0]}, "interval"),
-        "an odd number of games": (result_of("sampled"), {"games": 31}, "games"),
+        "three shares of which none is left": (exact, {"as_x__draw": 0.9}, "as_x.loss"),
+        "shares of less than all": (exact, {"as_x__draw": 0.0}, "as_x.loss"),
+        "another score": (exact, {"score": 0.0}, "score"),
+        "a computed match of games": (exact, {"games": 100}, "games"),
+        "a computed match that was sampled": (exact, {"source": "sampled"}, "source"),
+        "a sampled match that is computed": (sampled, {"exact": True}, "source"),
+        "an interval of other games": (sampled, {"interval": [-1.0, 1.0]}, "interval"),
+        "an odd number of games": (sampled, {"games": 31}, "games"),
         "more forfeits than losses": (
-            result_of("sampled"),
+            sampled,
             {"forfeits__0": [{"outcome": "taken", "games": 31, "position": ".../.../...", "said": ""}]},
             "forfeits",
         ),
-        "a gain of more than all": (result_of("exploitability"), {"as_x": 1.5}, "as_x"),
-        "a gain that is no number": (result_of("exploitability"), {"as_x": nan}, "as_x"),
-        "gains below optimal play": (result_of("exploitability"), {"as_x": -1.0, "as_o": -1}, "nash"),
-        "another mean": (result_of("exploitability"), {"exploitability": 0.0}, "exploitability"),
-        "an agent of another name": (result_of("tournament"), {"agents__0__name": "minimax"}, "first|second"),
-        "two agents of one name": (result_of("tournament"), {"agents__0__name": "block"}, "different names"),
-        "a pair that met twice": (
-            result_of("tournament"), {"meetings__1__second": "a function"}, "have met before",
-        ),
+        "a gain of more than all": (random, {"as_x": 1.5}, "as_x"),
+        "a gain that is no number": (random, {"as_x": nan}, "as_x"),
+        "gains below optimal play": (random, {"as_x": -1.0, "as_o": -1}, "nash"),
+        "another mean": (random, {"exploitability": 0.0}, "exploitability"),
+        "an agent of another name": (played, {"agents__0__name": "minimax"}, "first|second"),
+        "two agents of one name": (played, {"agents__0__name": "block"}, "different names"),
+        "a pair that met twice": (played, {"meetings__1__second": "a function"}, "have met before"),
         "a pair that never met": (
-            result_of("tournament"),
-            {"meetings": result_of("tournament").to_dict()["meetings"][:2]},
-            "is_complete: True, and False follows",
+            played, {"meetings": played.to_dict()["meetings"][:2]}, "is_complete: True, and False follows",
         ),
         "a best response to X that others outdo": (
-            result_of("tournament"),
+            played,
             {"agents__0__exploitability": Exploitability(0.0, random.as_o).to_dict()},
             "gains more than the best response",
         ),
         "a best response to O that others outdo": (
-            result_of("tournament"),
+            played,
             {"agents__0__exploitability": Exploitability(random.as_x, 0.0).to_dict()},
             "gains more than the best response",
         ),
-        "a better rating": (result_of("tournament"), {"agents__0__rating": 500.0}, "rating"),
+        "a better rating": (played, {"agents__0__rating": 500.0}, "rating"),
     }  # fmt: skip
 
 
@@ -274,9 +269,7 @@ def test_a_lie_that_agrees_with_itself_is_found_by_certifying_again():
     beatable = result_of("beatable")
     total = sum(beatable.positions.values())
     data = changed(beatable, **counts, **nobody, good=total, perfect=total)
-    assert Certificate.from_dict(data).unbeatable and Certificate.from_dict(data) != ttt_env.certify(
-        "weights"
-    )
+    assert Certificate.from_dict(data).unbeatable and Certificate.from_dict(data) != beatable
 
 
 @pytest.mark.parametrize("kind", [Certificate, Match, Exploitability, Tournament])
@@ -299,18 +292,14 @@ def test_a_key_that_comes_twice_is_refused(tmp_path):
     "name", slow_but_the_first(["softmax", "random", "rules", "ppo", "mcts:simulations=5,seed=0"])
 )
 def test_what_is_written_loads_again(name):
-    for result in (
-        ttt_env.certify(name),
-        ttt_env.exploitability(name),
-        ttt_env.match(name, "random", games=7),
-    ):
+    played = ttt_env.match(name, "random", games=7)
+    for result in (ttt_env.certify(name), ttt_env.exploitability(name), played):
         assert type(result).from_json(result.to_json()) == result
 
 
 class TestTrials:
-    RESULT = TrialResult(
-        "t", "dqn", "tictactoe-v0", 3, {}, {"steps": 1}, 9, 1.5, 0.0, 0, True, "t.zip", "goal"
-    )
+    SETTINGS = ("t", "dqn", "tictactoe-v0", 3, {}, {"steps": 1})
+    RESULT = TrialResult(*SETTINGS, 9, 1.5, 0.0, 0, True, "t.zip", "goal")
 
     @pytest.mark.parametrize(
         ("changes", "part"),

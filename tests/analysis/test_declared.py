@@ -29,8 +29,13 @@ def first_cell(position):
 # Methods for classes: by some of them an agent is perfect, by others it plays the first cell.
 
 
+@cache
+def best_in(position):
+    return perfect(position.game).policy(position)
+
+
 def best(agent, position):
-    return perfect(agent.game).policy(position)
+    return best_in(position)
 
 
 def all_best(agent, boards):
@@ -48,6 +53,17 @@ def choose_lowest(agent, position, rng):
 class BeatenAlone(Agent):
     is_fixed = True
     policies, policy = all_best, first
+
+
+class Counting(Agent):
+    """Every answer is another one."""
+
+    is_fixed = True
+    calls = 0
+
+    def policy(self, position):
+        self.calls += 1
+        return np.eye(self.game.n_cells)[position.legal_cells[self.calls % len(position.legal_cells)]]
 
 
 class BeatenInBatchesOfOne(Agent):
@@ -261,7 +277,7 @@ def network_of_batches(game):
 
 CHANGED = [
     changed("newell-simon", "policy", first_cell),
-    changed("random", "policy", lambda position: perfect(position.game).policy(position)),
+    changed("random", "policy", best_in),
     changed("minimax", "choose", lambda position, rng: lowest(position)),
 ]
 LIARS = [BeatenAlone, BeatenInBatchesOfOne, BeatenByBatchSize, BeatenInOnePosition, BeatenByASlip, Disguised]
@@ -326,6 +342,15 @@ def test_is_refused_where_answers_are_not_kept(build, analysis):
     told = "overrides choose beside policy" if build is ChoosesBesides else r"no fixed policy: in [XO.]{13} "
     with pytest.raises(PolicyError, match=told):
         ANALYSES[analysis](build(LINE))
+
+
+@pytest.mark.parametrize("build", [Counting, BeatenAlone])
+def test_the_error_names_the_position_and_both_answers(build):
+    gave, gives = (rf"its {name} {{}} \[.*[1-9].*\]" for name in ("policies", "policy"))
+    told = rf"no fixed policy: in [XO./]{{11}} {gave.format('gave')}, {gives.format('gives')}"
+    for name in ("certify", "exploitability", "best_response", "match"):
+        with pytest.raises(PolicyError, match=told):
+            ANALYSES[name](build(TICTACTOE))
 
 
 @pytest.mark.parametrize("build", [AnswersBesides, JudgedBesides], ids=id_of)

@@ -26,11 +26,7 @@ def test_says_what_certify_and_match_say(random):
     assert random["unbeatable"] is random["optimal_everywhere"] is False
     assert random["worst_case"] == found.worst_case
     assert random["refutations"] == {seat: str(record) for seat, record in found.refutations.items()}
-    assert random["exploitability"] == {
-        "as_X": worst.as_x,
-        "as_O": worst.as_o,
-        "mean": worst.exploitability,
-    }
+    assert random["exploitability"] == {"as_X": worst.as_x, "as_O": worst.as_o, "mean": worst.exploitability}
     assert list(random["results"]) == list(LADDER)
     for opponent in LADDER:
         played = ttt_env.match("random", opponent)
@@ -115,11 +111,8 @@ def test_where_nothing_can_be_computed_games_are_played(tmp_path):
     game = ttt_env.get_game("mnk-v0:m=5,n=5,k=4")
     opponents = ("random", "block")
     found = sampled_scorecard("win-block", game, opponents=opponents, games=10, seed=3, name="bot", file=path)
-    assert found["agent"] == {
-        "name": "bot",
-        "file": "bot.npz",
-        "sha256": hashlib.sha256(b"some weights").hexdigest(),
-    }
+    digest = hashlib.sha256(b"some weights").hexdigest()
+    assert found["agent"] == {"name": "bot", "file": "bot.npz", "sha256": digest}
     assert found["game"]["name"] == game.name and found["seed"] == 3
     for opponent in opponents:
         played = ttt_env.match("win-block", opponent, game, exact=False, games=10, rng=3)

@@ -22,20 +22,10 @@ from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyFileError, ResultFileError
 from ttt_env.workers import Workers
 
-SMALL = [
-    "tictactoe-v0",
-    "tictactoe-v0:misere=true",
-    "mnk-v0:m=4,n=3,k=3",
-    "mnk-v0:m=1,n=1,k=1",
-    "mnk-v0:m=3,n=2,k=2",  # over before the board is full
-]
-LARGE = [
-    "mnk-v0:m=5,n=3,k=3",
-    "mnk-v0:m=4,n=4,k=3",
-    "mnk-v0:m=4,n=4,k=4",
-    "mnk-v0:m=4,n=4,k=4,misere=true",
-    "square-v0",
-]
+SMALL = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3", "mnk-v0:m=1,n=1,k=1"]
+SMALL += ["mnk-v0:m=3,n=2,k=2"]  # over before the board is full
+LARGE = ["mnk-v0:m=5,n=3,k=3", "mnk-v0:m=4,n=4,k=3", "mnk-v0:m=4,n=4,k=4", "mnk-v0:m=4,n=4,k=4,misere=true"]
+LARGE += ["square-v0"]
 NO_SETS_SHARE_A_CELL = ttt_env.Game("apart", (3, 3), [(0, 1), (2, 3), (4, 5, 6)], misere=True)
 
 
@@ -77,10 +67,8 @@ def test_positions_by_inclusion(game):
 
 def test_a_folder_is_a_solution(tmp_path):
     enumerate_positions("mnk-v0:m=4,n=3,k=3", tmp_path)
-    loaded, solved = (
-        Solution.load(tmp_path, "mnk-v0:m=4,n=3,k=3"),
-        ttt_env.solve("mnk-v0:m=4,n=3,k=3"),
-    )
+    solved = ttt_env.solve("mnk-v0:m=4,n=3,k=3")
+    loaded = Solution.load(tmp_path, solved.game)
     for layer in reachable(solved.game):
         boards = layer.boards(layer.open)
         np.testing.assert_array_equal(loaded.values.q(boards), solved.values.q(boards))
@@ -121,10 +109,7 @@ def stop_after(n_tasks):
 
 @pytest.mark.parametrize(
     ("game", "chunk", "n_tasks"),
-    [
-        ("tictactoe-v0", 50, 75),
-        *(slow("mnk-v0:m=4,n=3,k=3", 300, n_tasks) for n_tasks in (1, 150, 350)),
-    ],
+    [("tictactoe-v0", 50, 75), *(slow("mnk-v0:m=4,n=3,k=3", 300, n_tasks) for n_tasks in (1, 150, 350))],
 )
 def test_what_was_ended_early_goes_on(game, chunk, n_tasks, tmp_path):
     enumerate_positions(game, tmp_path / "whole")

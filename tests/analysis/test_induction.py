@@ -1,6 +1,7 @@
 """The one sweep and its responders: against naive recursion everywhere, and against published values."""
 
 from collections import Counter
+from functools import cache
 from math import exp
 
 import numpy as np
@@ -53,10 +54,8 @@ class TestResponders:
 
     @pytest.mark.parametrize("respond", [best, uniform, softmax(0), softmax(0.1), softmax(np.inf)])
     def test_what_is_not_legal_is_not_played(self, respond):
-        q, legal = (
-            np.array([[9.0, -1.0, -1.0], [np.nan, 0.0, np.nan]]),
-            np.array([[0, 1, 1], [0, 1, 0]], bool),
-        )
+        q = np.array([[9.0, -1.0, -1.0], [np.nan, 0.0, np.nan]])
+        legal = np.array([[0, 1, 1], [0, 1, 0]], bool)
         assert respond(q, legal).tolist() == [[0.0, 0.5, 0.5], [0.0, 1.0, 0.0]]
 
     @pytest.mark.parametrize("temperature", ["x", None, -0.1, np.nan, 10**5000, np.arange(3)], ids=shown)
@@ -116,51 +115,37 @@ class TestTheSweepIsTheNaiveOne:
         assert backward_induction(reachable(game, *seats), *seats).start == pytest.approx(whole)
 
     def test_softmax_on_both_seats(self, game):
+        @cache
+        def value(board):
+            seat = naive.mover(board)
+            q = [-value(naive.play(board, cell)) for cell in twin(game).moves(board)]
+            weights = [exp(each / {"X": 0.3, "O": 1.5}[seat]) for each in q]
+            return np.average(q, weights=weights) if q else twin(game).result(board, seat)
+
         values = backward_induction(reachable(game), softmax(0.3), softmax(1.5)).values()
-        expected = softmax_value(twin(game), twin(game).empty, {"X": 0.3, "O": 1.5}, {})
-        assert values.of(Boards.start(game))[0] == pytest.approx(expected, abs=1e-8)
+        assert values.of(Boards.start(game))[0] == pytest.approx(value(twin(game).empty), abs=1e-8)
 
     def test_q_is_the_value_of_the_next_position(self, game):
-        for (board, position), q in zip(
-            positions_of(game).items(), solve(game).values.q(boards_of(game)), strict=True
-        ):
+        found = solve(game).values.q(boards_of(game))
+        for (board, position), q in zip(positions_of(game).items(), found, strict=True):
             assert np.flatnonzero(~np.isnan(q)).tolist() == position.legal_cells
             for cell in position.legal_cells:
                 assert q[cell] == -twin(game).value(naive.play(board, cell))
 
 
-def softmax_value(game, board, temperatures, known):
-    """The value for the mover where each seat plays by softmax(value / temperature)."""
-    if board not in known:
-        seat = naive.mover(board)
-        q = [-softmax_value(game, naive.play(board, c), temperatures, known) for c in game.moves(board)]
-        weights = [exp(value / temperatures[seat]) for value in q]
-        known[board] = (
-            sum(w * v for w, v in zip(weights, q, strict=True)) / sum(weights)
-            if q
-            else game.result(board, seat)
-        )
-    return known[board]
+@pytest.mark.parametrize("game", [TICTACTOE, SHORT, LOPSIDED], ids=repr)
+def test_an_end_pays_by_its_number_of_stones(game):
+    def payoff(ply):
+        return 50.0 / (ply + 1), 10.0 / (ply + 1), -10.0 / (ply + 2)
 
+    @cache
+    def expected(seat, board):
+        after = [expected(seat, naive.play(board, cell)) for cell in twin(game).moves(board)]
+        ply = len(board) - board.count(".")
+        return np.mean(after) if after else payoff(ply)[1 - twin(game).result(board, seat)]
 
-class TestPayoffs:
-    @pytest.mark.parametrize("game", [TICTACTOE, SHORT, LOPSIDED], ids=repr)
-    def test_an_end_pays_by_its_number_of_stones(self, game):
-        def payoff(ply):
-            return 50.0 / (ply + 1), 10.0 / (ply + 1), -10.0 / (ply + 2)
-
-        start = backward_induction(reachable(game), uniform, uniform, payoff=payoff).start
-        expected = [self.expected(twin(game), seat, payoff, twin(game).empty, {}) for seat in "XO"]
-        assert start == pytest.approx(expected, abs=1e-12)
-
-    def expected(self, game, seat, payoff, board, known):
-        if board not in known:
-            after = [
-                self.expected(game, seat, payoff, naive.play(board, c), known) for c in game.moves(board)
-            ]
-            ply = len(board) - board.count(".")
-            known[board] = sum(after) / len(after) if after else payoff(ply)[1 - game.result(board, seat)]
-        return known[board]
+    start = backward_induction(reachable(game), uniform, uniform, payoff=payoff).start
+    assert start == pytest.approx([expected(seat, twin(game).empty) for seat in "XO"], abs=1e-12)
 
 
 @pytest.mark.parametrize("ply", [0, 4, 9, *map(slow, (1, 2, 3, 5, 6, 7, 8))])
@@ -206,9 +191,8 @@ def test_softmax_minimax_as_published():
     boards = Boards.of([Position.parse(reference.SOFTMAX_POSITION)])
     percent = 100 * softmax(0.2)(values.q(boards), boards.legal)[0]
     assert round(float(values.of(boards)[0]), 4) == reference.SOFTMAX_VALUE
-    assert {
-        cell: round(float(percent[cell]), 2) for cell in range(9) if percent[cell]
-    } == reference.SOFTMAX_PERCENT
+    rounded = {cell: round(float(share), 2) for cell, share in enumerate(percent) if share}
+    assert rounded == reference.SOFTMAX_PERCENT
 
 
 @pytest.fixture(scope="module")

@@ -27,11 +27,9 @@ def test_each_is_judged_as_if_alone(workers):
     certificates = certify(agents, workers=workers)
     assert list(certificates) == [*SPECS, "lowest"]
     assert certificates == {name: certify(agent) for name, agent in zip(certificates, agents, strict=True)}
-    exploited = exploitability(agents, "mnk-v0:m=3,n=2,k=2", workers=workers)
-    assert exploited == {
-        name: exploitability(agent, "mnk-v0:m=3,n=2,k=2")
-        for name, agent in zip(certificates, agents, strict=True)
-    }
+    game = "mnk-v0:m=3,n=2,k=2"
+    alone = {name: exploitability(agent, game) for name, agent in zip(certificates, agents, strict=True)}
+    assert exploitability(agents, game, workers=workers) == alone
 
 
 def test_a_mapping_gives_names_and_an_agent_the_game():

@@ -67,29 +67,6 @@ class Sly(type(ttt_env.make_agent("minimax"))):
         return lowest(position)
 
 
-class Counting(Agent):
-    """Declares by mistake that it is fixed: every answer is another one."""
-
-    is_fixed = True
-    calls = 0
-
-    def policy(self, position):
-        self.calls += 1
-        return np.eye(self.game.n_cells)[position.legal_cells[self.calls % len(position.legal_cells)]]
-
-
-class TwoFaced(Agent):
-    """Alone it plays the lowest free cell, in batches the highest."""
-
-    is_fixed = True
-
-    def policy(self, position):
-        return np.eye(self.game.n_cells)[position.legal_cells[0]]
-
-    def policies(self, boards):
-        return np.array([np.eye(self.game.n_cells)[position.legal_cells[-1]] for position in boards])
-
-
 ANALYSES = {
     "certify": ttt_env.certify,
     "exploitability": ttt_env.exploitability,
@@ -155,11 +132,8 @@ class TestResults:
                 assert position.to_move != seat or noted[position] == cell
 
     def test_say_so_in_words(self):
-        for result in (
-            ttt_env.certify(lowest),
-            ttt_env.exploitability(lowest),
-            ttt_env.match(lowest, "random", exact=True),
-        ):
+        match = ttt_env.match(lowest, "random", exact=True)
+        for result in (ttt_env.certify(lowest), ttt_env.exploitability(lowest), match):
             assert result.source == "recorded" and "answers" in str(result)
         for result in (ttt_env.certify("block"), ttt_env.exploitability("block")):
             assert result.source == "declared" and "answers" not in str(result)
@@ -192,46 +166,24 @@ class TestResults:
 
 class TestMatch:
     def test_a_function_is_called_exactly_once_for_each_of_its_moves(self):
-        moves = Counter()
-
-        class Opponent(Agent):
-            def choose(self, position, rng):
-                moves["theirs"] += 1
-                return int(rng.choice(position.legal_cells))
-
-        def function(position):
-            moves["ours"] += 1
-            return lowest(position)
-
-        games = 40
-        found = ttt_env.match(function, Opponent(TICTACTOE), games=games)
-        assert found.games == games
-        plies = sum(moves.values())
+        ours, theirs, games = Asked(), Chooser(TICTACTOE), 40
+        assert ttt_env.match(ours, theirs, games=games).games == games
+        n_ours, n_theirs = ours.total(), theirs.asked.total()
         # X, who is each of them in half of the games, makes as many moves as O or one more.
-        assert abs(moves["ours"] - moves["theirs"]) <= games and 5 * games <= plies <= 9 * games
-        moves.clear()
-        assert not ttt_env.match(function, "random", "square-v0", games=4).exact
-        assert moves["ours"] <= 4 * 8
+        assert abs(n_ours - n_theirs) <= games and 5 * games <= n_ours + n_theirs <= 9 * games
+        ours.clear()
+        assert not ttt_env.match(ours, "random", "square-v0", games=4).exact
+        assert ours.total() <= 4 * 8
 
     def test_how_it_is_judged_may_be_asked_for(self):
         assert ttt_env.match("random", "random", exact=False, games=10).games == 10
         with pytest.raises(GameTooLargeError, match="qubic-v0 has 64 cells"):
             ttt_env.match("random", "random", "qubic-v0", exact=True)
-        bad = ("yes", 1, 0, "True")
-        all_raise(
-            ParameterError, "unknown exact", lambda how: ttt_env.match("block", "block", exact=how), bad
-        )
+        asked, bad = lambda how: ttt_env.match("block", "block", exact=how), ("yes", 1, 0, "True")
+        all_raise(ParameterError, "unknown exact", asked, bad)
 
 
 class TestWrongDeclarations:
-    @pytest.mark.parametrize("build", [Counting, TwoFaced])
-    def test_end_in_an_error_that_names_the_position_and_both_answers(self, build):
-        said = (
-            r"no fixed policy.* in [XO./]{11} its policies gave \[.*1\.0.*\], its policy gives \[.*1\.0.*\]"
-        )
-        names = ("certify", "exploitability", "best_response", "match")
-        all_raise(PolicyError, said, lambda name: ANALYSES[name](build(TICTACTOE)), names)
-
     def test_that_are_noticed_late_end_in_the_error_too(self):
         """On a game whose answers are not kept, a refutation asks again."""
 

@@ -8,7 +8,7 @@ import pytest
 import ttt_env
 from tests import reference
 from tests.support.documents import ROOT
-from tests.support.games import LARGER_LOPSIDED
+from tests.support.games import LARGER_LOPSIDED, lowest
 from tests.support.marks import slow
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.alphazero.network import PolicyValueNetwork
@@ -18,6 +18,7 @@ from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError
 
 GAMES = ("tictactoe-v0", "tictactoe-v0:misere=true")
+WON = ttt_env.Game("won", (3, 3), [*ttt_env.get_game(GAMES[0]).winning_sets, (0, 5, 7)])  # by X
 RESULT = {"X": 1, None: 0, "O": -1}
 
 
@@ -161,10 +162,9 @@ class Finisher(ttt_env.Agent):
 @pytest.mark.parametrize("seat", "XO")
 @pytest.mark.parametrize(
     ("name", "game"),
-    [*(("random", game) for game in GAMES), ("minimax", "mnk-v0:m=4,n=3,k=3"), slow("win-block", "lopsided")],
+    [*(("random", game) for game in GAMES), ("minimax", WON), slow("win-block", LARGER_LOPSIDED)],
 )
 def test_an_agent_that_completes_sets_is_not_asked_where_it_can(name, game, seat):
-    game = LARGER_LOPSIDED if game == "lopsided" else ttt_env.get_game(game)
     agent = Finisher(ttt_env.make_agent(name, game))
     asked, whole = worst_case(agent, seat, trusted=True), worst_case(Plain(agent), seat)
     assert (asked.value, len(asked.record.cells)) == (whole.value, len(whole.record.cells))
@@ -224,7 +224,7 @@ def test_too_many_positions_and_other_agents_are_refused():
     with pytest.raises(GameTooLargeError, match="64 cells are the limit"):
         worst_case("random", "X", "mnk-v0:m=9,n=9,k=5")
     with pytest.raises(ParameterError, match="declares no fixed policy"):
-        worst_case(lambda position: position.legal_cells[0], "X")
+        worst_case(lowest, "X")
     with pytest.raises(ParameterError, match="unknown seat 'Y'"):
         worst_case("random", "Y")
     with pytest.raises(ParameterError, match="most=0"):
