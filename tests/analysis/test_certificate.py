@@ -126,9 +126,9 @@ class TestOnePlantedMistake:
     @pytest.mark.parametrize(
         "game, step",
         [
-            (TICTACTOE, 894),
-            (LOPSIDED, 6),
-            (X_WINS, 21),
+            (TICTACTOE, 1788),
+            (LOPSIDED, 12),
+            (X_WINS, 42),
             *map(slow, [TICTACTOE, MISERE, LOPSIDED, X_WINS], [149, 97, 2, 7]),
         ],
         ids=repr,

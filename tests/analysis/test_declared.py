@@ -18,6 +18,7 @@ from ttt_env.rules.boards import Boards
 
 LINE = ttt_env.get_game("mnk-v0:m=13,n=1,k=3")  # its answers are not kept: more than 12 cells
 SEVEN = ttt_env.Game("seven", (7,), [(3, 4, 6), (0, 5, 6), (3, 5, 6)])  # drawn; weak play loses as X and as O
+ONE_OF_MANY = ttt_env.Position.parse("X../..O/...")  # the first free cell loses; no even sample has it
 M433 = "mnk-v0:m=4,n=3,k=3"
 perfect = cache(lambda game: ttt_env.make_agent("minimax", game))
 
@@ -29,13 +30,8 @@ def first_cell(position):
 # Methods for classes: by some of them an agent is perfect, by others it plays the first cell.
 
 
-@cache
-def best_in(position):
-    return perfect(position.game).policy(position)
-
-
 def best(agent, position):
-    return best_in(position)
+    return perfect(agent.game).policy(position)
 
 
 def all_best(agent, boards):
@@ -88,10 +84,9 @@ class BeatenInOnePosition(Agent):
 
     is_fixed = True
     policies = all_best
-    at = TICTACTOE.start.play(4).play(0).play(8)  # neither the first nor the last of its ply
 
     def policy(self, position):
-        return first_cell(position) if position == self.at else best(self, position)
+        return first_cell(position) if position == ONE_OF_MANY else best(self, position)
 
 
 class BeatenByASlip(Agent):
@@ -101,9 +96,8 @@ class BeatenByASlip(Agent):
     policies = all_best
 
     def policy(self, position):
-        policy = best(self, position)
-        is_there = position == position.game.start.play(0)
-        return policy * (1 - 5e-6) + 5e-6 * np.eye(len(policy))[1] if is_there else policy
+        slip = 5e-6 if position == ONE_OF_MANY else 0
+        return best(self, position) * (1 - slip) + slip * first_cell(position)
 
 
 class Disguised(BeatenAlone):
@@ -277,7 +271,7 @@ def network_of_batches(game):
 
 CHANGED = [
     changed("newell-simon", "policy", first_cell),
-    changed("random", "policy", best_in),
+    changed("random", "policy", lambda position: perfect(position.game).policy(position)),
     changed("minimax", "choose", lambda position, rng: lowest(position)),
 ]
 LIARS = [BeatenAlone, BeatenInBatchesOfOne, BeatenByBatchSize, BeatenInOnePosition, BeatenByASlip, Disguised]
@@ -302,7 +296,7 @@ ANALYSES = {
     "exploitability": ttt_env.exploitability,
     "best_response": ttt_env.best_response,
     "match": lambda agent: ttt_env.match("random", agent),
-    "worst_case": lambda agent: worst_case(agent, "O"),
+    "worst_case": lambda agent: worst_case(agent, "X"),
     "tournament": lambda agent: ttt_env.tournament({"liar": agent, "random": "random"}, agent.game),
 }
 TWO = (BeatenAlone, ChoosesInItsGames)  # found in different ways

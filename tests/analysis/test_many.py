@@ -10,6 +10,7 @@ from ttt_env import certify, exploitability
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, UnknownAgentError
 
 SPECS = ["minimax", "mcts:simulations=2,seed=0", "block"]
+DRAWN = "mnk-v0:m=4,n=2,k=3"
 
 
 class Leaking(ttt_env.Agent):
@@ -24,25 +25,22 @@ class Leaking(ttt_env.Agent):
 @pytest.mark.parametrize("workers", [None, slow(2)])
 def test_each_is_judged_as_if_alone(workers):
     agents = [*SPECS, lowest]
-    certificates = certify(agents, workers=workers)
-    assert list(certificates) == [*SPECS, "lowest"]
-    assert certificates == {name: certify(agent) for name, agent in zip(certificates, agents, strict=True)}
-    game = "mnk-v0:m=3,n=2,k=2"
-    alone = {name: exploitability(agent, game) for name, agent in zip(certificates, agents, strict=True)}
-    assert exploitability(agents, game, workers=workers) == alone
+    for analysis in (certify, exploitability):
+        alone = [analysis(agent, DRAWN) for agent in agents]
+        found = analysis(agents, DRAWN, workers=workers)
+        assert list(found) == [*SPECS, "lowest"] and list(found.values()) == alone
 
 
 def test_a_mapping_gives_names_and_an_agent_the_game():
-    minimax = ttt_env.make_agent("minimax", "mnk-v0:m=4,n=3,k=3")
-    certificates = certify({"one": minimax, "another": "random"})
-    assert [c.game.name for c in certificates.values()] == ["mnk-v0:m=4,n=3,k=3"] * 2
+    certificates = certify({"one": ttt_env.make_agent("minimax", DRAWN), "another": "random"})
+    assert [c.game.name for c in certificates.values()] == [DRAWN] * 2
     assert [c.unbeatable for c in certificates.values()] == [True, False]
     assert certify([]) == {}
 
 
 def test_progress():
     told = []
-    certify(["minimax", "random"], progress=lambda *numbers: told.append(numbers))
+    certify(["minimax", "random"], DRAWN, progress=lambda *numbers: told.append(numbers))
     assert told == [(0, 2), (1, 2), (2, 2)]
 
 

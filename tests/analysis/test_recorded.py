@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.support.games import TICTACTOE, lowest
+from tests.support.games import LOPSIDED, TICTACTOE, lowest
 from tests.support.refusals import all_raise
 from ttt_env import Agent, Boards, RecordedAgent
 from ttt_env.agent import checked_policies
@@ -71,9 +71,9 @@ ANALYSES = {
     "certify": ttt_env.certify,
     "exploitability": ttt_env.exploitability,
     "best_response": ttt_env.best_response,
-    "match": lambda agent: ttt_env.match(agent, "random", exact=True),
-    "match of itself": lambda agent: ttt_env.match(agent, agent, exact=True),
-    "dossier": lambda agent: dossier(agent, name="it"),
+    "match": lambda agent, game: ttt_env.match(agent, "random", game, exact=True),
+    "match of itself": lambda agent, game: ttt_env.match(agent, agent, game, exact=True),
+    "dossier": lambda agent, game: dossier(agent, game, name="it"),
     "lookup": Lookup.of,
 }
 
@@ -81,11 +81,11 @@ ANALYSES = {
 @pytest.mark.parametrize("analyse", ANALYSES.values(), ids=ANALYSES)
 def test_nobody_is_asked_twice(analyse):
     function = Asked()
-    analyse(function)
+    analyse(function, LOPSIDED)
     assert function and function.once
     for build in (Chooser, Undeclared):
-        agent = build(TICTACTOE)
-        analyse(agent)
+        agent = build(LOPSIDED)
+        analyse(agent, LOPSIDED)
         assert agent.asked and agent.asked.once, build
 
 

@@ -221,7 +221,7 @@ def test_budgets_that_are_none(name, value):
 
 def test_progress_is_told():
     told = []
-    prove("mnk-v0:m=8,n=4,k=4", nodes=100_000, progress=told.append)
+    prove("mnk-v0:m=8,n=4,k=4", nodes=50_000, progress=told.append)
     assert len(told) >= 2
     assert all(a.nodes <= b.nodes and a.seconds <= b.seconds for a, b in itertools.pairwise(told))
     assert {report.seat for report in told} == {"X"}

@@ -54,7 +54,7 @@ def seat_in(arrays):
 # Those of smaller boards are checked in test_proof_forgery.py.
 LARGER = ["mnk-v0:m=4,n=3,k=3,misere=true", "mnk-v0:m=4,n=4,k=4", "square-v0", "square-v0:n=5"]
 LARGER += ["mnk-v0:m=6,n=5,k=4", "mnk-v0:m=6,n=6,k=5"]
-WON_BY_WAITING = Game("seven", (7,), [(1, 6), (1, 5)], misere=True)  # by O, who owns no set before X does
+WON_BY_WAITING = Game("seven", (7,), [(1, 6), (1, 5)], misere=True)  # O wins: X runs out of other moves
 
 
 @pytest.mark.parametrize("game", [*LARGER, WON_BY_WAITING], ids=str)

@@ -119,8 +119,8 @@ class TestRatings:
         assert 2 / (1 + 10 ** ((best - others[0]) / 400)) == pytest.approx(0.01 * best * np.log(10) / 400)
         np.testing.assert_allclose(others, -best / 2, rtol=1e-6)
 
-    def test_order_of_the_agents_does_not_matter(self) -> None:
-        assert tournament(TRIO[::-1]).ratings == pytest.approx(tournament(TRIO).ratings, abs=1e-4)
+    def test_order_of_the_agents_does_not_matter(self, trio: Tournament) -> None:
+        assert tournament(TRIO[::-1]).ratings == pytest.approx(trio.ratings, abs=1e-4)
 
 
 PAPER = np.array([[0.0, -1, 1], [1, 0, -1], [-1, 1, 0]])  # rock, paper, scissors: row against column
@@ -160,12 +160,16 @@ class TestNashAverage:
         assert (scores @ mixture).max() < 1e-9 and abs(mixture.sum() - 1) < 1e-12
         np.testing.assert_allclose(mixture, [1 / 6, 5 / 12, 5 / 12, 0], atol=1e-6)
 
-    # So many until the solver has needed other options, and scores with fewer digits.
-    @pytest.mark.parametrize(("noise", "n_tries"), [(1e-9, 26), (1e-7, 39), (1e-5, 19)])
-    def test_of_scores_that_hardly_differ_is_an_equilibrium(self, noise: float, n_tries: int) -> None:
+    # In the hard cases the solver needs other options, or scores with fewer digits.
+    @pytest.mark.parametrize(
+        ("noise", "hard"), [(1e-9, {25, 51}), (1e-8, {1, 18}), (1e-7, {1, 6, 38}), (1e-5, {18})]
+    )
+    def test_of_scores_that_hardly_differ_is_an_equilibrium(self, noise: float, hard: set[int]) -> None:
         rng = np.random.default_rng(0)
-        for _ in range(n_tries):
+        for number in range(60):
             upper = np.triu(rng.integers(-1, 2, (5, 5)) + noise * rng.uniform(-1, 1, (5, 5)), 1)
+            if number % 10 and number not in hard:
+                continue
             scores = upper - upper.T
             weights = nash_mixture(scores)
             assert weights.min() >= 0 and weights.sum() == pytest.approx(1)
