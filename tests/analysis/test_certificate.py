@@ -11,7 +11,7 @@ from tests.support.games import LOPSIDED, MISERE, TICTACTOE
 from tests.support.marks import slow, slow_unless
 from tests.support.naive import twin
 from tests.support.naive_agent import Plays
-from ttt_env import Game, Position, certify, get_game, solve
+from ttt_env import Game, certify, get_game, solve
 from ttt_env.agent import checked_policies
 from ttt_env.analysis import certificate
 from ttt_env.analysis.certificate import blunders_everywhere
@@ -96,30 +96,14 @@ class TestAgainstNaiveSearch:
         assert sorted(board_of(position) for position in found) == sorted(wrong)
 
 
-class TestRandom:
-    certificate = certify("random")
-
-    def test_loses_in_the_fewest_moves_there_are(self):
-        assert self.certificate.worst_case == {"X": -1, "O": -1}
-        ends = {seat: (len(r.cells), r.winner) for seat, r in self.certificate.refutations.items()}
-        assert ends == {"X": (6, "O"), "O": (5, "X")}
-
-    def test_may_go_wrong_wherever_one_can(self):
-        assert len(self.certificate.blunders) == reference.CAN_BLUNDER
-
-    def test_of_4_3_3_even_a_draw_refutes_x(self):
-        refutations = certify("random", "mnk-v0:m=4,n=3,k=3").refutations
-        assert refutations["X"].value("X") < 1
-        assert refutations["O"] is None
-
-
-@pytest.mark.parametrize("game", [*SMALL, get_game("mnk-v0:m=4,n=3,k=3")], ids=repr)
-def test_minimax_is_certified(game):
-    found = certify("minimax", game)
-    assert found.unbeatable
-    assert found.refutations == {"X": None, "O": None}
-    assert found.worst_case == {"X": solve(game).value, "O": -solve(game).value}
-    assert len(found.blunders) == 0
+def test_random_loses_in_the_fewest_moves_and_may_go_wrong_wherever_one_can():
+    found = certify("random")
+    assert found.worst_case == {"X": -1, "O": -1}
+    ends = {seat: (len(record.cells), record.winner) for seat, record in found.refutations.items()}
+    assert ends == {"X": (6, "O"), "O": (5, "X")}
+    assert len(found.blunders) == reference.CAN_BLUNDER
+    refutations = certify("random", "mnk-v0:m=4,n=3,k=3").refutations
+    assert refutations["X"].value("X") < 1 and refutations["O"] is None  # a draw refutes X, too
 
 
 class TestOnePlantedMistake:
@@ -150,13 +134,6 @@ class TestOnePlantedMistake:
                 before = [board_of(position) for position in record.positions()].index(board)
                 assert record.cells[before] == cell
 
-    def test_in_an_edge_reply_to_the_corner(self):
-        found = certify(Plays(TICTACTOE, optimal_but(TICTACTOE, "X........", 1)))
-        assert list(found.blunders) == [Position.parse("X../.../...")]
-        assert found.refutations["X"] is None
-        assert found.refutations["O"].cells[:2] == (0, 1)
-        assert found.worst_case == {"X": 0, "O": -1}
-
     def test_that_cannot_come_up_is_found_by_looking_everywhere(self):
         # An agent that opens in the centre never sees its own stone in a corner and nothing there.
         def chances(board):
@@ -167,13 +144,6 @@ class TestOnePlantedMistake:
         agent = Plays(TICTACTOE, chances)
         assert len(certify(agent).blunders) == 0 and certify(agent).unbeatable
         assert [str(position) for position in blunders_everywhere(agent)] == ["XO./.../..."]
-
-    def test_that_costs_a_win_only_is_a_blunder_and_no_refutation(self):
-        # X may win by 2 and takes the draw: the opponent had gone wrong before.
-        board = naive.board_of("XX./OO./...")
-        found = certify(Plays(TICTACTOE, optimal_but(TICTACTOE, board, 5)))
-        assert found.unbeatable
-        assert [board_of(position) for position in found.blunders] == [board]
 
     @pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(1, 10**12), Fraction(0)])
     def test_of_small_probability_counts_and_of_none_does_not(self, chance):

@@ -6,7 +6,7 @@ import pytest
 from tests.support.games import LOPSIDED, MISERE, ONE_CELL, SHORT, TICTACTOE, boards_of, positions_of
 from tests.support.marks import slow
 from tests.support.naive import twin
-from ttt_env import Boards, Position, get_game, solve
+from ttt_env import Boards, get_game, solve
 from ttt_env.analysis.solution import distances
 from ttt_env.errors import GameTooLargeError
 
@@ -24,26 +24,7 @@ def test_every_position_has_the_naive_distance(game):
     assert np.sign(found.scores.of(boards)).tolist() == solve(game).values.of(boards).tolist()
 
 
-@pytest.mark.parametrize(
-    "text, plies, good, perfect",
-    [
-        ("XOO/X../...", 1, [4, 5, 6, 7, 8], [6]),  # X has the column open, and may first make a fork
-        ("XX./O../...", 4, [2, 4, 5, 6, 7, 8], [2]),  # O loses, and must block to hold out
-        ("X../.O./..X", 6, [1, 3, 5, 7], [1, 3, 5, 7]),  # a draw fills the board
-    ],
-)
-def test_single_positions(text, plies, good, perfect):
-    position = Position.parse(text)
-    boards = Boards.of([position])
-    assert distances(TICTACTOE).of(boards).tolist() == [plies]
-    assert solve(TICTACTOE).best_cells(position) == good
-    assert np.flatnonzero(distances(TICTACTOE).perfect(boards)[0]).tolist() == perfect
-
-
-def test_after_the_end_and_without_positions():
-    over = Boards.of([Position.parse(text) for text in ("XXX/OO./...", "XOX/XOO/OXX")])
-    assert distances("tictactoe-v0").of(over).tolist() == [0, 0]
-    assert not distances("tictactoe-v0").perfect(over).any()
+def test_without_positions():
     none = Boards.start(TICTACTOE, 0)
     assert distances(TICTACTOE).of(none).shape == (0,)
     assert distances(TICTACTOE).perfect(none).shape == (0, 9)

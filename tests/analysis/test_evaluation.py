@@ -74,13 +74,11 @@ class TestMatch:
         assert found.as_x.value == pytest.approx(reference.OPENSPIEL_UNIFORM_VALUE, abs=1e-10)
         assert found.score == 0
 
-    def test_optimal_against_random(self):
+    def test_optimal_against_random_and_against_itself(self):
         found = match("minimax", "random")
         assert list(found.as_x) == exactly(*reference.OPTIMAL_V_RANDOM)
         assert list(found.as_o) == exactly(*reversed(reference.RANDOM_V_OPTIMAL))
         assert found.as_x.loss == found.as_o.loss == 0
-
-    def test_optimal_against_optimal(self):
         assert match("minimax", "minimax").as_x == (0, 1, 0)
         assert match("minimax", "minimax", "mnk-v0:m=4,n=3,k=3").as_x == (1, 0, 0)
 
@@ -151,23 +149,24 @@ class TestExploitability:
         assert (played.as_x.value, played.as_o.value) == pytest.approx((found.as_o, found.as_x), abs=1e-12)
 
 
-class TestBestResponse:
-    def test_to_random(self):
-        found = match(best_response("random"), "random")
-        due = reference.BEST_RESPONSE_TO_RANDOM
-        assert [found.as_x.value, found.as_o.value] == exactly(due["X"], due["O"])
+def first_of_best(q, legal, moves=None):
+    chosen = best(q, legal) > 0
+    return chosen & (np.cumsum(chosen, axis=1) == 1)
 
-    def test_to_random_that_takes_the_first_of_equal_moves(self):
-        x_wins, o_wins = backward_induction(reachable(TICTACTOE), uniform, first_of_best).start
-        due = reference.BEST_RESPONSE_TO_RANDOM_LOSSES["O"]
-        assert [x_wins, o_wins] == exactly(due, reference.BEST_RESPONSE_TO_RANDOM["O"] + due)
-        x_wins, o_wins = backward_induction(reachable(TICTACTOE), first_of_best, uniform).start
-        assert [o_wins] == exactly(reference.BEST_RESPONSE_TO_RANDOM_LOSSES["X"])
 
-    def test_to_random_is_beatable_as_o_whatever_it_takes_of_equal_moves(self):
-        game = twin(TICTACTOE)
-        assert game.best_reply("O", game.uniform, prefer=-1)[1] > 0
-        assert certify(best_response("random")).refutations["O"] is not None
+def test_best_response_to_random():
+    played, due = match(best_response("random"), "random"), reference.BEST_RESPONSE_TO_RANDOM
+    assert [played.as_x.value, played.as_o.value] == exactly(due["X"], due["O"])
+    # With the first of equal moves.
+    losses = reference.BEST_RESPONSE_TO_RANDOM_LOSSES
+    start = backward_induction(reachable(TICTACTOE), uniform, first_of_best).start
+    assert list(start) == exactly(losses["O"], due["O"] + losses["O"])
+    _, o_wins = backward_induction(reachable(TICTACTOE), first_of_best, uniform).start
+    assert [o_wins] == exactly(losses["X"])
+    # As O it is beatable, whatever it takes of equal moves.
+    game = twin(TICTACTOE)
+    assert game.best_reply("O", game.uniform, prefer=-1)[1] > 0
+    assert certify(best_response("random")).refutations["O"] is not None
 
 
 class TestBestResponseThatKeepsTheValue:
@@ -204,11 +203,6 @@ class TestBestResponseThatKeepsTheValue:
         found = best_response(function, TICTACTOE, keep_value=True)
         assert certify(found).unbeatable
         assert match(found, function, exact=True).score >= match("minimax", function, exact=True).score
-
-
-def first_of_best(q, legal, moves=None):
-    chosen = best(q, legal) > 0
-    return chosen & (np.cumsum(chosen, axis=1) == 1)
 
 
 def keeping_value(sign):

@@ -63,19 +63,16 @@ class TestResponders:
         with pytest.raises(ParameterError, match=r"temperature=.* of softmax: numbers from 0 to inf"):
             softmax(temperature)
 
-    def test_softmax_by_hand(self):
-        found = softmax(0.5)(np.array([[1.0, 0.0, -1.0]]), ALL)[0]
-        weights = np.array([exp(2), 1.0, exp(-2)])
-        assert found == pytest.approx(weights / weights.sum(), abs=1e-8)
+    def test_softmax_by_hand_and_hot(self):
+        q, weights = np.array([[1.0, 0.0, -1.0]]), np.exp([2.0, 0.0, -2.0])
+        assert softmax(0.5)(q, ALL)[0] == pytest.approx(weights / weights.sum(), abs=1e-8)
+        for temperature in (1e12, 1e300, np.inf):
+            assert softmax(temperature)(q, ALL)[0] == pytest.approx([1 / 3] * 3)
 
     @pytest.mark.parametrize("temperature", [0, 1e-6, 1e-300, 5e-324])
     def test_a_cold_softmax_is_best_without_overflow(self, temperature):
         q = np.array([[0.1 + 0.2, 0.3, -1.0]])
         assert softmax(temperature)(q, ALL).tolist() == [[0.5, 0.5, 0.0]]
-
-    @pytest.mark.parametrize("temperature", [1e12, 1e300, np.inf])
-    def test_a_hot_softmax_is_uniform(self, temperature):
-        assert softmax(temperature)(np.array([[1.0, 0.0, -1.0]]), ALL)[0] == pytest.approx([1 / 3] * 3)
 
     def test_follow_needs_to_know_the_moves(self):
         with pytest.raises(ValueError, match="`moves` is needed"):
@@ -171,17 +168,13 @@ class TestTicTacToe:
         assert (right < boards.legal.sum(axis=1)).sum() == reference.CAN_BLUNDER
         assert (right == 1).sum() == reference.ONE_RIGHT_MOVE
 
-    def test_every_opening_draws(self):
+    def test_openings_and_replies_that_hold_the_draw(self):
         assert self.solution.value == 0
         assert self.solution.best_cells(TICTACTOE.start) == list(range(9))
-
-    def test_replies_that_hold_the_draw(self):
         for opening, replies in reference.DRAWING_REPLIES.items():
             position = TICTACTOE.start.play(opening)
             assert self.solution.value_of(position) == 0
             assert self.solution.best_cells(position) == replies, opening
-
-    def test_misere(self):
         assert solve(MISERE).value == reference.MISERE_VALUE
         assert solve(MISERE).best_cells(MISERE.start) == reference.MISERE_DRAWING_OPENINGS
 

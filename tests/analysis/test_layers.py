@@ -39,10 +39,9 @@ class TestGrid:
             assert places.n_slots == comb(n_cells, ply) * comb(ply, ply // 2)
             mine, theirs = places.masks(np.arange(places.n_slots))
             assert len(set(zip(mine.tolist(), theirs.tolist(), strict=True))) == places.n_slots
-            assert not (mine & theirs).any()
+            assert not (mine & theirs).any() and (mine | theirs).max() < 1 << n_cells
             assert (np.bitwise_count(mine) == ply // 2).all()
             assert (np.bitwise_count(theirs) == (ply + 1) // 2).all()
-            assert (mine | theirs).max() < 1 << n_cells
 
     @pytest.mark.parametrize("n_cells", [1, 2, 5, 8, 9, 11, 16])
     def test_slots_are_found_again(self, n_cells):
@@ -128,11 +127,8 @@ class TestTicTacToe:
                 for row in moves.successors:
                     np.add.at(games[-1], row, games[-2][moves.slots])
         assert [int(ply.sum()) for ply in games] == reference.PERFT
-        ends = [
-            ply[layer.won].sum() + ply[layer.drawn].sum()
-            for ply, layer in zip(games, self.layers, strict=True)
-        ]
-        assert sum(ends) == reference.GAMES
+        plies = zip(games, self.layers, strict=True)
+        assert sum(ply[layer.won].sum() + ply[layer.drawn].sum() for ply, layer in plies) == reference.GAMES
 
 
 def test_games_of_more_than_18_cells_are_refused_by_name():

@@ -131,20 +131,6 @@ class Plain(ttt_env.Agent):
         return self.agent.policies(boards)
 
 
-class TheFirstCell(ttt_env.Agent):
-    """Plays the first free cell, and says that it is symmetric."""
-
-    is_fixed = is_symmetric = True
-
-    def policy(self, position):
-        return np.eye(self.game.n_cells)[position.legal_cells[0]]
-
-
-def test_an_agent_that_is_not_as_symmetric_as_it_says_is_refused():
-    with pytest.raises(PolicyError, match="is_symmetric, but plays differently in"):
-        worst_case(TheFirstCell(ttt_env.get_game("tictactoe-v0")), "X", trusted=True)
-
-
 class Finisher(ttt_env.Agent):
     """Completes a set where it can, else plays like another agent."""
 
@@ -172,12 +158,24 @@ def test_an_agent_that_completes_sets_is_not_asked_where_it_can(name, game, seat
     end_of(asked.record, agent, seat)
 
 
-def test_an_agent_that_completes_fewer_sets_than_it_says_is_refused():
+class TheFirstCell(ttt_env.Agent):
+    """Plays the first free cell, and says that it is symmetric."""
+
+    is_fixed = is_symmetric = True
+
+    def policy(self, position):
+        return np.eye(self.game.n_cells)[position.legal_cells[0]]
+
+
+def test_an_agent_that_is_trusted_and_is_not_what_it_says_is_refused():
     class Liar(Plain):
         is_fixed = completes_sets = True
 
+    random = ttt_env.make_agent("random", "tictactoe-v0")
+    with pytest.raises(PolicyError, match="is_symmetric, but plays differently in"):
+        worst_case(TheFirstCell(random.game), "X", trusted=True)
     with pytest.raises(PolicyError, match="completes_sets, but does not in"):
-        worst_case(Liar(ttt_env.make_agent("random", "tictactoe-v0")), "X", trusted=True)
+        worst_case(Liar(random), "X", trusted=True)
 
 
 @pytest.mark.parametrize("seat", "XO")

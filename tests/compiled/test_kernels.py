@@ -327,9 +327,3 @@ def test_the_arrays_are_the_games(game):
         assert arrays.through[arrays.first[cell] : arrays.first[cell + 1]].tolist() == list(expected)
         assert [mask for mask in masks[numbers[cell]].tolist() if mask] == list(expected)
         assert arrays.masks[holds[:, cell]].tolist() == list(expected)
-
-
-def test_a_game_without_sets_through_some_cell():
-    game = ttt_env.Game("a pair", (3,), [(0, 2)])
-    assert sets.numbers_through(game).tolist() == [[0], [1], [0]]
-    assert sets.winning_sets(game).first.tolist() == [0, 1, 1, 2]

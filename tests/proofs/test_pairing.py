@@ -72,9 +72,6 @@ def claims(position, solution):
     return True
 
 
-# --- No claim is wrong ------------------------------------------------------------------------------------
-
-
 def test_on_every_position_of_3x3():
     game = ttt_env.get_game("tictactoe-v0")
     solution, n_claims = ttt_env.solve(game), 0
@@ -107,9 +104,6 @@ def test_on_small_games(game, seed):
     solution, rng = ttt_env.solve(game), np.random.default_rng(seed)
     for position in (game.start, random_position(game, rng), random_position(game, rng)):
         claims(position, solution)
-
-
-# --- What is found ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -187,9 +181,6 @@ def test_pairs_are_found_late_on_a_large_board(board):
     n_pairs = groups_of(*masks, winning_sets(game), room, 10**6, 0)
     assert n_pairs > 0
     check(position, [cells_of(pair) for pair in room.chosen[:n_pairs].tolist()])
-
-
-# --- In a proof -------------------------------------------------------------------------------------------
 
 
 def test_a_proof_by_groups_needs_a_search_for_its_line_alone():

@@ -173,9 +173,6 @@ def urgent_replies(position):
     return wins or threats[:1] or position.legal_cells
 
 
-# --- Symmetry and repetition ------------------------------------------------------------------------------
-
-
 def test_symmetric_positions_have_equal_proofs():
     game, rng = ttt_env.get_game("mnk-v0:m=5,n=5,k=4"), np.random.default_rng(6)
     for _ in range(10):
@@ -191,9 +188,6 @@ def test_the_same_proof_again():
     assert pickle.loads(pickle.dumps(one)) == one
     searched = prove("mnk-v0:m=4,n=3,k=3")
     assert searched.without_search() == searched and len(searched.without_search().strategies) == 1
-
-
-# --- Budgets ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("budget", [{"nodes": 3000}, {"seconds": 0.1}])
@@ -339,9 +333,6 @@ def attacker_of(game):
         return bool(stones) and all(wins(attacker, defender | stone, True) for stone in stones)
 
     return wins
-
-
-# --- Wrong input ------------------------------------------------------------------------------------------
 
 
 def test_wrong_positions_and_boards():

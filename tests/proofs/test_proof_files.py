@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import runpy
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ import ttt_env
 from tests.support.documents import ROOT
 from tests.support.marks import slow
 from tests.support.naive_proof_checker import mask_of, proof_arrays
+from tests.support.proof_checker import CHECKER, check
 from tests.support.random_games import random_game
 from ttt_env import Game, Proof, get_game, prove
 from ttt_env.analysis.worst_case import worst_case
@@ -26,12 +26,9 @@ from ttt_env.proofs import extraction, state_kernel, strategy_kernel
 from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import automorphisms
 
-CHECKER = ROOT / "scripts" / "check_proof.py"
 PAGE = ROOT / "docs" / "values.md"
 QUBIC = ROOT / "docs" / "proofs" / "qubic-v0.npz"
 SEVEN = ROOT / "docs" / "proofs" / "mnk-v0-m-7-n-7-k-5.npz"
-
-check = runpy.run_path(str(CHECKER))["check"]
 
 
 @cache
@@ -130,6 +127,7 @@ def plays_out(found):
 
 
 def test_the_checker_runs_by_itself(tmp_path):
+    assert not re.search("(import|from) ttt_env", CHECKER.read_text("utf-8"))
     prove("mnk-v0:m=4,n=3,k=3").save(tmp_path / "proof.npz")
     command = [sys.executable, "-I", str(CHECKER), str(tmp_path / "proof.npz")]
     run = subprocess.run(command, capture_output=True, text=True)
@@ -142,10 +140,6 @@ def test_the_checker_runs_by_itself(tmp_path):
     assert run.returncode == 1 and run.stderr.startswith(said)
     run = subprocess.run([*command[:-1], "--help"], capture_output=True, text=True)
     assert run.stderr.startswith("python check_proof.py FILE")
-
-
-def test_the_checker_knows_nothing_of_the_package():
-    assert not re.search("(import|from) ttt_env", CHECKER.read_text("utf-8"))
 
 
 # Each takes longer than all of the others together.

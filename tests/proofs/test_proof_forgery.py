@@ -4,7 +4,6 @@
 changed files; on games small enough to enumerate, the solution of the game says what is true.
 """
 
-import runpy
 from contextlib import suppress
 from functools import cache
 
@@ -20,12 +19,12 @@ from tests.support.naive_proof_checker import (
     naive_check,
     proof_arrays,
 )
+from tests.support.proof_checker import check
 from ttt_env import Game, Position, Proof, get_game, prove, solve
 from ttt_env.errors import ResultFileError
 from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import automorphisms
 
-check = runpy.run_path(str(ROOT / "scripts" / "check_proof.py"))["check"]
 FOLDER = ROOT / "docs" / "proofs"
 SMALL = [
     "tictactoe-v0",
@@ -390,7 +389,8 @@ class Forger:
         """A legal cell: any, one after which the other does not win at once, or the best there is."""
         cells = self.rng.permutation(position.legal_cells).tolist()
         if self.style == "best" and self.rng.random() < 0.9:
-            return min(cells, key=lambda cell: cell not in self.solution.best_cells(position))
+            best = self.solution.best_cells(position)
+            return min(cells, key=lambda cell: cell not in best)
         if self.style != "random":
             for cell in cells:
                 after = position.play(cell)

@@ -118,11 +118,11 @@ def test_what_import_would_refuse_is_not_exported(log, tmp_path, record, reason)
     assert not (tmp_path / "games.txt").exists()
 
 
-@pytest.mark.parametrize("name", ["ring", "a (ring"])
-def test_games_that_are_not_known_here_are_exported(log, tmp_path, name):
-    log.add(GameRecord(Game(name, (3,), [(0, 2)]), (0, 1)))
-    assert log.export_text(tmp_path / "games.txt") == 1
-    assert (tmp_path / "games.txt").read_text() == f"{name}: 0 1\n"
+def test_games_that_are_not_known_here_are_exported(log, tmp_path):
+    for name in ("ring", "a (ring"):
+        log.add(GameRecord(Game(name, (3,), [(0, 2)]), (0, 1)))
+    assert log.export_text(tmp_path / "games.txt") == 2
+    assert (tmp_path / "games.txt").read_text() == "ring: 0 1\na (ring: 0 1\n"
 
 
 @pytest.mark.parametrize(

@@ -12,16 +12,13 @@ import pytest
 
 import ttt_env
 from tests.support.faults import files_of_at_most
+from tests.support.games import lowest
 from ttt_env.errors import ResultFileError
 from ttt_env.storage import line_file
 from ttt_env.storage.line_file import LineFile, change_lines, read_lines
 
 pytest.importorskip("resource")  # and locks, which Windows has not
 LINES = [{"format": "ttt_env test 1", "of": "é\n"}, {"number": 2}, {"text": '"seal": "'}, {"list": [1, {}]}]
-
-
-def lowest(position):
-    return position.legal_cells[0]
 
 
 def file_at(path):
@@ -173,17 +170,13 @@ class TestTwoAtOnce:
         assert first.reserve()  # it holds more than the first one knows
         assert first.read(dict) == [*LINES, {"number": 5}, {"number": 6}] and not first.reserve()
 
-    def test_a_file_is_free_when_its_object_is_gone(self, path):
-        first = file_at(path)
-        first.reserve()
-        del first
-        file_at(path).add({"number": 5})
-
-    def test_a_copy_in_another_process_has_no_lock(self, path):
+    def test_a_copy_in_another_process_has_no_lock_and_none_is_left_without_its_object(self, path):
         first = file_at(path)
         first.reserve()
         with pytest.raises(ResultFileError, match="another run"):
             pickle.loads(pickle.dumps(first)).reserve()
+        del first
+        file_at(path).add({"number": 5})
 
     def test_an_analysis_that_is_over_holds_nothing(self, tmp_path):
         path, agents = tmp_path / "answers.jsonl", []
@@ -194,14 +187,9 @@ class TestTwoAtOnce:
         file_at(path).reserve()
 
     def test_what_another_run_has_answered_meanwhile_is_taken(self, tmp_path):
-        asked = []
-
-        def noted(position):
-            asked.append(position)
-            return position.legal_cells[0]
-
-        path = tmp_path / "answers.jsonl"
-        agents = [ttt_env.RecordedAgent(ttt_env.make_agent(noted), answers=path) for _ in range(2)]
+        asked, path = [], tmp_path / "answers.jsonl"
+        noting = ttt_env.make_agent(lambda position: asked.append(position) or lowest(position))
+        agents = [ttt_env.RecordedAgent(noting, answers=path) for _ in range(2)]
         assert ttt_env.certify(agents[0]) == ttt_env.certify(agents[1])
         assert len(asked) == len(set(asked))
 

@@ -24,10 +24,6 @@ from ttt_env.tournament import Tournament, tournament
 from ttt_env.tournament.standings import alpha_rank, bradley_terry, nash_mixture
 
 TRIO = ["random", "minimax", "win-block"]
-CLASSICAL = [
-    *("block", "rules:centre+block", "newell-simon", "weights", "brute-force", "minimax:depth=5"),
-    *("softmax:temperature=0.2", "epsilon:minimax"),
-]
 
 
 class Unsaid(Agent):
@@ -79,11 +75,6 @@ def test_exploitability_is_that_of_each_agent(trio: Tournament) -> None:
     unasked = tournament(TRIO, exploitability=False)
     assert unasked.exploitability == dict.fromkeys(TRIO)
     assert "exploited" in str(trio) and "exploited" not in str(unasked)
-
-
-def test_agents_that_declare_it_are_computed() -> None:
-    played = tournament(CLASSICAL)
-    assert played.table.shape == (8, 8) and all(found.exact for found in played.matches.values())
 
 
 class TestRatings:
@@ -224,12 +215,15 @@ class TestAlphaRank:
 
 
 class TestSampling:
-    def test_only_where_nothing_else_is_possible(self, sampled: Tournament) -> None:
+    def test_only_where_nothing_else_is_possible_and_once_for_both_sides(self, sampled: Tournament) -> None:
         assert sampled.matches["win-block", "minimax"].exact
         for undeclared in ("unsaid", "lowest"):
             assert not sampled.matches[undeclared, "minimax"].exact
             assert sampled.exploitability[undeclared] is None
         assert sampled.exploitability["win-block"] == exploitability("win-block")
+        there, back = sampled.matches["unsaid", "minimax"], sampled.matches["minimax", "unsaid"]
+        assert there.as_x == back.as_o[::-1] and there.as_o == back.as_x[::-1]
+        assert there.interval == (-back.interval[1], -back.interval[0]) and there.games == back.games
 
     @pytest.mark.parametrize("width", [0.3, slow(0.1)])
     def test_goes_on_until_the_interval_is_narrow(self, width: float) -> None:
@@ -245,11 +239,6 @@ class TestSampling:
         assert found.games == 150 and found.width > 0.01
         assert played.wide == [("unsaid", "random")]
         assert "stopped by max_games at intervals wider than 0.01: unsaid v random" in str(played)
-
-    def test_both_sides_of_a_match_agree(self, sampled: Tournament) -> None:
-        there, back = sampled.matches["unsaid", "minimax"], sampled.matches["minimax", "unsaid"]
-        assert there.as_x == back.as_o[::-1] and there.as_o == back.as_x[::-1]
-        assert there.interval == (-back.interval[1], -back.interval[0]) and there.games == back.games
 
     def test_pooled_games_have_the_interval_of_match(self) -> None:
         found = match(Unsaid(TICTACTOE), "minimax", games=300, rng=4)
@@ -346,15 +335,13 @@ class TestTexts:
         margin = f"±{sampled.matches['unsaid', 'lowest'].margin:.2f}"
         assert margin in str(sampled) and "sampled" in lines[-1]
 
-    def test_exact_tables_have_no_margins(self, trio: Tournament) -> None:
-        assert "±" not in str(trio) + trio.to_markdown() and str(trio).endswith("all exact")
-
     def test_markdown(self, trio: Tournament) -> None:
         head, rule, *rows = trio.to_markdown().splitlines()
         assert head == "| agent | rating | score | exploited as X | as O | minimax | win-block | random |"
         assert rule.count("|") == head.count("|")
         score = match("minimax", "random").score
         assert [cell.strip() for cell in rows[0].split("|")][-2] == f"+{score:.2f}"
+        assert "±" not in str(trio) + trio.to_markdown() and str(trio).endswith("all exact")
 
     def test_markdown_of_a_name_with_a_bar(self) -> None:
         text = tournament({"a|b": "random", "c": "random"}).to_markdown()

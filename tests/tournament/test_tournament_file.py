@@ -188,7 +188,6 @@ class TestFiles:
         [
             ("game = ", "is no TOML"),
             (f"seed = {'1' * 5000}", "is no TOML: Exceeds the limit"),
-            (toml(*TWO) + "[x]\n[x]", "is no TOML"),
             (toml(*TWO, sytem="swiss"), "unknown key of the tournament 'sytem': did you mean system"),
             (toml(*TWO, system="swis"), "unknown system 'swis': did you mean swiss"),
             (toml(*TWO, game="chess"), "unknown game 'chess'"),

@@ -1,0 +1,11 @@
+"""The function of the script that checks proofs."""
+
+import runpy
+from functools import cache
+
+from tests.support.documents import ROOT
+
+CHECKER = ROOT / "scripts" / "check_proof.py"
+check = runpy.run_path(str(CHECKER))["check"]
+# The script looks for an id among thousands of games, and each file of the tests has one of a few ids.
+check.__globals__["rules_of"] = cache(check.__globals__["rules_of"])
