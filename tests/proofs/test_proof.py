@@ -289,7 +289,7 @@ def test_more_stones_outside_of_a_zone_and_fewer_anywhere_do_not_help_the_attack
     makers = (lambda: ttt_env.get_game(SYMMETRIC[number]), lambda: turned_game(rng))
     game = makers[number // 3]() if number < 6 else random_game(number, rng)
     attacker_wins, search, n_changed = attacker_of(game), state_kernel.new_search(game), 0
-    for _ in range(60):
+    for _ in range(40):
         stones = rng.choice(3, size=game.n_cells, p=[0.5, 0.25, 0.25])
         attacks = bool((stones > 0).sum() % 2)  # whose turn it is follows from the stones, as in a game
         for permutation in symmetries(game):  # all but the first are in the table
