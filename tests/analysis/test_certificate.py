@@ -66,7 +66,7 @@ def check_refutation(game, seat, chances, record):
     ids=str,
 )
 class TestAgainstNaiveSearch:
-    def test_refutations_replay_and_none_is_shorter(self, game, name):
+    def test_refutations_replay_none_is_shorter_and_blunders_are_listed(self, game, name):
         chances, found = getattr(twin(game), name), certify(Plays(game, name), game)
         assert (found.game, found.game_value) == (game, twin(game).value(twin(game).empty))
         for seat, record in found.refutations.items():
@@ -78,9 +78,6 @@ class TestAgainstNaiveSearch:
             ends = [board for layer in layers for board in layer if not twin(game).moves(board)]
             assert found.worst_case[seat] == min(twin(game).result(board, seat) for board in ends)
         assert found.unbeatable == bool(found) == (set(found.refutations.values()) == {None})
-
-    def test_blunders(self, game, name):
-        chances, found = getattr(twin(game), name), certify(Plays(game, name), game)
         blunders = [board_of(position) for position in found.blunders]
         assert len(blunders) == len(set(blunders))
         assert set(blunders) == twin(game).blunders("X", chances) | twin(game).blunders("O", chances)

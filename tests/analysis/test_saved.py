@@ -126,20 +126,16 @@ class TestWords:
         assert f"asked once in {result_of('recorded').asked:,} positions" in str(result_of("recorded"))
         assert "asked once" in result_of("recorded").picture().svg
 
-    def test_of_a_match_say_whose_gain_it_is(self):
+    def test_of_other_results_say_whose_gain_it_is(self):
         text = str(result_of("match"))
         assert "The first agent against the second, computed:" in text
         assert "as O, moving second  wins 0%, draws" in text
         assert "what the first agent wins less what it loses" in text
         assert "sampled in 10 games (with 95 % confidence" in str(result_of("sampled match"))
-
-    def test_of_exploitability_say_whose_gain_it_is(self):
         text, found = str(result_of("exploitability")), result_of("exploitability")
         assert "What the best response gains against the agent" in text
         assert f"against the agent as O, moving first itself   +{found.as_o:.4f}" in text
         assert f"Exploitability {found.exploitability:.4f}" in text
-
-    def test_of_a_proof(self):
         assert "X to move: X draws.\nBest play: " in str(result_of("proof"))
         assert "too small to know more" in str(result_of("unfinished proof"))
 

@@ -226,20 +226,12 @@ def save_proof(path):
     ttt_env.prove(TICTACTOE).save(path)
 
 
-def save_solution(path):
-    ttt_env.solve(TICTACTOE).save(path)
-
-
 def save_certificate(path):
     ttt_env.certify("block", TICTACTOE).save(path)
 
 
 def write_records(path):
     path.write_text("\n".join(RECORDS) + "\n\n")
-
-
-def write_recipe(path):
-    path.write_text(RECIPE)
 
 
 def save_model(path):
@@ -322,11 +314,13 @@ DOORS = {
         for name in ("lookup", "ppo", "q-learning", "value-network")
     },
     "strategy": Door("strategy.npz", save_proof, played("strategy"), PolicyFileError, ARRAYS),
-    "tablebase": Door("base.npz", save_solution, solved, PolicyFileError, ARRAYS),
+    "tablebase": Door(
+        "base.npz", lambda path: ttt_env.solve(TICTACTOE).save(path), solved, PolicyFileError, ARRAYS
+    ),
     "proof": Door("proof.npz", save_proof, ttt_env.Proof.load, ResultFileError, ARRAYS),
     "game log": Door("log.sqlite", write_log, read_log, OF_LOGS, RAW, 2, MISSING),
     "records": Door("records.txt", write_records, read_records, OF_LOGS, RAW, takes=EMPTY),
-    "recipe": Door("recipe.toml", write_recipe, read_recipe, ParameterError, RAW),
+    "recipe": Door("recipe.toml", lambda path: path.write_text(RECIPE), read_recipe, ParameterError, RAW),
     "certificate": Door("c.json", save_certificate, ttt_env.Certificate.load, ResultFileError, RAW),
     "model": Door("model.zip", save_model, read_model, PolicyFileError, OF_MODELS, 4),
 }

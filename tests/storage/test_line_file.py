@@ -45,13 +45,11 @@ class TestLines:
         seals = [json.loads(line)["seal"] for line in path.read_text().splitlines()]
         assert len(set(seals)) == len(LINES)
 
-    def test_of_a_file_that_is_not_there(self, tmp_path):
-        assert file_at(tmp_path / "nothing.jsonl").read(dict) == []
-        assert list(tmp_path.iterdir()) == []
-
-    def test_are_added_to_a_file_that_was_not_read(self, path):
+    def test_are_added_to_a_file_that_was_not_read_or_is_not_there(self, path, tmp_path):
         file_at(path).add({"number": 5})
         assert file_at(path).read(dict) == [*LINES, {"number": 5}]
+        assert file_at(tmp_path / "nothing.jsonl").read(dict) == []
+        assert list(tmp_path.iterdir()) == [path.parent]
 
     def test_what_was_not_finished_is_overwritten(self, path):
         whole = path.read_bytes()
