@@ -149,6 +149,7 @@ def take_all_memory() -> None:
 
 def greets() -> None:
     say("Welcome")
+    time.sleep(0.2)  # its answer comes when the greeting has been read
     honest()
 
 
