@@ -6,7 +6,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
-from ttt_env.agent.fingerprint import fingerprint
+from ttt_env.agent.fingerprint import fingerprint, function_name
 from ttt_env.agent.interface import Agent
 from ttt_env.agent.policies import TIMED_OUT, Answer, Outcome, checked_cell, generator_of, read_cell
 from ttt_env.errors import NotJudgedError, ParameterError, PolicyError
@@ -85,16 +85,12 @@ class FunctionAgent(AskedAgent):
         self._is_random = takes_rng(function)
 
     def __repr__(self) -> str:
-        return f"<FunctionAgent {self._name} of {self.game.name}>"
+        return f"<FunctionAgent {function_name(self.function)} of {self.game.name}>"
 
     @property
     def identity(self) -> str:
         """The name of the function and the fingerprint of its code, which are the same in the next run."""
-        return f"the function {self._name} ({fingerprint(self.function)})"
-
-    @property
-    def _name(self) -> str:
-        return str(getattr(self.function, "__qualname__", type(self.function).__qualname__))
+        return f"the function {function_name(self.function)} ({fingerprint(self.function)})"
 
     def answer(self, position: Position) -> Answer:  # noqa: D102
         choice = self._choice(position)
@@ -145,9 +141,9 @@ def takes_rng(function: Callable[..., Any]) -> bool:
         if takes_one != takes_two:
             return takes_two
         if not takes_one and not is_wrapped:
-            name = getattr(function, "__qualname__", type(function).__qualname__)
             raise ParameterError(
-                f"{name}{arguments} is no player: (position) and (position, rng) are allowed"
+                f"{function_name(function)}{arguments} is no player: "
+                "(position) and (position, rng) are allowed"
             )
     return False
 

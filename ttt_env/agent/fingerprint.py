@@ -12,6 +12,11 @@ _PLAIN = (str, bytes, int, float, complex, type(None), type(...))
 _ASSIGNED = ("STORE_DEREF", "STORE_GLOBAL")
 
 
+def function_name(function: object) -> str:
+    """The qualified name of a function, or that of the class of an object that can be called."""
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
+
+
 def fingerprint(function: object) -> str:
     """Twelve hexadecimal digits of a function's code, the same in each run with one version of Python.
 

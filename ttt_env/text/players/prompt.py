@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Literal, get_args
 
-from ttt_env.agent import Answer, AskedAgent, fingerprint
+from ttt_env.agent import Answer, AskedAgent, fingerprint, function_name
 from ttt_env.errors import NotJudgedError, ParameterError, shown
 from ttt_env.rules import Game, Position, get_game, one_of
 from ttt_env.text.answers import AnswerFormat
@@ -69,8 +69,8 @@ class PromptAgent(AskedAgent):
     @property
     def identity(self) -> str:
         """The name of the function, the fingerprint of its code, and what it is shown."""
-        name = getattr(self.reply, "__qualname__", type(self.reply).__qualname__)
-        return f"the function {name} ({fingerprint(self.reply)}) of prompts, {self._shown_as}"
+        named = f"{function_name(self.reply)} ({fingerprint(self.reply)})"
+        return f"the function {named} of prompts, {self._shown_as}"
 
     @property
     def _shown_as(self) -> str:
