@@ -4,7 +4,17 @@ from ttt_env.agent.asked import AskedAgent, FunctionAgent, takes_rng
 from ttt_env.agent.copying import Turns, made_anew
 from ttt_env.agent.explanation import CellNumbers, Explanation, PartExplanation, Unit, named_cells
 from ttt_env.agent.fingerprint import fingerprint, function_name
-from ttt_env.agent.interface import EFFORTS, MOVES, Agent, AgentLike, Effort, Model, is_default
+from ttt_env.agent.interface import (
+    EFFORTS,
+    MOVES,
+    Agent,
+    AgentLike,
+    AgentNames,
+    Choice,
+    Effort,
+    Model,
+    is_default,
+)
 from ttt_env.agent.learner import NO_LIMIT, Budget, Learner, Log, learner_class, learner_names
 from ttt_env.agent.making import effort_of, game_of, make_agent, named_agents
 from ttt_env.agent.policies import (

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, Self, TypeAlias, cast
 
 import numpy as np
 
@@ -360,3 +360,9 @@ class Model(Protocol):
 AgentLike: TypeAlias = (
     Agent | str | Callable[[Position], int] | Callable[[Position, np.random.Generator], int] | Model
 )
+
+Choice: TypeAlias = Annotated[str, "choice"]
+"""A parameter of an agent: a word from a list, or several joined by `+`; never a file or a command."""
+
+AgentNames: TypeAlias = Annotated[str, "agents"]
+"""A parameter of an agent: the spec strings of several others, joined by `+`."""

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from inspect import Parameter
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from ttt_env.agent.asked import FunctionAgent
-from ttt_env.agent.interface import Agent, AgentLike, Effort
-from ttt_env.agent.registry import FUNCTION_FILE, MODEL_GROUP, agent_class, installed
+from ttt_env.agent.interface import Agent, AgentLike, AgentNames, Choice, Effort
+from ttt_env.agent.registry import FUNCTION_FILE, MODEL_GROUP, agent_class, installed, is_of_package
 from ttt_env.errors import ParameterError, UnknownAgentError, shown, unknown
 from ttt_env.rules import (
     Game,
@@ -31,6 +31,7 @@ def make_agent(
     *,
     observation: Literal["planes", "flat"] | None = None,
     temperature: float | None = None,
+    trusted: bool = True,
 ) -> Agent:
     """The agent that `spec` names: a spec string, an `Agent`, a function `Position -> cell`, or a model.
 
@@ -52,6 +53,10 @@ def make_agent(
     from observations of this kind (for a module by default "planes") to scores `[B, cells]`. It plays the
     free cell of the highest score, or with a `temperature` > 0 by the softmax of scores / temperature: see
     `ttt_env.agents.learned.network.NetworkAgent`.
+
+    `trusted=False` is for a spec string that arrived as data: a row of a data set, an address, a result or a
+    log that is read back. It names an agent of this package whose parameters are numbers, flags or choices,
+    or further agents of this kind: no file, no command, no other package's class.
 
     Raises `UnknownAgentError` for a name that nobody registered, `ParameterError` for a parameter
     that the agent does not have or a value that it cannot take.
@@ -77,7 +82,7 @@ def make_agent(
             spec, game, **{name: value for name, value in given.items() if value is not None}
         )
     if isinstance(spec, str):
-        build, parameters = _parsed(split_spec(spec))
+        build, parameters = _parsed(split_spec(spec), trusted)
         return build(game, **parameters)
     if isinstance(spec, Agent):
         if spec.game != game:
@@ -90,7 +95,7 @@ def make_agent(
     raise UnknownAgentError(f"an agent is a spec string, an Agent, a function or a model, not {shown(spec)}")
 
 
-def effort_of(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Effort:
+def effort_of(spec: AgentLike, game: Game | str = "tictactoe-v0", *, trusted: bool = True) -> Effort:
     """The cost of constructing this agent for the game: see `Agent.effort`. Does not construct it.
 
     Raises like `make_agent`, and the agent's error if it does not play the game.
@@ -99,7 +104,7 @@ def effort_of(spec: AgentLike, game: Game | str = "tictactoe-v0") -> Effort:
     if not isinstance(spec, str):
         make_agent(spec, game)
         return "little"
-    build, parameters = _parsed(split_spec(spec))
+    build, parameters = _parsed(split_spec(spec), trusted)
     return build.effort(game, **parameters)
 
 
@@ -164,8 +169,13 @@ def _checked_name(name: object) -> str:
     return str(name)
 
 
-def _parsed(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
-    """The class that a spec names and the values of its parameters."""
+def _parsed(spec: Spec, trusted: bool) -> tuple[type[Agent], dict[str, Any]]:
+    """The class that a spec names and the values of its parameters; see `make_agent` for `trusted`."""
+    if not trusted and not is_of_package(spec.name):
+        raise ParameterError(
+            f"{shown(str(spec))} arrived as data, where only the package's own agents may be named: "
+            "to use this one, give it as an argument of your program"
+        )
     if spec.name.endswith(FUNCTION_FILE):
         return _parsed_function_file(spec)
     build = agent_class(spec.name)
@@ -180,7 +190,29 @@ def _parsed(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
     missing = [p.name for p in allowed.values() if p.default is p.empty and p.name not in texts]
     if missing:
         raise ParameterError(f"{spec.name} needs {', '.join(missing)}: {spec.name}:{missing[0]}=…")
-    return build, convert(spec.name, build.__init__, texts)
+    values = convert(spec.name, build.__init__, texts)
+    if not trusted:
+        _check_plain(spec.name, build, values)
+    return build, values
+
+
+def _check_plain(owner: str, build: type[Agent], values: Mapping[str, Any]) -> None:
+    """Raise `ParameterError` for a text that is neither a choice nor agents that may come as data."""
+    hints = get_type_hints(build.__init__, include_extras=True)
+    for name, text in values.items():
+        if not isinstance(text, str):
+            continue
+        kinds = get_args(hints[name]) if get_origin(hints[name]) is not Annotated else (hints[name],)
+        if Agent in kinds:
+            _parsed(split_spec(text), trusted=False)
+        elif AgentNames in kinds:
+            for spec in split_items(text, "+"):
+                _parsed(split_spec(spec), trusted=False)
+        elif Choice not in kinds:
+            raise ParameterError(
+                f"{name}={shown(text)} of {owner} arrived as data, where parameters are numbers, flags and "
+                "choices: to use this agent, give it as an argument of your program"
+            )
 
 
 def _parsed_function_file(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:

@@ -47,6 +47,11 @@ def name_of(agent: "Agent") -> str:
     return next((name for name, point in installed().items() if point.value == kind), type(agent).__name__)
 
 
+def is_of_package(name: str) -> bool:
+    """True if an agent of this package is installed under this name."""
+    return name in installed() and installed()[name].value.startswith("ttt_env.")
+
+
 def agent_class(name: str) -> "type[Agent]":
     """The class registered under this name. Raises `UnknownAgentError` if there is none."""
     if name.endswith(FUNCTION_FILE):

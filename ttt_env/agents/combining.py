@@ -11,7 +11,9 @@ from ttt_env.agent import (
     EFFORTS,
     Agent,
     AgentLike,
+    AgentNames,
     CellNumbers,
+    Choice,
     Effort,
     Explanation,
     Floats,
@@ -118,8 +120,8 @@ class Mixture(Agent):
     def __init__(
         self,
         game: Game | str,
-        agents: str | Sequence[AgentLike],
-        weights: str | Sequence[float] | None = None,
+        agents: AgentNames | Sequence[AgentLike],
+        weights: Choice | Sequence[float] | None = None,
     ) -> None:
         super().__init__(game)
         if not isinstance(agents, str | Sequence):

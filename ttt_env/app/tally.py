@@ -87,7 +87,12 @@ def tallies_of(
     return sorted(tallies.values(), key=lambda tally: (-tally.games, tally.agent))
 
 
-def expected(agent: str, game: Game, make: Callable[[str, Game], Agent] = make_agent) -> Expectation:
+def _from_log(agent: str, game: Game) -> Agent:
+    """The agent that a game log names: the log may be another person's."""
+    return make_agent(agent, game, trusted=False)
+
+
+def expected(agent: str, game: Game, make: Callable[[str, Game], Agent] = _from_log) -> Expectation:
     """The exact result of the random player against the agent of this name, or why there is none.
 
     There is none for an agent without a fixed policy, for a game of more than 12 cells, and for an agent that

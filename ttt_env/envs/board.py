@@ -220,15 +220,18 @@ class Lineup:
     """The agents that `opponent` names, one or a list of them, and the chance of each to be drawn.
 
     `weights` are one finite number ≥ 0 for each agent, not all 0, in proportion to the chances; None makes
-    all equally likely. Raises `ParameterError` for other weights and for an empty list.
+    all equally likely. `trusted` is as in `make_agent`. Raises `ParameterError` for other weights and for an
+    empty list.
     """
 
-    def __init__(self, opponent: Opponents, weights: ArrayLike | None, game: Game) -> None:
+    def __init__(
+        self, opponent: Opponents, weights: ArrayLike | None, game: Game, trusted: bool = True
+    ) -> None:
         is_one = isinstance(opponent, str) or not isinstance(opponent, Sequence)
         agents = cast("Sequence[AgentLike]", [opponent] if is_one else opponent)
         if not agents:
             raise ParameterError("opponent=[]: at least one agent is needed")
-        self.agents = [make_agent(agent, game) for agent in agents]
+        self.agents = [make_agent(agent, game, trusted=trusted) for agent in agents]
         self.totals = np.cumsum(as_weights("opponent weights", weights, len(agents)))
         self.totals /= self.totals[-1]
 

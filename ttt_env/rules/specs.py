@@ -16,7 +16,6 @@ from ttt_env.errors import ParameterError, shown, unknown
 from ttt_env.rules.checks import as_text
 from ttt_env.rules.sizes import SPEC_DEPTH
 
-_signature = lru_cache(maxsize=256)(inspect.signature)  # reading one anew for each agent on a page is slow
 _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.DOTALL)
 _DRIVE = re.compile(r"\s*[A-Za-z]\s*:[\\/]")  # which an absolute path on Windows begins with
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
@@ -123,11 +122,19 @@ def depth_of(text: str) -> int:
     return max_depth
 
 
+@lru_cache(maxsize=256)  # reading one anew for each agent on a page is slow
+def _parameters(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
+    """The parameters of a function, or of a class's constructor, without its `self`."""
+    if isinstance(function, type):  # Python 3.11.2 would take the signature of an inherited `__new__`
+        constructor: Callable[..., Any] = function.__init__  # type: ignore[misc]
+        return tuple(inspect.signature(constructor).parameters.values())[1:]
+    return tuple(inspect.signature(function).parameters.values())
+
+
 def parameters_of(function: Callable[..., Any], skip: int = 0) -> dict[str, inspect.Parameter]:
     """The named parameters that `function` takes, without the first `skip` ones."""
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    parameters = list(_signature(function).parameters.values())[skip:]
-    return {p.name: p for p in parameters if p.kind not in kinds}
+    return {p.name: p for p in _parameters(function)[skip:] if p.kind not in kinds}
 
 
 def read_items(spec: Spec, function: Callable[..., Any], skip: int = 0) -> tuple[dict[str, str], list[str]]:

@@ -205,7 +205,7 @@ class TextEnv:
         self._env: SingleAgentEnv[Any] = SingleAgentEnv(
             self.game, play_as=play_as, illegal="raise", rewards=rewards, start=start
         )
-        self._usual = self._lineup_of(opponent, opponent_weights)
+        self._usual = self._lineup_of(opponent, opponent_weights, trusted=True)
         self._seat(self._usual)
         self._seed = None if seed is None else as_integer("seed", seed, "TextEnv", 0)
         self._seed_of_replies = 0
@@ -220,9 +220,9 @@ class TextEnv:
         self._n_wrong = 0
 
     def _lineup_of(
-        self, opponent: Opponents, weights: ArrayLike | None
+        self, opponent: Opponents, weights: ArrayLike | None, trusted: bool
     ) -> tuple[list[Agent], ArrayLike | None]:
-        agents = Lineup(opponent, weights, self.game).agents
+        agents = Lineup(opponent, weights, self.game, trusted).agents
         by_position: list[Agent] = [ByPosition(agent) for agent in agents]
         return by_position if self.replies == "by_position" else agents, weights
 
@@ -265,8 +265,9 @@ class TextEnv:
 
         A row of a data set can be given as it is, `reset(**row)`: `seed`, `position` (a `Position` or its
         text), `play_as` and `opponent` are for this game alone. Columns of other names are not looked at, and
-        what is None is as the env was made. Raises the errors of `ttt_env.make` and its `reset` for bad
-        values; nothing has changed then.
+        what is None is as the env was made. A row is data: an opponent that it names as text is an agent of
+        this package without files and commands, as by `make_agent(…, trusted=False)`. Raises the errors of
+        `ttt_env.make` and its `reset` for bad values; nothing has changed then.
         """
         options: dict[str, Any] = {} if play_as is None else {"play_as": play_as}
         if isinstance(position, str):
@@ -282,7 +283,7 @@ class TextEnv:
         self._env = copy(self._env)
         try:
             if opponent is not None:
-                self._seat(self._lineup_of(opponent, None))
+                self._seat(self._lineup_of(opponent, None, trusted=False))
             elif self._seated is not self._usual:
                 self._seat(self._usual)
             if self.replies == "by_position":

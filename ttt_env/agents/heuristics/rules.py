@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from ttt_env.agent import Agent, Explanation, Floats, named_cells
+from ttt_env.agent import Agent, Choice, Explanation, Floats, named_cells
 from ttt_env.agents.heuristics.threats import OpenSets, Sight, open_sets
 from ttt_env.rules import Boards, Game, Masks, Position, bit_counts, cells_of, each, have_bits, one_of, packed
 from ttt_env.rules.boards import as_ints, as_masks, stones_at, words_of
@@ -144,7 +144,7 @@ class Rules(Agent):
 
     is_fixed = True
 
-    def __init__(self, game: Game | str, rules: str = "centre+block") -> None:
+    def __init__(self, game: Game | str, rules: Choice = "centre+block") -> None:
         super().__init__(game)
         names = [one_of("rule", name.strip(), list(RULES)) for name in rules.split("+")]
         self.rules = {name: RULES[name] for name in names}

@@ -9,7 +9,9 @@ import numpy as np
 
 from ttt_env.agent import (
     Agent,
+    AgentLike,
     CellNumbers,
+    Choice,
     Effort,
     Explanation,
     Floats,
@@ -74,10 +76,10 @@ class MCTS(Agent):
         seconds: float | None = None,
         c: float = sqrt(2),
         draw: float = 0.5,
-        playout: str = "random",
+        playout: Choice = "random",
         seed: int | None = None,
         solve: bool = True,
-        evaluate: str | None = None,
+        evaluate: AgentLike | None = None,
         threats: bool = False,
         early_stop: bool = False,
         tolerance: float | None = None,
@@ -169,7 +171,7 @@ class MCTS(Agent):
         return Explanation(position, of_legal_cells(position, policy), reason, tuple(numbers), facts)
 
 
-def _network(evaluate: str, game: Game) -> BoardNetwork:
+def _network(evaluate: AgentLike, game: Game) -> BoardNetwork:
     """The network of the agent that `evaluate` names. Raises `ParameterError` if it is no value network."""
     agent = make_agent(evaluate, game)
     if not isinstance(agent, ValueNetwork):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, made_anew, of_legal_cells
+from ttt_env.agent import Agent, CellNumbers, Choice, Effort, Explanation, Floats, made_anew, of_legal_cells
 from ttt_env.agents.heuristics.threats import n_threats
 from ttt_env.agents.planning.alphabeta import AlphaBeta
 from ttt_env.analysis.induction import Values, backward_induction, best, near_highest, softmax
@@ -164,7 +164,7 @@ class Minimax(Planner):
     """
 
     def __init__(
-        self, game: Game | str, prefer: str = "any", depth: int | None = None, seconds: float | None = None
+        self, game: Game | str, prefer: Choice = "any", depth: int | None = None, seconds: float | None = None
     ) -> None:
         game, prefer = get_game(game), one_of("prefer of minimax", prefer, ("any", "fast"))
         depth = None if depth is None else as_integer("depth", depth, "minimax", 1)

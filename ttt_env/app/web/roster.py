@@ -92,7 +92,7 @@ class Roster:
         agent = self._made.get(game, player)
         if agent is None:
             self.effort(player, game)
-            agent = make_agent(self.spec(player), game)
+            agent = make_agent(self.spec(player), game, trusted=self._is_given(player))
             # A program goes on running from move to move.
             if agent.is_fixed or isinstance(agent, AskedAgent):
                 self._made.keep(game, player, agent)
@@ -121,6 +121,10 @@ class Roster:
         if player == READER and self.games_file is not None:
             return f"{READER}:{self.games_file}"
         return self.models.get(player, player)
+
+    def _is_given(self, player: str) -> bool:
+        """True for a player of the command line, or of its game log; others come from addresses."""
+        return player in self.models or player == READER
 
     def forget_reader(self) -> None:
         """Let the agent that learns from the game log read it again, because a game was added."""
@@ -165,7 +169,11 @@ class Roster:
         Raises the agent's error if it does not play the game, and `GameTooLargeError` if it takes too much of
         this server.
         """
-        effort: Effort = "little" if player == PERSON else effort_of(self.spec(player), game)
+        effort: Effort = (
+            "little"
+            if player == PERSON
+            else effort_of(self.spec(player), game, trusted=self._is_given(player))
+        )
         limit, told = _LIMITS.get(effort, (game.n_cells, ""))
         if game.n_cells > limit:
             raise GameTooLargeError(f"{player} {told} in every position, here on up to {limit} cells.")

@@ -1,0 +1,171 @@
+"""Text that arrives as data names only plain agents of this package, by every way in."""
+
+import ast
+import os
+import re
+import site
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import ttt_env
+from tests.support.games import TICTACTOE
+from ttt_env.agent import make_agent
+from ttt_env.app.tally import expected
+from ttt_env.app.web.roster import Roster
+from ttt_env.errors import ParameterError, TttEnvError
+from ttt_env.integrations.trl import GameEnvironment
+from ttt_env.text import TextEnv
+
+CODE = [
+    "process:touch PWNED",
+    "process:command=touch PWNED",
+    "sb3:evil.zip",
+    "bot.py",
+    "bot.py:choose",
+    "lookup:evil.npz",
+    "imitation:evil.sqlite",
+    "onnx:evil.onnx",
+    "alphazero:path=evil.npz",
+    "epsilon:process:touch PWNED",
+    "epsilon:(process:touch PWNED),epsilon=0.5",
+    "mixture:minimax+(process:touch PWNED)",
+    "mixture:minimax+(epsilon:(symmetric:(sb3:evil.zip)))",
+    "imitation:fallback=(bot.py:choose)",
+    "mcts:evaluate=(value-network:evil.npz)",
+]
+PLAIN = [
+    "minimax:prefer=fast",
+    "epsilon:softmax:temperature=0.2,epsilon=0.3",
+    "mixture:(epsilon:minimax,epsilon=0.2)+rules,weights=1+2",
+    "mcts:simulations=20,seed=1,playout=win-block",
+    "mcts:simulations=20,evaluate=value-network",
+    "rules:win+block",
+    "punish",
+    "lookup",
+    "imitation:fallback=minimax",
+]
+
+
+def row(spec: object) -> object:
+    return TextEnv(TICTACTOE).reset(position=None, play_as="O", seed=0, opponent=spec)
+
+
+def trl_row(spec: object) -> object:
+    return GameEnvironment(TICTACTOE).reset(position=None, play_as="O", seed=0, opponent=spec)
+
+
+def game_log(spec: str) -> object:
+    expectation = expected(spec, TICTACTOE)
+    if expectation.of_random is None and "data" in expectation.lack:
+        raise ParameterError(expectation.lack)
+    return expectation
+
+
+def address(spec: str) -> object:
+    roster = Roster({})
+    return roster.make(roster.parse(spec), TICTACTOE)
+
+
+def page(spec: str) -> object:
+    return Roster({}).make(spec, TICTACTOE)  # past the reader of addresses
+
+
+DOORS: dict[str, Callable[[str], object]] = {
+    "text/env.py": row,
+    "integrations/trl.py": trl_row,
+    "app/tally.py": game_log,
+    "app/web/roster.py": page,
+}
+"""The modules that make agents of text which arrives as data."""
+
+TYPED = """
+    agent/making.py agents/combining.py agents/learned/imitation.py agents/mcts/agent.py
+    agents/planning/strategy.py analysis/dossier.py analysis/evaluation.py analysis/many.py
+    analysis/play.py analysis/recorded.py analysis/worst_case.py app/certifying.py app/cli.py
+    app/learning.py app/terminal/play.py datasets/chat.py datasets/minari_sets.py datasets/players.py
+    engines/serving.py envs/board.py envs/single.py envs/two_player.py envs/vector/env.py
+    integrations/jax.py integrations/kaggle.py integrations/openenv.py integrations/rllib.py
+    integrations/textarena.py tournament/meetings.py tournament/players.py training/pool.py
+""".split()
+"""The modules that make agents of what a person typed: in Python, on the command line, in a plan."""
+
+
+def test_each_module_that_makes_agents_is_on_one_of_the_two_lists():
+    folder = Path(ttt_env.__file__).parent
+    makers = {"make_agent", "effort_of", "Lineup"}
+    calling = [
+        str(file.relative_to(folder).as_posix())
+        for file in sorted(folder.rglob("*.py"))
+        for call in ast.walk(ast.parse(file.read_text()))
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") in makers
+    ]
+    assert set(calling) == {*TYPED, *DOORS} - {"integrations/trl.py"}  # which calls TextEnv
+
+
+@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+@pytest.mark.parametrize("spec", CODE)
+def test_data_names_no_file_and_no_command(spec, door, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bot.py").write_text("open('PWNED', 'w').close()\ndef choose(position): return 0\n")
+    (tmp_path / "evil.zip").write_bytes(b"PK")
+    with pytest.raises(ParameterError, match="arrived as data"):
+        door(spec)
+    assert not (tmp_path / "PWNED").exists()
+
+
+@pytest.mark.parametrize("spec", CODE)
+def test_addresses_of_the_page_neither(spec):
+    with pytest.raises(TttEnvError):
+        address(spec)
+
+
+@pytest.mark.parametrize("spec", PLAIN)
+def test_data_names_plain_agents(spec):
+    row(spec)
+    assert repr(make_agent(spec, TICTACTOE, trusted=False)) == repr(make_agent(spec, TICTACTOE))
+
+
+def test_agents_of_other_packages_are_not_named_by_data(monkeypatch):
+    from ttt_env.agent import making
+
+    monkeypatch.setattr(making, "is_of_package", lambda name: False)
+    with pytest.raises(ParameterError, match="arrived as data"):
+        make_agent("random", TICTACTOE, trusted=False)
+
+
+def test_objects_of_the_program_are_taken_everywhere():
+    TextEnv(TICTACTOE).reset(play_as="X", seed=0, opponent=lambda position: position.legal_cells[0])
+
+
+def test_the_tests_that_the_security_page_names_are_there():
+    root = Path(__file__).parents[2]
+    named = re.findall(r"`(tests/\S+\.py)`", (root / "SECURITY.md").read_text())
+    assert len(named) > 5
+    assert all((root / name).is_file() for name in named)
+
+
+def test_old_interpreters_read_the_signatures_of_agents(tmp_path):
+    """Debian 12's Python 3.11.2 takes an inherited `__new__` for the signature of a class."""
+    python = "/usr/bin/python3"
+    versions = [
+        subprocess.run(
+            [interpreter, "-c", "import sys; print(sys.version_info[:2])"], capture_output=True, text=True
+        ).stdout
+        for interpreter in (python, sys.executable)
+        if Path(interpreter).exists()
+    ]
+    if len(set(versions)) != 1 or len(versions) != 2:
+        pytest.skip("needs a second interpreter of the same minor version")
+    code = (
+        "from ttt_env import make_agent\n"
+        "assert make_agent('process:sh -c \"exit 3\"').label\n"
+        "assert make_agent('minimax:prefer=fast')\n"
+        "make_agent('epsilon:ppo,epsilon=0.5')"
+    )
+    path = os.pathsep.join([str(Path(ttt_env.__file__).parents[1]), *site.getsitepackages()])
+    environment = {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([python, "-c", code], check=True, env=environment)
