@@ -7,7 +7,7 @@ PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal
 # Without their bytecode, each of the programs that the tests start would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo docs test test-browser test-all frameworks check wheel browser engines clean
+.PHONY: demo docs test test-browser test-all frameworks check wheel browser clean
 
 demo: $(VENV)/.demo
 	$(BIN)/ttt demo
@@ -20,13 +20,12 @@ test-browser: $(STAMP)
 	$(PYTEST) -m "browser and not slow" tests/web tests/scripts/test_scripts.py
 
 # The slow tests in parts that each end within ten minutes on two cores; `make slow-proofs` runs one of them.
-PARTS := accessible agents analysis contract effort engines forgery games learning memory proofs ray scripts tables web
+PARTS := accessible agents analysis contract effort forgery games learning memory proofs ray scripts tables web
 SLOW_accessible := tests/web/test_accessible.py tests/web/test_site.py
 SLOW_agents = $(filter-out $(SLOW_contract) $(SLOW_learning),$(wildcard tests/agents/test_*.py))
 SLOW_analysis := $(filter-out tests/analysis/test_ray%,$(wildcard tests/analysis/test_*.py))
 SLOW_contract := tests/agents/test_agents_contract.py
 SLOW_effort := tests/agent/test_effort.py
-SLOW_engines := tests/engines
 SLOW_forgery := tests/proofs/test_proof_forgery.py
 SLOW_games := tests/envs/test_env_agreement.py tests/envs/test_vector_agreement.py
 SLOW_learning := tests/agents/test_q_learning.py tests/training/test_training.py
@@ -90,13 +89,6 @@ browser:
 	{ command -v chromium-headless-shell && command -v chromedriver; } >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 	    chromium-headless-shell chromium-driver fonts-dejavu-core >/dev/null; }
-
-# What the tests of engines play with; without it those are skipped. Debian's package, for who may install it.
-engines: $(STAMP)
-	command -v fairy-stockfish >/dev/null || test -x /usr/games/fairy-stockfish || test "$$(id -u)" != 0 || \
-	  ! command -v apt-get >/dev/null || { apt-get update -qq && \
-	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends fairy-stockfish >/dev/null; }
-	$(BIN)/python -m pip install --quiet "pygomo-lib>=0.1.1"
 
 # Each job has a stamp for the extras that it needs; the environment grows. torch comes first, by pip, so that nothing
 # that needs it chooses another build; the rest by uv, or by pip where uv is not to be had. Like uv's, its modules are

@@ -39,7 +39,7 @@ def write_copies(_: Any) -> None:
 COMMANDS = {
     "training": ("Train and judge", "demo train bench certify export solve"),
     "playing": ("Play and watch", "play text replay games web"),
-    "joining": ("Bots, tournaments, data", "new agents engine tournament dataset docs"),
+    "joining": ("Bots, tournaments, data", "new agents tournament dataset docs"),
 }
 
 

@@ -32,7 +32,6 @@ from tests.support.marks import slow
 from tests.support.scripted_models import MODELS
 from ttt_env import errors, get_game
 from ttt_env.app import cli
-from ttt_env.engines.uci import variants_file
 from ttt_env.rules import catalogue, symmetries
 from ttt_env.text.protocol import read_answer, read_question
 
@@ -97,8 +96,6 @@ def test_document(path: Path, endpoint: Endpoint, folder: Path, monkeypatch: pyt
             run_python(shortened(here), path)
         elif kind == "json":
             check_protocol(here)
-        elif kind == "ini":
-            assert here == variants_file(get_game("mnk-v0:m=4,n=3,k=3"))
         elif kind == "sh" and not takes_long(block):
             run_commands(here, folder)
         else:

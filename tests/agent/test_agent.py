@@ -54,7 +54,7 @@ def test_choose_draws_from_the_policy_with_one_random_number(build):
         assert rng.random() == same.random()
 
 
-@pytest.mark.parametrize("kind", "random minimax softmax brute-force mcts adaptive alphazero".split())
+@pytest.mark.parametrize("kind", "random minimax softmax brute-force mcts alphazero".split())
 def test_the_game_of_an_agent_may_be_an_id(kind):
     assert agent_class(kind)("tictactoe-v0").game == TICTACTOE
     with pytest.raises(UnknownGameError, match="did you mean tictactoe-v0"):

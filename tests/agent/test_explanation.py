@@ -31,7 +31,7 @@ SPECS = [
     "random", "block", "win-block", "rules", "newell-simon", "weights", "minimax", "minimax:prefer=fast",
     "minimax:depth=2", "brute-force", "softmax:temperature=0.3", "softmax:temperature=0", "imitation",
     "best-response:win-block", "punish", "punish:win-block", "epsilon:minimax", "mixture:minimax+weights",
-    "adaptive", "lookup", "ppo", "dqn", "mcts:simulations=50,seed=1", "q-learning", "value-network",
+    "lookup", "ppo", "dqn", "mcts:simulations=50,seed=1", "q-learning", "value-network",
     "alphazero:simulations=50", "epsilon:mcts:simulations=50,epsilon=0.2", "symmetric:ppo",
 ]  # fmt: skip
 
@@ -47,7 +47,7 @@ def column(why, meaning):
 
 class TestEveryAgent:
     def test_every_registered_agent_is_here(self):
-        programs = {"process", "uci", "piskvork"}
+        programs = {"process"}
         named = {spec.partition(":")[0] for spec in SPECS}
         assert named | {"sb3", "onnx", "strategy"} | programs == set(agent_names())
 

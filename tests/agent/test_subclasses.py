@@ -11,12 +11,11 @@ import pytest
 import ttt_env
 from tests.support.games import TICTACTOE, open_boards
 from ttt_env import Agent
-from ttt_env.agent import checked_policies, checked_policy, chosen_in_game, generator_of
+from ttt_env.agent import checked_policies, checked_policy, chosen_cell, generator_of
 from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.combining import Epsilon, Mixture, Symmetric
 from ttt_env.agents.learned.network import NetworkAgent
 from ttt_env.agents.mcts.agent import MCTS
-from ttt_env.agents.planning.adaptive import Adaptive
 from ttt_env.agents.planning.planners import BruteForce, Minimax, Softmax
 from ttt_env.errors import PolicyError
 
@@ -171,7 +170,6 @@ HEIRS = {  # an agent, and the policy by which it should play
     "two levels": (lambda: OfTwoLevels(TICTACTOE), last_cell),
     "epsilon": (lambda: last_of(Epsilon)(TICTACTOE, "minimax", 1.0), last_cell),
     "by ply": (lambda: ByPly(TICTACTOE, [Last(TICTACTOE), "minimax"]), MINIMAX.policy),
-    "adaptive": (lambda: last_of(Adaptive)(TICTACTOE), last_cell),
 }
 
 
@@ -187,11 +185,11 @@ def test_it_plays_as_its_class_says(name):
             assert due[checked_policy(agent, position).argmax()] > 0 and due[in_batch.argmax()] > 0
         else:
             np.testing.assert_allclose([checked_policy(agent, position), in_batch], [due, due], atol=1e-12)
-        played = {chosen_in_game(agent, (position,), rng) for _ in range(3)}
+        played = {chosen_cell(agent, position, rng) for _ in range(3)}
         assert played | {agent.choose(position, rng)} <= set(np.flatnonzero(due))
 
 
-WAYS = ("policy", "policies", "choose", "choose_in_game")
+WAYS = ("policy", "policies", "choose")
 
 
 def asked(agent, way, position):
@@ -200,8 +198,7 @@ def asked(agent, way, position):
         return int(agent.policies(ttt_env.Boards.of([position]))[0].argmax())
     if way == "policy":
         return int(agent.policy(position).argmax())
-    told = [position] if way == "choose_in_game" else position
-    return int(getattr(agent, way)(told, np.random.default_rng(0)))
+    return int(getattr(agent, way)(position, np.random.default_rng(0)))
 
 
 def level(base, way, above):
@@ -385,7 +382,7 @@ def noisy(kind):
 
 
 NoisyMinimax, NoisySoftmax, NoisyBruteForce = noisy(Minimax), noisy(Softmax), noisy(BruteForce)
-NoisyAdaptive, NoisyMCTS, NoisyAlphaZero = noisy(Adaptive), noisy(MCTS), noisy(AlphaZero)
+NoisyMCTS, NoisyAlphaZero = noisy(MCTS), noisy(AlphaZero)
 
 
 @pytest.mark.parametrize(
@@ -395,7 +392,6 @@ NoisyAdaptive, NoisyMCTS, NoisyAlphaZero = noisy(Adaptive), noisy(MCTS), noisy(A
         (NoisyMinimax, {"depth": 2}),
         (NoisySoftmax, {"temperature": 0.4}),
         (NoisyBruteForce, {}),
-        (NoisyAdaptive, {}),
         (NoisyMCTS, {"simulations": 9, "seed": 1}),
         (NoisyAlphaZero, {"simulations": 2}),
     ],

@@ -87,7 +87,7 @@ TYPED = """
     agents/planning/strategy.py analysis/dossier.py analysis/evaluation.py analysis/many.py
     analysis/play.py analysis/recorded.py analysis/worst_case.py app/certifying.py app/cli.py
     app/learning.py app/terminal/play.py datasets/chat.py datasets/minari_sets.py datasets/players.py
-    engines/serving.py envs/board.py envs/single.py envs/two_player.py envs/vector/env.py
+    envs/board.py envs/single.py envs/two_player.py envs/vector/env.py
     integrations/jax.py integrations/kaggle.py integrations/openenv.py integrations/rllib.py
     integrations/textarena.py tournament/meetings.py tournament/players.py training/pool.py
 """.split()

@@ -53,7 +53,6 @@ SPECS = {
         ("minimax:depth=3", EVERYWHERE),
     ],
     "brute-force": [("brute-force", ENUMERABLE)],
-    "adaptive": [("adaptive", UNTABLED), ("adaptive:likeliest", UNTABLED)],
     "softmax": [
         ("softmax", ENUMERABLE),
         ("softmax:temperature=0.2,opponent_temperature=1", ENUMERABLE),
@@ -92,10 +91,8 @@ SPECS = {
         ("alphazero:{alphazero},simulations=9,solve=false,seed=1", FEW_CELLS),
     ],
 }
-# How they move depends on the game so far, of which they know nothing where a position alone is given.
-NOT_FIXED = {"adaptive"}
-# Others' programs, whose play is their own: see tests/text/test_players.py and tests/engines.
-PROGRAMS = {"process", "uci", "piskvork"}
+# Others' programs, whose play is their own: see tests/text/test_players.py.
+PROGRAMS = {"process"}
 # A network and a random search know nothing of symmetry, and a strategy has one move where several are
 # symmetric. All others treat symmetric positions alike.
 WITHOUT_SYMMETRY = {"mcts", "sb3", "onnx", "ppo", "dqn", "value-network", "alphazero", "strategy"}
@@ -212,7 +209,7 @@ def marks_of(agent, spec, name):
     first = next(spec for spec, too_large in SPECS[agent] if name not in too_large)
     is_fast = spec == first and name in FAST_GAMES
     if name == "3×3":
-        is_fast = agent not in NOT_FIXED and (spec == first or spec.startswith(OTHER_WAYS))
+        is_fast = spec == first or spec.startswith(OTHER_WAYS)
     return [] if is_fast else [pytest.mark.slow]
 
 
@@ -294,7 +291,7 @@ def sets_are_completed(agent):
 @pytest.mark.parametrize(("spec", "name"), PLAYABLE)
 def test_contract(make, spec, name):
     agent, kind = make(spec, name), spec.partition(":")[0]
-    assert agent.is_fixed is (kind not in NOT_FIXED)
+    assert agent.is_fixed
     the_policy_of_a_position_is_a_distribution_by_which_it_chooses(agent, name)
     the_declaration_holds_in_any_order_alone_in_batches_and_in_copies(agent, name)
     if name in FEW_CELLS:

@@ -13,7 +13,7 @@ from ttt_env.agents.combining import BestResponse, Epsilon, Mixture, Punish, Sym
 from ttt_env.agents.heuristics.rules import Random
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.agents.planning.strategy import ProvedStrategy
-from ttt_env.errors import ParameterError, PolicyError, UnknownAgentError, UntrustedAnswersError
+from ttt_env.errors import ParameterError, UnknownAgentError, UntrustedAnswersError
 from ttt_env.rules.symmetry import canonical, symmetries, transform
 
 PROOF = Path(__file__).parents[2] / "docs" / "proofs" / "tictactoe-v0.npz"
@@ -249,12 +249,9 @@ class TestSymmetric:
 
 
 class Inner(Random):
-    """An agent that takes its time, looks at the game so far, and is checked at the end."""
+    """An agent that takes its time and is checked at the end."""
 
     seconds_per_move = 2.5
-
-    def choose_in_game(self, positions, rng):
-        return self.choose(positions[-1], rng)
 
     def check_asked(self):
         raise UntrustedAnswersError("a line too many")
@@ -271,8 +268,6 @@ def test_who_asks_another_agent_is_as_slow_and_as_little_trusted(kind, tmp_path,
         "imitation": lambda: Imitation(TICTACTOE, fallback=inner),
         "strategy": lambda: ProvedStrategy(TICTACTOE, str(PROOF), inner),
     }[kind]()
-    assert agent.seconds_per_move == 2.5 and agent.uses_history
+    assert agent.seconds_per_move == 2.5
     with pytest.raises(UntrustedAnswersError):
         agent.check_asked()
-    with pytest.raises(PolicyError, match="choose_in_game"):
-        ttt_env.certify(agent)

@@ -122,21 +122,6 @@ class ChoosesBesides(Agent):
     policy, choose = best, choose_lowest
 
 
-class ChoosesInItsGames(Agent):
-    is_fixed = True
-    policy = best
-
-    def choose_in_game(self, positions, rng):
-        return lowest(positions[-1])
-
-
-class HidesItsHistory(ChoosesInItsGames):
-    """Denies besides that it looks at the game."""
-
-    uses_history = False
-    is_fixed = True
-
-
 def changed(name, method, answer):
     """Makes an agent of this package, with a method put into the object."""
 
@@ -191,18 +176,6 @@ class HidesItsParts(Mixture):
 
     def __init__(self, game):
         super().__init__(game, ["random"])
-
-
-class HidesHowItPlays(Agent):
-    """Perfect by its policy; what `choose_in_game` is depends on who asks."""
-
-    is_fixed = True
-    policy = best
-
-    def __getattribute__(self, name):
-        if name == "choose_in_game":
-            return lambda positions, rng: lowest(positions[-1])
-        return super().__getattribute__(name)
 
 
 class WritesIntoItsAnswers(Agent):
@@ -275,11 +248,10 @@ CHANGED = [
     changed("minimax", "choose", lambda position, rng: lowest(position)),
 ]
 LIARS = [BeatenAlone, BeatenInBatchesOfOne, BeatenByBatchSize, BeatenInOnePosition, BeatenByASlip, Disguised]
-LIARS += [DrawsItsCell, ChoosesBesides, ChoosesInItsGames, HidesItsHistory, *CHANGED, RecordedBesides]
+LIARS += [DrawsItsCell, ChoosesBesides, *CHANGED, RecordedBesides]
 LIARS += [
     SaysNothing,
     HidesItsParts,
-    HidesHowItPlays,
     WritesIntoItsAnswers,
     AveragesNoPolicies,
     ErrsAloneOnce,
@@ -299,7 +271,7 @@ ANALYSES = {
     "worst_case": lambda agent: worst_case(agent, "X"),
     "tournament": lambda agent: ttt_env.tournament({"liar": agent, "random": "random"}, agent.game),
 }
-TWO = (BeatenAlone, ChoosesInItsGames)  # found in different ways
+TWO = (BeatenAlone, ChoosesBesides)  # found in different ways
 
 
 def id_of(value):
@@ -317,9 +289,7 @@ def is_fast(build, disguise, analysis):
     "build, disguise, analysis", slow_unless(is_fast, LIARS, DISGUISES, ANALYSES), ids=id_of
 )
 def test_is_refused(build, disguise, analysis):
-    with pytest.raises(
-        PolicyError, match=r"fixed policy: in [XO.]{3}/|by choose_in_game|beside |may_forfeit|no policy in"
-    ):
+    with pytest.raises(PolicyError, match=r"fixed policy: in [XO.]{3}/|beside |may_forfeit|no policy in"):
         ANALYSES[analysis](DISGUISES[disguise](build(TICTACTOE)))
 
 
@@ -363,17 +333,7 @@ def test_a_vector_environment_refuses_who_would_play_otherwise_than_in_a_single_
 
 
 def test_what_an_agent_is_given_stays_as_it_is():
-    """An agent that writes into what it gets, or takes the values of a solution for its own."""
-
-    class Forges(Agent):
-        def choose_in_game(self, positions, rng):
-            positions[-1] = positions[0]
-
-        def choose(self, position, rng):
-            return lowest(position)
-
-    with pytest.raises(TypeError, match="does not support item assignment"):
-        ttt_env.play_game(Forges(TICTACTOE), "random")
+    """An agent that takes the values of a solution for its own."""
     for array in (ttt_env.solve(TICTACTOE).values.layers[1], reachable(TICTACTOE)[2].open):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
@@ -421,15 +381,6 @@ def test_the_method_of_a_class_decides_whatever_its_ancestors_define(parent, met
     assert played.as_x.loss == played.as_o.loss == 0
     boards, _ = ttt_env.make_vec(SEVEN, 1, opponent=agent, play_as="O").reset(seed=0)
     assert boards[0, ..., 1].argmax() == perfect(SEVEN).policy(SEVEN.start).argmax()
-
-
-def test_an_agent_that_learns_in_its_games_is_sampled_and_never_computed():
-    assert not ttt_env.match("adaptive", "random", "tictactoe-v0", games=2).exact
-    for analysis in (ttt_env.certify, ttt_env.exploitability, ttt_env.best_response):
-        with pytest.raises(PolicyError, match="plays by choose_in_game"):
-            analysis("adaptive", "tictactoe-v0")
-    with pytest.raises(PolicyError, match="plays by choose_in_game"):
-        ttt_env.match("mixture:adaptive+random", "random", "tictactoe-v0", exact=True)
 
 
 @pytest.mark.parametrize(

@@ -634,7 +634,7 @@ class TestStreams:
         assert run.returncode == status, run.stderr
         assert told in run.stdout and (tmp_path / "out").exists() == line.endswith("out")
 
-    @pytest.mark.parametrize(("line", "status"), [("play random", 0), ("text random", 1), ("engine", 0)])
+    @pytest.mark.parametrize(("line", "status"), [("play random", 0), ("text random", 1)])
     def test_an_input_that_is_closed_or_no_text(self, line, status, tmp_path):
         for answers in (None, b"\xff\n"):
             run = ttt(*line.split(), cwd=tmp_path, answers=answers)

@@ -71,10 +71,6 @@ SMALL: dict[str, tuple[str, str]] = {
         "--algo maskable-ppo --learners 2 --rounds 1 --round-steps 100",
         "The best learner, seed ",
     ),
-    "wrong_temperature.py": (
-        "--game mnk-v0:m=3,n=2,k=2,misere=true --temperatures 0 1",
-        "| true | ascribed 0 | ascribed 1 | minimax | adaptive:posterior | adaptive:likeliest |",
-    ),
     "tour.py": ("--out . --pages 1", "tour.gif, "),
     "truth.py": ("board-code", "14,446 = 201211001 in base 3"),
     "web_pictures.py": ("--out . web-why web-phone", "web-phone.png"),

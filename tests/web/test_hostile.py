@@ -23,7 +23,7 @@ NUMBER = [*NOISE, "nan", "inf", "-1", "1e999", "9" * 400]
 GAME = [*NOISE, "", "chess", "mnk-v0:m=nan,n=3,k=3", "mnk-v0:m=1e9,n=3,k=3", f"mnk-v0:m={'9' * 300}",
         "mnk-v0:m=-3,n=3,k=3", "square-v0:n=²", "tictactoe-v0:misere=2", "qubic-v0:qubic-v0"]  # fmt: skip
 PLAYER = [*NOISE, "", "nobody", "os.system", "lookup:/etc/passwd", "sb3:evil.zip", "mcts:simulations=nan",
-          "uci:touch evil", "piskvork:touch evil", "epsilon:uci:touch evil",
+          "epsilon:process:touch evil",
           "process:touch evil", "epsilon:(process:touch evil)", "model:process:touch evil",
           "mcts:simulations=1e999", "softmax:temperature=nan", f"softmax:temperature={'9' * 300}",
           "epsilon:epsilon:random", "random:random", "person:person", "model:nobody"]  # fmt: skip

@@ -1,15 +1,12 @@
 """The game on the table, without a web server."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
 
 from tests.support.games import TICTACTOE
-from tests.support.marks import slow
 from tests.support.refusals import all_raise
 from tests.web.reading import SMALL
 from ttt_env import GameRecord, get_game, play_game
@@ -115,8 +112,6 @@ READERS = [
     "best-response",
     "os.system",
     "process",
-    "uci",
-    "piskvork",
 ]
 NO_PARTS = ["mixture:nobody+random", "mixture:imitation", "mixture:epsilon:random", "mixture:mixture:random",
             "mixture:" + "random+" * 6 + "random", "mixture:random,weights=1+2x", "rules:win+win", "rules:wi",
@@ -174,19 +169,6 @@ def test_programs_come_from_the_command_line_alone(tmp_path):
     all_raise(TttEnvError, "", roster.parse, texts)
     with pytest.raises(ParameterError, match="no program"):
         named_models(["process:no-such-program"])
-
-
-@pytest.mark.parametrize("protocol", ["piskvork", slow("uci")])
-def test_engines_come_from_the_command_line_alone(protocol):
-    ours = f"({sys.executable} -W error -m ttt_env.app engine minimax --game tictactoe-v0"
-    ours += f" --protocol {protocol})"
-    roster = Roster(named_models([f"{protocol}:{ours},seconds=0.1"]))
-    name = f"model:{Path(sys.executable).name}"
-    assert roster.names[-1] == name == roster.parse(name)
-    agent = roster.make(name, TICTACTOE)
-    assert agent.choose(TICTACTOE.start, np.random.default_rng(0)) in range(9)
-    texts = f"{protocol}:sh", protocol, f"model:{protocol}:sh", f"epsilon:({protocol}:sh)"
-    all_raise(TttEnvError, "", roster.parse, texts)
 
 
 def test_models_are_known_by_name_alone(tmp_path):

@@ -29,7 +29,6 @@ from ttt_env.agent.policies import (
     checked_policies,
     checked_policy,
     chosen_cell,
-    chosen_in_game,
     generator_of,
     of_legal_cells,
     quoted,

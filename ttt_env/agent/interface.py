@@ -108,16 +108,6 @@ class Agent:
         """The agents that it asks for its moves; none by default."""
         return ()
 
-    @property
-    def uses_history(self) -> bool:
-        """True if its moves depend on the course of a game, not on the position alone: see `choose_in_game`.
-
-        Such an agent has no policy that says how it plays, so that its games are sampled, never computed. So
-        is an agent one of whose `parts` uses it.
-        """
-        overrides = not is_default(type(self), "choose_in_game")
-        return overrides or any(part.uses_history for part in self.parts)
-
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:
         """The cost of constructing the agent with these parameters: a declaration; computes nothing.
@@ -193,16 +183,6 @@ class Agent:
         if self.plays_by == "choose":  # which asks for the choice of the classes above
             kind = _explicit(kind, "policy") or _explicit(kind, "policies") or kind
         return drawn(self, position, _bound(self, kind, "policy")(position), rng.random())
-
-    def choose_in_game(self, positions: Sequence[Position], rng: np.random.Generator) -> int:
-        """A cell to play in the last of these positions, the positions of the game so far in order.
-
-        By default that is `choose`, which does not look at how the game has gone. An agent that learns of its
-        opponent during a game overrides this method; it keeps nothing between the calls, so that it can play
-        many games at once. Games that begin elsewhere than on the empty board have their first position
-        first. A caller that knows only a position, such as a vector environment, asks by `choose`.
-        """
-        return self.choose(positions[-1], rng)
 
     def check_asked(self) -> None:
         """Called when no question follows for now, at the end of an analysis or of games; asks the `parts`.
@@ -282,8 +262,6 @@ def _complete(kind: type[Agent]) -> None:
                     setattr(kind, name, vars(source)[name])
             elif owner is not source or not _is_following(vars(owner)[name], owner):
                 setattr(kind, name, _following(name, kind, names[0]))
-        if not any("choose_in_game" in vars(each) for each in above[: definer + 1]):
-            kind.choose_in_game = Agent.choose_in_game  # type: ignore[method-assign]
         if vars(kind).get("_completed") != overridden[0]:
             _declare(kind, above, definer)
     kind._completed = _overridden(kind)
@@ -295,8 +273,6 @@ def _forget(kind: type[Agent]) -> None:
     for name in MOVES:
         if _is_following(vars(kind).get(name), kind):
             delattr(kind, name)
-    if vars(kind).get("choose_in_game") is Agent.choose_in_game:
-        del kind.choose_in_game
 
 
 def _declare(kind: type[Agent], above: Sequence[type], definer: int) -> None:
@@ -315,7 +291,7 @@ def _overridden(kind: type) -> list[str]:
 
 def _methods_of(kind: type) -> list[object]:
     """The ways to play that are in this class itself, by which a change of it is noticed."""
-    return [vars(kind).get(name) for name in (*MOVES, "choose_in_game")]
+    return [vars(kind).get(name) for name in MOVES]
 
 
 def _bound(agent: Agent, kind: type, method: str) -> Callable[..., Any]:

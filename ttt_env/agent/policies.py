@@ -2,7 +2,6 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
 from functools import lru_cache
 from math import inf
 from pathlib import PurePath
@@ -44,12 +43,6 @@ def checked_cell(agent: "Agent", position: Position, choice: object) -> int:
 def chosen_cell(agent: "Agent", position: Position, rng: np.random.Generator) -> int:
     """The cell that the agent chooses. Raises `IllegalMoveError` for one that is not free."""
     return checked_cell(agent, position, agent.choose(position, rng))
-
-
-def chosen_in_game(agent: "Agent", positions: Sequence[Position], rng: np.random.Generator) -> int:
-    """The cell that the agent chooses in the last position of a game so far; raises as `chosen_cell` does."""
-    seen = tuple(positions)  # an agent may write into what it is given
-    return checked_cell(agent, seen[-1], agent.choose_in_game(seen, rng))
 
 
 def sample(policy: Floats, draw: float) -> int:

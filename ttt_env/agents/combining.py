@@ -145,10 +145,6 @@ class Mixture(Agent):
         return all(agent.is_fixed for agent in self.agents)
 
     @property
-    def uses_history(self) -> bool:  # noqa: D102
-        return any(agent.uses_history for agent in self.agents)
-
-    @property
     def parts(self) -> list[Agent]:  # noqa: D102
         return self.agents
 
@@ -168,13 +164,9 @@ class Mixture(Agent):
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         """A cell drawn from `policy`; without a fixed policy, the choice of one agent, drawn by weight."""
-        return Mixture.choose_in_game(self, [position], rng)
-
-    def choose_in_game(self, positions: Sequence[Position], rng: np.random.Generator) -> int:  # noqa: D102
         if self.is_fixed:
-            return super().choose(positions[-1], rng)
-        agent = self.agents[rng.choice(len(self.agents), p=self.weights)]
-        return agent.choose_in_game(positions, rng)
+            return super().choose(position, rng)
+        return self.agents[rng.choice(len(self.agents), p=self.weights)].choose(position, rng)
 
     def _explained(self, position: Position) -> Explanation:
         asked = [

@@ -17,7 +17,6 @@ from ttt_env.agent import (
     checked_policies,
     checked_policy,
     chosen_cell,
-    chosen_in_game,
     generator_of,
     is_default,
 )
@@ -29,7 +28,6 @@ ALL_COMPARED = 2_000
 SOME_COMPARED = 16
 """The same where one function gives all answers: a `policy` that is overridden alone, or a network."""
 _OWN = f"{__name__.partition('.')[0]}."
-_ASKED = (*MOVES, "choose_in_game")  # the methods that play and analyses call
 _DECLARED = ("is_symmetric", "completes_sets")
 _BATCH = 1024
 _LEAST = 10 * NEGLIGIBLE
@@ -48,7 +46,7 @@ def is_own(agent: Agent) -> bool:
 
 def _is_unchanged(agent: Agent) -> bool:
     kind = type(agent)
-    is_changed = any(name in vars(agent) for name in (*_ASKED, *_DECLARED))
+    is_changed = any(name in vars(agent) for name in (*MOVES, *_DECLARED))
     held = (type(part) for value in vars(agent).values() for part in _values_in(value))
     is_changed |= any(not issubclass(each, Agent) and not _is_known(each) for each in held)
     return _is_ours(kind) and not kind.asks_others and not is_changed
@@ -101,11 +99,10 @@ def _values_in(value: Any) -> Iterable[Any]:
 def check_judged_as_played(agent: Agent) -> None:
     """Raise `PolicyError` if the agent, or a part of it, plays by other methods than it is judged by.
 
-    An analysis knows positions alone, so it cannot judge an agent that `uses_history`. A class from outside
-    this package that overrides `choose` beside `policy` or `policies` plays by `choose` and would be judged
-    by the policy; with `choose` alone it is judged by that. A method put into the object says nothing of the
-    other methods of its class. An `AskedAgent` is judged by `answer` alone. Only the answers that analyses
-    keep may forfeit.
+    A class from outside this package that overrides `choose` beside `policy` or `policies` plays by
+    `choose` and would be judged by the policy; with `choose` alone it is judged by that. A method put into
+    the object says nothing of the other methods of its class. An `AskedAgent` is judged by `answer` alone.
+    Only the answers that analyses keep may forfeit.
     """
     for part in _with_parts(agent):
         if part.may_forfeit and not _is_ours(type(part)):
@@ -115,16 +112,11 @@ def check_judged_as_played(agent: Agent) -> None:
             if _is_foreign(part, method):
                 by = "answer" if is_asked else "choose"
                 raise PolicyError(f"{part!r} overrides {method} beside {by}, by which it is judged")
-        for method in (*_ASKED, "may_forfeit"):
+        for method in (*MOVES, "may_forfeit"):
             if method in vars(part):
                 raise PolicyError(
                     f"{part!r} has a {method} beside those of its class: override {method} in a subclass"
                 )
-        if part.uses_history or _is_foreign(part, "choose_in_game"):
-            raise PolicyError(
-                f"{part!r} plays by choose_in_game, and how a game went so far is more than a position says: "
-                "its games can be sampled (exact=False), but not computed"
-            )
         if part.plays_by != "choose" and _is_foreign(part, "choose"):
             raise PolicyError(
                 f"{part!r} overrides choose beside {part.plays_by}, so its games are not played by the "
@@ -178,7 +170,7 @@ def _compare(agent: Agent, boards: Boards, used: Agent) -> None:
                     f"{in_batch.round(6).tolist()}, {how} gives {answer.round(6).tolist()}{tie}"
                 )
         if _plays_by_itself(agent):
-            cell = chosen_in_game(agent, (position,), generator_of(position))
+            cell = chosen_cell(agent, position, generator_of(position))
             if not in_batch[cell]:
                 raise PolicyError(
                     f"{agent!r} is no fixed policy: in {position} its policies give "
@@ -191,8 +183,7 @@ def _plays_by_itself(agent: Agent) -> bool:
     kind = type(agent)
     if agent.plays_by == "choose":
         return False
-    is_drawn = is_default(kind, "choose") and is_default(kind, "choose_in_game")
-    return not is_drawn or kind.__getattribute__ is not object.__getattribute__
+    return not is_default(kind, "choose") or kind.__getattribute__ is not object.__getattribute__
 
 
 def _answers_alone(agent: Agent, position: Position) -> Iterator[tuple[str, Any]]:

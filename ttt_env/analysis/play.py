@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, chosen_in_game, game_of, make_agent
+from ttt_env.agent import Agent, AgentLike, chosen_cell, game_of, make_agent
 from ttt_env.analysis.recorded import asking
 from ttt_env.rules import Game, GameRecord, as_generator
 
@@ -35,9 +35,8 @@ def play_cells(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[int, ...]:
 
 def moves_between(x: Agent, o: Agent, rng: np.random.Generator) -> Iterator[int]:
     """The cells of one game as they are played, up to its end or an error of the player to move."""
-    positions = [x.game.start]
-    seats = (x, o)
-    while not positions[-1].is_over:
-        cell = chosen_in_game(seats[(len(positions) - 1) % 2], positions, rng)
-        positions.append(positions[-1].play(cell))
+    position, mover, other = x.game.start, x, o
+    while not position.is_over:
+        cell = chosen_cell(mover, position, rng)
+        position, mover, other = position.play(cell), other, mover
         yield cell

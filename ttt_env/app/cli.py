@@ -35,7 +35,6 @@ from ttt_env.app.console import (
     write_file,
 )
 from ttt_env.app.dataset import dataset
-from ttt_env.app.engine import engine
 from ttt_env.app.games import OwnGameOption, games_app
 from ttt_env.app.solving import solve
 from ttt_env.app.tournament import tournament as tournament_of_file
@@ -445,7 +444,6 @@ def text(
 
 
 _command(epilog="Example: ttt dataset tictactoe-v0 --out data --kind positions")(dataset)
-_command(epilog="Example: ttt engine minimax --protocol uci")(engine)
 _command("tournament", epilog="Example: ttt tournament class.toml")(tournament_of_file)
 
 

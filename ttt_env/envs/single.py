@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike
 
-from ttt_env.agent import Agent, Forfeit, chosen_in_game
+from ttt_env.agent import Agent, Forfeit, chosen_cell
 from ttt_env.envs.board import (
     DEFAULT_REWARDS,
     MAX_STARTS,
@@ -24,20 +24,19 @@ from ttt_env.envs.board import (
 )
 from ttt_env.envs.observation import ObservationKind, Observed, Scene, flat_of, observation_space
 from ttt_env.errors import EpisodeOrderError, ForfeitError, ImpossiblePositionError
-from ttt_env.rules import SEATS, Game, Position, Seat, as_cell, as_integer, as_options, check_names, one_of
+from ttt_env.rules import SEATS, Game, Seat, as_cell, as_integer, as_options, check_names, one_of
 
 _OPTIONS = {"play_as": None, "position": None}
 _PLAY_AS = get_args(PlayAs)
 
 
 class _Start(NamedTuple):
-    """The start of an episode: the user's seat, and the positions so far, the last of which is in the scene.
+    """The start of an episode: the user's seat and the first scene that the user sees.
 
     `cell` is the opponent's move before that, if there was one.
     """
 
     seat: Seat
-    positions: list[Position]
     scene: Scene
     cell: int | None
 
@@ -84,7 +83,6 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         self.play_as = one_of("play_as", play_as, _PLAY_AS)
         self.seat: Seat = "X"
         self.forfeit: Forfeit | None = None
-        self._positions: list[Position] = []  # of the episode, up to the one that the user sees
         self._episodes = 0
         self._lineup = Lineup(opponent, opponent_weights, self.game)
         self.opponent = self._lineup.agents[0]
@@ -123,7 +121,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         try:
             self._episodes = 0 if seed is not None else self._episodes
             self.opponent = self._drawn_opponent()
-            self.seat, self._positions, scene, cell = self._first_scene(play_as, options)
+            self.seat, scene, cell = self._first_scene(play_as, options)
         except BaseException:
             self._np_random, (self._np_random_seed, self._episodes, self.opponent) = rng, before
             rng.bit_generator.state = state
@@ -142,11 +140,11 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
                 seat = SEATS[self._episodes % 2] if play_as == "alternate" else play_as
             position = self._first_position(options, self.np_random)
             if position.to_move == seat:
-                return _Start(seat, [position], self._scenes.of(position), None)
-            cell = chosen_in_game(self.opponent, [position], self.np_random)
+                return _Start(seat, self._scenes.of(position), None)
+            cell = chosen_cell(self.opponent, position, self.np_random)
             scene = self._scenes.after(position, cell)
             if scene.value is None:
-                return _Start(seat, [position, scene.position], scene, cell)
+                return _Start(seat, scene, cell)
         raise ImpossiblePositionError(
             f"{self.opponent!r} ends the game from {position} before {seat} can move"
         )
@@ -183,21 +181,15 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         if scene.value is not None:
             self._show(scene, cell)
             return scene, self.rewards_of.at_end(scene.value)[0]
-        positions = self._positions
-        positions.append(scene.position)
         try:
-            reply = chosen_in_game(self.opponent, positions, self.np_random)
+            reply = chosen_cell(self.opponent, scene.position, self.np_random)
         except ForfeitError as error:
             self._show(scene, cell)
             self._legal, self.forfeit = 0, error.forfeit
             return scene, self.rewards_of.win
-        except BaseException:
-            del positions[-1]
-            raise
         if self._window is not None:
             self._window.show(scene.position, cell)
         scene = self._scenes.after(scene.position, reply)
-        positions.append(scene.position)
         self._show(scene, reply)
         return scene, 0.0 if scene.value is None else self.rewards_of.at_end(scene.value)[1]
 

@@ -101,7 +101,7 @@ class PlaySession:
         """Let the agent whose turn it is move, and return its cell."""
         agent = self.to_move.agent
         assert agent is not None, "a person moves by `play`"
-        cell = agent.choose_in_game(self.record.positions(), self.rng)
+        cell = agent.choose(self.position, self.rng)
         self.play(cell)
         return cell
 

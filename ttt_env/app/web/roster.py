@@ -18,7 +18,7 @@ from ttt_env.storage.models import spec_of
 from ttt_env.text.players.program import ProgramAgent
 
 PERSON = "person"
-_PROGRAMS = ("process", "uci", "piskvork")  # the agents of a command
+_PROGRAM = "process"  # the agent of a command
 _MODEL = "model:"
 _INSTANT_POSITIONS = n_placements(INSTANT_CELLS)
 _QUICK_SECONDS = 0.01  # a move that nobody notices waiting for
@@ -233,7 +233,7 @@ def named_models(paths: list[str]) -> dict[str, str]:
 def _name_of_model(spec: str) -> str:
     """The stem of a model's file; of a program, its name and that of its script."""
     agent, items = split_spec(spec)
-    if agent in _PROGRAMS or agent.endswith(".py"):
+    if agent == _PROGRAM or agent.endswith(".py"):
         program = make_agent(spec)
         assert isinstance(program, ProgramAgent)
         return program.label

@@ -163,7 +163,7 @@ def chosen(roster: Roster, table: PlayTable, seed: int) -> int:
     """The cell that the agent to move draws by this seed."""
     with trees_of(_MAX_TREE):
         agent, rng = roster.make(table.mover, table.game), np.random.default_rng(seed)
-        return agent.choose_in_game(table.record.positions(), rng)
+        return agent.choose(table.position, rng)
 
 
 def check(complaints: list[str]) -> None:
