@@ -10,7 +10,8 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo docs test test-browser test-all frameworks check wheel browser clean
 
 demo: $(VENV)/.demo
-	$(BIN)/ttt demo
+	$(BIN)/ttt train --seconds 60 --out models/demo.zip
+	$(BIN)/ttt certify models/demo.zip
 
 test: $(STAMP)
 	$(PYTEST) -m "not slow and not browser"

@@ -37,7 +37,7 @@ def write_copies(_: Any) -> None:
 
 # The pages about the commands: titles and commands.
 COMMANDS = {
-    "training": ("Train and judge", "demo train bench certify export solve"),
+    "training": ("Train and judge", "train bench certify export solve"),
     "playing": ("Play and watch", "play text replay games web"),
     "joining": ("Bots, tournaments, data", "new agents tournament dataset docs"),
 }

@@ -47,7 +47,15 @@ PAGES = [
     if path not in WRITTEN and path.parent != DOCS / "reference" / "commands"
 ]
 PAGES_THAT_TAKE_LONG = {
-    *("bots.md", "exporting.md", "is-my-model-any-good.md", "strength.md", "tournaments.md", "training.md"),
+    *(
+        "bots.md",
+        "exporting.md",
+        "is-my-model-any-good.md",
+        "strength.md",
+        "tournaments.md",
+        "training.md",
+        "tune.md",
+    ),
 }
 # What takes long in a block of Python, and in its place what shows in seconds that the block runs.
 SHORTER = {

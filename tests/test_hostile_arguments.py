@@ -86,7 +86,6 @@ CALLS |= {
     "position.play()": START.play,
     "collect_episode(agents)": lambda value: ttt_env.collect_episode(ttt_env.make(ID), value),
     "collect_episode(env)": lambda value: ttt_env.collect_episode(value, {"X": "random", "O": "random"}),
-    "enumerate_positions()": lambda value: ttt_env.enumerate_positions(value, "folder"),
     "train()": lambda value: ttt_env.train(value, "q-learning", steps=10),
     "certify([])": lambda value: ttt_env.certify([value, "random"]),
     "solve().value_of()": lambda value: ttt_env.solve(ID).value_of(value),

@@ -30,7 +30,6 @@ Exact strength
     certify             the proof that an agent is unbeatable, or the game that beats it
     tournament          many agents against each other: table, ratings
     solve               the value of every position of a game
-    enumerate_positions the same for games of up to 21 cells, in files, and how many positions they have
     prove               the value of one position of a larger game, by search
 
 Learning
@@ -43,7 +42,7 @@ Modules to import
     datasets            positions, games and conversations with exact values, as files
 
 Results are objects to print, save and load: `Match` with its two `Result`s, `Exploitability`, `Certificate`,
-`Tournament`, `Solution`, `Enumeration`, `Proof`. Rows of `collect_episode` are `Transition`s. Errors are
+`Tournament`, `Solution`, `Proof`. Rows of `collect_episode` are `Transition`s. Errors are
 subclasses of `TttEnvError`, in `ttt_env.errors`, that name the bad input and what is allowed. `ttt --help`
 lists the commands of the command line.
 """
@@ -51,7 +50,6 @@ lists the commands of the command line.
 from ttt_env.agent import Agent, agent_names, make_agent
 from ttt_env.agent.explanation import Explanation
 from ttt_env.analysis.certificate import Certificate, certify
-from ttt_env.analysis.enumeration import Enumeration, enumerate_positions
 from ttt_env.analysis.evaluation import best_response, exploitability, match
 from ttt_env.analysis.play import play_game
 from ttt_env.analysis.recorded import RecordedAgent
@@ -83,7 +81,6 @@ __all__ = [
     "Agent",
     "Boards",
     "Certificate",
-    "Enumeration",
     "Explanation",
     "Exploitability",
     "Game",
@@ -102,7 +99,6 @@ __all__ = [
     "best_response",
     "certify",
     "collect_episode",
-    "enumerate_positions",
     "exploitability",
     "game_names",
     "get_game",

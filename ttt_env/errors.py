@@ -100,11 +100,7 @@ class ProofError(TttEnvError):
 
 
 class WorkerError(TttEnvError, RuntimeError):
-    """Work in another process that failed, or whose process ended."""
-
-
-class TaskTimeoutError(WorkerError, TimeoutError):
-    """A task that took longer than it may."""
+    """Work in another process, which ended."""
 
 
 class PlayerError(TttEnvError, RuntimeError):

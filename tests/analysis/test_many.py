@@ -68,12 +68,6 @@ def test_errors_before_anything_is_judged(agents, game, error, message):
     assert told == []
 
 
-def test_an_agent_that_cannot_be_sent():
-    lock = __import__("threading").Lock()
-    with pytest.raises(ParameterError, match="the agent 'held' cannot be sent to another process"):
-        certify({"held": lambda position: lock and position.legal_cells[0]}, workers=2)
-
-
 def test_arguments_of_one_agent_and_of_several():
     with pytest.raises(ParameterError, match="here are several"):
         certify(["minimax"], answers="answers.jsonl")

@@ -38,16 +38,6 @@ from ttt_env.app.web.roster import named_models
 from ttt_env.rules import catalogue
 
 
-def test_demo_trains_saves_and_judges(tmp_path):
-    run = ttt("demo", "--seconds", "0.3", cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
-    assert "Scorecard of models/demo.zip" in run.stdout
-    assert "against minimax" in run.stdout and "What next" in run.stdout
-    agent = ttt_env.make_agent(f"sb3:{tmp_path}/models/demo.zip")
-    verdict = "CERTIFIED UNBEATABLE" if ttt_env.certify(agent).unbeatable else "BEATABLE."
-    assert f"\n{verdict}" in run.stdout
-
-
 def test_train_shows_exploitability_as_it_falls_and_what_can_be_typed_without_an_environment(
     tmp_path, monkeypatch
 ):
@@ -179,13 +169,6 @@ class TestTrainedFiles:
             path.unlink()
             os.mkfifo(path)  # a reader would wait for ever
             assert trained_as(path) is None
-
-
-def test_a_sweep_in_which_every_trial_fails_is_no_success(tmp_path):
-    values = "hidden=[5,'x'],[5,'y']"
-    run = ttt("train", "value-network", "--steps", "9", "--set", values, "--out", "sweep", cwd=tmp_path)
-    assert run.returncode == 3 and "Scorecard" not in run.stdout
-    assert run.stderr.startswith("ttt: every trial failed") and "hidden='x'" in run.stderr
 
 
 class TestValueNetworkTraining:

@@ -37,10 +37,6 @@ SMALL: dict[str, tuple[str, str]] = {
         "mnk-v0:m=6,n=5,k=4 (rules of the catalogue), from the empty board: X wins",
     ),
     "dependency_ranges.py": ("lowest --dry-run", "--resolution lowest-direct --editable '.[dev]'"),
-    "enumerate_board.py": (
-        "--folder board --game mnk-v0:m=4,n=2,k=2 --positions 5 --workers 1",
-        "6 values, that of the empty board among them, are those of proofs by search",
-    ),
     "grpo.py": ("--steps 100", "at worst"),
     "grpo_generalisation.py": ("--seeds 1 --steps 1", "the other half"),
     "ladder.py": ("--out . --agents random block", "minimax"),
@@ -48,7 +44,6 @@ SMALL: dict[str, tuple[str, str]] = {
         "run --algorithm q-learning --game tictactoe-v0 --seeds 1 --out a.jsonl",
         "q-learning, tictactoe-v0, seed 0: goal after",
     ),
-    "league.py": ("--agents 8 --backends loky", "the same in"),
     "mcts_strength.py": ("--out . --seeds 2 --most 10", "minimax"),
     "mutants.py": ("--check --only kernels", "applies"),
     "opening_moves.py": (
@@ -66,10 +61,6 @@ SMALL: dict[str, tuple[str, str]] = {
     "value_network_figures.py": (
         "--out . --games 600 --seeds 1 --keep . --tensorboard runs",
         "looks at networks",
-    ),
-    "population.py": (
-        "--algo maskable-ppo --learners 2 --rounds 1 --round-steps 100",
-        "The best learner, seed ",
     ),
     "tour.py": ("--out . --pages 1", "tour.gif, "),
     "truth.py": ("board-code", "14,446 = 201211001 in base 3"),

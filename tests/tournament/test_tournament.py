@@ -4,7 +4,6 @@ import csv
 import io
 import re
 import sys
-import threading
 from itertools import permutations, product
 from pathlib import Path
 from uuid import uuid4
@@ -19,7 +18,7 @@ from ttt_env import Game, exploitability, make_agent, match
 from ttt_env.agent import Agent
 from ttt_env.analysis.declared import SOME_COMPARED
 from ttt_env.analysis.results import match_of
-from ttt_env.errors import ParameterError, ResultFileError, TaskTimeoutError, UnknownAgentError
+from ttt_env.errors import ParameterError, ResultFileError, UnknownAgentError
 from ttt_env.tournament import Tournament, tournament
 from ttt_env.tournament.standings import alpha_rank, bradley_terry, nash_mixture
 
@@ -302,29 +301,6 @@ class TestOtherProcesses:
             tournament(agents, workers=workers)
         assert caught.value.__notes__[0] == "raised by the agent 'bad'"
         assert caught.value.__notes__[1].startswith("in 'bad' v ")
-
-    @pytest.mark.slow
-    def test_an_agent_that_takes_too_long_is_named(self, tmp_path: Path) -> None:
-        acts = {"quick": lambda _: None, "slow": faults.hangs(tmp_path)}
-        agents = {name: faults.agent_that(act) for name, act in acts.items()}
-        with pytest.raises(TaskTimeoutError, match=r"'quick' v 'slow' took longer than 3 s"):
-            tournament(agents, workers=2, timeout=3)
-
-    def test_an_agent_that_cannot_be_sent_is_named_before_anybody_plays(self) -> None:
-        agents = {"untouched": Untouched(TICTACTOE), "stuck": agent_with_a_lock()}
-        with pytest.raises(ParameterError, match="the agent 'stuck' cannot be sent to another process: Type"):
-            tournament(agents, workers=2)
-        assert tournament({"random": "random", "stuck": agent_with_a_lock()}, width=1).names[1] == "stuck"
-
-
-def agent_with_a_lock():
-    lock = threading.Lock()
-
-    def agent(position):
-        with lock:
-            return position.legal_cells[0]
-
-    return agent
 
 
 class TestTexts:

@@ -92,11 +92,12 @@ def _judged_all(
     check_enumerable(judged_on)
     for agent in entrants.values():
         make_agent(agent, judged_on)  # one that cannot be made raises its error now, not after hours of work
-    team.check_sendable({_name_of(name, agent): agent for name, agent in entrants.items()})
-    with team:
-        verdicts = team.run(
-            partial(_judge, judge, judged_on), list(entrants.items()), named=_name_of, progress=progress
-        )
+    verdicts = team.map(
+        partial(_judge, judge, judged_on),
+        list(entrants.items()),
+        named=_name_of,
+        progress=progress or (lambda done, total: None),
+    )
     return dict(zip(entrants, verdicts, strict=True))
 
 

@@ -7,11 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, Unit, of_legal_cells
-from ttt_env.analysis.enumeration import load_layers
 from ttt_env.analysis.induction import Values, backward_induction, best
 from ttt_env.analysis.layers import Bools, Moves, Responder, reachable
 from ttt_env.analysis.tablebase import load_values, save_values
-from ttt_env.errors import PolicyFileError, ResultFileError
 from ttt_env.rules import Boards, Game, Position, check_game, get_game
 
 
@@ -169,20 +167,11 @@ class Solution:
 
     @classmethod
     def load(cls, path: str | Path, game: Game | str) -> "Solution":
-        """The solution that `save` has written, or the one in a folder that `enumerate_positions` has filled.
+        """The solution that `save` has written. Nothing in a file is ever run.
 
-        The values in a folder are read when they are asked for, and once before, to check them. Nothing in a
-        file is ever run.
-
-        Raises `PolicyFileError` for a file that is no tablebase of this game, and for a folder without a
-        whole enumeration of it.
+        Raises `PolicyFileError` for a file that is no tablebase of this game.
         """
         game = get_game(game)
-        if Path(path).is_dir():
-            try:
-                return cls(game, Values(game, load_layers(path, game)))
-            except ResultFileError as error:
-                raise PolicyFileError(str(error)) from error
         return cls(game, load_values(path, game))
 
     def _batch(self, position: Position) -> Boards:

@@ -41,7 +41,7 @@ from ttt_env.app.tournament import tournament as tournament_of_file
 from ttt_env.errors import NotJudgedError, ParameterError, TttEnvError, UntrustedAnswersError, WorkerError
 from ttt_env.render.charts import FORMATS, new_figure
 from ttt_env.render.svg import format_of
-from ttt_env.rules import game_names, get_game, one_of, register_game
+from ttt_env.rules import game_names, one_of, register_game
 from ttt_env.storage import load_game, write_atomically
 from ttt_env.storage.game_log import GameLog
 from ttt_env.storage.models import game_of, spec_of
@@ -100,20 +100,6 @@ def options(
         typer.echo(_START)
 
 
-@_command(epilog="Example: ttt demo --seconds 20")
-def demo(
-    seconds: Annotated[float, option("SECONDS", "how long to train", min=0.1)] = 60.0,
-    seed: Seed = 0,
-    out: Annotated[Path, option("FILE", "the file of the best model")] = Path("models/demo.zip"),
-) -> None:
-    """Train an agent for a minute, and prove how strong it is."""
-    from ttt_env.app.learning import train_and_judge
-    from ttt_env.training.loop import TrainingOptions
-
-    options = TrainingOptions(get_game("tictactoe-v0"), seconds=seconds, seed=seed, out=out)
-    raise typer.Exit(train_and_judge(options, Console()))
-
-
 @_command(epilog="Example: ttt train dqn --out models/dqn.zip")
 def train(
     algo: Annotated[
@@ -151,64 +137,34 @@ def train(
     settings: Annotated[
         list[str] | None,
         option(
-            "NAME=VALUES",
-            "set a hyperparameter, as learning_rate=3e-4; several values (3e-4,1e-3) make a sweep; "
-            "repeatable; a wrong name lists the right ones",
+            "NAME=VALUE",
+            "set a hyperparameter, as learning_rate=3e-4; repeatable; a wrong name lists the right ones",
             "--set",
         ),
     ] = None,
-    seeds: Annotated[
-        str | None, option("SEEDS", "train from each of these seeds, such as 0-99 or 0,3,7: a sweep")
-    ] = None,
-    asha: Annotated[
-        bool, typer.Option("--asha", help="sweeps with --ray only: stop trials that fall behind")
-    ] = False,
-    workers: Annotated[int | None, option("N", f"sweeps only: {_WORKERS}", min=1)] = None,
-    ray: Annotated[str | None, option("[ADDRESS]", f"sweeps only: {_RAY}")] = None,
 ) -> None:
     """Train an agent, and prove how strong it is.
 
-    A training run that was killed continues with --resume. With --seeds, or several values behind a --set, it
-    is a sweep of many runs, whose results are in the folder --out; the same command resumes it.
+    A training run that was killed continues with --resume.
     """
-    from ttt_env.app.learning import default_file, search_of, seeds_of, sweep_and_judge, train_and_judge
+    from ttt_env.app.learning import default_file, settings_of, train_and_judge
     from ttt_env.training.evaluation import Until
     from ttt_env.training.loop import TrainingOptions
 
-    search = search_of(settings or [])
+    hyperparameters = settings_of(settings or [])
     if opponent:
         with_opponents = [name for name in learner_names() if learner_class(name).plays_as == "sb3"]
         if one_of("algorithm", algo, learner_names()) not in with_opponents:
             raise ParameterError(f"--opponent is for {', '.join(with_opponents)}: {algo} learns without")
-        if "pool.scripted" in search:
+        if "pool.scripted" in hyperparameters:
             raise ParameterError("--opponent and --set pool.scripted name the same opponents: give only one")
-        search["pool.scripted"] = [list(map(spec_of, opponent))]
-    is_sweep = any(len(values) != 1 for values in search.values())
-    if is_sweep or seeds is not None or asha or workers is not None or ray is not None:
-        if resume or tensorboard is not None:
-            raise ParameterError("a sweep has no --tensorboard, and goes on by itself, without --resume")
-        code = sweep_and_judge(
-            game_of(game),
-            algo,
-            out,
-            Console(),
-            seeds=[seed] if seeds is None else seeds_of(seeds),
-            search=search,
-            steps=steps,
-            seconds=seconds,
-            until=one_of("until", until, get_args(Until)),
-            asha=asha,
-            workers=workers,
-            backend="loky" if ray is None else "ray",
-            address=None if ray == LOCAL_RAY else ray,
-        )
-        raise typer.Exit(code)
+        hyperparameters["pool.scripted"] = list(map(spec_of, opponent))
     trained = game_of(game)
     options = TrainingOptions(
         trained,
         algo,
         seed,
-        {name: value for name, (value,) in search.items()},
+        hyperparameters,
         steps,
         seconds,
         one_of("until", until, get_args(Until)),
@@ -569,8 +525,8 @@ app.add_typer(games_app, name="games")
 def with_address(arguments: list[str]) -> list[str]:
     """The arguments with "local" behind every `--ray` that has no address behind it, as Typer needs.
 
-    >>> with_address(["--ray", "--seeds", "0-9"]), with_address(["--ray", "auto"]), with_address(["--ray"])
-    (['--ray', 'local', '--seeds', '0-9'], ['--ray', 'auto'], ['--ray', 'local'])
+    >>> with_address(["--ray", "--json"]), with_address(["--ray", "auto"]), with_address(["--ray"])
+    (['--ray', 'local', '--json'], ['--ray', 'auto'], ['--ray', 'local'])
     """
     completed: list[str] = []
     for word, following in pairwise([*arguments, ""]):

@@ -1,10 +1,8 @@
-"""Trainings and sweeps from the command line: progress, files of models, scorecards, what to do next."""
+"""Trainings from the command line: progress, files of models, scorecards, what to do next."""
 
 import json
-import re
 import shlex
 import signal
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf, isfinite
@@ -20,20 +18,16 @@ from rich.progress import Progress as Bar
 from ttt_env.agent import learner_class, make_agent
 from ttt_env.app.console import program_here
 from ttt_env.app.scorecard import scorecard
-from ttt_env.errors import ParameterError, PolicyFileError, ResultFileError, WorkerError, shown
+from ttt_env.errors import ParameterError, PolicyFileError, ResultFileError, shown
 from ttt_env.rules import Game, is_enumerable
-from ttt_env.rules.sizes import TRIALS
 from ttt_env.storage import as_file_name, opened, parse_toml
 from ttt_env.storage.models import spec_of
 from ttt_env.storage.policy_file import game_name, text_in
 from ttt_env.training.evaluation import Evaluation
 from ttt_env.training.loop import TrainingOptions, checkpoint_of
-from ttt_env.training.sweeps import Sweep, sweep
-from ttt_env.training.trial import TrialResult
 
 Value = TypeVar("Value")
 _MOST_BYTES = 1 << 26  # that are read of what a model's file says about the model
-_SEEDS = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?")
 
 
 def default_file(algo: str, game: Game) -> Path:
@@ -186,119 +180,21 @@ and in Python
   {judged}"""
 
 
-def seeds_of(text: str) -> list[int]:
-    """The seeds that a text such as `0-99` or `0,3,7` or `0-4,10` names, in its order.
+def settings_of(settings: Sequence[str]) -> dict[str, Any]:
+    """Hyperparameters from texts such as `learning_rate=3e-4`.
 
-    Raises `ParameterError` for other text, a range that goes down, and more seeds than a sweep may have.
+    A value is written as in the files of recipes (TOML); a word needs no quotes. Raises `ParameterError` for
+    other text.
     """
-    seeds: list[int] = []
-    for part in text.split(","):
-        found = _SEEDS.fullmatch(part.strip())
-        if found is None:
-            raise ParameterError(f"--seeds {shown(text)}: ranges and numbers are needed, as 0-99 or 0,3,7")
-        first = int(found[1])
-        last = first if found[2] is None else int(found[2])
-        if last < first:
-            raise ParameterError(
-                f"--seeds {shown(text)}: the range {part.strip()} goes down: {last}-{first}?"
-            )
-        if len(seeds) + last - first >= TRIALS:
-            raise ParameterError(f"--seeds {shown(text)}: more than {TRIALS:,} seeds")
-        seeds += range(first, last + 1)
-    return seeds
-
-
-def search_of(settings: Sequence[str]) -> dict[str, list[Any]]:
-    """The values to try for each hyperparameter, from texts such as `learning_rate=3e-4,1e-3`.
-
-    Values are written as in the files of recipes (TOML), each read by itself; words need no quotes.
-    Raises `ParameterError` for other text.
-    """
-    search: dict[str, list[Any]] = {}
+    values: dict[str, Any] = {}
     for setting in settings:
-        name, equals, text = setting.partition("=")
-        if not (name.strip() and equals and text.strip()):
-            raise ParameterError(f"--set {shown(setting)}: a name and values are needed, as name=1e-3,1e-4")
-        if name.strip() in search:
-            raise ParameterError(
-                f"--set {shown(setting)}: {name.strip()} is set twice; give all values at once"
-            )
-        values = _toml_values(text)
-        search[name.strip()] = _values_or_words(text) if values is None else values
-    return search
-
-
-def _values_or_words(text: str) -> list[Any]:
-    """The items between commas, each read as TOML by itself; one that is no TOML is a word."""
-    values: list[Any] = []
-    parts = text.split(",")
-    while parts:
-        # A list or a text in quotes may have commas of its own.
-        most = len(parts) if parts[0].lstrip().startswith(("[", "{", '"', "'")) else 1
-        tried = ((end, _toml_values(",".join(parts[:end]))) for end in range(1, most + 1))
-        end, read = next(((end, read) for end, read in tried if read), (1, [parts[0].strip()]))
-        values += read
-        del parts[:end]
+        name, equals, text = (part.strip() for part in setting.partition("="))
+        if not (name and equals and text):
+            raise ParameterError(f"--set {shown(setting)}: a name and a value are needed, as name=1e-3")
+        if name in values:
+            raise ParameterError(f"--set {shown(setting)}: {name} is set twice")
+        try:
+            values[name] = parse_toml(f"value = {text}")["value"]
+        except ResultFileError:
+            values[name] = text
     return values
-
-
-def _toml_values(text: str) -> list[Any] | None:
-    """The values of a TOML list without its brackets; None for text that is no TOML."""
-    try:
-        values: list[Any] = parse_toml(f"values = [{text}]")["values"]
-        return values
-    except ResultFileError:
-        return None
-
-
-def sweep_and_judge(game: Game, algo: str, out: Path | None, console: Console, **options: Any) -> int:
-    """Run a sweep, print its results and the scorecard of its best model, and return the exit code.
-
-    That is 0, or 128 plus the number of the signal that ended it; what is done is kept then, and the same
-    command goes on. By default the folder is one in `models/` that names algorithm and game. `options` are
-    those of `sweep`, whose errors are raised, and `WorkerError` if every trial failed.
-    """
-    folder = out or Path(f"models/{algo}-{as_file_name(game.name)}-sweep")
-    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-    found, stopped = _sweep_with_bar(partial(sweep, game, algo, out=folder, **options), console)
-    if found is None:
-        say(f"Interrupted: what is done is kept.\nTo go on: {shlex.join(['ttt', *sys.argv[1:]])}")
-        return 128 + stopped
-    say(f"\n{found}\n\nResults and models are in {found.folder}\n")
-    if all(trial.ended == "error" for trial in found.trials):
-        raise WorkerError(f"every trial failed; the same command tries them again: {found.trials[0].error}")
-    best = found.best
-    path = str(found.folder / str(best.model))
-    say(scorecard(found.agent(), found.game, path))
-    say(next_steps(found.game, f"{learner_class(best.algorithm).plays_as}:{path}", found.game.name))
-    return 0
-
-
-def _sweep_with_bar(order: Callable[..., Sweep], console: Console) -> tuple[Sweep | None, int]:
-    """Sweep. Returns what came out, None if a signal ended it, and that signal's number."""
-    bar = _bar(console)
-    task = bar.add_task("")
-
-    def report(result: TrialResult | None, n_ended: int, n_trials: int) -> None:
-        text = f"{n_ended} of {n_trials} trials"
-        bar.update(task, total=n_trials, completed=n_ended, description=text)
-        if result is None:
-            bar.start()  # not before all is checked
-        else:
-            bar.print(_line(result), highlight=False, markup=False, soft_wrap=True)
-
-    try:
-        return until_signal(partial(order, report=report))
-    finally:
-        if bar.live.is_started:
-            bar.stop()
-
-
-def _line(result: TrialResult) -> str:
-    settings = "".join(f" {name}={value}" for name, value in result.hyperparameters.items())
-    text = f"{result.algorithm} seed {result.seed}{settings}: "
-    if result.ended == "error":
-        return text + str(result.error)
-    worth = "unbeatable" if result.unbeatable else f"exploitability {result.exploitability:.4f}"
-    stopped = ", stopped by ASHA" if result.ended == "asha" else ""
-    return text + f"{worth} after {result.steps:,} steps, {result.seconds:.1f} s{stopped}"

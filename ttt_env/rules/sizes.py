@@ -19,7 +19,6 @@ NAME_LETTERS = 500  # of a game
 TEXT_LETTERS = 10_000  # of a spec, a position or a game record
 MAX_SEED = 2**32 - 1  # NumPy's global generator, which Stable-Baselines3 seeds, takes no larger one
 ENVS = 1 << 24  # of a vector environment, whose arrays take gigabytes then
-TRIALS = 100_000  # of a sweep
 SPEC_DEPTH = 32  # colons and brackets of a spec around one of its letters: agents inside of agents
 
 MASK_CELLS = 64  # a player's stones are the bits of one uint64: what is exact or learned stops there

@@ -362,7 +362,6 @@ def tournament(
     workers: int | None = None,
     backend: Backend = "loky",
     address: str | None = None,
-    timeout: float | None = None,
     progress: bool | Progress = False,
     exploitability: bool = True,
 ) -> Tournament:
@@ -377,17 +376,14 @@ def tournament(
 
     Who works on it changes no result: by default this process alone; `workers` processes of this machine;
     or, with `backend="ray"`, the Ray cluster at `address`, by default a new one on this machine (see
-    `ttt_env.workers`). What is lost with a process or a machine is played again. On games of 4×4
-    each process may take up to 3 GB. A pairing, or asking one agent, that takes more than `timeout` seconds
-    ends the tournament. `progress=True` shows a bar; a function is called with the number of tasks that are
-    done and the number of all.
+    `ttt_env.workers`). On games of 4×4 each process may take up to 3 GB. `progress=True` shows a bar; a
+    function is called with the number of tasks that are done and the number of all.
 
     Raises, before anything is played, `ParameterError` for fewer than two agents, two of one name, a `width`,
-    `max_games` or `exploitability` that is not allowed, an agent that cannot be sent to another process, and
-    as `Workers` does; `ImportError` if an extra, `tournament` or `ray`, is not installed. An agent that
-    cannot be asked is left out of the table (`Tournament.not_judged`); `PlayerError` is raised if fewer than
-    two are left. Another error of an agent is raised with a note that names it and the pairing. Raises
-    `TaskTimeoutError` and `WorkerError` as `Workers.run` does.
+    `max_games` or `exploitability` that is not allowed, and as `Workers` does; `ImportError` if an extra,
+    `tournament` or `ray`, is not installed. An agent that cannot be asked is left out of the table
+    (`Tournament.not_judged`); `PlayerError` is raised if fewer than two are left. Another error of an agent
+    is raised with a note that names it and the pairing. Raises `WorkerError` as `Workers.map` does.
 
     >>> played = tournament(["random", "block", "minimax"], "tictactoe-v0")
     >>> played.ranking
@@ -408,14 +404,12 @@ def tournament(
     agents_by_name = AgentsByName(game_of(game, *entrants.values()), entrants)
     for name in entrants:
         agents_by_name[name]  # an agent that cannot be made raises its error now, not after hours of play
-    shared.check_sendable({f"the agent {name!r}": entrant for name, entrant in entrants.items()})
     entropy = int(as_generator(rng).integers(2**63))
     rounds = Rounds("all-play-all", sorted(entrants), 1)
     entered = list(entrants) if exploitability or is_tabulated(agents_by_name.game) else []
     total = len(entered) + comb(len(entrants), 2)
-    with shared, _told(progress) as tell:
-        run = partial(shared.run, timeout=timeout)
-        examinations = run(
+    with _told(progress) as tell:
+        examinations = shared.map(
             partial(examined, agents_by_name),
             [(name,) for name in entered],
             named=lambda name: f"the agent {name!r}, asked in all positions",
@@ -430,7 +424,7 @@ def tournament(
 
         def meet(meetings: list[Meeting]) -> Iterable[tuple[Meeting, Match | NotJudged]]:
             ready = [each for each in meetings if not {name for name, _ in unjudged} & set(each[1:])]
-            results = run(
+            results = shared.map(
                 partial(pairing, all_players, entropy, width, max_games),
                 [each[1:] for each in ready],
                 named=lambda first, second: f"{first!r} v {second!r}",

@@ -11,17 +11,13 @@ from ttt_env.lazy import lazy_names
 if TYPE_CHECKING:
     from ttt_env.training.evaluation import Evaluation
     from ttt_env.training.pool import OpponentPool, RandomStarts
-    from ttt_env.training.populations import Population, population
     from ttt_env.training.selfplay import SelfPlay
-    from ttt_env.training.sweeps import Sweep, sweep
 
 __all__, __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "evaluation": ["Evaluation"],
         "pool": ["OpponentPool", "RandomStarts"],
-        "populations": ["Population", "population"],
         "selfplay": ["SelfPlay"],
-        "sweeps": ["Sweep", "sweep"],
     },
 )

@@ -102,7 +102,7 @@ def response_to(agent: Agent) -> Frozen:
 
 
 Draw: TypeAlias = Literal["uniform", "prioritised"] | Mapping[str, float]
-KINDS = ("scripted", "past", "responses", "shared")
+KINDS = ("scripted", "past", "responses")
 _HARDNESS = 2  # the exponent of "prioritised"
 _SAMPLED = 100  # games, where results cannot be computed
 _MOST_KEPT = 1_000_000  # past selves, and best responses
@@ -121,13 +121,12 @@ class OpponentPool:
     """Agents to train against: `scripted` ones and the latest `past` selves and best `responses` to them.
 
     Results against scripted agents go by their names; of several with one name, the second is "name (2)".
-    `shared` is a list, empty at first, of agents that others put into the pool, as a population does.
 
     `draw` says how an episode gets one of them. "uniform": all equally often. "prioritised": the
     hard ones more often, in proportion to (1 − p)², p being its result against them, from 0 for
     lost to 1 for won (prioritised fictitious self-play: Vinyals et al., "Grandmaster level in StarCraft II
-    using multi-agent reinforcement learning", 2019). A mapping from "scripted", "past", "responses",
-    "shared" to weights: a kind by its weight, and then one of that kind uniformly.
+    using multi-agent reinforcement learning", 2019). A mapping from "scripted", "past", "responses" to
+    weights: a kind by its weight, and then one of that kind uniformly.
 
     Raises `ParameterError` for another `draw`, for `past` and `responses` that are no integers from 0 to
     1,000,000, and for a pool that never has an opponent.
@@ -163,7 +162,6 @@ class OpponentPool:
         self.scripted: dict[str, Agent] = {}
         self.past: deque[Agent] = deque(maxlen=past)
         self.responses: deque[Agent] = deque(maxlen=responses)
-        self.shared: list[Agent] = []
 
     def bind(self, game: Game) -> None:
         """Make the scripted agents of a game. Raises the errors of `make_agent`."""
@@ -171,8 +169,8 @@ class OpponentPool:
 
     @property
     def agents(self) -> list[Agent]:
-        """All opponents: scripted agents, past selves, responses, shared ones."""
-        return [*self.scripted.values(), *self.past, *self.responses, *self.shared]
+        """All opponents: scripted agents, past selves, responses."""
+        return [*self.scripted.values(), *self.past, *self.responses]
 
     def add(self, learner: Agent, exact: bool) -> None:
         """Add the learner, which must not change any more, and, if `exact`, the best response to it."""
@@ -189,7 +187,7 @@ class OpponentPool:
             chances = [(1 + one.score) / 2 for one in played]
             weights = [(1 - chance) ** _HARDNESS for chance in chances]
         else:
-            kinds = (self.scripted, self.past, self.responses, self.shared)
+            kinds = (self.scripted, self.past, self.responses)
             weights = [
                 self.draw.get(name, 0.0) / len(kind)
                 for name, kind in zip(KINDS, kinds, strict=True)

@@ -1,4 +1,3 @@
-"""Tasks shared out to processes of this machine or of a Ray cluster."""
+"""Work shared out to processes: loky's executor on this machine, or Ray's pool on a cluster."""
 
-from ttt_env.workers.pools import pickled, ray_cluster
-from ttt_env.workers.workers import Backend, Progress, Workers
+from ttt_env.workers.pool import Backend, Progress, Workers

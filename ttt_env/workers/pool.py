@@ -1,0 +1,109 @@
+"""One interface of `map` over two libraries' pools of processes. Who does the work changes no result."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Literal, get_args
+
+from ttt_env.errors import ParameterError, WorkerError, extra_for, shown
+from ttt_env.rules import as_integer, one_of
+
+Backend = Literal["loky", "ray"]
+Progress = Callable[[int, int], object]
+"""A function of the number of tasks that are done, and of all tasks."""
+
+_CHUNKS = 4  # of tasks for each process: a function is pickled once for each chunk
+
+
+class Workers:
+    """A number of processes that share out tasks.
+
+    With `backend="loky"` these are `workers` processes of this machine; None and 1 are this process alone.
+    With `backend="ray"` they are those of the cluster at `address`, by default of one that Ray starts on this
+    machine; None is one for each of its CPUs. Ray's cluster stays; `ray.shutdown()` leaves it.
+
+    Raises `ParameterError` for an unknown backend, fewer than one worker and an address without Ray;
+    `ImportError`, by `map`, if loky, of the extra `tournament`, or Ray, of the extra `ray`, is not installed.
+    """
+
+    def __init__(
+        self, workers: int | None = None, backend: Backend = "loky", address: str | None = None
+    ) -> None:
+        self.backend: Backend = one_of("backend", backend, get_args(Backend))
+        self.workers = None if workers is None else as_integer("workers", workers, "shared work", 1)
+        if address is not None and backend != "ray":
+            raise ParameterError(f"address={shown(address)}: only backend='ray' has one, not {backend!r}")
+        self.address = address
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        tasks: Sequence[tuple[Any, ...]],
+        *,
+        named: Callable[..., str] = lambda *task: f"the task {shown(task)}",
+        progress: Progress = lambda done, total: None,
+    ) -> list[Any]:
+        """`[function(*task) for task in tasks]`; an error in a task gets a note that says `named(*task)`.
+
+        Raises `WorkerError` if a process ends before its task does.
+        """
+        calls = [(named(*task), task) for task in tasks]
+        results: list[Any] = []
+        progress(0, len(tasks))
+        with self._mapped(partial(_called, function), calls) as (mapped, broken):
+            try:
+                for result in mapped:
+                    results.append(result)
+                    progress(len(results), len(tasks))
+            except broken as error:
+                unfinished = calls[len(results)][0]
+                raise WorkerError(
+                    f"a process that worked on {unfinished}, or on a task after it, ended: it was killed, "
+                    "ran out of memory or crashed"
+                ) from error
+        return results
+
+    @contextmanager
+    def _mapped(
+        self, call: Callable[[Any], Any], calls: Sequence[Any]
+    ) -> Iterator[tuple[Iterable[Any], type[Exception] | tuple[()]]]:
+        """The results in the order of the calls, and the error of a process that ended.
+
+        If the block ends early, so does the work.
+        """
+        if self.backend == "ray":
+            with extra_for('backend="ray" needs', "ray"):
+                from ray.exceptions import RayActorError
+                from ray.util.multiprocessing import Pool
+            pool = Pool(self.workers, ray_address=self.address)
+            try:
+                yield pool.imap(call, calls, chunksize=_chunk(len(calls), pool._processes)), RayActorError
+            finally:
+                pool.terminate()
+        elif self.workers in (None, 1):
+            yield map(call, calls), ()
+        else:
+            with extra_for("workers need", "tournament"):
+                import loky
+            executor = loky.get_reusable_executor(self.workers)
+            try:
+                yield (
+                    executor.map(call, calls, chunksize=_chunk(len(calls), self.workers)),
+                    loky.BrokenProcessPool,
+                )
+            except BaseException:
+                executor.shutdown(kill_workers=True)
+                raise
+
+
+def _called(function: Callable[..., Any], call: tuple[str, tuple[Any, ...]]) -> Any:
+    name, task = call
+    try:
+        return function(*task)
+    except Exception as error:
+        error.add_note(f"in {name}")
+        raise
+
+
+def _chunk(n_calls: int, n_processes: int) -> int:
+    return max(1, n_calls // (_CHUNKS * n_processes))
