@@ -14,12 +14,12 @@ from tests.support import naive
 from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from tests.support.random_games import random_game
+from ttt_env.analysis.known import short_proof
 from ttt_env.analysis.layers import reachable
 from ttt_env.compiled.sets import winning_sets
 from ttt_env.errors import GameTooLargeError, ImpossiblePositionError, ParameterError
 from ttt_env.proofs import prover, state_kernel
 from ttt_env.proofs import search_kernel as kernel
-from ttt_env.proofs.known import short_proof
 from ttt_env.proofs.proof import prove
 from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import canonical, symmetries, transform

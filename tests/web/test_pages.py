@@ -328,7 +328,7 @@ def test_the_move_list_is_a_review_that_makes_no_move(client):
         assert str(client.get(links_of(page)["latest"]).url).endswith("moves=4.0.8.2")
     assert "data-after" in client.get(start.replace(".2", "")).text
     judged = client.get("/play/moves?o=person&moves=4.1").text
-    assert "A mistake: now O loses; it draws with 0 (a1), 2 (c1), 6 (a3) or 8 (c3)." in judged
+    assert "A blunder: now O loses; it draws with 0 (a1), 2 (c1), 6 (a3) or 8 (c3)." in judged
 
 
 def test_play_from_here_branches_and_its_game_is_recorded(client, log):

@@ -7,7 +7,7 @@ tries to find the value; if it fails, a tree search gives an estimate.
 from dataclasses import dataclass
 
 from ttt_env.agents.mcts.search import Search
-from ttt_env.proofs.known import best_cells, known_value
+from ttt_env.analysis.known import best_cells, known_value
 from ttt_env.render.words import RESULTS, cells_text, signed
 from ttt_env.rules import MASK_CELLS, Position
 

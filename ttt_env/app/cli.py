@@ -410,7 +410,7 @@ def replay(
     ],
     game: OwnGameOption = None,
 ) -> None:
-    """Show a game move by move, with its mistakes.
+    """Show a game move by move, with its blunders.
 
     Mistakes are shown where the game can be solved.
     """

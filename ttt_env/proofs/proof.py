@@ -269,3 +269,8 @@ def _check_budget(name: str, value: object) -> None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if value is not None and not (is_number and 0 < value and not _MOST < value < inf):  # type: ignore[operator]
         raise ParameterError(f"{name}={shown(value)} of a search: numbers above 0 are allowed")
+
+
+def short_proof(position: Position, nodes: int) -> Proof | None:
+    """The proof that a search of so many nodes finds; None where it finds none, and for 0 nodes."""
+    return prove(position.game, position, nodes=nodes).without_search() if nodes else None

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ttt_env.agent import Agent
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.dossier import LADDER
+from ttt_env.analysis.known import blunders_of
 from ttt_env.app.web.board import board_of, facts_of_game, strokes_of
 from ttt_env.app.web.compare.agents import ENTRANTS, TRAINED, Proved, ladder, prove
 from ttt_env.app.web.games import rule_of
@@ -173,7 +174,10 @@ class _Site:
             "compare_agent.html",
             agent=agent,
             proved=proved,
-            strips={seat: (_Opened(table), boards_of(table.record)) for seat, table in lost.items()},
+            strips={
+                seat: (_Opened(table), boards_of(table.record, blunders_of(table.record)))
+                for seat, table in lost.items()
+            },
             grid=grid_of(GAME),
             against=_Opened(PlayTable(GAME, PERSON, agent)).url(),
         )

@@ -15,6 +15,7 @@ from ttt_env.agents.mcts.search import Search
 from ttt_env.analysis.certificate import certify
 from ttt_env.analysis.evaluation import exploitability
 from ttt_env.analysis.induction import Values, backward_induction, best, follow
+from ttt_env.analysis.known import MoveVerdict, is_solved, judge, known_value, known_values_of_moves
 from ttt_env.analysis.layers import Responder, reachable
 from ttt_env.analysis.results import Result
 from ttt_env.analysis.solution import distances, solve
@@ -25,7 +26,6 @@ from ttt_env.app.web.inside.trees import TreeSolver
 from ttt_env.app.web.roster import PERSON, Preset, Roster, presets
 from ttt_env.app.web.table import PlayTable
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
-from ttt_env.proofs.known import MoveVerdict, is_solved, judge, known_value, known_values_of_moves
 from ttt_env.proofs.proof import prove
 from ttt_env.render.words import OUTCOMES, RESULTS, signed
 from ttt_env.rules import SEATS, Boards, Game, Position, is_instant, is_tabulated, n_placements, split_spec
@@ -274,7 +274,7 @@ def course(table: PlayTable) -> list[float]:
 
 def decisive_move(verdicts: list[MoveVerdict], values: list[float]) -> int | None:
     """The number of the last blunder that gave a game its result; `values` is its `course`."""
-    slips = [number for number, verdict in enumerate(verdicts, 1) if verdict.is_mistake]
+    slips = [number for number, verdict in enumerate(verdicts, 1) if verdict.is_blunder]
     return max((number for number in slips if values[number] == values[-1]), default=None)
 
 

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from ttt_env.analysis.known import is_solved
 from ttt_env.app.web.board import board_of, place_of
 from ttt_env.app.web.computing import BusyError
 from ttt_env.app.web.controls import spec_of_values
@@ -29,7 +30,6 @@ from ttt_env.app.web.services import Services, check, fields_of
 from ttt_env.app.web.table import PACES, PlayTable, Visit, parse_moves, read_visit
 from ttt_env.app.web.visitors import is_whole
 from ttt_env.errors import GameLogError, IllegalMoveError, TttEnvError, unknown
-from ttt_env.proofs.known import is_solved
 from ttt_env.rules import SEATS, is_instant, parameters_of_game
 
 _logger = logging.getLogger(__name__)

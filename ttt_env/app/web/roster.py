@@ -7,11 +7,11 @@ from math import inf
 from pathlib import Path
 
 from ttt_env.agent import Agent, AskedAgent, Effort, effort_of, make_agent
+from ttt_env.analysis.known import is_solved
 from ttt_env.analysis.recorded import declared_agent
 from ttt_env.app.web.computing import Keeper, Lane
 from ttt_env.app.web.controls import READER, Control, controls_of, offered_names, spec_of_values, usual_spec
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
-from ttt_env.proofs.known import is_solved
 from ttt_env.rules import MASK_CELLS, TABLE_CELLS, Game, get_game, is_instant, n_placements, split_spec
 from ttt_env.rules.sizes import INSTANT_CELLS
 from ttt_env.storage.models import spec_of

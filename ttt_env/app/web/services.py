@@ -23,6 +23,7 @@ from starlette.types import Scope
 
 from ttt_env.agent.explanation import fact_text
 from ttt_env.agents.mcts.search import trees_of
+from ttt_env.analysis.known import known_value
 from ttt_env.analysis.verdict import verdict_of
 from ttt_env.app.web import board
 from ttt_env.app.web.compare.curves import text_of
@@ -34,7 +35,6 @@ from ttt_env.app.web.roster import PERSON, Roster, presets
 from ttt_env.app.web.sweeping import Sweeper
 from ttt_env.app.web.table import PlayTable, Tickets, Visit
 from ttt_env.errors import GameLogError, ParameterError
-from ttt_env.proofs.known import known_value
 from ttt_env.render.words import OUTCOMES, RESULTS, gain, percent, signed, told_value
 from ttt_env.rules import Game, get_game
 from ttt_env.storage.game_log import GameLog

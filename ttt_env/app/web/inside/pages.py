@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from ttt_env.analysis.known import is_solved
 from ttt_env.app.web.board import board_of
 from ttt_env.app.web.games import kinds, parse_game
 from ttt_env.app.web.inside.look import (
@@ -30,7 +31,6 @@ from ttt_env.app.web.services import Services, fields_of
 from ttt_env.app.web.table import PlayTable
 from ttt_env.app.web.visitors import is_whole
 from ttt_env.errors import GameTooLargeError, IllegalMoveError, TttEnvError
-from ttt_env.proofs.known import is_solved
 from ttt_env.rules import is_instant
 
 MAX_ROWS = 12  # of the table of the cells

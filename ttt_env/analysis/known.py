@@ -1,15 +1,17 @@
-"""The value of a position, and the mistakes of a game, as far as they can be had soon.
+"""The value of a position, and the blunders of a game, as far as they can be had soon.
 
-They come from the solution of the game, or from a short proof.
+They come from the solution of the game, or from a short search by the room `proofs`, which is installed under
+an entry point: nothing here imports it.
 """
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
+from ttt_env.agent import installed
 from ttt_env.analysis.solution import solve
-from ttt_env.proofs.proof import Proof, prove
 from ttt_env.render.words import RESULTS, cells_text
-from ttt_env.rules import INTERACTIVE_CELLS, MASK_CELLS, Game, Position
+from ttt_env.rules import INTERACTIVE_CELLS, Game, GameRecord, Position
 
 PROOF_NODES = 4_000  # some hundredths of a second
 _MEMO_SIZE = 1 << 14
@@ -41,12 +43,17 @@ def known_values_of_moves(position: Position, nodes: int = PROOF_NODES) -> dict[
     return {cell: None if value is None else -value for cell, value in values.items()}
 
 
+PROVER_GROUP = "ttt_env.provers"
+"""Entry points: functions `(position, nodes)` that return a proof found by so many nodes, or None."""
+
+
 @lru_cache(maxsize=_MEMO_SIZE)
-def short_proof(position: Position, nodes: int = PROOF_NODES) -> Proof | None:
-    """The result of a search of `nodes` nodes; None for more than 64 cells and for a budget of 0 nodes."""
-    if position.game.n_cells > MASK_CELLS or not nodes:
-        return None
-    return prove(position.game, position, nodes=nodes).without_search()
+def short_proof(position: Position, nodes: int = PROOF_NODES) -> Any:
+    """The `Proof` that the installed prover finds by a search of `nodes` nodes; None if it finds none."""
+    for prover in installed(PROVER_GROUP).values():
+        if (proof := prover.load()(position, nodes)) is not None:
+            return proof
+    return None
 
 
 def best_cells(position: Position) -> list[int]:
@@ -65,7 +72,7 @@ def best_cells(position: Position) -> list[int]:
 class MoveVerdict:
     """A move of a game, and the values of the positions before and after it for the player who made it.
 
-    `better` are the cells that would have kept the value, if the move is a mistake.
+    `better` are the cells that would have kept the value, if the move is a blunder.
     """
 
     position: Position
@@ -75,24 +82,37 @@ class MoveVerdict:
     better: tuple[int, ...] = ()
 
     @property
-    def is_mistake(self) -> bool:
+    def is_blunder(self) -> bool:
         """True if the move is known to have given something away."""
         return self.before is not None and self.after is not None and self.after < self.before
 
     @property
     def sentence(self) -> str:
-        """The mistake in a sentence: what the move gave away. Empty if nothing, or if that is not known."""
-        if self.before is None or self.after is None or not self.is_mistake:
+        """The blunder in a sentence: what the move gave away. Empty if nothing, or if that is not known."""
+        if self.before is None or self.after is None or not self.is_blunder:
             return ""
         cells = cells_text(list(self.better), self.position.game)
         now, kept = RESULTS[self.after], RESULTS[self.before]
-        return f"A mistake: now {self.position.to_move} {now}; it {kept} with {cells}."
+        return f"A blunder: now {self.position.to_move} {now}; it {kept} with {cells}."
 
 
 def judge(position: Position, cell: int) -> MoveVerdict:
     """The values before and after a move, and which cells would have been better."""
     before, after = known_value(position), known_value(position.play(cell))
     verdict = MoveVerdict(position, cell, before, None if after is None else -after)
-    if not verdict.is_mistake:
+    if not verdict.is_blunder:
         return verdict
     return MoveVerdict(position, cell, before, verdict.after, tuple(best_cells(position)))
+
+
+def blunders_of(record: GameRecord) -> list[int]:
+    """The numbers, from 1 on, of the moves of a game that are known to have given value away.
+
+    A win that becomes a draw or a loss, or a draw that becomes a loss, under best play from there. All of
+    them are known on up to 16 cells; on larger boards, those that a short proof finds.
+
+    >>> blunders_of(GameRecord.parse("tictactoe-v0: 4 1 0 8 2 6"))
+    [2, 5]
+    """
+    moves = zip(record.positions(), record.cells, strict=False)
+    return [number for number, move in enumerate(moves, 1) if judge(*move).is_blunder]
