@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 import ttt_env
+from ttt_env.alphazero.training import AlphaZeroLearner
 from ttt_env.envs.vector.env import VectorGameEnv
 from ttt_env.render.table import Table
-from ttt_env.training.alphazero import AlphaZeroLearner
 
 
 def steps_per_second(envs: VectorGameEnv, seconds: float) -> float:

@@ -24,9 +24,9 @@ import textarena as ta
 from outcome import assert_unbeatable
 
 import ttt_env  # ttt_env
+from ttt_env.bots import PromptAgent  # ttt_env
 from ttt_env.integrations.textarena import AgentPlayer  # ttt_env
 from ttt_env.text import AnswerFormat, TextEnv, prompt_text  # ttt_env
-from ttt_env.text.players import PromptAgent  # ttt_env
 
 GAMES = 500
 SOLUTION = ttt_env.solve("tictactoe-v0")

@@ -91,7 +91,7 @@ SPECS = {
         ("alphazero:{alphazero},simulations=9,solve=false,seed=1", FEW_CELLS),
     ],
 }
-# Others' programs, whose play is their own: see tests/text/test_players.py.
+# Others' programs, whose play is their own: see tests/bots/test_players.py.
 PROGRAMS = {"process"}
 # A network and a random search know nothing of symmetry, and a strategy has one move where several are
 # symmetric. All others treat symmetric positions alike.

@@ -10,9 +10,9 @@ from tests import reference
 from tests.support.documents import ROOT
 from tests.support.games import LARGER_LOPSIDED, lowest
 from tests.support.marks import slow
-from ttt_env.agents.alphazero.agent import AlphaZero
-from ttt_env.agents.alphazero.network import PolicyValueNetwork
 from ttt_env.agents.combining import Symmetric
+from ttt_env.alphazero.agent import AlphaZero
+from ttt_env.alphazero.network import PolicyValueNetwork
 from ttt_env.analysis.declared import is_own, surely_completes_sets
 from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError

@@ -61,9 +61,9 @@ def test_a_missing_torch_names_its_extra(monkeypatch):
     for algo in ("alphazero", "dqn"):
         with pytest.raises(ImportError, match=r'needs? the extra "train"'):
             train(algo=algo, steps=1)
-    monkeypatch.delitem(sys.modules, "ttt_env.training.residual", raising=False)
+    monkeypatch.delitem(sys.modules, "ttt_env.alphazero.torch_network", raising=False)
     with pytest.raises(ImportError, match='a residual network needs the extra "train"'):
-        importlib.import_module("ttt_env.training.residual")
+        importlib.import_module("ttt_env.alphazero.torch_network")
 
 
 def test_another_game(tmp_path):

@@ -12,8 +12,8 @@ from selenium.webdriver.common.keys import Keys
 from tests.support.marks import slow_unless
 from tests.web.axe import MEDIA, findings
 from tests.web.serving import resize
-from ttt_env.app.web.compare.pages import TABS
-from ttt_env.app.web.export import agent_page
+from ttt_env.web.compare.pages import TABS
+from ttt_env.web.export import agent_page
 
 PLAY, INSIDE, COMPARE = "/play?x=person&o=", "/inside?view=", "/compare"
 STATES = {

@@ -10,9 +10,9 @@ from tests.web.reading import SMALL
 from tests.web.serving import resize
 from ttt_env import get_game, prove, solve
 from ttt_env.analysis.solution import distances
-from ttt_env.app.web.insight import SEARCHES
-from ttt_env.app.web.table import PlayTable
 from ttt_env.rules import Boards
+from ttt_env.web.insight import SEARCHES
+from ttt_env.web.table import PlayTable
 
 TICTACTOE, QUBIC, GOMOKU = map(get_game, ("tictactoe-v0", "qubic-v0", "mnk-v0:m=9,n=9,k=5"))
 

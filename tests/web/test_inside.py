@@ -15,13 +15,13 @@ from tests.support.naive_uct import NaiveSearch
 from tests.web.reading import SMALL, after, links_of, part_of, reloaded, text_of
 from ttt_env import GameRecord, get_game, make_agent, solve
 from ttt_env.agents.mcts.search import Search
-from ttt_env.app.web.inside.look import SETTINGS, VIEWS, InsideLook, read_look
-from ttt_env.app.web.inside.trees import MAX_BOARDS, MAX_NODES, TreeSolver, drawn, searched, tree_layout
-from ttt_env.app.web.server import create_app
-from ttt_env.app.web.table import PlayTable
 from ttt_env.render.words import told_value
 from ttt_env.rules.game import cells_of
 from ttt_env.rules.symmetry import canonical
+from ttt_env.web.inside.look import SETTINGS, VIEWS, InsideLook, read_look
+from ttt_env.web.inside.trees import MAX_BOARDS, MAX_NODES, TreeSolver, drawn, searched, tree_layout
+from ttt_env.web.server import create_app
+from ttt_env.web.table import PlayTable
 
 FIGURE = "/inside?moves=0.3.1.4.6.7&x.temperature=0.2&o.temperature=1"
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", SMALL, "square-v0", "qubic-v0"]

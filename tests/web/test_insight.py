@@ -10,11 +10,11 @@ from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from tests.web.reading import SMALL
 from ttt_env import Position, exploitability, get_game, make_agent, match, prove, random_position, solve
+from ttt_env.agents.advice import advise, hint
 from ttt_env.analysis.known import known_value, known_values_of_moves
-from ttt_env.app.advice import advise, hint
-from ttt_env.app.web.insight import SEARCHES, judged_moves, strength
-from ttt_env.app.web.roster import moved_over, presets
-from ttt_env.app.web.table import PlayTable
+from ttt_env.web.insight import SEARCHES, judged_moves, strength
+from ttt_env.web.roster import moved_over, presets
+from ttt_env.web.table import PlayTable
 
 QUBIC = get_game("qubic-v0")
 OPPONENTS = ["weights", "softmax:temperature=0.3", slow("random"), slow("newell-simon"),

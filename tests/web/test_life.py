@@ -11,7 +11,7 @@ from tests.web.axe import emulate
 from tests.web.reading import links_of, move, status
 from tests.web.serving import delay, press, resize
 from ttt_env import Game, GameRecord, Position, get_game
-from ttt_env.app.web.board import board_of
+from ttt_env.web.board import board_of
 
 
 def strokes(text, game):

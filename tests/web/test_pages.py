@@ -18,8 +18,8 @@ from tests.support.marks import slow
 from tests.web.reading import cells_of, complaint, fields_of, links_of, move, moved, status, text_of
 from tests.web.serving import Endless, Patient, Server, install
 from ttt_env import GameRecord, get_game
-from ttt_env.app.web.server import create_app
 from ttt_env.rules.sizes import ENUMERABLE_CELLS
+from ttt_env.web.server import create_app
 
 FINISHED = "moves=0.3.1.4.2"
 

@@ -16,7 +16,7 @@ from tests.support.running import ttt
 from tests.web.reading import cells_of
 from ttt_env import get_game, make_agent
 from ttt_env.agents.learned.lookup import Lookup
-from ttt_env.app.web.start import PromptServer, config_of
+from ttt_env.web.start import PromptServer, config_of
 
 PROOF = ROOT / "docs" / "proofs" / "qubic-v0.npz"
 

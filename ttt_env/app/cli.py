@@ -455,8 +455,8 @@ def web(
 
     The server takes up to 1.7 GB of memory, 1 GB of it for sweeps over games of millions of positions.
     """
-    from ttt_env.app.web.start import export as write_files
-    from ttt_env.app.web.start import start
+    from ttt_env.web.start import export as write_files
+    from ttt_env.web.start import start
 
     for path in games or []:
         register_game(load_game(path))

@@ -11,9 +11,9 @@ from ttt_env.agent import AgentLike, chosen_cell, make_agent
 from ttt_env.analysis.evaluation import exploitability, match
 from ttt_env.analysis.saved import write_json
 from ttt_env.datasets.players import Level, Player, drawn, numbers_of, players_of
+from ttt_env.envs.registration import make
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.errors import ParameterError, PolicyError, UnknownGameError, extra_for, shown
-from ttt_env.registration import make
 from ttt_env.rules import Game, as_integer, as_path, get_game
 from ttt_env.storage import as_file_name, write_atomically
 

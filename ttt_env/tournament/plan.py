@@ -8,11 +8,11 @@ from os.path import isdir, isfile  # False, and no error, for a name that no fil
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
+from ttt_env.bots.program import STARTUP
 from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, shown
 from ttt_env.rules import MAX_SEED, Game, as_bool, as_integer, as_positive, check_names, one_of
 from ttt_env.storage import opened, parse_toml, reason
 from ttt_env.storage.models import game_of, spec_of
-from ttt_env.text.players.program import STARTUP
 from ttt_env.tournament.rounds import most_rounds
 from ttt_env.tournament.standings import System
 

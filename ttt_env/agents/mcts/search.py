@@ -20,12 +20,12 @@ from ttt_env.agents.mcts import search_kernel as kernel
 from ttt_env.agents.mcts.search_kernel import Tree
 from ttt_env.compiled.compiler import ready
 from ttt_env.compiled.sets import kernel_masks, winning_sets
+from ttt_env.compiled.stopping import check_wanted, is_due
 from ttt_env.compiled.threats import UNKNOWN, new_threats
 from ttt_env.errors import IllegalMoveError, ImpossiblePositionError, ParameterError, shown
 from ttt_env.render.svg import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
 from ttt_env.rules import MASK_CELLS, SEATS, Game, Masks, Position, cells_of
-from ttt_env.stopping import check_wanted, is_due
 
 
 @dataclass(frozen=True)
