@@ -204,8 +204,8 @@ TWO_PLAYERS, VECTOR = type(ttt_env.make("tictactoe-v0")), type(ttt_env.make_vec(
 CLASSES = {
     name: value
     for module in ("ttt_env", "ttt_env.text", "ttt_env.bots", "ttt_env.training", "ttt_env.datasets")
-    for name, value in vars(import_module(module)).items()
-    if inspect.isclass(value)
+    for name in import_module(module).__all__
+    if inspect.isclass(value := getattr(import_module(module), name))
 } | {each.__name__: each for each in (ENVIRONMENT, TWO_PLAYERS, VECTOR)}
 # The classes whose objects the pages give these names.
 OBJECTS = {

@@ -45,8 +45,10 @@ from trl import GRPOConfig, GRPOTrainer
 import ttt_env  # ttt_env
 from ttt_env import Boards  # ttt_env
 from ttt_env.analysis.layers import reachable  # ttt_env
-from ttt_env.bots import PromptAgent  # ttt_env
-from ttt_env.text import prompt_text  # ttt_env
+from ttt_env.text import (
+    PromptAgent,  # ttt_env
+    prompt_text,  # ttt_env
+)
 
 GAME = ttt_env.get_game("tictactoe-v0")  # ttt_env
 PAD, LETTERS = 0, "XO./012345678"

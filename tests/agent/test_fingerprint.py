@@ -8,8 +8,8 @@ import pytest
 
 import ttt_env
 from ttt_env.agent import FunctionAgent, fingerprint
-from ttt_env.bots import PromptAgent
 from ttt_env.errors import ResultFileError
+from ttt_env.text import PromptAgent
 
 SOURCE = """
 DEPTH = 3

@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from ttt_env.training.trial import Trial, run_trial
 
 import ttt_env
 from tests.support.devices import DEVICES
@@ -201,11 +200,6 @@ class TestTraining:
             assert ttt_env.exploitability(each) == best.exploitability
             assert ttt_env.certify(each).unbeatable == best.certificate.unbeatable
             assert (each.network.simulations, each.network.threats) == (judged[0], settings["threats"])
-        trial = Trial(TICTACTOE, "alphazero", 0, settings, 20)
-        trial.learner.check(TICTACTOE, settings)
-        result = run_trial(trial, tmp_path)
-        its_own = ttt_env.exploitability(result.agent(tmp_path, TICTACTOE)).exploitability
-        assert result.exploitability == its_own == best.mistakes[0]
 
     def test_ends_when_all_have_passed(self):
         found = []

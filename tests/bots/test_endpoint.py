@@ -16,9 +16,10 @@ import ttt_env
 from tests.support.endpoint import KEY, Endpoint, Exchange, Fault, completion, serving
 from tests.support.games import TICTACTOE
 from ttt_env import Position
-from ttt_env.bots import ChatAgent, PromptAgent
+from ttt_env.bots import ChatAgent
 from ttt_env.bots import chat as endpoints
 from ttt_env.errors import NotJudgedError, PlayerError
+from ttt_env.text import PromptAgent
 
 MIDDLE = Position.parse("XO./.../...", TICTACTOE)
 

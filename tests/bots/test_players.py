@@ -35,11 +35,11 @@ from ttt_env.analysis.recorded import Asked
 from ttt_env.app.certifying import _Pace
 from ttt_env.app.console import ProgressLine
 from ttt_env.app.scorecard import verdict
-from ttt_env.bots import ChatAgent, CommandAgent, PromptAgent
+from ttt_env.bots import ChatAgent, CommandAgent
 from ttt_env.bots.process import NoLineError, Program
 from ttt_env.bots.protocol import read_answer
 from ttt_env.errors import NotJudgedError, ParameterError, PlayerError
-from ttt_env.text import TextEnv, prompt_text, refutation_text
+from ttt_env.text import PromptAgent, TextEnv, prompt_text, refutation_text
 
 PROGRAM = Path(scripted_models.__file__)
 CERTIFY = [sys.executable, "-m", "ttt_env.app", "certify", "--command"]

@@ -22,9 +22,16 @@ from tests.support.refusals import all_raise
 from tests.support.replies import OPPONENTS, Prefix, lowest, replies_of
 from tests.support.running import ttt
 from ttt_env import Game, Position
-from ttt_env.bots import PromptAgent
 from ttt_env.rules import SEATS, random_position
-from ttt_env.text import AnswerFormat, TextEnv, TwoPlayerTextEnv, board_text, prompt_text, rules_text
+from ttt_env.text import (
+    AnswerFormat,
+    PromptAgent,
+    TextEnv,
+    TwoPlayerTextEnv,
+    board_text,
+    prompt_text,
+    rules_text,
+)
 
 # fmt: off
 HOSTILE = [
