@@ -42,6 +42,10 @@ Modules to import
     bots                programs, and models behind an endpoint, as players
     datasets            positions and games with exact values, as files
 
+The core is `rules`, `compiled`, `storage`, `render`, `workers`, `agent`, `analysis`, `envs`, `agents`,
+`training`, `tournament`, `web` and `app`, each importing only those before it. `proofs`, `alphazero`, `text`,
+`bots`, `datasets` and `integrations` are wings, which the core does not import.
+
 Results are objects to print, save and load: `Match` with its two `Result`s, `Exploitability`, `Certificate`,
 `Tournament`, `Solution`, `Proof`. Rows of `collect_episode` are `Transition`s. Errors are
 subclasses of `TttEnvError`, in `ttt_env.errors`, that name the bad input and what is allowed. `ttt --help`
