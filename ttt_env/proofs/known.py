@@ -9,7 +9,7 @@ from functools import lru_cache
 from ttt_env.analysis.solution import solve
 from ttt_env.proofs.proof import Proof, prove
 from ttt_env.render.words import RESULTS, cells_text
-from ttt_env.rules import INTERACTIVE_CELLS, MASK_CELLS, Game, Position
+from ttt_env.rules import INTERACTIVE_CELLS, Game, Position
 
 PROOF_NODES = 4_000  # some hundredths of a second
 _MEMO_SIZE = 1 << 14
@@ -43,10 +43,8 @@ def known_values_of_moves(position: Position, nodes: int = PROOF_NODES) -> dict[
 
 @lru_cache(maxsize=_MEMO_SIZE)
 def short_proof(position: Position, nodes: int = PROOF_NODES) -> Proof | None:
-    """The result of a search of `nodes` nodes; None for more than 64 cells and for a budget of 0 nodes."""
-    if position.game.n_cells > MASK_CELLS or not nodes:
-        return None
-    return prove(position.game, position, nodes=nodes).without_search()
+    """The result of a search of `nodes` nodes; None for a budget of 0 nodes."""
+    return prove(position.game, position, nodes=nodes).without_search() if nodes else None
 
 
 def best_cells(position: Position) -> list[int]:
