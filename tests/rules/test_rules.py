@@ -17,7 +17,7 @@ from tests.support.naive import twin
 from tests.support.refusals import all_raise
 from ttt_env import Game, IllegalMoveError, Position, errors, get_game, random_position
 
-LONG = Game("long", (70,), [(0, 69), (68, 69)])
+LONG = Game("long", (64,), [(0, 63), (62, 63)])
 
 
 class TestWinningSets:
@@ -217,9 +217,7 @@ class TestBounds:
         ],
     )
     def test_larger_boards(self, build, said):
-        with pytest.raises(
-            errors.GameTooLargeError, match=f"{said}.*; at most 64 are allowed: choose a smaller board"
-        ):
+        with pytest.raises(errors.GameTooLargeError, match=f"{said}.*; at most 64 are allowed"):
             build()
 
     def test_runs_on_no_board_and_of_no_length(self):
@@ -347,7 +345,7 @@ class TestMoves:
     def test_any_integer_type_is_a_cell(self):
         for cell in (np.int64(4), np.uint8(4), np.array(4), np.int32(4)):
             assert TICTACTOE.start.play(cell) == TICTACTOE.start.play(4)
-        assert LONG.start.play(np.int8(69)).theirs == 1 << 69
+        assert LONG.start.play(np.int8(63)).theirs == 1 << 63
 
     def test_what_is_no_cell(self):
         bad = [9, -1, 2**70, 1.0, 0.5, float("nan"), True, False, np.True_]
@@ -391,7 +389,7 @@ class TestAPositionIsNoTuple:
         assert self.position[np.int64(4)] == -1
         self.position.board[:] = 1  # it is a new array each time
         assert self.position.board.sum() == 0
-        assert np.flatnonzero(LONG.start.play(69).play(2).board).tolist() == [2, 69]
+        assert np.flatnonzero(LONG.start.play(63).play(2).board).tolist() == [2, 63]
 
     def test_what_is_no_cell(self):
         bad, text = (
