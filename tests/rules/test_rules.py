@@ -38,7 +38,7 @@ class TestWinningSets:
         upright = {cells for cells in naive.squares(4) if len({cell // 4 for cell in cells}) == 2}
         assert {frozenset(cells) for cells in Game.squares(4, tilted=False)} == upright
         assert len(upright) == reference.UPRIGHT_SQUARES_4
-        for n in (1, 2, 5, 20):
+        for n in (1, 2, 5, 8):
             assert len(Game.squares(n, tilted=False)) == sum(side**2 for side in range(n))
         with pytest.raises(errors.ParameterError, match="tilted=2"):
             Game.squares(4, tilted=2)

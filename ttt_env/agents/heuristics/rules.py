@@ -17,7 +17,7 @@ _CHUNK = 256  # positions at a time where all their moves are tried
 
 
 class Random(Agent):
-    """Uniform among the legal cells; the baseline of every comparison. Plays any game."""
+    """Uniform among the legal cells; the baseline of every comparison. Plays boards of any shape."""
 
     is_fixed = True
 
