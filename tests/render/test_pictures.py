@@ -188,8 +188,8 @@ class TestPolicy:
         assert softmax().picture(over).svg == over.picture().svg
 
     def test_letters_do_not_shrink_with_the_board(self) -> None:
-        start = ttt_env.get_game("mnk-v0", m=15, n=15, k=5).start
-        root = ElementTree.fromstring(start.picture([1 / 225] * 225).svg)
+        start = ttt_env.get_game("mnk-v0", m=8, n=8, k=5).start
+        root = ElementTree.fromstring(start.picture([1 / 64] * 64).svg)
         scale = float(root.attrib["width"]) / float(root.attrib["viewBox"].split()[2])
         text = next(root.iter(SVG + "text"))
         assert scale * float(text.attrib["font-size"]) > 10

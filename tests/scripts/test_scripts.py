@@ -56,7 +56,7 @@ SMALL: dict[str, tuple[str, str]] = {
     "q_learning_curve.py": ("--out . --seeds 1 --on tictactoe-v0", "unbeatable"),
     "showdown.py": ("--out .", "nobody"),
     "softmax_figures.py": ("--out . --games 2", "draw"),
-    "threats_first.py": ("--game mnk-v0:m=9,n=8,k=5 --games 2 --seconds 0.001", "Threats first wins"),
+    "threats_first.py": ("--game mnk-v0:m=7,n=7,k=5 --games 2 --seconds 0.001", "Threats first wins"),
     "value_network_figures.py": (
         "--out . --games 600 --seeds 1 --keep . --tensorboard runs",
         "looks at networks",

@@ -308,7 +308,7 @@ class TestRewards:
         all_raise(ttt_env.errors.ParameterError, "", lambda settings: TextEnv(**settings), bad)
 
     def test_values_that_are_not_known(self) -> None:
-        env = started(game="mnk-v0:m=9,n=9,k=5", nodes=0, reward="regret")
+        env = started(game="mnk-v0:m=8,n=8,k=5", nodes=0, reward="regret")
         env.move(40)
         assert env.info["values"] == [(None, None)] and env.info["regret"] == [None] and env.reward == 0.0
 

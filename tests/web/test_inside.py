@@ -339,12 +339,6 @@ class TestWeights:
         assert "Cell 2 would complete a set of X: O has to be there first." in text_of(page.text)
         assert "no move to explain" in text_of(client.get("/inside?view=weights&moves=0.3.1.4.2").text)
 
-    def test_boards_of_more_than_64_cells_are_looked_into(self, client):
-        page = client.get("/inside?view=weights&game=mnk-v0:m=15,n=15,k=5&moves=112")
-        assert "of the cells worth" in text_of(page.text)
-        page = client.get("/inside?view=mcts&game=mnk-v0:m=15,n=15,k=5&mcts.done=10")
-        assert "The root has untried cells" in text_of(page.text)
-
 
 PLAYERS = [
     "random", "rules", "newell-simon", "minimax", "minimax:depth=2", "brute-force",

@@ -15,7 +15,7 @@ from ttt_env.web.insight import SQUARE_DEFEATS, weakness
 from ttt_env.web.roster import presets
 
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "square-v0", "mnk-v0", "qubic-v0",
-         "mnk-v0:m=15,n=15,k=5"]  # fmt: skip
+         "mnk-v0:m=8,n=8,k=5"]  # fmt: skip
 
 
 def chosen(page):

@@ -160,7 +160,7 @@ def test_a_log_that_fails_does_not_cost_the_game(client, log):
 
 
 OFFERED = ["tictactoe-v0", "qubic-v0"]
-LARGE = ["tictactoe-v0:misere=true", "mnk-v0", "square-v0:n=5", "mnk-v0:m=9,n=9,k=5", "mnk-v0:m=4,n=3,k=3",
+LARGE = ["tictactoe-v0:misere=true", "mnk-v0", "square-v0:n=5", "mnk-v0:m=8,n=8,k=5", "mnk-v0:m=4,n=3,k=3",
          "square-v0", "square-v0:misere=true", "mnk-v0:m=4,n=4,k=4", "mnk-v0:m=5,n=3,k=3"]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ttt_env.agents.mcts.search import Search
 from ttt_env.analysis.known import best_cells, known_value
 from ttt_env.render.words import RESULTS, cells_text, signed
-from ttt_env.rules import MASK_CELLS, Position
+from ttt_env.rules import Position
 
 _SIMULATIONS = 20_000  # some tenths of a second
 
@@ -31,8 +31,7 @@ def advise(position: Position) -> Advice:
     value = known_value(position)
     if value is not None:
         return Advice(best_cells(position), value, True)
-    is_wide = position.game.n_cells > MASK_CELLS  # no proof was tried there
-    search = Search(position, seed=0, threats=is_wide)
+    search = Search(position, seed=0)
     search.run(simulations=_SIMULATIONS)
     cells = search.best_cells()
     if search.value is not None:

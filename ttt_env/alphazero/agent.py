@@ -28,7 +28,6 @@ from ttt_env.rules import (
     as_bool,
     as_integer,
     as_number,
-    check_size,
     get_game,
     motions,
 )
@@ -65,8 +64,7 @@ class AlphaZero(Agent):
     alone.
 
     Raises `PolicyFileError` for a file that is no such network of this game, or, without a path, if the
-    package has none for it; `ParameterError` for parameters out of their ranges, `GameTooLargeError` for a
-    game of more than 64 cells.
+    package has none for it; `ParameterError` for parameters out of their ranges.
     """
 
     is_fixed = True
@@ -82,7 +80,6 @@ class AlphaZero(Agent):
         threats: bool | None = None,
     ) -> None:
         game = get_game(game)
-        check_size(game)
         file = pretrained_file("alphazero", game) if path is None else Path(path)
         self._begin(load_network(file, game), simulations, seed, c, solve, threats)
 

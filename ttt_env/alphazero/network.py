@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.errors import ParameterError, PolicyFileError
-from ttt_env.rules import Boards, Game, Masks, as_integer, check_size
+from ttt_env.rules import Boards, Game, Masks, as_integer
 from ttt_env.storage import Arrays, Form, array_names, read_arrays, save_arrays
 
 if TYPE_CHECKING:
@@ -188,7 +188,6 @@ def shapes_of(game: Game, size: NetworkSize) -> dict[str, tuple[int, ...]]:
 def load_network(path: str | Path, game: Game) -> PolicyValueNetwork:
     """The network in a file. Raises `PolicyFileError` if the file holds none for this game."""
     kind = "network of alphazero"
-    check_size(game)
     largest = shapes_of(game, NetworkSize(_MAX_CHANNELS, _MAX_BLOCKS, _MAX_FILTERS, _MAX_UNITS))
     forms = {name: Form(np.float16, (None,) * len(shape), max(shape)) for name, shape in largest.items()}
     has_settings = bool(array_names(path) & _SETTINGS.keys())

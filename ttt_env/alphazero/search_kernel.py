@@ -1,7 +1,7 @@
 """The search of AlphaZero, compiled: many games at once, whose leaves one network evaluates in batches.
 
 PUCT with a network's priors and values (Silver et al., A general reinforcement learning algorithm that
-masters chess, shogi and Go through self-play, Science 2018), for every game of up to 64 cells. Each game has
+masters chess, shogi and Go through self-play, Science 2018), for every game. Each game has
 a tree of its own. `simulate` takes all games on as far as what is `Known` of positions allows, and notes
 those that the network is to be asked about next. What the network says of a position is kept, and is asked of
 one position for all symmetric ones. With `solve`, proved values are passed up the tree (MCTS-Solver: Winands,

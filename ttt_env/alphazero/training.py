@@ -291,7 +291,7 @@ class AlphaZeroLearner(Learner):
     `pause` rounds, and is judged with each number of simulations in `judged`. The same game, settings and
     seed give the same training, on the CPU of one machine.
 
-    Raises `GameTooLargeError` for more than 64 cells, `ImportError` without the extra `train`.
+    Raises `ImportError` without the extra `train`.
     """
 
     name = plays_as = KIND
@@ -300,7 +300,6 @@ class AlphaZeroLearner(Learner):
     uses_torch = True
 
     def __init__(self, game: Game, seed: int = 0, **hyperparameters: Any) -> None:
-        rules.check_size(game)
         super().__init__(game, seed)
         settings = self.settings = settings_for(game).adjusted(hyperparameters)
         self.simulations = settings.judged[0]  # of the agent that was judged last

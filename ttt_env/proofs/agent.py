@@ -17,7 +17,7 @@ from ttt_env.agent import (
 )
 from ttt_env.errors import PolicyFileError
 from ttt_env.proofs import file as proof_file
-from ttt_env.rules import Game, Position, check_size
+from ttt_env.rules import Game, Position
 
 
 class ProvedStrategy(Agent):
@@ -28,13 +28,11 @@ class ProvedStrategy(Agent):
     blocks one, else moves at random.
 
     Loading a file runs no code, and does not check the proof: `scripts/check_proof.py` does. Raises
-    `PolicyFileError` for a file that is no proof of this game, or one without a strategy, `GameTooLargeError`
-    for a game of more than 64 cells.
+    `PolicyFileError` for a file that is no proof of this game, or one without a strategy.
     """
 
     def __init__(self, game: Game | str, path: str, fallback: AgentLike = "win-block") -> None:
         super().__init__(game)
-        check_size(self.game)
         self.fallback = make_agent(fallback, self.game)
         filed = proof_file.read(path, self.game)
         if not filed.strategies:
@@ -45,7 +43,6 @@ class ProvedStrategy(Agent):
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        check_size(game)
         return effort_of(parameters.get("fallback", "win-block"), game)
 
     @property

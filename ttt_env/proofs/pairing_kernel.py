@@ -21,7 +21,7 @@ from ttt_env.compiled.canonical import COMPLETE, NO, OPEN, YES
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets
-from ttt_env.rules import MASK_CELLS, Game, Masks
+from ttt_env.rules import BOARD_CELLS, Game, Masks
 
 _LEVELS = 33  # a pair takes two of 64 cells
 _MOST_PAIRS = 64 * 63 // 2
@@ -72,7 +72,7 @@ def new_pairs(game: Game) -> Pairs:
         numbers=np.zeros((_LEVELS, n_sets), np.int64),
         missing=np.zeros(n_sets, np.uint64),
         weights=np.ones(n_sets, np.float64),
-        level_of=np.zeros(MASK_CELLS, np.int64),
+        level_of=np.zeros(BOARD_CELLS, np.int64),
         blamed=np.zeros(_LEVELS, np.uint64),
         options=np.zeros((_LEVELS, _MOST_PAIRS), np.uint64),
         costs=np.zeros((_LEVELS, _MOST_PAIRS), np.int64),

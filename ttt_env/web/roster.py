@@ -11,7 +11,7 @@ from ttt_env.analysis.known import is_solved
 from ttt_env.analysis.recorded import declared_agent
 from ttt_env.bots.program import ProgramAgent
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
-from ttt_env.rules import MASK_CELLS, TABLE_CELLS, Game, get_game, is_instant, n_placements, split_spec
+from ttt_env.rules import TABLE_CELLS, Game, get_game, is_instant, n_placements, split_spec
 from ttt_env.rules.sizes import INSTANT_CELLS
 from ttt_env.storage.models import spec_of
 from ttt_env.web.computing import Keeper, Lane
@@ -271,11 +271,6 @@ _SEARCHED = [
     ("mcts:simulations=300", "Tries 300 games before each move"),
     ("mcts:simulations=5000,playout=win-block", "Tries 5,000 better games before each move"),
 ]
-_SEARCHED_WIDE = [  # more moves to try, and threats that are longer than what tried games show
-    _RANDOM,
-    ("mcts:simulations=5000,playout=win-block", "Tries 5,000 games before each move"),
-    ("mcts:simulations=20000,threats=true", "Looks for threats first, then tries 20,000 games"),
-]
 
 
 def presets(game: Game) -> tuple[Preset, ...]:
@@ -285,7 +280,7 @@ def presets(game: Game) -> tuple[Preset, ...]:
     elif is_solved(game):
         agents = _SOLVED
     else:
-        agents = _SEARCHED if game.n_cells <= MASK_CELLS else _SEARCHED_WIDE
+        agents = _SEARCHED
     return tuple(Preset(level, *agent) for level, agent in zip(LEVELS, agents, strict=False))
 
 

@@ -81,7 +81,7 @@ class Assets(StaticFiles):
 
 
 _SOURCE = "web"
-_SEARCHED_GAMES = ("qubic-v0", "mnk-v0:m=9,n=9,k=5")  # one with cells in a machine word, and a wider one
+_SEARCHED_GAME = "qubic-v0"
 _MAX_ADDRESS_LETTERS = 4_000
 _MAX_TREE = 1 << 21  # nodes of a search, 67 MB: some seconds of searching
 
@@ -115,12 +115,12 @@ class Services:
 
     def _warm_up(self) -> None:
         try:
-            for game in map(get_game, _SEARCHED_GAMES):
-                for preset in presets(game):
-                    shortest = re.sub("simulations=[0-9]+", "simulations=1", preset.player)
-                    chosen(self.roster, PlayTable(game, shortest), seed=0)
-                self.insight_solver.insight(PlayTable(game, PERSON, PERSON), simulations=SEARCHES[0])
-                known_value(game.start)
+            game = get_game(_SEARCHED_GAME)
+            for preset in presets(game):
+                shortest = re.sub("simulations=[0-9]+", "simulations=1", preset.player)
+                chosen(self.roster, PlayTable(game, shortest), seed=0)
+            self.insight_solver.insight(PlayTable(game, PERSON, PERSON), simulations=SEARCHES[0])
+            known_value(game.start)
         finally:
             self.is_warming_up = False
 
