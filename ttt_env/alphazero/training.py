@@ -18,7 +18,6 @@ from ttt_env import rules
 from ttt_env.agent import NO_LIMIT, Agent, AgentLike, Budget, Floats, Learner
 from ttt_env.alphazero.agent import AlphaZero
 from ttt_env.alphazero.network import Evaluator, NetworkSize, PolicyValueNetwork
-from ttt_env.envs.vector.backends import torch_device
 from ttt_env.errors import ParameterError, extra_for, shown
 from ttt_env.rules import Boards, Game, check_names, is_enumerable, random_position
 from ttt_env.training.evaluation import Evaluation
@@ -432,4 +431,10 @@ def _device(settings: AlphaZeroSettings) -> "torch.device":
     """
     with extra_for("AlphaZero learns with", "train"):
         import torch
-    return torch_device(settings.device, torch.float32, KIND)
+    try:
+        device = torch.zeros((), device=settings.device or "cpu").device
+    except (RuntimeError, AssertionError) as error:  # PyTorch's, for a name or a machine without it
+        raise ParameterError(f"device={shown(settings.device)} of {KIND}: {error}") from error
+    if device.type == "meta":  # which has no values
+        raise ParameterError(f"device={shown(settings.device)} of {KIND}: it has no values")
+    return device

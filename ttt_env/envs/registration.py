@@ -106,7 +106,6 @@ def make_vec(
     opponent: Opponents | None = "random",
     *,
     observation: Literal["planes"] = "planes",
-    backend: Literal["numpy"] = "numpy",
     **kwargs: Any,
 ) -> VectorGameEnv[Planes]: ...
 @overload
@@ -116,7 +115,6 @@ def make_vec(
     opponent: Opponents | None = "random",
     *,
     observation: Literal["dict"],
-    backend: Literal["numpy"] = "numpy",
     **kwargs: Any,
 ) -> VectorGameEnv[DictObservation]: ...
 @overload
@@ -126,26 +124,14 @@ def make_vec(
     opponent: Opponents | None = "random",
     *,
     observation: Literal["flat"],
-    backend: Literal["numpy"] = "numpy",
     **kwargs: Any,
 ) -> VectorGameEnv[Flat]: ...
-@overload
-def make_vec(
-    id: Game | str,
-    num_envs: int = 1,
-    opponent: Opponents | None = "random",
-    *,
-    backend: Literal["torch"],
-    **kwargs: Any,
-) -> Any: ...  # a `VectorGameEnv` of tensors: PyTorch, and so its types, may not be installed
 def make_vec(
     id: Game | str, num_envs: int = 1, opponent: Opponents | None = "random", **kwargs: Any
 ) -> VectorGameEnv[Any]:
     """A batch of games as a `gymnasium.vector.VectorEnv`; with `opponent=None` both sides are stepped.
 
-    `kwargs` are the parameters of the game and those of `VectorGameEnv`, among them `backend="torch"` and its
-    `device`. Raises the errors of `make`, and
-    `ImportError` for a back end whose extra is not installed.
+    `kwargs` are the parameters of the game and those of `VectorGameEnv`. Raises the errors of `make`.
 
     >>> envs = make_vec("tictactoe-v0", num_envs=4, opponent="random", play_as="X")
     >>> observations, infos = envs.reset(seed=0)

@@ -12,7 +12,7 @@ Games whose boards can all be listed are kept as rows of tables (`TableStore`), 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,28 +28,22 @@ from ttt_env.compiled.codes import (
     WON_BY_OTHER,
 )
 from ttt_env.compiled.sets import numbers_through
-from ttt_env.envs.vector.backends import Array, Backend
-from ttt_env.errors import ParameterError
-from ttt_env.rules import TABLE_CELLS, Boards, Game, Masks, is_tabulated, set_masks
+from ttt_env.rules import Boards, Game, Masks, is_tabulated, set_masks
 
+Array: TypeAlias = NDArray[Any]
 State: TypeAlias = Array
-Cells: TypeAlias = Array
+Cells: TypeAlias = NDArray[Any]  # integers
 
 
 class Store(Protocol):
     """One way to keep boards. All functions are pure: they return new arrays, and change none.
 
-    The arrays are those of the back end. A state of a single board stands for as many boards as there are
-    cells to play.
+    A state of a single board stands for as many boards as there are cells to play.
     """
 
     @property
     def game(self) -> Game:
         """The game of all boards."""
-
-    @property
-    def backend(self) -> Backend:
-        """The back end of the arrays."""
 
     def of(self, boards: Boards) -> State:
         """The state of positions that are not over, each seen by the player to move."""
@@ -76,36 +70,25 @@ class Store(Protocol):
         """The positions, seen by whoever is to move, or would be after the end."""
 
 
-def store_of(game: Game, backend: Backend) -> Store:
-    """The fastest store that can hold the game.
-
-    Raises `ParameterError` for a game that is too large for a table if the back end is not NumPy's.
-    """
-    if is_tabulated(game):
-        return table_store(game, backend)
-    if backend.is_remote:
-        raise ParameterError(
-            f"{game.name} has too many positions for a table: only backend='numpy' plays it; "
-            f"others play games of up to {TABLE_CELLS} cells, such as tictactoe-v0"
-        )
-    return BitStore(game, backend)
+def store_of(game: Game) -> Store:
+    """The fastest store that can hold the game."""
+    return table_store(game) if is_tabulated(game) else BitStore(game)
 
 
 @lru_cache(maxsize=8)
-def table_store(game: Game, backend: Backend) -> "TableStore":
-    """The table of a game on a back end, made once."""
-    return TableStore(game, backend)
+def table_store(game: Game) -> "TableStore":
+    """The table of a game, made once."""
+    return TableStore(game)
 
 
 class TableStore:
     """Every board of the game has a number, and a move is a look-up. A state is `int64[B]`.
 
-    The `n_open` boards on which the game goes on come first; `open_boards` are these positions. The tables
-    are made in NumPy and put on the back end.
+    The `n_open` boards on which the game goes on come first; `open_boards` are these positions.
     """
 
-    def __init__(self, game: Game, backend: Backend) -> None:
-        self.game, self.backend = game, backend
+    def __init__(self, game: Game) -> None:
+        self.game = game
         layers = reachable(game)
         self.open_boards = Boards.joined(game, (layer.boards(layer.open) for layer in layers))
         self._won = Boards.joined(game, (layer.boards(layer.won) for layer in layers))
@@ -126,14 +109,12 @@ class TableStore:
         planes = Boards(self.game, *views).planes
         is_open = (codes == OPEN)[:, None]
         free = boards.cells(~boards.occupied_masks)
-        is_legal, masks = (free & is_open).ravel(), (free | ~is_open).view(np.int8)
-        after = np.concatenate([self._after_open(), self._after_over(codes)]).ravel()
-        self.code_of, self._planes, self._masks, self.after, self._is_legal = map(
-            self.backend.put, (codes, planes, masks, after, is_legal)
-        )
+        self.code_of, self._planes = codes, planes
+        self._is_legal, self._masks = (free & is_open).ravel(), (free | ~is_open).view(np.int8)
+        self.after = np.concatenate([self._after_open(), self._after_over(codes)]).ravel()
 
-    def __reduce__(self) -> tuple[Callable[[Game, Backend], "TableStore"], tuple[Game, Backend]]:
-        return table_store, (self.game, self.backend)
+    def __reduce__(self) -> tuple[Callable[[Game], "TableStore"], tuple[Game]]:
+        return table_store, (self.game,)
 
     def _after_open(self) -> NDArray[np.int64]:
         """The number of the board after each cell is chosen on each open board, `[n_open, cells]`."""
@@ -167,28 +148,28 @@ class TableStore:
         return numbers[np.searchsorted(keys, self._keys(boards))]
 
     def of(self, boards: Boards) -> State:  # noqa: D102
-        return self.backend.put(self._find(boards))
+        return self._find(boards)
 
     def play(self, state: State, cells: Cells) -> State:  # noqa: D102
-        return self.backend.take(self.after, state * self.game.n_cells + cells, 0)
+        return self.after.take(state * self.game.n_cells + cells, axis=0)
 
     def codes(self, state: State) -> Array:  # noqa: D102
-        return self.backend.take(self.code_of, state, 0)
+        return self.code_of.take(state, axis=0)
 
     def is_open(self, state: State) -> Array:  # noqa: D102
         return state < self.n_open
 
     def is_legal(self, state: State, cells: Cells) -> Array:  # noqa: D102
-        return self.backend.take(self._is_legal, state * self.game.n_cells + cells, 0)
+        return self._is_legal.take(state * self.game.n_cells + cells, axis=0)
 
     def planes(self, state: State) -> Array:  # noqa: D102
-        return self.backend.take(self._planes, state, 0)
+        return self._planes.take(state, axis=0)
 
     def masks(self, state: State) -> Array:  # noqa: D102
-        return self.backend.take(self._masks, state, 0)
+        return self._masks.take(state, axis=0)
 
     def boards(self, state: State) -> Boards:  # noqa: D102
-        return self._boards[self.backend.get(state)]
+        return self._boards[state]
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +177,6 @@ class BitStore:
     """Boards as bit masks. A state is `uint64[3, B]`: the looker's stones, the other's, the codes."""
 
     game: Game
-    backend: Backend
 
     @cached_property
     def _sets_through(self) -> Masks:
