@@ -41,6 +41,7 @@ SMALL: dict[str, tuple[str, str]] = {
         "--folder board --game mnk-v0:m=4,n=2,k=2 --positions 5 --workers 1",
         "6 values, that of the empty board among them, are those of proofs by search",
     ),
+    "golden.py": ("--check --only count aec", "30 facts are as in behaviour.txt"),
     "grpo.py": ("--steps 100", "at worst"),
     "grpo_generalisation.py": ("--seeds 1 --steps 1", "the other half"),
     "ladder.py": ("--out . --agents random block", "minimax"),
