@@ -180,7 +180,7 @@ mcts:simulations=20,seed=2,threats=true mcts:simulations=30,seed=3,evaluate=valu
 epsilon:mcts:simulations=5,seed=4,epsilon=0.2 symmetric:mcts:simulations=20,seed=5
 alphazero alphazero:simulations=20,seed=1,threats=false,solve=false
 """.split()
-ON_SQUARE = ["win-block", "newell-simon", "weights", "minimax:depth=2", "minimax", "alphazero:simulations=0"]
+ON_SQUARE = ["win-block", "newell-simon", "weights", "minimax", "alphazero:simulations=0"]
 
 
 def lowest(position: Position) -> int:
@@ -222,10 +222,15 @@ def by_spec(game: Game, *specs: str, **options: Any) -> Facts:
     return strength(game, dict(zip(specs, specs, strict=True)), **options)
 
 
+def by_search(game: Game) -> Facts:
+    """The strength of agents that search in each position, against some opponents."""
+    return by_spec(game, *SEARCHES, opponents=("random", "minimax", "epsilon:weights"))
+
+
 def on_square() -> Facts:
     """The strength of some agents on 16 cells, where a computation takes seconds."""
     yield from by_spec(SQUARE, *ON_SQUARE, opponents=("newell-simon", "weights"), responds=False)
-    yield from by_spec(SQUARE, "random", opponents=("random",))
+    yield from by_spec(SQUARE, "random", opponents=(), responds=False)
 
 
 def functions(*games: Game) -> Facts:
@@ -303,8 +308,7 @@ def search_text(search: Search) -> str:
     """A tree: the moves as `cell:w/visits`, with a value if it is proved, and a digest of the replies."""
     root = search.tree(max_depth=2)
     moves = [
-        f"{child.cell}:{number(child.wins)}/{child.visits}"
-        + (f"={child.value}" if child.value is not None else "")
+        f"{child.cell}:{child.wins:g}/{child.visits}" + (f"={child.value}" if child.value is not None else "")
         for child in root.children
     ]
     below = [(node.cell, node.visits, 4 * node.wins) for child in root.children for node in child.children]

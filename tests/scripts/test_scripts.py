@@ -36,6 +36,7 @@ SMALL: dict[str, tuple[str, str]] = {
         "mnk-v0:m=6,n=5,k=4 (rules of the catalogue), from the empty board: X wins",
     ),
     "dependency_ranges.py": ("lowest --dry-run", "--resolution lowest-direct --editable '.[dev]'"),
+    "golden.py": ("--check --only count aec", "30 facts are as in behaviour.txt"),
     "grpo.py": ("--steps 100", "at worst"),
     "grpo_generalisation.py": ("--seeds 1 --steps 1", "the other half"),
     "ladder.py": ("--out . --agents random block", "minimax"),
