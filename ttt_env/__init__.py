@@ -39,7 +39,7 @@ Modules to import
     training            `sweep` and `population`; `SelfPlay`, a callback for Stable-Baselines3
     agents.mcts.search  a Monte Carlo tree search to run step by step and to look into
     text                games as conversations, for language models: `TextEnv`, `text.players`
-    datasets            positions, games and conversations with exact values, as files
+    datasets            positions and games with exact values, as files
 
 Results are objects to print, save and load: `Match` with its two `Result`s, `Exploitability`, `Certificate`,
 `Tournament`, `Solution`, `Proof`. Rows of `collect_episode` are `Transition`s. Errors are
