@@ -1,6 +1,6 @@
 """A network that clones perfect play from the data set of all positions, and the certificate of its play.
 
-Reads the Parquet file of a game's positions, as `ttt dataset` writes it, and makes it where there is none.
+Reads the positions of a game's data set, and writes the data set where there is none.
 The network sees the stones of both players and learns, for each free cell, whether it is among
 `perfect_cells`: all of them are right, so that none is preferred. It stops when its choice is perfect in
 every position, or after so many epochs. At the end stand the certificate, which needs no games to be played,
@@ -21,7 +21,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 import ttt_env
 from ttt_env import Boards, Game
 from ttt_env.analysis.certificate import blunders_everywhere
-from ttt_env.datasets import PositionTable
+from ttt_env.datasets import write_dataset
 
 BATCH = 256
 
@@ -70,15 +70,16 @@ def main() -> None:
     """Read, learn, and certify."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--game", default="tictactoe-v0")
-    parser.add_argument("--data", type=Path, default=Path("positions.parquet"), help="the file of positions")
+    parser.add_argument("--data", type=Path, default=Path("data"), help="folder of the data set")
     parser.add_argument("--hidden", type=int, default=256, help="units in each of two layers")
     parser.add_argument("--epochs", type=int, default=300, help="at most so many")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     game = ttt_env.get_game(arguments.game)
-    if not arguments.data.exists():
-        PositionTable(game).write(arguments.data)
-    columns = read(arguments.data, game)
+    path = arguments.data / "positions.parquet"
+    if not path.exists():
+        write_dataset(game, arguments.data)
+    columns = read(path, game)
     begin = perf_counter()
     network = cloned(*columns, arguments.hidden, arguments.epochs, arguments.seed)
     print(f"learned in {perf_counter() - begin:.1f} seconds")

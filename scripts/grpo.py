@@ -118,7 +118,7 @@ def train(model: LanguageModel, texts: list[str], loss_of: Loss, steps: int) -> 
 def load(path: str | Path) -> LanguageModel:
     """The model whose weights are in a file."""
     model = LanguageModel()
-    model.load_state_dict({name: torch.from_numpy(array) for name, array in np.load(path).items()})
+    model.load_state_dict({name: torch.from_numpy(array).float() for name, array in np.load(path).items()})
     return model
 
 
@@ -140,7 +140,7 @@ def main() -> None:
         print(f"step {step}, {process_time():.0f} s: at worst {certificate.worst_case}", flush=True)
         if certificate.unbeatable:
             break
-    np.savez(options.out, **{name: weights.numpy() for name, weights in model.state_dict().items()})
+    np.savez(options.out, **{name: weights.half().numpy() for name, weights in model.state_dict().items()})
     print(ttt_env.certify(player(load(options.out).reply)))
 
 

@@ -29,6 +29,7 @@ from marked import write_table
 
 import ttt_env
 from ttt_env.errors import ResultFileError
+from ttt_env.storage import as_file_name
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "contest" / "results"
@@ -71,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
                 return status
             continue
         entry = entry_of(algorithm, options.teacher, options.packages)
-        file = options.out or RESULTS / f"{records.as_file_name(entry.name)}{records.SUFFIX}"
+        file = options.out or RESULTS / f"{as_file_name(entry.name)}{records.SUFFIX}"
         is_warm = False
         taken = [each for each in options.game if entry.games is None or each in entry.games]
         for game in map(ttt_env.get_game, taken):

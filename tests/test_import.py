@@ -12,12 +12,12 @@ import ttt_env
 
 HEAVY = (
     *("torch", "numba", "pygame", "tkinter", "matplotlib", "stable_baselines3", "sb3_contrib"),
-    *("typer", "rich", "h5py", "minari", "mlcroissant", "pandas", "pyarrow", "PIL", "resvg_py"),
+    *("typer", "rich", "pandas", "pyarrow", "PIL", "resvg_py"),
 )
 # One after the other in one process.
 STEPS = {
     "import": "import ttt_env",
-    "data sets": "from ttt_env.datasets import position_chats, play_games",
+    "data sets": "import ttt_env.datasets",
     "training": """
 import ttt_env.training
 from ttt_env.agents.learned import q_learning

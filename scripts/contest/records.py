@@ -1,32 +1,37 @@
-"""The record of an attempt: a line of JSON, and the policy in a file, from which it is certified again."""
+"""The record of an attempt: a line of JSON, and the policy in an archive, from which it is judged again."""
 
 import hashlib
+import io
+import lzma
 import os
 import platform
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 from math import inf
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
+from numpy.lib.format import read_array, write_array
+from numpy.typing import NDArray
+
 import ttt_env
 from contest import protocol
 from contest.entries import TEACHERS, Entry
-from contest.protocol import Attempt, Ended, Judged, Point, judge_table
+from contest.protocol import Attempt, Ended, Point, judge_table
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.dossier import versions
-from ttt_env.analysis.tablebase import is_tablebase
 from ttt_env.errors import ResultFileError, TttEnvError
 from ttt_env.rules import Game
-from ttt_env.storage import Fields, as_file_name, file_errors
+from ttt_env.storage import Fields, file_errors
 from ttt_env.storage.line_file import change_lines, read_lines
 
 FORMAT = "ttt_env leaderboard 1"
 SUFFIX = ".jsonl"
-POLICIES = "policies"  # the folder beside the lines
+POLICIES = "policies.xz"  # beside the lines: the table of each policy, by its fingerprint
 CLOSE = 1e-9  # of two computations of the same sum on different machines
 Record = dict[str, Any]
+Table = list[NDArray[Any]]
 
 
 def key(record: Mapping[str, Any]) -> tuple[str, str, int]:
@@ -73,11 +78,33 @@ def fingerprint(policy: Lookup) -> str:
     return digest.hexdigest()
 
 
-def policy_path(file: Path, record: Mapping[str, Any]) -> Path:
-    """The file of the policy of a line: no two policies share a name."""
-    algorithm, game, seed = key(record)
-    name = f"{as_file_name(algorithm)}-{as_file_name(game)}-{seed}-{record['policy'][:8]}.npz"
-    return file.parent / POLICIES / name
+def packed(policy: Lookup) -> bytes:
+    """A table as arrays that compress well: steps between codes, where it may move, and how likely."""
+    arrays, content = policy.arrays(), io.BytesIO()
+    chances, steps = arrays["policies"], np.diff(arrays["codes"], prepend=np.uint64(0))
+    bits = np.packbits(chances != 0)
+    for array in (np.array(fingerprint(policy)), arrays["merged"], steps, bits, chances[chances != 0]):
+        write_array(content, array)
+    return content.getvalue()
+
+
+def policies_beside(file: Path) -> dict[str, Table]:
+    """The arrays of all tables in the archive beside a file of lines, by fingerprint; none without one."""
+    tables: dict[str, Table] = {}
+    if (path := file.parent / POLICIES).exists():
+        with lzma.open(path) as archive:
+            while archive.peek(1):
+                name, *arrays = (read_array(archive) for _ in range(5))
+                tables[str(name)] = arrays
+    return tables
+
+
+def table_of(game: Game, arrays: Table) -> Lookup:
+    """The table that `packed` has written."""
+    merged, steps, bits, chances = arrays
+    policies = np.zeros((len(steps), game.n_cells), np.float32)
+    policies[np.unpackbits(bits, count=policies.size).reshape(policies.shape) != 0] = chances
+    return Lookup.from_arrays(game, np.cumsum(steps, dtype=np.uint64), policies, merged=bool(merged))
 
 
 def read(file: Path) -> list[Record]:
@@ -114,14 +141,9 @@ def _check(line: Fields) -> None:
         raise line.error("curve", f"it is no list of points, each of {len(Point._fields)} numbers")
     for point in curve:
         _check_point(point, range(len(point)))
-    if not line.is_null("policy") and not re.fullmatch("[0-9a-f]{64}", line.text("policy")):
-        raise line.error("policy", "it is no SHA-256 of 64 hexadecimal digits")
-    versions, machine = line.part("versions"), line.part("machine")
-    for package in line.table("versions"):
-        versions.text(package)
-    machine.text("processor")
-    machine.optional(machine.integer, "cores")
-    machine.text("system")
+    line.optional(line.text, "policy")
+    line.table("versions")
+    line.table("machine")
 
 
 def _check_point(point: Fields, keys: Iterable[str | int]) -> None:
@@ -149,13 +171,11 @@ def read_all(paths: Iterable[Path]) -> list[Record]:
 
 
 def add(file: Path, record: Record, policy: Lookup | None) -> None:
-    """Write the policy, and then the line, in the place of one of the same run; both whole or not at all.
-
-    Several runs may add to a file at once.
-    """
+    """Append the policy, and put the line in the place of one of its run; several runs may add at once."""
     read(file)  # it is left alone if it holds anything else
     if policy is not None:
-        policy.save(policy_path(file, record))
+        with (file.parent / POLICIES).open("ab", buffering=0) as archive:
+            archive.write(lzma.compress(packed(policy)))
 
     def with_record(lines: list[Record]) -> list[Record]:
         return sorted([*(other for other in lines if key(other) != key(record)), record], key=key)
@@ -165,29 +185,27 @@ def add(file: Path, record: Record, policy: Lookup | None) -> None:
 
 def faults(file: Path) -> Iterator[str]:
     """The errors in the lines of a file, after judging every policy again; nothing if all is well."""
-    records = read(file)
+    records, policies = read(file), policies_beside(file)
     if len({key(record) for record in records}) < len(records):
         yield f"{file}: a run is there twice"
     for record in records:
         name = f"{file.name}: {' '.join(map(str, key(record)))}"
-        yield from (f"{name}: {fault}" for fault in _faults_of(record, file))
+        yield from (f"{name}: {fault}" for fault in _faults_of(record, policies))
 
 
-def _faults_of(record: Record, file: Path) -> Iterator[str]:
+def _faults_of(record: Record, policies: Mapping[str, Table]) -> Iterator[str]:
     game = ttt_env.get_game(record["game"])
-    yield from _faults_of_text(record)
     yield from _breaches(record, game)
     if record["policy"] is None:
         return
-    path = str(policy_path(file, record))
+    if (arrays := policies.get(record["policy"])) is None:
+        yield f"{POLICIES} has no policy of its fingerprint"
+        return
     try:
-        if is_tablebase(path):
-            yield "its policy is a tablebase, and no table of answers"
-            return
-        policy = Lookup(game, path)
+        policy = table_of(game, arrays)
         judged = judge_table(policy)
-    except TttEnvError as error:
-        yield str(error)
+    except (TttEnvError, ValueError) as error:
+        yield f"its policy cannot be judged: {error}"
         return
     if fingerprint(policy) != record["policy"]:
         yield "the policy has another fingerprint"
@@ -209,27 +227,8 @@ def _breaches(record: Record, game: Game) -> Iterator[str]:
         yield f"it went on after its limit of {limit:g} CPU seconds"
     if limit > most:
         yield f"its limit is {limit:g} CPU seconds, and {most:g} are allowed on {game.name}"
-    if not protocol.is_always_kept(game):
-        return
-    if record["policy"] is None:
+    if record["policy"] is None and protocol.is_always_kept(game):
         yield f"its policy is missing, and none is too large to be kept on {game.name}"
-    if any(Point(*point).exploitability == 0 for point in curve[:-1]):
-        yield "its curve goes on after exploitability 0"
-
-
-def _faults_of_text(record: Record) -> Iterator[str]:
-    """The contradictions within a line."""
-    curve = [Point(*point) for point in record["curve"]]
-    if any(point.perfect > point.good for point in curve):
-        yield "its curve has a larger share of perfect moves than of good ones"
-    for name in ("steps", "seconds", "cpu_seconds"):
-        numbers = [getattr(point, name) for point in curve]
-        if numbers != sorted(numbers):
-            yield f"the {name} of its curve fall"
-        if abs(numbers[-1] - record[name]) > 1e-5:
-            yield f"{name} is {record[name]}, and {numbers[-1]} at the end of its curve"
-    if any(getattr(curve[-1], figure) != record[figure] for figure in Judged._fields):
-        yield "its curve ends with another policy"
 
 
 def machine() -> dict[str, Any]:

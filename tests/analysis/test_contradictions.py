@@ -33,16 +33,12 @@ RESULTS = {
     "of a won game": lambda: ttt_env.certify("random", SMALL),
     "exact": lambda: ttt_env.match("random", "minimax"),
     "sampled": lambda: ttt_env.match("random", "block", exact=False, games=30),
-    "tournament": lambda: ttt_env.tournament(
-        {"random": "random", "a function": lowest, "block": "block"}, width=0.9
-    ),
     "exploitability": lambda: ttt_env.exploitability("random"),
     # The same of smaller boards, for what is done with each of their parts.
     "forfeiting on 4 cells": lambda: ttt_env.certify(silent, DRAWN_4),
     "of a won game of 4 cells": lambda: ttt_env.certify("random", "mnk-v0:m=4,n=1,k=2"),
-    "tournament of two": lambda: ttt_env.tournament({"random": "random", "a function": lowest}, width=0.9),
 }
-LONG = ("forfeiting", "of a won game", "tournament")
+LONG = ("forfeiting", "of a won game")
 TO_BE_FORGED = ("certified on 4,3,3", "losing twice")
 
 
@@ -56,8 +52,7 @@ FREE = {
     r"blunders\.positions\[\d+\]": "another position in which value can be given away",
     r"refutations\.[XO]": "another game that ends as badly through the same blunder",
     r"game\.name|game\.winning_sets.*|game\.misere": "its name, or a game of which all is as true",
-    r"(meetings\[\d+\]\.|agents\[\d+\]\.exploitability\.)?source": "computed from a policy or from answers",
-    r"width": "how narrow the intervals were to be",
+    r"source": "computed from a policy or from answers",
 }
 
 
@@ -132,8 +127,8 @@ def forged():
     """Each forgery by its name: a result, what is changed in it, and words of the error."""
     names = ("beatable", "losing twice", "unbeatable", "certified on 4,3,3", "forfeiting", "recorded")
     beatable, losing_twice, unbeatable, won_433, forfeiting, recorded = map(result_of, names)
-    names = ("of a won game", "exact", "sampled", "exploitability", "tournament")
-    won, exact, sampled, random, played = map(result_of, names)
+    names = ("of a won game", "exact", "sampled", "exploitability")
+    won, exact, sampled, random = map(result_of, names)
     lost = str(beatable.refutations["O"])
     all_but_one = [text for text in map(str, losing_twice.blunders) if text != "..X/X.O/..."]
     good = sum(won_433.positions.values())
@@ -231,23 +226,6 @@ def forged():
         "a gain that is no number": (random, {"as_x": nan}, "as_x"),
         "gains below optimal play": (random, {"as_x": -1.0, "as_o": -1}, "nash"),
         "another mean": (random, {"exploitability": 0.0}, "exploitability"),
-        "an agent of another name": (played, {"agents__0__name": "minimax"}, "first|second"),
-        "two agents of one name": (played, {"agents__0__name": "block"}, "different names"),
-        "a pair that met twice": (played, {"meetings__1__second": "a function"}, "have met before"),
-        "a pair that never met": (
-            played, {"meetings": played.to_dict()["meetings"][:2]}, "is_complete: True, and False follows",
-        ),
-        "a best response to X that others outdo": (
-            played,
-            {"agents__0__exploitability": Exploitability(0.0, random.as_o).to_dict()},
-            "gains more than the best response",
-        ),
-        "a best response to O that others outdo": (
-            played,
-            {"agents__0__exploitability": Exploitability(random.as_x, 0.0).to_dict()},
-            "gains more than the best response",
-        ),
-        "a better rating": (played, {"agents__0__rating": 500.0}, "rating"),
     }  # fmt: skip
 
 

@@ -364,8 +364,8 @@ class TestContest:
     def test_the_table_of_beatable_entries(self, tmp_path: Path) -> None:
         self.results(tmp_path, self.MINIMAX, 'name = "r"\nspec = "random"')
         lines = self.results_.to_csv().splitlines()
-        assert lines[0].split(",")[10] == "unbeatable"
-        assert {line.split(",")[1]: line.split(",")[10] for line in lines[1:]} == {
+        assert lines[0].split(",")[8] == "unbeatable"
+        assert {line.split(",")[1]: line.split(",")[8] for line in lines[1:]} == {
             "best": "True",
             "r": "False",
         }

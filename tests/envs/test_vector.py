@@ -283,10 +283,7 @@ class TestAttributesOfTheSubEnvs:
             ("boards", None),
             ("opponent", "nobody"),
             ("illegal", "win"),
-            *(
-                (name, 0)
-                for name in ("rewards", "start", "observation", "opponent_weights", "misere")
-            ),
+            *((name, 0) for name in ("rewards", "start", "observation", "opponent_weights", "misere")),
         ]
         bad += [("illegal", values) for values in differing]
         all_raise(ttt_env.TttEnvError, "", lambda pair: envs.set_attr(*pair), bad)

@@ -79,19 +79,6 @@ def test_html() -> None:
     assert ["rgba" in cell.attrib["style"] for cell in page.iter("td")] == [False, True] * 3
 
 
-def test_latex() -> None:
-    begin, head, _, *rows, end = TABLE.to_latex().splitlines()
-    assert (begin, head, end) == (r"\begin{tabular}{lr}", r"agent & score \\", r"\end{tabular}")
-    assert rows[:2] == [r"a\textbar{}b\_{*}c{*} & +0.5 \\", r"\textless{}b\textgreater{} \& Söhne & ? \\"]
-    assert r"\textbackslash{} & 50\% \\" in Table.of(["", ""], [["\\", "50%"]]).to_latex()
-
-
-@pytest.mark.parametrize("name", ["[x]", "*", " [2pt]", "*[x]"])
-def test_no_row_of_latex_begins_like_an_argument_of_the_line_before(name: str) -> None:
-    rows = Table.of([name], [[name]]).to_latex().splitlines()[1::2]
-    assert len(rows) == 2 and all(row.lstrip().startswith("{") for row in rows)
-
-
 def test_data_frame() -> None:
     pytest.importorskip("pandas")
     frame = TABLE.to_dataframe()

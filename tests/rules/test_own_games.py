@@ -128,8 +128,6 @@ class TestFiles:
             (("solve", "hexagon.json"), "hexagon-v0, X to move"),
             (("solve", "--game", "hexagon.json"), "hexagon-v0, X to move"),
             (("bench", "random", "win-block", "--game", "hexagon.json"), "hexagon-v0: score of the row"),
-            (("text", "random", "--seat", "X", "--game", "hexagon.json"), "Free cells: 0 1 2 3 4 5 6"),
-            (("dataset", "hexagon.json", "--out", "data", "--kind", "positions"), "Saved in data"),
             (("replay", "hexagon-v0: 3 0 2", "--game", "hexagon.json"), "hexagon-v0: 3 0 2"),
         ],
         ids=lambda value: "-".join(value[:2]) if isinstance(value, tuple) else "",

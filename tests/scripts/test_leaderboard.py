@@ -2,6 +2,7 @@
 
 import ast
 import json
+import lzma
 import shutil
 import sys
 from copy import deepcopy
@@ -272,22 +273,18 @@ class TestVerify:
     def test_tampered_lines_are_refused(self, made):
         path, whole = made / "mine.jsonl", lines(made)
         last = whole[2]
-        at_zero = [0, 0, 0, 0, 1, 1]
         better = [*last["curve"][:-1], [*last["curve"][-1][:3], 0.0, last["good"], last["perfect"]]]
         for number, changes, fault in (
-            (0, {"steps": 5}, "steps is 5, and 20 at the end of its curve"),
             (0, {"good": 0.5}, "good is 1.0, not 0.5"),
             (0, {"exploitability": 0.25}, "exploitability is 0.0, not 0.25"),
             (0, {"policy": None}, "it ended by goal with exploitability 0"),
-            (0, {"policy": "0" * 64}, "there is no such file"),
+            (0, {"policy": "0" * 64}, "policies.xz has no policy of its fingerprint"),
             (0, {"ended": "time"}, "it ended by time with exploitability 0"),
             (0, {"seed": 1}, "a run is there twice"),
             (2, {"policy": None}, "its policy is missing, and none is too large to be kept"),
-            (0, {"curve": [at_zero, *whole[0]["curve"]]}, "its curve goes on after exploitability 0"),
             (0, {"limit_cpu_seconds": 1e-9}, "it ended by goal with exploitability 0"),
             (2, {"limit_cpu_seconds": 1e-9}, "it went on after its limit of 1e-09 CPU seconds"),
             (0, {"limit_cpu_seconds": 5e3}, "its limit is 5000 CPU seconds, and 300 are allowed"),
-            (2, {"curve": [[*last["curve"][0][:5], 1], last["curve"][1]]}, "a larger share of perfect moves"),
             # a better claim than the policy
             (2, {"exploitability": 0.0, "ended": "goal", "curve": better}, "exploitability is 0.66354"),
         ):
@@ -298,8 +295,12 @@ class TestVerify:
         assert found.returncode == 1 and fault in found.stdout
 
     def test_another_policy_is_refused(self, made):
-        first, *_, other = (records.policy_path(made / "mine.jsonl", line) for line in lines(made))
-        first.write_bytes(other.read_bytes())
+        path, (first, *_, other) = made / "mine.jsonl", lines(made)
+        policies = records.policies_beside(path)
+        forged = records.table_of(TICTACTOE, policies[other["policy"]])
+        with pytest.MonkeyPatch.context() as patch:  # under the fingerprint of the first
+            patch.setattr(records, "fingerprint", lambda policy: first["policy"])
+            (made / records.POLICIES).write_bytes(lzma.compress(records.packed(forged)))
         found = self.verified(made)
         assert found.returncode == 1 and "the policy has another fingerprint" in found.stdout
 
@@ -318,9 +319,7 @@ class TestVerify:
             ({"curve": [[1, 2.0]]}, "curve: it is no list of points, each of 6 numbers"),
             ({"curve": [[1, 0.1, 0.1, -7.0, 1.0, 1.0]]}, "curve[0][3]: -7.0, where numbers from 0 to 1"),
             ({"policy": 5}, "policy: 5, where a text"),
-            ({"policy": "../../p"}, "policy: it is no SHA-256"),
-            ({"versions": None}, "versions is None"),
-            ({"machine": {}}, "machine.processor: it is missing"),
+            ({"versions": None}, "versions: None, where an object is needed"),
             *(({key: ...}, f"{key}: it is missing\n") for key in ("algorithm", "curve", "policy", "machine")),
         ],
         ids=str,
@@ -339,7 +338,6 @@ class TestVerify:
         [
             ("missing.jsonl", None, " does not exist"),
             ("empty.jsonl", b"", " holds no lines of a leaderboard"),
-            ("policies", None, " holds no lines of a leaderboard"),
             ("bytes.jsonl", b"\xff", " cannot be read"),
             *((f"{at}.jsonl", text, ", line 1 is no") for at, text in enumerate(NO_LINES)),
         ],
@@ -350,12 +348,9 @@ class TestVerify:
         found = script(LEADERBOARD, "verify", "mine.jsonl", name, cwd=made)
         assert found.returncode == 1 and found.stderr.startswith(f"{name}{told}")
 
-    def test_a_tablebase_and_a_table_of_too_many_rows_are_refused(self, made, monkeypatch):
-        path, (first, *_) = made / "mine.jsonl", lines(made)
+    def test_a_table_of_too_many_rows_is_refused(self, made, monkeypatch):
         monkeypatch.setattr(protocol, "MOST_ROWS", 10)
-        assert any("rows, and only 10 are kept" in fault for fault in records.faults(path))
-        ttt_env.solve(TICTACTOE).save(records.policy_path(path, first))
-        assert any("its policy is a tablebase" in fault for fault in records.faults(path))
+        assert any("rows, and only 10 are kept" in fault for fault in records.faults(made / "mine.jsonl"))
 
     def test_policies_that_were_too_large_to_keep_are_counted(self, made, monkeypatch):
         monkeypatch.setattr(protocol, "MOST_ROWS", 10)
@@ -429,14 +424,13 @@ def test_the_lines_of_the_repository_are_certified_again(file):
     assert list(records.faults(file)) == []
 
 
-def test_every_policy_of_the_repository_belongs_to_a_line():
-    named = {
-        records.policy_path(file, line)
-        for file in committed()
-        for line in records.read(file)
-        if line["policy"]
-    }
-    assert named == set((RESULTS / records.POLICIES).glob("*.npz"))
+def test_the_archive_of_the_repository_holds_every_policy():
+    named = {line["policy"] for file in committed() for line in records.read(file) if line["policy"]}
+    policies = records.policies_beside(committed()[0])
+    assert named == set(policies) and (RESULTS / records.POLICIES).stat().st_size < 4_000_000
+    line = records.read(RESULTS / "a2c.jsonl")[0]
+    table = records.table_of(ttt_env.get_game(line["game"]), policies[line["policy"]])
+    assert records.fingerprint(table) == line["policy"]
 
 
 @pytest.mark.parametrize("name", [slow("cfr"), "cfr-purified", slow("cfr-plus-purified"), "q-learning"])

@@ -20,7 +20,6 @@ from tests.support.games import open_boards
 from tests.support.marks import slow
 from tests.support.refusals import all_raise
 from tests.support.replies import OPPONENTS, Prefix, lowest, replies_of
-from tests.support.running import ttt
 from ttt_env import Game, Position
 from ttt_env.rules import SEATS, random_position
 from ttt_env.text import (
@@ -553,26 +552,3 @@ class TestRows:
     def test_order(self) -> None:
         with pytest.raises(ttt_env.errors.EpisodeOrderError):
             TextEnv().move(4)
-
-
-class TestCommand:
-    def test_a_game_by_hand(self) -> None:
-        replies = "the centre [4]\nwhat?\n[2]\n[6]\n[8]\n[7]\n[5]\n[3]\n[1]\n[0]\n"
-        run = ttt("text", "random", "--seat", "X", "--seed", "1", answers=replies)
-        assert run.returncode == 0 and "You are X." in run.stdout and "That is not a move" in run.stdout
-        assert "The game is over" in run.stdout and run.stdout.splitlines()[-1].startswith("Reward: ")
-
-    def test_replies_that_end_too_early(self) -> None:
-        run = ttt("text", "--seat", "X", "--seed", "1", answers="[4]\n")
-        assert run.returncode == 1 and run.stdout.endswith(
-            "Reward: 0.00. Value given away by each move: 0.\n"
-        )
-
-    @pytest.mark.parametrize(
-        "options",
-        [["nobody"], ["--illegal", "raise"], ["--board", "x"], ["--answer", "x"], ["--seat", "x"]],
-        ids=" ".join,
-    )
-    def test_bad_options(self, options: list[str]) -> None:
-        run = ttt("text", *options)
-        assert run.returncode == 2 and run.stderr.startswith("ttt: ") and not run.stdout

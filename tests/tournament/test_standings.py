@@ -1,52 +1,35 @@
-"""The table of a tournament: points, tie-breaks, and how far ratings are off."""
+"""The table of a tournament: points, ratings and their margins."""
 
 import numpy as np
 import pytest
 
 import ttt_env
 from ttt_env.analysis.results import match_of
-from ttt_env.tournament.meetings import Meeting
+from ttt_env.tournament.meetings import Meeting, both_sides
 from ttt_env.tournament.standings import bradley_terry, rating_margins, standings
 
 pytest.importorskip("scipy")
 
 
-WIN, DRAW = (match_of(np.array([counts] * 2)) for counts in ((1, 0, 0), (0, 1, 0)))
-SWISS = {
-    Meeting(1, "a", "c"): WIN,
-    Meeting(1, "b", "d"): WIN,
-    Meeting(2, "a", "b"): DRAW,
-    Meeting(2, "c", "e"): WIN,
-    Meeting(3, "a", "e"): WIN,
-    Meeting(3, "b", "c"): DRAW,
-}
-BYES = {1: "e", 2: "d", 3: "d"}
-
-
-def test_a_swiss_table_by_hand():
-    rows = {row.name: row for row in standings("swiss", "abcde", SWISS, BYES)}
-    assert {name: row.points for name, row in rows.items()} == {"a": 2.5, "b": 2, "c": 1.5, "d": 2, "e": 1}
-    # Of b: d 2, a 2½ and c 1½. Of d: b 2, and twice itself.
-    assert rows["b"].buchholz == 6 and rows["b"].sonneborn_berger == 2 + 1.25 + 0.75
-    assert rows["d"].buchholz == 6 and rows["d"].sonneborn_berger == 4
-    assert [(rows[name].rank, name) for name in "abdce"] == [(1, "a"), (2, "b"), (2, "d"), (4, "c"), (5, "e")]
-    assert rows["a"].margin is None and not rows["a"].is_exact
-
-
-def test_all_play_all_takes_shares_of_games_and_says_what_is_exact():
+def test_points_are_shares_of_games_and_say_what_is_exact():
     names = ["minimax", "random", "block"]
     pairs = ("minimax", "random"), ("block", "minimax")
     won, drawn = (ttt_env.match(one, other) for one, other in pairs)
     sampled = match_of(np.array([[30, 10, 60], [20, 10, 70]]))
-    games = {Meeting(1, *pairs[0]): won, Meeting(1, *pairs[1]): drawn, Meeting(1, "random", "block"): sampled}
-    rows = {row.name: row for row in standings("all-play-all", names, games, {})}
-    assert rows["minimax"].is_exact and rows["minimax"].margin == 0 and rows["minimax"].buchholz is None
+    games = {Meeting(*pairs[0]): won, Meeting(*pairs[1]): drawn, Meeting("random", "block"): sampled}
+    rows = {row.name: row for row in standings(names, both_sides(games))}
+    assert rows["minimax"].is_exact and rows["minimax"].margin == 0
     assert rows["minimax"].points == pytest.approx(sum(((1 + won.score) / 2, (1 - drawn.score) / 2)))
     low, high = sampled.interval
     assert not rows["block"].is_exact and rows["block"].margin == pytest.approx((high - low) / 4)
-    assert (
-        rows["minimax"].rank == 1 and rows["minimax"].rating_margin > 0
-    )  # it rests on the others' games too
+    assert rows["minimax"].rank == 1
+    assert rows["minimax"].rating_margin > 0  # it rests on the others' games too
+
+
+def test_equals_share_a_rank():
+    draw, win = (match_of(np.array([counts] * 2)) for counts in ((0, 1, 0), (1, 0, 0)))
+    matches = both_sides({Meeting("b", "a"): draw, Meeting("a", "c"): win, Meeting("b", "c"): win})
+    assert [(row.rank, row.name) for row in standings("cba", matches)] == [(1, "a"), (1, "b"), (3, "c")]
 
 
 def test_ratings_of_computed_results_have_no_margin():

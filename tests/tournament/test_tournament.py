@@ -20,7 +20,7 @@ from ttt_env.analysis.declared import SOME_COMPARED
 from ttt_env.analysis.results import match_of
 from ttt_env.errors import ParameterError, ResultFileError, UnknownAgentError
 from ttt_env.tournament import Tournament, tournament
-from ttt_env.tournament.standings import alpha_rank, bradley_terry, nash_mixture
+from ttt_env.tournament.standings import bradley_terry
 
 TRIO = ["random", "minimax", "win-block"]
 
@@ -111,106 +111,6 @@ class TestRatings:
 
     def test_order_of_the_agents_does_not_matter(self, trio: Tournament) -> None:
         assert tournament(TRIO[::-1]).ratings == pytest.approx(trio.ratings, abs=1e-4)
-
-
-PAPER = np.array([[0.0, -1, 1], [1, 0, -1], [-1, 1, 0]])  # rock, paper, scissors: row against column
-
-
-class TestNashAverage:
-    @pytest.mark.parametrize(
-        ("scores", "mixture"),
-        [
-            (PAPER, [1 / 3, 1 / 3, 1 / 3]),
-            ([[0, -0.2, 1], [0.2, 0, -0.6], [-1, 0.6, 0]], [1 / 3, 5 / 9, 1 / 9]),
-            (PAPER[np.ix_([0, 0, 0, 1, 2], [0, 0, 0, 1, 2])], [1 / 9, 1 / 9, 1 / 9, 1 / 3, 1 / 3]),
-        ],
-        ids=["rock, paper, scissors", "uneven stakes, by algebra", "copies share the weight"],
-    )
-    def test_is_what_algebra_says(self, scores: np.ndarray, mixture: list[float]) -> None:
-        np.testing.assert_allclose(nash_mixture(np.array(scores)), mixture, atol=1e-9)
-        unread = np.array(scores) + np.diag(np.arange(1.0, len(scores) + 1))
-        np.testing.assert_allclose(nash_mixture(unread), mixture, atol=1e-9)
-
-    def test_who_is_beaten_by_the_mixture_has_no_weight(self) -> None:
-        scores = np.zeros((5, 5))
-        scores[:3, :3], scores[:4, 4], scores[4, :4] = PAPER, 0.3, -0.3
-        scores[3, :3], scores[:3, 3] = (0.5, -0.25, -0.3), (-0.5, 0.25, 0.3)  # loses 0.05 to a third of each
-        mixture = nash_mixture(scores)
-        np.testing.assert_allclose(mixture, [1 / 3, 1 / 3, 1 / 3, 0, 0], atol=1e-9)
-        assert (mixture[3:] == 0).all()
-
-    def test_is_an_equilibrium_and_no_other_has_more_entropy(self) -> None:
-        # Two draw with each other and with the third; only the fourth, whom all beat, tells them apart.
-        scores = np.zeros((4, 4))
-        scores[:3, 3], scores[3, :3] = (0.1, 0.2, 0.3), (-0.1, -0.2, -0.3)
-        np.testing.assert_allclose(nash_mixture(scores), [1 / 3, 1 / 3, 1 / 3, 0], atol=1e-9)
-        # The fourth gains 1 against the first and loses 0.2 to the others: they have to be played enough.
-        scores[:3, 3], scores[3, :3] = (-1, 0.2, 0.2), (1, -0.2, -0.2)
-        mixture = nash_mixture(scores)
-        assert (scores @ mixture).max() < 1e-9 and abs(mixture.sum() - 1) < 1e-12
-        np.testing.assert_allclose(mixture, [1 / 6, 5 / 12, 5 / 12, 0], atol=1e-6)
-
-    # In the hard cases the solver needs other options, or scores with fewer digits.
-    @pytest.mark.parametrize(
-        ("noise", "hard"), [(1e-9, {25, 51}), (1e-8, {1, 18}), (1e-7, {1, 6, 38}), (1e-5, {18})]
-    )
-    def test_of_scores_that_hardly_differ_is_an_equilibrium(self, noise: float, hard: set[int]) -> None:
-        rng = np.random.default_rng(0)
-        for number in range(60):
-            upper = np.triu(rng.integers(-1, 2, (5, 5)) + noise * rng.uniform(-1, 1, (5, 5)), 1)
-            if number % 10 and number not in hard:
-                continue
-            scores = upper - upper.T
-            weights = nash_mixture(scores)
-            assert weights.min() >= 0 and weights.sum() == pytest.approx(1)
-            assert (scores @ weights).max() <= max(1e-6, 10 * noise)
-
-    def test_of_random_scores_is_an_equilibrium(self) -> None:
-        rng = np.random.default_rng(3)
-        for n in (2, 5, 20):
-            scores = rng.uniform(-1, 1, (n, n))
-            scores -= scores.T
-            mixture = nash_mixture(scores)
-            assert (mixture >= 0).all() and abs(mixture.sum() - 1) < 1e-12
-            assert (scores @ mixture).max() < 1e-6
-
-    def test_of_a_tournament_is_who_cannot_be_beaten(self) -> None:
-        agents = ["random", "minimax", "win-block", "minimax:prefer=fast", "weights", "ppo"]
-        played = tournament(agents)
-        best = {name for name, each in played.exploitability.items() if max(each.as_x, each.as_o) <= 0}
-        assert best == {"minimax", "minimax:prefer=fast", "ppo"}
-        assert played.nash_mixture == pytest.approx({name: (name in best) / 3 for name in agents}, abs=1e-9)
-        scores = [played.matches["random", name].score for name in best]
-        assert played.nash_scores["random"] == pytest.approx(np.mean(scores))
-
-
-class TestAlphaRank:
-    @pytest.mark.parametrize(
-        ("scores", "shares"),
-        [
-            (PAPER, [1 / 3, 1 / 3, 1 / 3]),
-            ([[0, 0.5, 1], [-0.5, 0, 1], [-1, -1, 0]], [1, 0, 0]),
-            (np.zeros((4, 4)), [1 / 4, 1 / 4, 1 / 4, 1 / 4]),
-        ],
-        ids=["rock, paper, scissors", "who beats all others", "equals"],
-    )
-    def test_is_what_algebra_says(self, scores: np.ndarray, shares: list[float]) -> None:
-        np.testing.assert_allclose(alpha_rank(np.array(scores)), shares, atol=1e-12)
-
-    def test_is_the_share_of_time_of_the_chain_of_the_paper(self) -> None:
-        """Fixation by its definition (Omidshafiei et al. 2019, equation 5), the chain by iteration."""
-        scores = np.array([[0, 1e-4, -3e-4], [-1e-4, 0, 2e-4], [3e-4, -2e-4, 0]])
-        chain = np.zeros((3, 3))
-        for played, tried in permutations(range(3), 2):
-            factor = np.exp(-100 * (scores[tried, played] - scores[played, tried]))
-            chain[played, tried] = 1 / sum(factor**k for k in range(50)) / 2
-        chain += np.diag(1 - chain.sum(axis=1))
-        np.testing.assert_allclose(alpha_rank(scores), np.linalg.matrix_power(chain, 1 << 20)[0], rtol=1e-9)
-
-    def test_of_a_tournament_is_shared_by_equals(self) -> None:
-        played = tournament(["minimax", "minimax:prefer=fast", "random"])
-        shares = {"minimax": 0.5, "minimax:prefer=fast": 0.5, "random": 0}
-        assert played.alpha_rank == pytest.approx(shares, abs=1e-9)
 
 
 class TestSampling:

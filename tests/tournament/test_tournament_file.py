@@ -28,12 +28,11 @@ from ttt_env.storage.game_log import read_records
 from ttt_env.storage.models import files_of
 from ttt_env.tournament.contest import WRITTEN, Contest
 from ttt_env.tournament.documents import Documents, write_results
-from ttt_env.tournament.meetings import Meeting, play_to_the_end
+from ttt_env.tournament.meetings import play_to_the_end
 from ttt_env.tournament.plan import read_plan
 
 pytest.importorskip("scipy")
-pytest.importorskip("networkx")
-KEYS = ("name", "game", "system", "rounds", "games", "seed", "timeout", "memory", "exact")
+KEYS = ("name", "game", "games", "seed", "timeout", "memory", "exact")
 ENTRY_KEYS = ("name", "author", "spec", "command", "model", "folder", "memory", "timeout", "fixed", "certify",
               "certificate")  # fmt: skip
 FIRST_FREE = """\
@@ -139,35 +138,6 @@ def test_whatever_the_results_depend_on_is_named_if_it_has_changed(changed, tmp_
         Contest(read_plan(plan), tmp_path / "out")
 
 
-@pytest.mark.parametrize(
-    ("forged", "fault"),
-    [
-        ({"pairs": {1: ["ab", "ac"]}, "byes": {1: "e"}}, "'a' plays twice in round 1"),
-        ({"pairs": {1: ["ab", "ce"]}, "byes": {1: "e"}}, "'e' plays twice in round 1, or has a bye"),
-        ({"pairs": {1: ["ab", "cd"]}, "byes": {}}, "byes: in round 1 an odd number of agents has none"),
-        ({"pairs": {1: ["ab"]}, "byes": {1: "e"}, "rounds": 10**6}, "rounds: 5 agents can play at most 5"),
-    ],
-)
-def test_swiss_rounds_that_cannot_be_are_refused(forged, fault):
-    result = ttt_env.match("random", "minimax")
-    meetings = {Meeting(number, *pair): result for number, pairs in forged["pairs"].items() for pair in pairs}
-    settings = {"system": "swiss", "rounds": forged.get("rounds", 1), "byes": forged["byes"]}
-    forgery = ttt_env.Tournament(TICTACTOE, tuple("abcde"), meetings, dict.fromkeys("abcde"), **settings)
-    with pytest.raises(ResultFileError, match=fault):
-        ttt_env.Tournament.from_dict(forgery.to_dict())
-    good = {Meeting(1, *pair): result for pair in ("ab", "cd")}
-    settings = {"system": "swiss", "byes": {1: "e"}}
-    fair = ttt_env.Tournament(TICTACTOE, tuple("abcde"), good, dict.fromkeys("abcde"), **settings)
-    assert ttt_env.Tournament.from_dict(fair.to_dict()) == fair
-
-
-def test_computed_results_of_a_game_that_is_too_large_are_refused():
-    game, result = ttt_env.get_game("mnk-v0", m=5, n=5, k=4), ttt_env.match("random", "minimax")
-    forgery = ttt_env.Tournament(game, ("a", "b"), {Meeting(1, "a", "b"): result}, dict.fromkeys("ab"))
-    with pytest.raises(ResultFileError, match="exact: mnk-v0:m=5,n=5,k=4 has too many positions"):
-        ttt_env.Tournament.from_dict(forgery.to_dict())
-
-
 def test_names_show_themselves_in_the_table(tmp_path):
     markdown = pytest.importorskip("markdown_it").MarkdownIt().enable(["table", "strikethrough"])
     ttt_env.Game("ring <img> &lt;", (1, 3), [(0, 1)]).save(tmp_path / "ring.json")
@@ -178,8 +148,8 @@ def test_names_show_themselves_in_the_table(tmp_path):
     with Contest(read_plan(path), tmp_path / "out") as contest:
         contest.play()
         lines = markdown.render(Documents(contest).to_markdown()).splitlines()
-    assert any(line.startswith(f"<p>{escape('ring <img> &lt;')}, all-play-all") for line in lines)
-    assert any(line.startswith("<p>*a* ~~b~~ v random in round 1 is not judged") for line in lines)
+    assert any(line.startswith(f"<p>{escape('ring <img> &lt;')}, 3 entries") for line in lines)
+    assert any(line.startswith("<p>*a* ~~b~~ v random is not judged") for line in lines)
 
 
 class TestFiles:
@@ -188,15 +158,13 @@ class TestFiles:
         [
             ("game = ", "is no TOML"),
             (f"seed = {'1' * 5000}", "is no TOML: Exceeds the limit"),
-            (toml(*TWO, sytem="swiss"), "unknown key of the tournament 'sytem': did you mean system"),
-            (toml(*TWO, system="swis"), "unknown system 'swis': did you mean swiss"),
+            (toml(*TWO, sead=1), "unknown key of the tournament 'sead': did you mean seed"),
             (toml(*TWO, game="chess"), "unknown game 'chess'"),
             (toml(*TWO, games=3), "games=3 of the tournament: an even number"),
             (toml(*TWO, games="2"), "games='2' of the tournament: integers from 2"),
             (toml(*TWO, seed=-1), "seed=-1"),
             (toml(*TWO, exact=1), "exact=1"),
             (toml(*TWO, timeout=0), "timeout=0"),
-            (toml(*TWO, system="swiss", rounds=2), "rounds=2: 2 entries can play at most 1"),
             (toml(TWO[0]), "takes 2 to 200 entries"),
             ("entry = 3\n" + toml(), "takes 2 to 200 entries"),
             ("\n".join(toml(*TWO).splitlines()[1:]), "the tournament needs the key game"),
@@ -248,7 +216,7 @@ class TestFiles:
         run = ttt("tournament", "class.toml", cwd=tmp_path)
         assert run.returncode == 2 and run.stderr == "ttt: class.toml cannot be read: there is no such file\n"
 
-    @pytest.mark.parametrize("library", ["jinja2", "networkx", "scipy"])
+    @pytest.mark.parametrize("library", ["jinja2", "scipy"])
     def test_what_is_not_installed_is_named(self, library, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, library, None)
         refuse(f'needs {library} of the extra "tournament"', write(tmp_path, *TWO))
@@ -464,24 +432,14 @@ class TestResults:
         assert (out / "journal.jsonl").read_text() == text
 
 
-def test_a_program_may_be_certified_without_being_called_fixed_and_all_may_be_played_twice(tmp_path):
+def test_a_program_may_be_certified_without_being_called_fixed(tmp_path):
     (tmp_path / "bot.py").write_text(FIRST_FREE)
     bot = {"name": "Bot", "command": [PYTHON, "-S", "bot.py"], "certify": True}
-    results, _ = play(write(tmp_path, bot, *TWO, rounds=2, exact=False))
+    results, _ = play(write(tmp_path, bot, *TWO, exact=False))
     (entry,) = (each for each in results["entries"] if each["name"] == "Bot")
     found = ttt_env.certify(lowest)
     assert entry["certificate"]["asked"] == found.asked and not entry["certificate"]["unbeatable"]
-    assert [each["round"] for each in results["meetings"]] == [1, 1, 1, 2, 2, 2]
-    loaded = ttt_env.Tournament.from_dict(results)
-    both = [each for each in results["meetings"] if {each["first"], each["second"]} == {"Bot", "minimax"}]
-    first, second = map(ttt_env.Match.from_dict, both)
-    mean = loaded.matches["Bot", "minimax"]
-    assert mean.games == 4 and mean.score == pytest.approx((first.score + second.score) / 2)
-    assert mean.margin == pytest.approx((first.margin**2 + second.margin**2) ** 0.5 / 2)
     assert not any(each["exact"] for each in results["meetings"])
-    games = [(each["round"], each["record"]) for each in results["games_played"]]
-    one, two = ([record for number, record in games if number == each] for each in (1, 2))
-    assert len(one) == len(two) == 6 and one != two
     ratings = {each["name"]: (each["rating"], each["rating_margin"]) for each in results["entries"]}
     assert max(ratings, key=ratings.get) == "minimax" and all(margin > 0 for _, margin in ratings.values())
 
@@ -515,15 +473,15 @@ for line in sys.stdin:
 """
 
 
-def swiss(folder, n_asked):
-    """The file of a Swiss tournament in which a program hangs in its ninth and its twentieth answer."""
+def hanging(folder, n_asked):
+    """The file of a tournament in which a program hangs in its ninth and its twentieth answer."""
     folder.mkdir()
     (folder / "bot.py").write_text(HANGING)
     (folder / "asked").write_text("." * n_asked)
     bot = {"name": "Bot", "command": f"{PYTHON} -S bot.py", "timeout": 600}
     names = ("random", "weights", "rules", "mcts:simulations=2")
     agents = [spec(name, certify=name == "rules") for name in names]
-    return write(folder, bot, *agents, system="swiss", rounds=3, games=4, seed=3)
+    return write(folder, bot, *agents, games=4, seed=3)
 
 
 def ended(path, reached, number):
@@ -545,7 +503,7 @@ def ended(path, reached, number):
     ids=["kill", "Ctrl-C"],
 )
 def test_it_goes_on_where_it_was_ended_with_the_same_results(reached, number, status, tmp_path):
-    path, whole = swiss(tmp_path / "ended", reached - 9), swiss(tmp_path / "whole", 20)
+    path, whole = hanging(tmp_path / "ended", reached - 9), hanging(tmp_path / "whole", 20)
     out = path.parent / "class-results"
     returncode, _, said = ended(path, reached, number)
     assert returncode == status
@@ -553,23 +511,18 @@ def test_it_goes_on_where_it_was_ended_with_the_same_results(reached, number, st
         assert "the same command goes on from there" in said
         assert not results_in(out)["is_complete"] and "Not finished" in (out / "index.html").read_text()
     kept = (out / "journal.jsonl").read_bytes()
-    assert len(kept.splitlines()) > 3
+    assert len(kept.splitlines()) > 2
     with (out / "journal.jsonl").open("ab") as file:
-        file.write(b'{"round": 3, "first": "B')  # as far as it came
+        file.write(b'{"first": "B')  # as far as it came
     (path.parent / "asked").write_text("." * 20)
     results, _ = play(path)
     play(whole)
     assert (out / "journal.jsonl").read_bytes().startswith(kept)
     for name in (*WRITTEN, "journal.jsonl"):
         assert (out / name).read_bytes() == (whole.parent / "class-results" / name).read_bytes(), name
-    assert results["is_complete"] and [bye["round"] for bye in results["byes"]] == [1, 2, 3]
+    assert results["is_complete"]
     loaded = ttt_env.Tournament.from_dict(results)
-    assert loaded.byes == {bye["round"]: bye["name"] for bye in results["byes"]} and loaded.rounds == 3
     assert [row.points for row in loaded.standings] == [entry["points"] for entry in results["entries"]]
-    with pytest.raises(ResultFileError, match="byes: nobody has one, or somebody has two"):
-        ttt_env.Tournament.from_dict(results | {"byes": [results["byes"][0], *results["byes"][:2]]})
-    met = [frozenset((each["first"], each["second"])) for each in results["meetings"]]
-    assert len(met) == len(set(met)) == 6
 
 
 @pytest.mark.slow
@@ -602,9 +555,8 @@ def test_again_starts_anew_and_leaves_nothing_of_the_run_before(tmp_path):
     assert (out / "notes.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize("system", ["all-play-all", "swiss"])
-def test_what_is_ended_before_the_first_game_has_results_too(system, tmp_path):
-    with Contest(read_plan(write(tmp_path, *TWO, system=system)), tmp_path / "out") as contest:
+def test_what_is_ended_before_the_first_game_has_results_too(tmp_path):
+    with Contest(read_plan(write(tmp_path, *TWO)), tmp_path / "out") as contest:
         write_results(Documents(contest))
     results = results_in(tmp_path / "out")
     assert not results["is_complete"] and not results["meetings"] and not results["games_played"]
@@ -685,7 +637,7 @@ def test_an_onnx_file_takes_part(tmp_path):
 
 
 DRAWN = {"record": "tictactoe-v0: 4 0 1 7 3 5 2 6 8", "forfeit": None, "said": ""}
-RULES_MINIMAX = {"round": 1, "first": "rules", "second": "minimax"}
+RULES_MINIMAX = {"first": "rules", "second": "minimax"}
 COMPUTED = RULES_MINIMAX | {"match": ttt_env.match("minimax", "minimax").to_dict(), "examples": [DRAWN] * 2}
 
 
@@ -725,7 +677,7 @@ class TestWhatLiesInTheFolder:
         journal = folder / "class-results" / "journal.jsonl"
         whole = journal.read_bytes()
         for number, line in enumerate(whole.splitlines(), 1):
-            changed = line.replace(b'"games": 2', b'"games": 4').replace(b'"round": 1', b'"round": 2')
+            changed = line.replace(b'"games": 2', b'"games": 4').replace(b'"first": "', b'"first": "x')
             assert changed != line
             journal.write_bytes(whole.replace(line, changed))
             with pytest.raises(ResultFileError, match=rf"journal\.jsonl, line {number}: it is not as"):
@@ -735,8 +687,6 @@ class TestWhatLiesInTheFolder:
     @pytest.mark.parametrize(
         ("changes", "part"),
         [
-            ({"round": 2}, "round"),
-            ({"round": True}, "round"),
             ({"first": "nobody"}, "first"),
             ({"second": "random"}, "second"),
             ({}, "second"),
@@ -755,7 +705,7 @@ class TestWhatLiesInTheFolder:
         """Sealed as it should be, so that only its content speaks against it."""
         path = write(tmp_path, *TWO, spec("Bot") | {"spec": "rules"}, exact=False, games=2)
         plan = read_plan(path)
-        line = {"round": 1, "first": "random", "second": "minimax", "record": "tictactoe-v0: 0 3 1 4 2"}
+        line = {"first": "random", "second": "minimax", "record": "tictactoe-v0: 0 3 1 4 2"}
         with Contest(plan, tmp_path / "class-results") as contest:
             file = contest.journal._file
             for _ in range(2):

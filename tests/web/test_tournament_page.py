@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("selenium")
 pytest.importorskip("scipy")
-pytest.importorskip("networkx")
 from selenium.webdriver.common.keys import Keys
 
 from tests.support.marks import slow, slow_unless
@@ -35,7 +34,7 @@ name = "Eve"
 spec = "weights"
 """
 FILES = {
-    "swiss": 'game = "tictactoe-v0"\nsystem = "swiss"\n',
+    "class": 'game = "tictactoe-v0"\n',
     "misère": 'game = "tictactoe-v0:misere"\n',
     "large": 'game = "mnk-v0:m=8,n=8,k=5"\n',
 }
@@ -74,7 +73,7 @@ def visit(look, chromium, folders):
 
 @pytest.mark.parametrize(
     ("name", "media"),
-    slow_unless(lambda name, media: name == "swiss" and media in ("light", "forced dark"), FILES, MEDIA),
+    slow_unless(lambda name, media: name == "class" and media in ("light", "forced dark"), FILES, MEDIA),
 )
 def test_axe_finds_nothing_wrong_and_leaves_nothing_open(name, media, visit):
     assert findings(visit(name, media=MEDIA[media])) == []
@@ -82,7 +81,7 @@ def test_axe_finds_nothing_wrong_and_leaves_nothing_open(name, media, visit):
 
 @pytest.mark.parametrize("width", [320, slow(390)])
 def test_on_a_phone_nothing_is_beside_the_page_and_every_control_can_be_hit(width, visit):
-    page = visit("swiss", width=width)
+    page = visit("class", width=width)
     assert page.run("return document.documentElement.scrollWidth") == width
     script = """return [...document.querySelectorAll('a[href], button, select')]
         .filter((each) => each.checkVisibility() && !each.matches('.skip'))
@@ -126,8 +125,8 @@ def test_each_position_of_each_game_is_drawn_as_the_package_draws_it(name, visit
 
 
 def test_a_number_of_the_cross_table_leads_to_the_games_of_the_two_and_keys_step(visit, folders):
-    page = visit("swiss")
-    games = results_of(folders["swiss"])["games_played"]
+    page = visit("class")
+    games = results_of(folders["class"])["games_played"]
     number = next(at for at, each in enumerate(games) if each["forfeit"] is None and at % 2 == 0)
     game = games[number]
     link = page.find(f"td a[href='#game-{number}']")
@@ -135,7 +134,7 @@ def test_a_number_of_the_cross_table_leads_to_the_games_of_the_two_and_keys_step
     link.send_keys(Keys.ENTER)
     page.wait(lambda: page.focused == "forward")
     cells = GameRecord.parse(game["record"]).cells
-    assert page.text("#seats").startswith(f"X: {game['x']}, O: {game['o']} (round 1, game 1)")
+    assert page.text("#seats").startswith(f"X: {game['x']}, O: {game['o']} (game 1)")
     assert page.text("#status").startswith(f"Move {len(cells)} of {len(cells)}")
     page.press(*[Keys.ARROW_LEFT] * len(cells))
     assert page.text("#status") == f"The start, {len(cells)} moves."
@@ -147,7 +146,7 @@ def test_a_number_of_the_cross_table_leads_to_the_games_of_the_two_and_keys_step
 
 
 def test_games_are_found_by_who_played_them(visit):
-    page = visit("swiss")
+    page = visit("class")
     script = """for (const [id, text] of arguments[0]) {
           const select = document.getElementById(id);
           select.value = [...select.options].find((each) => each.text === text).value;
@@ -160,7 +159,7 @@ def test_games_are_found_by_who_played_them(visit):
 
 
 def test_it_says_what_is_proved_and_by_what_is_lost(visit):
-    page = visit("swiss")
+    page = visit("class")
     assert page.all(".standings .proved") == ["unbeatable"]
     assert "unbeatable, proved" in page.all(".facts td")
     assert any(text.startswith("loses this game as") for text in page.all(".facts td"))
@@ -171,7 +170,7 @@ def test_it_says_what_is_proved_and_by_what_is_lost(visit):
 def test_without_javascript_the_tables_are_there(chromium, visit):
     chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
-        page = visit("swiss")
+        page = visit("class")
         found = page.browser.find_elements("css selector", ".standings tbody tr")
         assert len(found) == 5
         assert "They stand in games.txt" in page.browser.find_element("css selector", "#viewer").text

@@ -34,7 +34,6 @@ from ttt_env.app.console import (
     progress_line,
     write_file,
 )
-from ttt_env.app.dataset import dataset
 from ttt_env.app.games import OwnGameOption, games_app
 from ttt_env.app.solving import solve
 from ttt_env.app.tournament import tournament as tournament_of_file
@@ -371,35 +370,6 @@ def play(
     sit_down(played, seated(named, seat, played), seed, games, record)
 
 
-@_command(epilog="Example: ttt text minimax --seat X --board coordinates")
-def text(
-    opponent: Annotated[
-        str, argument("AGENT", f"your opponent: {_AGENTS}", autocompletion=agent_names)
-    ] = "minimax",
-    game: GameOption = "tictactoe-v0",
-    seat: Annotated[str, option("SEAT", "your seat: X, O or random")] = "random",
-    illegal: Annotated[
-        str, option("RULE", "what happens after a reply that names no free cell: retry or lose")
-    ] = "retry",
-    reward: Annotated[str, option("KIND", "the reward of a move: result, regret or shaped")] = "result",
-    board: Annotated[
-        str, option("STYLE", "how a prompt draws the board: grid, coordinates or line")
-    ] = "grid",
-    answer: Annotated[str, option("PATTERN", "how a reply names a cell")] = "[{cell}]",
-    seed: ReplySeed = None,
-) -> None:
-    """Play as a language model does: prompts out, replies in."""
-    from ttt_env.app.console import converse
-    from ttt_env.text import TextEnv
-
-    settings: dict[str, Any] = {"reward": reward, "board": board}
-    settings["play_as"] = one_of("seat", seat, ("X", "O", "random"))
-    settings["illegal"] = one_of("illegal", illegal, ("retry", "lose"))
-    env = TextEnv(game_of(game), spec_of(opponent), answer=answer, seed=seed, **settings)
-    raise typer.Exit(converse(env, sys.stdin, typer.echo))
-
-
-_command(epilog="Example: ttt dataset tictactoe-v0 --out data --kind positions")(dataset)
 _command("tournament", epilog="Example: ttt tournament class.toml")(tournament_of_file)
 
 

@@ -6,14 +6,14 @@ import json
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -23,10 +23,6 @@ from rich.text import Text
 from typer.core import TyperCommand
 
 from ttt_env.errors import ParameterError
-from ttt_env.render.words import signed
-
-if TYPE_CHECKING:
-    from ttt_env.text import TextEnv
 
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON, and nothing else")]
 STANDARD_OUTPUT = Path("-")
@@ -187,18 +183,3 @@ def _plain(line: ProgressLine) -> Iterator[None]:
     finally:
         is_over.set()
         teller.join()
-
-
-def converse(env: "TextEnv", replies: Iterable[str], say: Callable[[str], object]) -> int:
-    """Play one game by these replies, telling all texts and, at the end, the rewards; returns the exit code.
-
-    That is 1 if the replies end before the game does.
-    """
-    say(env.reset())
-    for line in replies:
-        say(env.reply(line.rstrip("\n")))
-        if env.done:
-            break
-    regrets = " ".join("?" if regret is None else str(regret) for regret in env.info["regret"])
-    say(f"\nReward: {signed(env.total_reward, 2)}. Value given away by each move: {regrets or 'none'}.")
-    return 0 if env.done else 1

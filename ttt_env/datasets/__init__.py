@@ -1,7 +1,6 @@
-"""Data sets with exact values: positions, games and conversations.
+"""Positions and games with exact values, as Parquet files with a dataset card.
 
-Importing this package does not import pyarrow or mlcroissant; a name that needs them does, with an
-`ImportError` that names the extra `data`.
+Importing this package does not import pyarrow, of the extra `data`; its function does.
 """
 
 from typing import TYPE_CHECKING
@@ -9,19 +8,6 @@ from typing import TYPE_CHECKING
 from ttt_env.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from ttt_env.datasets.chat import game_chats, position_chats, write_chats
-    from ttt_env.datasets.folder import write_dataset
-    from ttt_env.datasets.minari_sets import reference_scores, write_minari
-    from ttt_env.datasets.players import play_games
-    from ttt_env.datasets.tables import GameTable, PositionTable
+    from ttt_env.datasets.writer import write_dataset
 
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "chat": ["game_chats", "position_chats", "write_chats"],
-        "folder": ["write_dataset"],
-        "minari_sets": ["reference_scores", "write_minari"],
-        "players": ["play_games"],
-        "tables": ["GameTable", "PositionTable"],
-    },
-)
+__all__, __getattr__, __dir__ = lazy_names(__name__, {"writer": ["write_dataset"]})

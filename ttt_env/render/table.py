@@ -1,4 +1,4 @@
-"""A table of results, written as text, Markdown, CSV, HTML, LaTeX, and as a data frame."""
+"""A table of results, written as text, Markdown, CSV, HTML, and as a data frame."""
 
 import csv
 import io
@@ -21,13 +21,6 @@ _MAX_STRENGTH = 0.55  # of a colour at a value of ±1: the page's text is legibl
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # the first letters by which a spreadsheet knows a formula
 _MARKUP = re.compile(r"[\\`*_\[\]<>|#&~$]|^[-+](?=\s)|(?<=\d)[.)](?=\s)")
 """Letters that are Markdown anywhere, and those that begin an item of a list."""
-_LATEX = {
-    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
-    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
-    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},
-    **{letter: f"{{{letter}}}" for letter in "[*"},  # a row must not begin with an argument of `\\`
-    **{"−": "$-$", "±": r"$\pm$", "·": r"$\cdot$"},
-}
 
 
 @dataclass(frozen=True)
@@ -158,12 +151,6 @@ class Table:
     def _repr_html_(self) -> str:
         return self.to_html()
 
-    def to_latex(self) -> str:
-        """The table as a `tabular` of LaTeX, without packages."""
-        head, *rows = (f"{' & '.join(row)} \\\\" for row in self._rows(_as_latex))
-        places = "".join("l" if column.is_left else "r" for column in self._shown)
-        return "\n".join([rf"\begin{{tabular}}{{{places}}}", head, r"\hline", *rows, r"\end{tabular}"])
-
     def to_dataframe(self) -> "DataFrame":
         """The table as a pandas data frame, NaN where there is no value.
 
@@ -190,10 +177,6 @@ def as_markdown(text: str) -> str:
 
 def _in_one_line(text: str) -> str:
     return " ".join(text.splitlines())
-
-
-def _as_latex(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in _in_one_line(text))
 
 
 def _breakable(text: str) -> str:

@@ -78,11 +78,6 @@ class _OneDraw:
         return (bits >> 11) * _2_TO_MINUS_53
 
 
-def cell_at(cells: Sequence[int], seed: int, mine: int, theirs: int) -> int:
-    """The one of these cells that is drawn by the seed and the position alone."""
-    return cells[int(_OneDraw(seed, mine, theirs).random() * len(cells))]
-
-
 IllegalReply = Literal["lose", "raise", "retry"]
 Replies = Literal["by_position", "by_stream"]
 RewardName = Literal["result", "regret", "shaped"]

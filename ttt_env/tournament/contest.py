@@ -2,9 +2,10 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 from zlib import crc32
@@ -35,11 +36,10 @@ from ttt_env.tournament.meetings import (
 )
 from ttt_env.tournament.plan import TournamentPlan
 from ttt_env.tournament.players import Players
-from ttt_env.tournament.rounds import Rounds
 from ttt_env.tournament.tournament import Tournament
 
 _FORM = "ttt_env tournament journal"
-_FORMAT = f"{_FORM} 3"
+_FORMAT = f"{_FORM} 4"
 _LISTED = 6  # keys that have changed
 
 
@@ -145,10 +145,10 @@ class Journal:
         line = Fields(data)
         names = self._plan.names
         first, second = line.choice("first", names), line.choice("second", names)
-        meeting = Meeting(line.integer("round", 1, self._plan.rounds), first, second)
+        meeting = Meeting(first, second)
         games = self.games.get(meeting, [])
         if first == second or meeting in self.computed or len(games) == self._plan.games:
-            raise line.error("second", f"{first!r} and {second!r} have no more games in this round")
+            raise line.error("second", f"{first!r} and {second!r} have no more games")
         if not line.has("match"):
             self.games.setdefault(meeting, []).append(Played.read(line, self._plan.game))
             return
@@ -168,7 +168,7 @@ WRITTEN = ("results.json", "table.md", "table.csv", "games.txt", "index.html")
 """The files that show the results."""
 _BASIS = ("source", "asked")  # parts of a certificate that say how it was made
 _WORDS = "words of forfeits"
-_LIBRARIES = ("jinja2", "networkx", "scipy")
+_LIBRARIES = ("jinja2", "scipy")
 Say = Callable[[str], object]
 
 
@@ -217,7 +217,8 @@ class Contest:
                 else:
                     path.unlink(missing_ok=True)
         self.verdicts: dict[str, Verdict] = {}
-        self.rounds = Rounds(plan.system, plan.names, plan.rounds)
+        self.schedule = [Meeting(*pair) for pair in combinations(plan.names, 2)]
+        self.not_judged: dict[Meeting, NotJudged] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -229,16 +230,9 @@ class Contest:
     @property
     def tournament(self) -> Tournament:
         """The results of all meetings that are finished."""
-        return Tournament(
-            self.plan.game,
-            self.plan.names,
-            self.rounds.meetings,
-            dict.fromkeys(self.plan.names),
-            not_judged=dict(self.rounds.not_judged.values()),
-            system=self.plan.system,
-            rounds=self.plan.rounds,
-            byes=self.rounds.byes,
-        )
+        finished = {at: match for at in self.schedule if (match := self.journal.match(at)) is not None}
+        unknown, unjudged = dict.fromkeys(self.plan.names), dict(self.not_judged.values())
+        return Tournament(self.plan.game, self.plan.names, finished, unknown, not_judged=unjudged)
 
     def play(self) -> None:
         """Certify, and let all play that have not.
@@ -267,56 +261,46 @@ class Contest:
                 lack = f"it fails where it is asked: {type(error).__name__}: {error}"
             brought = "" if entry.certificate is None else _compared(entry.certificate, certificate)
             self.verdicts[name] = Verdict(certificate, lack, brought, not_judged)
-        self.rounds.play(self._meet)
-
-    def _meet(self, meetings: Sequence[Meeting]) -> Iterator[tuple[Meeting, Match | NotJudged]]:
-        """The results of a round: first those that are finished, then each meeting as it is played."""
-        finished = {each: match for each in meetings if (match := self.journal.match(each)) is not None}
-        yield from finished.items()
-        for meeting in meetings:
-            if meeting not in finished:
-                yield meeting, self._result(meeting)
+        for meeting in self.schedule:
+            self._meet(meeting)
 
     def certificate_file(self, name: str) -> Path:
         """The file of an entry's certificate."""
         return self.folder / CERTIFICATES / f"{self.players.file_name(name)}.certificate.json"
 
-    def _result(self, meeting: Meeting) -> Match | NotJudged:
-        """The result of a meeting; computes or plays the part that is missing."""
-        text = f"round {meeting.round} of {self.plan.rounds}, {meeting.first} v {meeting.second}"
+    def _meet(self, meeting: Meeting) -> None:
+        """Compute or play the part of a meeting that the journal does not hold."""
+        if self.journal.match(meeting) is not None:
+            return
+        text = f"{meeting.first} v {meeting.second}"
         self._say(text)
         if meeting not in self.journal.games and (computed := self._computed(meeting)) is not None:
             self.journal.add_computed(meeting, computed)
-        while (found := self.journal.match(meeting)) is None:
+        while self.journal.match(meeting) is None:
             number = len(self.journal.games.get(meeting, ()))
             self._say(f"{text}, game {number + 1} of {self.plan.games}")
             try:
                 self.journal.add_game(meeting, self._played(meeting, number))
             except NotCountedError as error:
                 x, o = meeting.seated(number)
-                return NotJudged(x if error.seat == "X" else o, str(error))
-        return found
+                self.not_judged[meeting] = NotJudged(x if error.seat == "X" else o, str(error))
+                return
 
     def _computed(self, meeting: Meeting) -> Computed | None:
-        names = meeting.first, meeting.second
-        if not (self.plan.exact and is_enumerable(self.plan.game) and all(map(self.players.is_fixed, names))):
+        game = self.plan.game
+        if not (self.plan.exact and is_enumerable(game) and all(map(self.players.is_fixed, meeting))):
             return None
-        before = self.journal.computed.get(meeting._replace(round=1))
-        if before is not None:
-            result = before.match
-        else:
-            try:
-                result = match(*self.players.pair(*names), self.plan.game, exact=True)
-            except ResultFileError:  # of kept answers, for which no entry is to blame
-                raise
-            except Exception:  # one of the two fails somewhere: games show who loses by that
-                return None
+        try:
+            result = match(*self.players.pair(*meeting), game, exact=True)
+        except ResultFileError:  # of kept answers, for which no entry is to blame
+            raise
+        except Exception:  # one of the two fails somewhere: games show who loses by that
+            return None
         return Computed(result, tuple(self._played(meeting, number) for number in range(2)))
 
     def _played(self, meeting: Meeting, number: int) -> Played:
-        """The game of this number, whose random numbers depend on the seed, the round and the names alone."""
-        names = (crc32(name.encode()) for name in meeting[1:])
-        key = (meeting.round, *names, number)
+        """The game of this number, whose random numbers depend on the seed and the names alone."""
+        key = (*(crc32(name.encode()) for name in meeting), number)
         rng = np.random.default_rng(np.random.SeedSequence(self.plan.seed, spawn_key=key))
         return play_to_the_end(*self.players.pair(*meeting.seated(number)), rng)
 

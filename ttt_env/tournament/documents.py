@@ -1,6 +1,7 @@
 """The tournament of a file in data, tables and words, and as a page that needs no other file or network."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from importlib.resources import files as resources
@@ -17,8 +18,8 @@ from ttt_env.render.words import signed
 from ttt_env.rules import SEATS
 from ttt_env.storage import write_atomically
 from ttt_env.tournament.contest import Contest, Verdict
-from ttt_env.tournament.meetings import Meeting, Played
-from ttt_env.tournament.standings import Standing, match_points, share
+from ttt_env.tournament.meetings import Played
+from ttt_env.tournament.standings import Standing, share
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -31,7 +32,6 @@ LEGEND = "A win is 1 point, a draw ½. Numbers with ± are sampled (95 % interva
 class GameShown(NamedTuple):
     """A game of the tournament: who had X and O, and whether it counts or only shows how the two play."""
 
-    round: int
     x: str
     o: str
     played: Played
@@ -44,7 +44,7 @@ class Documents:
     def __init__(self, contest: Contest) -> None:
         self.contest, self.plan, self.tournament = contest, contest.plan, contest.tournament
         self.standings = self.tournament.standings
-        self.not_judged = contest.rounds.not_judged
+        self.not_judged = contest.not_judged
         self.authors = {entry.name: entry.author for entry in self.plan.entries}
 
     @property
@@ -58,10 +58,10 @@ class Documents:
 
     def games(self) -> Iterator[GameShown]:
         """All games, in the order in which they were played."""
-        for meeting in self.contest.rounds.schedule:
+        for meeting in self.contest.schedule:
             counts = meeting not in self.contest.journal.computed
             for game, played in enumerate(self.contest.games_of(meeting)):
-                yield GameShown(meeting.round, *meeting.seated(game), played, counts)
+                yield GameShown(*meeting.seated(game), played, counts)
 
     def told(self) -> list[str]:
         """The sentences that a reader needs to understand the numbers."""
@@ -69,7 +69,7 @@ class Documents:
         if not self.tournament.is_complete:
             lines.append("The tournament is not finished: the same command goes on with it.")
         lines += [
-            f"{each.first} v {each.second} in round {each.round} is not judged, and does not count, as "
+            f"{each.first} v {each.second} is not judged, and does not count, as "
             f"{name} could not be asked: {why}. The same command tries it again."
             for each, (name, why) in self.not_judged.items()
         ]
@@ -84,13 +84,6 @@ class Documents:
                 "A program that its entry calls fixed was asked once in each position that it can reach, and "
                 "the computed results rest on these answers."
             )
-        if self.plan.system == "swiss":
-            lines.append(
-                "Whoever takes more than half of the points of a meeting gets 1 point in the table; both get "
-                "½ if each takes half. A bye is 1 point. Buchholz, then Sonneborn–Berger decide ties."
-            )
-        else:
-            lines.append("Sonneborn–Berger decides between equals.")
         return lines
 
     def to_table(self, crossed: bool = False) -> Table:
@@ -101,8 +94,6 @@ class Documents:
             Column("name", [row.name for row in rows], is_left=True),
             Column("author", [self.authors[row.name] for row in rows], is_left=True),
             Column("points", rows, self.points_text),
-            Column("Buchholz", [row.buchholz for row in rows], "{:g}".format),
-            Column("Sonneborn–Berger", [row.sonneborn_berger for row in rows], "{:.2f}".format),
             Column("rating", rows, self.rating_text),
         ]
         for place, other in enumerate(self.order if crossed else (), 1):
@@ -119,11 +110,9 @@ class Documents:
         return "–" if self.is_unplayed(standing.name) else str(standing.rank)
 
     def points_text(self, standing: Standing) -> str:
-        """The points of a row, with their margin where they are sampled shares of games."""
+        """The points of a row, with their margin where they are sampled."""
         if self.is_unplayed(standing.name):
             return NOT_JUDGED
-        if standing.margin is None:
-            return f"{standing.points:g}"
         return with_margin(f"{standing.points:.2f}", standing.margin, standing.is_exact)
 
     def rating_text(self, standing: Standing) -> str:
@@ -135,12 +124,11 @@ class Documents:
 
     def to_markdown(self) -> str:
         """The table with the cross table, what is proved about each entry, and by what it has lost."""
-        rounds = f"{self.plan.system}, {self.plan.rounds} {'round' if self.plan.rounds == 1 else 'rounds'}"
         proved = [f"- {as_markdown(name)}: {as_markdown(self.proved(name))}" for name in self.order]
         lost = [f"- {as_markdown(line)}" for line in self.lost()]
         parts = [
             f"# {as_markdown(self.plan.name)}",
-            f"{as_markdown(self.plan.game.name)}, {rounds}, seed {self.plan.seed}.",
+            f"{as_markdown(self.plan.game.name)}, {len(self.plan.names)} entries, seed {self.plan.seed}.",
             *map(as_markdown, self.told()),
             self.to_table(crossed=True).to_markdown(),
             f"The numbered columns are the points a game against the player of that row. {LEGEND}",
@@ -164,8 +152,8 @@ class Documents:
         """The table with all digits, one row an entry; empty where there is no number."""
         against = [f"{kind} {name}" for name in self.order for kind in ("against", "margin against")]
         head = [
-            "rank", "name", "author", "points", "margin", "exact", "buchholz", "sonneborn_berger",
-            "rating", "rating_margin", "unbeatable", *against,
+            "rank", "name", "author", "points", "margin", "exact", "rating", "rating_margin", "unbeatable",
+            *against,
         ]  # fmt: skip
         rows = []
         for standing in self.standings:
@@ -199,7 +187,6 @@ class Documents:
             ],
             "games_played": [
                 {
-                    "round": each.round,
                     "x": each.x,
                     "o": each.o,
                     **each.played.to_dict(),
@@ -333,12 +320,12 @@ class _Page:
     @cached_property
     def games(self) -> list[_Shown]:
         """All games of the tournament, then those of the certificates."""
-        numbers: dict[tuple[int, frozenset[str]], int] = {}
+        numbers: Counter[frozenset[str]] = Counter()
         games = []
         for each in self.results.games():
-            key = each.round, frozenset((each.x, each.o))
-            numbers[key] = numbers.get(key, 0) + 1
-            kind = f"round {each.round}, game {numbers[key]}"
+            pair = frozenset((each.x, each.o))
+            numbers[pair] += 1
+            kind = f"game {numbers[pair]}"
             if not each.counts:
                 kind = f"{kind}: an example, as the result is computed"
             games.append(
@@ -366,19 +353,6 @@ class _Page:
         ends = (row.rating - row.rating_margin, row.rating, row.rating + row.rating_margin)
         low, middle, high = (100 * (end - self._low) / self._width for end in ends)
         return low, middle, high
-
-    @property
-    def rounds(self) -> list[tuple[int, str | None, list[tuple[str, str, str]]]]:
-        """The rounds of a Swiss tournament: number, bye, and the meetings with their points."""
-        texts: dict[Meeting, str] = {}
-        for each, played in self.results.tournament.meetings.items():
-            points = match_points(played)
-            texts[each] = f"{points:g} : {1 - points:g} ({share(played):.2f} a game)"
-        texts |= dict.fromkeys(self.results.not_judged, NOT_JUDGED)
-        return [
-            (number, bye, [(*pair, texts.get(Meeting(number, *pair), "not finished")) for pair in pairs])
-            for number, (pairs, bye) in enumerate(self.results.contest.rounds.drawn, 1)
-        ]
 
     @property
     def board(self) -> str:

@@ -1,9 +1,7 @@
 """Meetings of two players on both seats, computed or played, in any process and in any order."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
-from itertools import chain
 from traceback import walk_tb
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -14,7 +12,7 @@ from ttt_env.agent import FORFEITS, Agent, AgentLike, Floats, Forfeit, Outcome, 
 from ttt_env.analysis.evaluation import exploitability, match
 from ttt_env.analysis.play import moves_between
 from ttt_env.analysis.recorded import RecordedAgent
-from ttt_env.analysis.results import Exploitability, Forfeited, Forfeits, Match, Result, match_of, summed
+from ttt_env.analysis.results import Exploitability, Forfeits, Match, match_of, summed
 from ttt_env.errors import ForfeitError, NotJudgedError, PlayerError, PolicyError, UntrustedAnswersError
 from ttt_env.rules import SEATS, Boards, Game, GameRecord, Seat, is_enumerable, is_tabulated, other_seat
 from ttt_env.storage import Fields
@@ -23,9 +21,8 @@ _BATCH = 100
 
 
 class Meeting(NamedTuple):
-    """Two players in a round, counted from 1; the first has X in its games of even number."""
+    """Two players; the first has X in their games of even number."""
 
-    round: int
     first: str
     second: str
 
@@ -41,43 +38,12 @@ class NotJudged(NamedTuple):
     reason: str
 
 
-def seen_by(name: str, meetings: Mapping[Meeting, Match]) -> list[tuple[str, Match]]:
-    """The opponents of a player with its matches against them, from its side."""
-    return [
-        (each.second, played) if name == each.first else (each.first, played.turned())
-        for each, played in meetings.items()
-        if name in (each.first, each.second)
-    ]
-
-
-def forfeits_of(name: str, meetings: Mapping[Meeting, Match]) -> tuple[Forfeited, ...]:
-    """The losses of a player by naming no free cell."""
-    return summed(tuple(lost for _, played in seen_by(name, meetings) for lost in played.forfeits[0]))
-
-
-def pooled(meetings: Mapping[Meeting, Match]) -> dict[tuple[str, str], Match]:
-    """The mean match of each pair that has met, from both sides."""
-    of_pairs: defaultdict[tuple[str, str], list[Match]] = defaultdict(list)
-    for (_, first, second), played in meetings.items():
-        of_pairs[first, second].append(played)
-        of_pairs[second, first].append(played.turned())
-    return {pair: _mean(matches) for pair, matches in of_pairs.items()}
-
-
-def _mean(matches: Sequence[Match]) -> Match:
-    """The mean of several matches of the same two, sampled unless all are the same exact one."""
-    if len(matches) == 1 or (matches[0].exact and all(each == matches[0] for each in matches)):
-        return matches[0]
-    as_x, as_o = (
-        Result(*np.mean(results, axis=0).tolist())
-        for results in ([each.as_x for each in matches], [each.as_o for each in matches])
-    )
-    margin = sum(each.margin**2 for each in matches) ** 0.5 / len(matches)
-    score = sum(each.score for each in matches) / len(matches)
-    losses = zip(*(each.forfeits for each in matches), strict=True)
-    mine, theirs = (summed(tuple(chain(*each))) for each in losses)
-    games = sum(each.games or 0 for each in matches)
-    return Match(as_x, as_o, False, games, (score - margin, score + margin), "sampled", (mine, theirs))
+def both_sides(meetings: Mapping[Meeting, Match]) -> dict[tuple[str, str], Match]:
+    """The match of each pair that has met, from both sides."""
+    matches: dict[tuple[str, str], Match] = {}
+    for (first, second), played in meetings.items():
+        matches |= {(first, second): played, (second, first): played.turned()}
+    return matches
 
 
 class Played(NamedTuple):

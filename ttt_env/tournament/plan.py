@@ -3,31 +3,26 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from math import ceil, log2
 from os.path import isdir, isfile  # False, and no error, for a name that no file can have
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from ttt_env.bots.program import STARTUP
 from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, shown
-from ttt_env.rules import MAX_SEED, Game, as_bool, as_integer, as_positive, check_names, one_of
+from ttt_env.rules import MAX_SEED, Game, as_bool, as_integer, as_positive, check_names
 from ttt_env.storage import opened, parse_toml, reason
 from ttt_env.storage.models import game_of, spec_of
-from ttt_env.tournament.rounds import most_rounds
-from ttt_env.tournament.standings import System
 
 Kind = Literal["spec", "command", "model"]
 Value = TypeVar("Value")
 MODEL_SUFFIXES = (".npz", ".onnx")
-_KEYS = (
-    "name", "game", "system", "rounds", "games", "seed", "timeout", "startup", "memory", "exact", "entry",
-)  # fmt: skip
+_KEYS = ("name", "game", "games", "seed", "timeout", "startup", "memory", "exact", "entry")
 _ENTRY_KEYS = (
     "name", "author", "spec", "command", "model", "folder", "memory", "timeout", "startup", "fixed",
     "certify", "certificate",
 )  # fmt: skip
 _OF_COMMANDS = ("folder", "memory", "timeout", "startup")
-_MOST_ENTRIES, _MOST_GAMES, _MOST_ROUNDS, _MOST_MEMORY = 200, 100_000, 1_000, 1 << 30
+_MOST_ENTRIES, _MOST_GAMES, _MOST_MEMORY = 200, 100_000, 1 << 30
 _NAME_LETTERS, _TEXT_LETTERS = 60, 10_000
 _SECONDS = 10.0  # for a move
 
@@ -59,15 +54,13 @@ class Entry:
 class TournamentPlan:
     """A tournament as its file describes it.
 
-    `games` is the number of games in each meeting, half of them on each seat. `rounds` are those of a Swiss
-    tournament, or how often everybody meets everybody. With `exact` results are computed where that is
-    possible. `folder` is that of the file; `keys` holds all that the file says, by key.
+    `games` is the number of games in each meeting, half of them on each seat. With `exact` results are
+    computed where that is possible. `folder` is that of the file; `keys` holds all that the file says, by
+    key.
     """
 
     name: str
     game: Game
-    system: System
-    rounds: int
     games: int
     seed: int
     exact: bool
@@ -77,7 +70,7 @@ class TournamentPlan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the entries in their order, which is the initial ranking."""
+        """The names of the entries in their order."""
         return tuple(entry.name for entry in self.entries)
 
 
@@ -126,15 +119,12 @@ def _plan_of(data: dict[str, Any], path: Path) -> TournamentPlan:
     folder = path.absolute().parent
     game = game_of(table.need("game", _text), folder)
     entries = _entries(table, folder)
-    system: System = one_of("system", table.data.get("system", "all-play-all"), get_args(System))
     keys = {key: value for key, value in data.items() if key != "entry"}
     for entry in data["entry"]:
         keys |= {f"entry {entry['name']!r}.{key}": value for key, value in entry.items() if key != "name"}
     return TournamentPlan(
         table.read("name", _text) or path.stem,
         game,
-        system,
-        _rounds(table, system, len(entries)),
         table.read("games", _even) or 2,
         table.read("seed", partial(as_integer, least=0, most=MAX_SEED)) or 0,
         table.read("exact", as_bool) is not False,
@@ -204,16 +194,6 @@ def _source(table: _Table, kind: Kind, folder: Path) -> str | tuple[str, ...]:
     return spec_of(str(path))
 
 
-def _rounds(table: _Table, system: System, n_entries: int) -> int:
-    """The rounds of a tournament; by default once against everybody, or as many as find one winner."""
-    if system == "all-play-all":
-        return table.read("rounds", _rounds_count) or 1
-    rounds = table.read("rounds", _rounds_count) or ceil(log2(n_entries))
-    if rounds > (most := most_rounds(n_entries)):
-        raise ParameterError(f"rounds={rounds}: {n_entries} entries can play at most {most} Swiss rounds")
-    return rounds
-
-
 def _text(name: str, value: object, owner: str) -> str:
     if isinstance(value, str) and value.strip() and value.isprintable() and len(value) <= _TEXT_LETTERS:
         return value.strip()
@@ -250,7 +230,6 @@ def _even(name: str, value: object, owner: str) -> int:
     return games
 
 
-_rounds_count = partial(as_integer, least=1, most=_MOST_ROUNDS)
 _LIMITS: dict[str, Callable[[str, object, str], object]] = {
     "memory": partial(as_integer, least=1, most=_MOST_MEMORY),
     "timeout": as_positive,

@@ -1,6 +1,6 @@
 """Many agents against each other: cross table, ratings, exploitability."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -8,12 +8,12 @@ from itertools import combinations
 from math import comb, inf
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from ttt_env.agent import AgentLike, Floats, game_of, named_agents
-from ttt_env.analysis.results import CLOSE, Exploitability, Forfeited, Match
+from ttt_env.analysis.results import Exploitability, Forfeited, Match, summed
 from ttt_env.analysis.saved import Saved
 from ttt_env.errors import ParameterError, PlayerError, ResultFileError, shown
 from ttt_env.render.charts import heat_map, save
@@ -26,7 +26,6 @@ from ttt_env.rules import (
     as_generator,
     as_integer,
     as_positive,
-    is_enumerable,
     is_tabulated,
 )
 from ttt_env.storage import Fields, file_errors, game_from_dict, game_to_dict
@@ -35,19 +34,13 @@ from ttt_env.tournament.meetings import (
     Examined,
     Meeting,
     NotJudged,
+    both_sides,
     examined,
-    forfeits_of,
     pairing,
-    pooled,
 )
-from ttt_env.tournament.rounds import Rounds, most_rounds
 from ttt_env.tournament.standings import (
     Standing,
-    System,
-    alpha_rank,
-    bradley_terry,
     cross_table,
-    nash_mixture,
     share,
     solvers,
     standings,
@@ -60,20 +53,19 @@ if TYPE_CHECKING:
     from ttt_env.render.charts import Figure
 
 _LEAST_WIDTH, _MOST_WIDTH = 5e-324, 1_000_000.0  # above 0; an interval is never wider than 2
-_CLOSE_RATING = 1e-3  # Elo points: ratings are found by steps
 _LEGEND = "score of the row against the column, win − loss over both seats"
 
 
 @dataclass(frozen=True, repr=False)
 class Tournament(Saved):
-    """The results of agents that have met, everybody everybody or in Swiss rounds.
+    """The results of a round robin: each agent against each other, on both seats.
 
-    `meetings` holds the match of each meeting that is finished, `byes` the agents that had nobody to meet, by
-    the number of the round, `exploitability` the result of `ttt_env.exploitability` for each agent, or None
-    where it cannot be computed or was not asked for. `not_judged` has the agents that could not be asked, by
-    accidents or a line too many, with the reason; no meeting counts in which that happened. `width` is how
-    narrow the intervals were to be, None where the number of games was fixed. Tables and pictures are ordered
-    by rating, `standings` by points, everything else as the agents were given.
+    `meetings` holds the match of each meeting that is finished, `exploitability` the result of
+    `ttt_env.exploitability` for each agent, or None where it cannot be computed or was not requested.
+    `not_judged` has the agents that could not be asked, by accidents or a line too many, with the reason; no
+    meeting counts in which that happened. `width` is the requested width of the intervals, None where the
+    number of games was fixed. Tables and pictures are ordered by points, everything else as the agents were
+    given.
 
     >>> print(tournament(["random", "win-block"], "tictactoe-v0"))
     tictactoe-v0: score of the row against the column, win − loss over both seats
@@ -83,7 +75,7 @@ class Tournament(Saved):
     all exact
     """
 
-    FORMAT = "ttt_env tournament 2"
+    FORMAT = "ttt_env tournament 3"
 
     game: Game
     names: tuple[str, ...]
@@ -91,25 +83,21 @@ class Tournament(Saved):
     exploitability: dict[str, Exploitability | None]
     width: float | None = None
     not_judged: dict[str, str] = field(default_factory=dict)
-    system: System = "all-play-all"
-    rounds: int = 1
-    byes: dict[int, str] = field(default_factory=dict)
 
     @cached_property
     def matches(self) -> dict[tuple[str, str], Match]:
-        """The match of each pair that has met, from both sides; the mean of several."""
-        return pooled(self.meetings)
+        """The match of each pair that has met, from both sides."""
+        return both_sides(self.meetings)
 
     @property
     def is_complete(self) -> bool:
         """True if all meetings are finished."""
-        n = len(self.names)
-        return len(self.meetings) == self.rounds * (n // 2 if self.system == "swiss" else comb(n, 2))
+        return len(self.meetings) == comb(len(self.names), 2)
 
     @cached_property
     def standings(self) -> list[Standing]:
-        """The table by points and tie-breaks, the best first."""
-        return standings(self.system, self.names, self.meetings, self.byes)
+        """The table by points, the best first."""
+        return standings(self.names, self.matches)
 
     @cached_property
     def table(self) -> Floats:
@@ -125,42 +113,27 @@ class Tournament(Saved):
     @cached_property
     def ratings(self) -> dict[str, float]:
         """The rating of each agent in Elo points, of mean 0: see `bradley_terry`."""
-        return dict(zip(self.names, bradley_terry(self.table).tolist(), strict=True))
-
-    @cached_property
-    def nash_mixture(self) -> dict[str, float]:
-        """The weight of each agent in the Nash average of all: see `tournament.standings.nash_mixture`.
-
-        It does not depend on how many weak or equal agents took part, as ratings and mean scores do.
-        """
-        return dict(zip(self.names, nash_mixture(self.table).tolist(), strict=True))
-
-    @cached_property
-    def nash_scores(self) -> dict[str, float]:
-        """The score of each agent against the Nash average: 0 for those in it, and never more."""
-        scores = np.nan_to_num(self.table) @ list(self.nash_mixture.values())
-        return dict(zip(self.names, scores.tolist(), strict=True))
-
-    @cached_property
-    def alpha_rank(self) -> dict[str, float]:
-        """The share of time of each agent in the long run of an evolution: see `standings.alpha_rank`."""
-        return dict(zip(self.names, alpha_rank(self.table).tolist(), strict=True))
+        ratings = {row.name: row.rating for row in self.standings}
+        return {name: ratings[name] for name in self.names}
 
     @property
     def ranking(self) -> list[str]:
-        """The names, the highest rating first."""
-        return sorted(self.names, key=lambda name: (-round(self.ratings[name], 3), name))
+        """The names, the best first."""
+        return [row.name for row in self.standings]
 
     @property
     def wide(self) -> list[tuple[str, str]]:
         """The pairings that `max_games` ended before their interval was as narrow as asked."""
         width = inf if self.width is None else self.width
-        return [(first, second) for (_, first, second), met in self.meetings.items() if met.width > width]
+        return [(pair.first, pair.second) for pair, met in self.meetings.items() if met.width > width]
 
     @property
     def forfeits(self) -> dict[str, tuple[Forfeited, ...]]:
         """The losses of each agent by naming no free cell; agents that always named one are not listed."""
-        return {name: lost for name in self.names if (lost := forfeits_of(name, self.meetings))}
+        losses: dict[str, tuple[Forfeited, ...]] = dict.fromkeys(self.names, ())
+        for (name, _), met in self.matches.items():
+            losses[name] += met.forfeits[0]
+        return {name: summed(lost) for name, lost in losses.items() if lost}
 
     def __repr__(self) -> str:
         return f"<Tournament of {len(self.names)} agents on {self.game.name}>"
@@ -217,8 +190,6 @@ class Tournament(Saved):
         return {
             "format": self.FORMAT,
             "game": game_to_dict(self.game),
-            "system": self.system,
-            "rounds": self.rounds,
             "is_complete": self.is_complete,
             "width": self.width,
             "agents": [
@@ -234,7 +205,6 @@ class Tournament(Saved):
                 {**meeting._asdict(), "points": share(met), **met.to_dict()}
                 for meeting, met in self.meetings.items()
             ],
-            "byes": [{"round": number, "name": name} for number, name in self.byes.items()],
             "not_judged": self.not_judged,
         }
 
@@ -245,46 +215,21 @@ class Tournament(Saved):
         names = tuple(agent.text("name") for agent in agents)
         if len(names) < 2 or len(set(names)) < len(names):
             raise entries.error("agents", "two or more of different names are needed")
-        unjudged, system = entries.part("not_judged"), entries.choice("system", get_args(System))
-        rounds = entries.integer("rounds", 1)
-        is_wide = not entries.is_null("width")
         meetings: dict[Meeting, Match] = {}
         for each in entries.parts("meetings"):
             first, second = each.choice("first", names), each.choice("second", names)
-            meeting = Meeting(each.integer("round", 1, rounds), first, second)
-            if first == second or {meeting, Meeting(meeting.round, second, first)} & meetings.keys():
+            if first == second or {(first, second), (second, first)} & meetings.keys():
                 raise each.error("second", f"{shown(first)} and {shown(second)} have met before")
-            meetings[meeting] = match = each.whole(Match.from_dict)
-            if match.exact and not is_enumerable(game):
-                raise each.error("exact", f"{game.name} has too many positions for computed results")
-            each.is_near("points", share(match), CLOSE)
-            for lost in (*match.forfeits[0], *match.forfeits[1]):
-                Fields({"forfeits": lost.position}).position("forfeits", game)
-        parts = entries.parts("byes")
-        byes = {each.integer("round", 1, rounds): each.choice("name", names) for each in parts}
-        if parts and (system != "swiss" or len(names) % 2 == 0 or len(set(byes.values())) < len(parts)):
-            raise entries.error("byes", "nobody has one, or somebody has two")
-        if system == "swiss":
-            _check_rounds(entries, names, meetings, byes, rounds)
-        played = cls(
-            game,
-            names,
-            meetings,
-            {
-                name: agent.optional(agent.read, "exploitability", Exploitability.from_dict)
-                for name, agent in zip(names, agents, strict=True)
-            },
-            entries.number("width", _LEAST_WIDTH, _MOST_WIDTH) if is_wide else None,
-            {name: unjudged.text(name) for name in entries.table("not_judged")},
-            system,
-            rounds,
-            byes,
-        )
+            meetings[Meeting(first, second)] = each.whole(Match.from_dict)
+        exploited = {
+            name: agent.optional(agent.read, "exploitability", Exploitability.from_dict)
+            for name, agent in zip(names, agents, strict=True)
+        }
+        width = None if entries.is_null("width") else entries.number("width", _LEAST_WIDTH, _MOST_WIDTH)
+        unjudged = entries.part("not_judged")
+        reasons = {name: unjudged.text(name) for name in entries.table("not_judged")}
+        played = cls(game, names, meetings, exploited, width, reasons)
         entries.agrees("is_complete", played.is_complete)
-        for name, agent in zip(names, agents, strict=True):
-            agent.is_near("rating", played.ratings[name], _CLOSE_RATING)
-            agent.is_near("score", played.scores[name], CLOSE)
-            _check_gains(agent, played, name)
         return played
 
     def plot(self, path: str | Path | None = None) -> "Figure":
@@ -322,34 +267,6 @@ class Tournament(Saved):
 def _score_text(played: Match) -> str:
     """The score of the first agent, with its margin where it is sampled."""
     return signed(played.score, 2) + ("" if played.exact else f" ±{played.margin:.2f}")
-
-
-def _check_rounds(
-    entries: Fields, names: Sequence[str], meetings: Iterable[Meeting], byes: Mapping[int, str], rounds: int
-) -> None:
-    """Raise `ResultFileError` unless nobody plays twice in a Swiss round, or in that of the bye."""
-    if rounds > most_rounds(len(names)):
-        raise entries.error("rounds", f"{len(names)} agents can play at most {most_rounds(len(names))}")
-    busy = {(number, name) for number, name in byes.items()}
-    for number, *pair in meetings:
-        if len(names) % 2 and number not in byes:
-            raise entries.error("byes", f"in round {number} an odd number of agents has none")
-        for name in pair:
-            if (number, name) in busy:
-                raise entries.error("meetings", f"{shown(name)} plays twice in round {number}, or has a bye")
-            busy.add((number, name))
-
-
-def _check_gains(agent: Fields, played: Tournament, name: str) -> None:
-    """Raise `ResultFileError` if another agent gains more against this one than its best response does."""
-    if (exploited := played.exploitability[name]) is None:
-        return
-    for other in played.names:
-        met = played.matches.get((name, other))
-        if met is None or not met.exact:
-            continue
-        if -met.as_x.value > exploited.as_x + CLOSE or -met.as_o.value > exploited.as_o + CLOSE:
-            raise agent.error("exploitability", f"{shown(other)} gains more than the best response")
 
 
 def tournament(
@@ -405,7 +322,6 @@ def tournament(
     for name in entrants:
         agents_by_name[name]  # an agent that cannot be made raises its error now, not after hours of play
     entropy = int(as_generator(rng).integers(2**63))
-    rounds = Rounds("all-play-all", sorted(entrants), 1)
     entered = list(entrants) if exploitability or is_tabulated(agents_by_name.game) else []
     total = len(entered) + comb(len(entrants), 2)
     with _told(progress) as tell:
@@ -421,29 +337,26 @@ def tournament(
         players = {name: each.player for name, each in known.items() if each.player}
         unjudged = [each for each in examinations if isinstance(each, NotJudged)]
         all_players = AgentsByName(agents_by_name.game, entrants | players)
-
-        def meet(meetings: list[Meeting]) -> Iterable[tuple[Meeting, Match | NotJudged]]:
-            ready = [each for each in meetings if not {name for name, _ in unjudged} & set(each[1:])]
-            results = shared.map(
-                partial(pairing, all_players, entropy, width, max_games),
-                [each[1:] for each in ready],
-                named=lambda first, second: f"{first!r} v {second!r}",
-                progress=lambda done, _: tell(len(entered) + done, total),
-            )
-            return zip(ready, results, strict=True)
-
-        rounds.play(meet)
-    unjudged += rounds.not_judged.values()
+        ready = sorted(set(entrants) - {name for name, _ in unjudged})
+        pairs = [Meeting(*pair) for pair in combinations(ready, 2)]
+        results = shared.map(
+            partial(pairing, all_players, entropy, width, max_games),
+            pairs,
+            named=lambda first, second: f"{first!r} v {second!r}",
+            progress=lambda done, _: tell(len(entered) + done, total),
+        )
+    unjudged += [each for each in results if isinstance(each, NotJudged)]
     not_judged = {name: reason for name, reason in reversed(unjudged)}
     names = tuple(name for name in entrants if name not in not_judged)
     if len(names) < 2:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in not_judged.items())
         raise PlayerError(f"fewer than two agents can be judged: {reasons}")
-    matches = pooled(rounds.meetings)
+    played = {pair: each for pair, each in zip(pairs, results, strict=True) if isinstance(each, Match)}
+    matches = both_sides(played)
     exploited = dict.fromkeys(names)
     if exploitability:
         exploited |= {name: known[name].exploitability for name in names if name in known}
-    meetings = {Meeting(1, *pair): matches[pair] for pair in combinations(names, 2)}
+    meetings = {Meeting(*pair): matches[pair] for pair in combinations(names, 2)}
     return Tournament(agents_by_name.game, names, meetings, exploited, width, not_judged)
 
 
