@@ -89,7 +89,7 @@ TYPED = """
     app/learning.py app/terminal/play.py datasets/writer.py
     envs/board.py envs/single.py envs/two_player.py envs/vector/env.py
     integrations/jax.py integrations/kaggle.py integrations/openenv.py integrations/rllib.py
-    integrations/textarena.py tournament/meetings.py tournament/players.py training/pool.py
+    integrations/textarena.py tournament/meetings.py bots/players.py training/pool.py
 """.split()
 """The modules that make agents of what a person typed: in Python, on the command line, in a plan."""
 

@@ -22,6 +22,9 @@ from ttt_env.agents.combining import Mixture
 from ttt_env.analysis.asking import AnswerFile, answers_of
 from ttt_env.analysis.recorded import RecordedAgent
 from ttt_env.bots import CommandAgent
+from ttt_env.bots.contest import Contest
+from ttt_env.bots.documents import Documents, write_results
+from ttt_env.bots.plan import read_plan
 from ttt_env.errors import (
     ForfeitError,
     NotJudgedError,
@@ -30,9 +33,6 @@ from ttt_env.errors import (
     ResultFileError,
     UntrustedAnswersError,
 )
-from ttt_env.tournament.contest import Contest
-from ttt_env.tournament.documents import Documents, write_results
-from ttt_env.tournament.plan import read_plan
 
 GAME, SMALL = ttt_env.get_game("tictactoe-v0"), "mnk-v0:m=2,n=2,k=2"
 PYTHON = [sys.executable, "-I", "-S", "-c"]

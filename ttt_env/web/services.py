@@ -25,11 +25,11 @@ from ttt_env.agent.explanation import fact_text
 from ttt_env.agents.mcts.search import trees_of
 from ttt_env.analysis.known import known_value
 from ttt_env.analysis.verdict import verdict_of
+from ttt_env.bots.documents import templates_in
 from ttt_env.errors import GameLogError, ParameterError
 from ttt_env.render.words import OUTCOMES, RESULTS, gain, percent, signed, told_value
 from ttt_env.rules import Game, get_game
 from ttt_env.storage.game_log import GameLog
-from ttt_env.tournament.documents import templates_in
 from ttt_env.web import board
 from ttt_env.web.compare.curves import text_of
 from ttt_env.web.compare.trainings import Trainings

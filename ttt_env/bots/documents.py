@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ttt_env.agent import quoted
 from ttt_env.analysis.results import Forfeited
 from ttt_env.analysis.verdict import told_in_a_line
+from ttt_env.bots.contest import Contest, Verdict
 from ttt_env.render.layout import Look, layout_of
 from ttt_env.render.svg import document, tile
 from ttt_env.render.table import Column, Table, as_markdown
 from ttt_env.render.words import signed
 from ttt_env.rules import SEATS
 from ttt_env.storage import write_atomically
-from ttt_env.tournament.contest import Contest, Verdict
 from ttt_env.tournament.meetings import Played
 from ttt_env.tournament.standings import Standing, share
 
@@ -288,9 +288,9 @@ def templates_in(package: str, folder: str) -> "Environment":
 
 def page(results: Documents) -> str:
     """The page as HTML."""
-    environment = templates_in("ttt_env.tournament", "static")
+    environment = templates_in("ttt_env.bots", "static")
     environment.globals |= {"quoted": quoted, "LEGEND": LEGEND, "share": share}
-    static = resources("ttt_env.tournament") / "static"
+    static = resources("ttt_env.bots") / "static"
     return environment.get_template(_TEMPLATE).render(
         page=_Page(results),
         style=(static / "page.css").read_text("utf-8"),

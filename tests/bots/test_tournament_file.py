@@ -23,13 +23,13 @@ from tests.support.running import ttt
 from ttt_env import Agent, GameRecord
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.certificate import Certificate
+from ttt_env.bots.contest import WRITTEN, Contest
+from ttt_env.bots.documents import Documents, write_results
+from ttt_env.bots.plan import read_plan
 from ttt_env.errors import ResultFileError, TournamentFileError
 from ttt_env.storage.game_log import read_records
 from ttt_env.storage.models import files_of
-from ttt_env.tournament.contest import WRITTEN, Contest
-from ttt_env.tournament.documents import Documents, write_results
 from ttt_env.tournament.meetings import play_to_the_end
-from ttt_env.tournament.plan import read_plan
 
 pytest.importorskip("scipy")
 KEYS = ("name", "game", "games", "seed", "timeout", "memory", "exact")

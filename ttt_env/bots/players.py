@@ -16,11 +16,11 @@ from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.recorded import Asked, RecordedAgent
 from ttt_env.bots import CommandAgent
+from ttt_env.bots.plan import Entry, TournamentPlan
 from ttt_env.errors import TournamentFileError, TttEnvError
 from ttt_env.rules import Position, check_enumerable, is_enumerable, is_tabulated
 from ttt_env.storage import as_file_name
 from ttt_env.storage.models import files_of
-from ttt_env.tournament.plan import Entry, TournamentPlan
 
 _DIGITS = 12  # of a fingerprint
 

@@ -15,6 +15,8 @@ import numpy as np
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.evaluation import match
 from ttt_env.analysis.results import Match, match_of_games
+from ttt_env.bots.plan import TournamentPlan
+from ttt_env.bots.players import Players
 from ttt_env.errors import (
     NotJudgedError,
     ParameterError,
@@ -34,8 +36,6 @@ from ttt_env.tournament.meetings import (
     play_to_the_end,
     reason_of,
 )
-from ttt_env.tournament.plan import TournamentPlan
-from ttt_env.tournament.players import Players
 from ttt_env.tournament.tournament import Tournament
 
 _FORM = "ttt_env tournament journal"
