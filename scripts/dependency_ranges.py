@@ -29,7 +29,6 @@ TESTS_OF_TORCH = [
     f"tests/{name}.py"
     for name in (
         "scripts/test_frameworks",
-        "training/test_population",
         "envs/test_vector_sb3",
     )
 ]

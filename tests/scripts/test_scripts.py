@@ -28,7 +28,6 @@ SMALL: dict[str, tuple[str, str]] = {
         "--rounds 1 --seconds 0.001 --out a.jsonl",
         "| ttt_env, one game at a time, cache cleared |",
     ),
-    "benchmark_text.py": ("--seconds 0.001 --rounds 1", "3×3, reply, minimax, by_stream"),
     "benchmark_training.py": ("--envs 4 --rollouts 1 --rounds 1", "of replayed"),
     "build_pretrained.py": ("--out . --share 0.005", "unbeatable: True"),
     "check_proof.py": (
@@ -46,10 +45,6 @@ SMALL: dict[str, tuple[str, str]] = {
     ),
     "mcts_strength.py": ("--out . --seeds 2 --most 10", "minimax"),
     "mutants.py": ("--check --only kernels", "applies"),
-    "opening_moves.py": (
-        f"--agent strategy:{PROOF} --games 2 --moves 2 --proof {PROOF}",
-        "4 of 4 moves kept the win",
-    ),
     "opening_trap.py": ("--ways ppo --seeds 1 --steps 5000 --lines a.jsonl", "ppo, seed 0: "),
     "pictures.py": ("--out .", "game.gif"),
     "early_stop.py": ("--positions 2 --budgets 64", "| qubic-v0 "),
@@ -57,7 +52,6 @@ SMALL: dict[str, tuple[str, str]] = {
     "q_learning_curve.py": ("--out . --seeds 1 --on tictactoe-v0", "unbeatable"),
     "showdown.py": ("--out .", "nobody"),
     "softmax_figures.py": ("--out . --games 2", "draw"),
-    "threats_first.py": ("--game mnk-v0:m=7,n=7,k=5 --games 2 --seconds 0.001", "Threats first wins"),
     "value_network_figures.py": (
         "--out . --games 600 --seeds 1 --keep . --tensorboard runs",
         "looks at networks",
