@@ -16,10 +16,11 @@ from typing import NamedTuple
 import golden_envs as envs
 from golden_envs import Facts, transition_facts
 from golden_facts import (
+    COMBINED_OR_LEARNED,
     FANO,
     MISERE,
     OBLONG,
-    SPECS,
+    PLAIN,
     SQUARE,
     TICTACTOE,
     by_search,
@@ -55,10 +56,11 @@ FAMILIES = {
     "count": Family(partial(counts, TICTACTOE, MISERE, FANO)),
     "count-large": Family(partial(counts, OBLONG), True),
     "proof": Family(proofs, True),
-    "tictactoe": Family(partial(by_spec, TICTACTOE, *SPECS)),
-    "fano": Family(partial(by_spec, FANO, *SPECS), True),
-    "misere": Family(partial(by_spec, MISERE, *SPECS), True),
-    "oblong": Family(partial(by_spec, OBLONG, *SPECS), True),
+    "tictactoe": Family(partial(by_spec, TICTACTOE, *PLAIN)),
+    "tictactoe-more": Family(partial(by_spec, TICTACTOE, *COMBINED_OR_LEARNED), True),
+    "fano": Family(partial(by_spec, FANO, *PLAIN, *COMBINED_OR_LEARNED), True),
+    "misere": Family(partial(by_spec, MISERE, *PLAIN, *COMBINED_OR_LEARNED), True),
+    "oblong": Family(partial(by_spec, OBLONG, *PLAIN, *COMBINED_OR_LEARNED), True),
     "square": Family(on_square, True),
     "search-tictactoe": Family(partial(by_search, TICTACTOE), True),
     "search-fano": Family(partial(by_search, FANO), True),
@@ -73,7 +75,7 @@ FAMILIES = {
     "aec": Family(partial(transition_facts, envs.aec, has_seats=False)),
     "parallel": Family(partial(transition_facts, envs.parallel, has_seats=False)),
     "vector": Family(partial(transition_facts, envs.vector), True),
-    "vector-both": Family(partial(transition_facts, envs.two_sided, has_seats=False)),
+    "vector-both": Family(partial(transition_facts, envs.two_sided, has_seats=False), True),
     "sb3": Family(partial(transition_facts, envs.sb3), True),
 }
 
