@@ -16,10 +16,11 @@ from typing import NamedTuple
 import golden_envs as envs
 from golden_envs import Facts, transition_facts
 from golden_facts import (
+    COMBINED_OR_LEARNED,
     FANO,
     MISERE,
     OBLONG,
-    SPECS,
+    PLAIN,
     SQUARE,
     TICTACTOE,
     by_search,
@@ -55,10 +56,11 @@ FAMILIES = {
     "count": Family(partial(counts, TICTACTOE, MISERE, FANO)),
     "count-large": Family(partial(counts, OBLONG), True),
     "proof": Family(proofs, True),
-    "tictactoe": Family(partial(by_spec, TICTACTOE, *SPECS)),
-    "fano": Family(partial(by_spec, FANO, *SPECS), True),
-    "misere": Family(partial(by_spec, MISERE, *SPECS), True),
-    "oblong": Family(partial(by_spec, OBLONG, *SPECS), True),
+    "tictactoe": Family(partial(by_spec, TICTACTOE, *PLAIN)),
+    "tictactoe-more": Family(partial(by_spec, TICTACTOE, *COMBINED_OR_LEARNED), True),
+    "fano": Family(partial(by_spec, FANO, *PLAIN, *COMBINED_OR_LEARNED), True),
+    "misere": Family(partial(by_spec, MISERE, *PLAIN, *COMBINED_OR_LEARNED), True),
+    "oblong": Family(partial(by_spec, OBLONG, *PLAIN, *COMBINED_OR_LEARNED), True),
     "square": Family(on_square, True),
     "search-tictactoe": Family(partial(by_search, TICTACTOE), True),
     "search-fano": Family(partial(by_search, FANO), True),
@@ -73,21 +75,21 @@ FAMILIES = {
     "aec": Family(partial(transition_facts, envs.aec, has_seats=False)),
     "parallel": Family(partial(transition_facts, envs.parallel, has_seats=False)),
     "vector": Family(partial(transition_facts, envs.vector), True),
-    "vector-both": Family(partial(transition_facts, envs.two_sided, has_seats=False)),
+    "vector-both": Family(partial(transition_facts, envs.two_sided, has_seats=False), True),
     "sb3": Family(partial(transition_facts, envs.sb3), True),
 }
 
 
-def read(path: Path = FILE) -> dict[str, str]:
+def read() -> dict[str, str]:
     """The facts in the file, by name; none if there is no file."""
-    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    lines = FILE.read_text("utf-8").splitlines() if FILE.exists() else []
     return dict(line.split(" = ", 1) for line in lines)
 
 
-def write(facts: Mapping[str, str], path: Path = FILE) -> None:
+def write(facts: Mapping[str, str]) -> None:
     """Write the facts, in the order of their families."""
     ordered = [item for family in FAMILIES for item in facts.items() if family_of(item[0]) == family]
-    path.write_text("".join(f"{name} = {value}\n" for name, value in ordered), "utf-8")
+    FILE.write_text("".join(f"{name} = {value}\n" for name, value in ordered), "utf-8")
 
 
 def family_of(name: str) -> str:
@@ -113,11 +115,11 @@ def main() -> None:
     arguments = parser.parse_args()
     names = [name for name in arguments.only if not (arguments.fast and FAMILIES[name].is_slow)]
     known = read()
-    others = {name: value for name, value in known.items() if family_of(name) not in names}
+    old = {what: value for what, value in known.items() if family_of(what) in names}
     new = {what: value for name in names for what, value in FAMILIES[name].lines(name).items()}
     if not arguments.check:
-        write(others | new)
-    changed = differences({name: known[name] for name in known.keys() - others.keys()}, new)
+        write({what: value for what, value in known.items() if what not in old} | new)
+    changed = differences(old, new)
     print(changed or f"{len(new):,} facts are as in {FILE.name}")
     sys.exit(bool(arguments.check and changed))
 

@@ -35,20 +35,20 @@ def pairs(values: Mapping[str, object]) -> str:
     return " ".join(f"{name}={value}" for name, value in values.items())
 
 
-def integers(value: Any) -> Integers:
-    """The integers of an array, list, text or dict, `[n]`; of a dict the values, by their keys in order.
-
-    Raises `ValueError` for numbers that are not whole.
-    """
+def arrays_in(value: Any) -> Iterator[NDArray[Any]]:
+    """The flat arrays in an array, list, text or dict; of a dict the values, by their keys in order."""
     if isinstance(value, dict):
         value = [value[key] for key in sorted(value)]
-    if isinstance(value, str):
-        value = np.frombuffer(value.encode(), np.uint8)
-    if value is None:
-        value = []
     if isinstance(value, list | tuple):
-        return np.concatenate([np.empty(0, np.int64), *map(integers, value)])
-    numbers = np.ravel(value)
+        for part in value:
+            yield from arrays_in(part)
+    elif value is not None:
+        yield np.ravel(np.frombuffer(value.encode(), np.uint8) if isinstance(value, str) else value)
+
+
+def integers(value: Any) -> Integers:
+    """The numbers of `arrays_in`, `[n]`. Raises `ValueError` if they are not whole."""
+    numbers = np.concatenate([np.empty(0, np.int8), *arrays_in(value)])
     whole = numbers.astype(np.int64)
     if (whole != numbers).any():
         raise ValueError(f"not integers: {numbers}")
