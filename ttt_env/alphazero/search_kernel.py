@@ -29,7 +29,6 @@ from ttt_env.compiled.bits import (
 from ttt_env.compiled.canonical import canonical
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.random_numbers import Random, draw_below, seed_by
-from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.compiled.threats import (
     DRAW,
@@ -196,8 +195,6 @@ def simulate(forest: Forest, sets: WinningSets, settings: PuctSettings, known: K
     The positions that it is to evaluate are the last rows of `known`. If there is no room for more of them,
     games wait without a row. A search ends as soon as its root is proved.
     """
-    forest, sets = by_reference(forest), by_reference(sets)
-    settings, known = by_reference(settings), by_reference(known)
     n_waiting = 0
     for game in range(len(forest.left)):
         tree = forest.nodes[game]

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from ttt_env.compiled.bits import NONE, ONE, cell_of, count, is_several, lowest, size
 from ttt_env.compiled.canonical import COMPLETE, NO, OPEN, YES
 from ttt_env.compiled.compiler import compiled, inner
-from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.rules import BOARD_CELLS, Game, Masks
 
@@ -371,6 +370,5 @@ def groups_of(
     attacker: np.uint64, defender: np.uint64, sets: WinningSets, p: Pairs, budget: int, max_group: int
 ) -> int:
     """`holds_by_groups`, to be called from Python."""
-    sets, p = by_reference(sets), by_reference(p)
     n_pairs: int = holds_by_groups(attacker, defender, sets, p, budget, max_group)
     return n_pairs

@@ -25,7 +25,6 @@ from ttt_env.compiled.bits import (
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.playouts import playout
 from ttt_env.compiled.random_numbers import draw_below, next_bits, seed_by
-from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.compiled.threats import (
     DRAW,
@@ -120,7 +119,6 @@ def run(
     `evaluator` a value network says how a simulation ends, instead of a playout. Without these, other code is
     compiled, in which there is nothing of them: without threats it is half as fast again.
     """
-    tree, sets, settings = by_reference(tree), by_reference(sets), by_reference(settings)
     for done in range(simulations):
         if tree.nodes[0].value != UNKNOWN or (may_grow and not has_room(tree)):
             return done
@@ -128,13 +126,13 @@ def run(
         if tree.nodes[node].value == UNKNOWN and has_room(tree):
             node, mine, theirs = expand(tree, sets, node, mine, theirs)
             if threats is not None:
-                node, mine, theirs = follow_forced(tree, by_reference(threats), sets, node, mine, theirs)
+                node, mine, theirs = follow_forced(tree, threats, sets, node, mine, theirs)
         result = float(tree.nodes[node].value)
         if result == UNKNOWN:
             if evaluator is None:
                 result = float(playout(tree.random, sets, settings.win_block, mine, theirs))
             else:
-                net, board = by_reference(evaluator[0]), by_reference(evaluator[1])
+                net, board = evaluator[0], evaluator[1]
                 own = see(net, board, theirs, mine, size(mine | theirs) - 1)
                 result = own * forward(net, 0)
         backpropagate(tree, settings, result)
@@ -281,14 +279,13 @@ def sow(tree: Tree, threats: Threats | None, sets: WinningSets, seed: np.uint64,
 
     Before it, if the search begins `anew`, reset the tree to its `root`, which no simulation has visited.
     """
-    tree, sets = by_reference(tree), by_reference(sets)
     mine, theirs = tree.root[0], tree.root[1]
     if anew:
         tree.counts[0], tree.counts[1], tree.counts[2] = 1, 0, 0
         place(tree, 0, -1, sets.full ^ (mine | theirs))
         if threats is not None:
             threats.failed[:] = NONE  # so that the search depends on the position alone
-            restrict(tree, by_reference(threats), sets, mine, theirs)
+            restrict(tree, threats, sets, mine, theirs)
     seed_by(tree.random, seed, mine, theirs)
     tree.random[0] = next_bits(tree.random)
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from ttt_env.compiled.bits import NONE, SCATTER, cell_of, completing, count, is_several
 from ttt_env.compiled.canonical import NO, OPEN, YES, codes_of, heaviest, least_code, stone_codes, weigh
 from ttt_env.compiled.compiler import compiled, inner
-from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.rules import Game, Masks, Position
 
@@ -79,7 +78,6 @@ def set_root(s: DepthSearch, position: Position, depth: int, threshold: int) -> 
 @compiled
 def search(s: DepthSearch, sets: WinningSets, n_nodes: int) -> int:
     """The answer, YES or NO; OPEN if `n_nodes` nodes more were not enough, and another call searches on."""
-    s, sets = by_reference(s), by_reference(sets)
     stop = s.state[NODES] + n_nodes
     while s.state[NODES] < stop:
         if s.state[PHASE] == _ENTER:
