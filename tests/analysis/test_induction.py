@@ -88,6 +88,8 @@ class TestTheSweepIsTheNaiveOne:
         for board, position in list(positions_of(game).items())[:: 7 if game.n_cells == 9 else 1]:
             assert solution.value_of(position) == other.value(board)
             assert solution.best_cells(position) == other.best_cells(board)
+            values = {cell: -other.value(naive.play(board, cell)) for cell in other.moves(board)}
+            assert solution.values_by_cell(str(position)) == values
         to_play = to_be_played(game)
         optimal = policy_of(game, twin(game).optimal)(to_play)
         assert solution.policy().policies(to_play) == pytest.approx(optimal)

@@ -338,7 +338,7 @@ def attacker_of(game):
 def test_wrong_positions_and_boards():
     with pytest.raises(ImpossiblePositionError, match="a position of tictactoe-v0, not of square-v0"):
         prove("square-v0", TICTACTOE.start)
-    with pytest.raises(ImpossiblePositionError, match="is no Position of square-v0"):
+    with pytest.raises(ImpossiblePositionError, match="is not a Position of square-v0"):
         prove("square-v0", "..../..../..../....")
     with pytest.raises(ImpossiblePositionError, match="both players on cells"):
         prove(TICTACTOE, ttt_env.Position(TICTACTOE, 1, 1))

@@ -3,6 +3,7 @@
 import itertools
 import random
 
+import numpy as np
 import pytest
 
 from tests.support import naive
@@ -22,8 +23,8 @@ CATALOGUED = [
 ]
 OWN = [LOPSIDED, ROW, BOX]
 BROKEN_POSITIONS = [
-    *("", "X", "X../...", "X../.../.../...", "X.././..../...", "X........", "x../.../...", "X../.../..?"),
-    *("X..|...|...", "X../.../...\nX", "X..\n/.../...", None, 3, b".../.../...", "\ud800../.../..."),
+    *("", "X", "X../...", "X../.../.../...", "X.././..../...", "X.........", "X../......", "X../.../..?"),
+    *("X..|...|...", "X../.../...\nX", "X../..././..", None, 3, b".../.../...", "\ud800../.../..."),
 ]
 BROKEN_RECORDS = [
     *("", "4 0 8", "tictactoe-v0", "tictactoe-v0: 4 x", "tictactoe-v0: 4 -1", "tictactoe-v0: 4,0"),
@@ -57,8 +58,25 @@ class TestPositions:
             assert str(get_game(game).start) == empty
         assert str(TICTACTOE.start.play(2).play(3)) == "..X/O../..."
         assert Position.parse(" X../.../...\n") == Position.parse("X../.../...")
-        with pytest.raises(NotationError, match=r"no position of mnk-v0:m=2,n=3,k=2: .* \.\./\.\./\.\."):
+        with pytest.raises(NotationError, match=r"not a position of mnk-v0:m=2,n=3,k=2: .* \.\./\.\./\.\."):
             Position.parse("...", "mnk-v0:m=2,n=3,k=2")
+
+    @pytest.mark.parametrize("change", [str.lower, lambda text: text.replace("/", ""), " ".join])
+    @pytest.mark.parametrize("empty", [*"_- "])
+    def test_other_ways_to_write_a_position(self, empty, change):
+        for position in list(positions_of(TICTACTOE).values())[::40]:
+            text = change(str(position).replace(".", empty))
+            if change != " ".join or empty != " ":  # spaces between cells that are spaces
+                assert Position.parse(text) == position
+
+    def test_arrays_and_back(self):
+        for position in positions_of(TICTACTOE).values():
+            x, o = position.x_mask, position.o_mask
+            stones = [(x >> cell & 1) - (o >> cell & 1) for cell in range(9)]
+            assert Position.of(stones) == Position.of(np.reshape(stones, (3, 3))) == position
+        all_raise(NotationError, "stones", Position.of, [[1] * 8, [2] + [0] * 8, "XO", None])
+        with pytest.raises(ImpossiblePositionError):
+            Position.of([1, 1, 0, 0, 0, 0, 0, 0, 0])
 
     def test_repr_is_code(self):
         position = Position.parse("X../.O./...")

@@ -161,7 +161,7 @@ class Agent:
         Raises `IllegalMoveError` if the game is over, `ImpossiblePositionError` for a position of another
         game.
         """
-        check_game(position, self.game)
+        position = check_game(position, self.game)
         if position.is_over:
             raise IllegalMoveError(f"there is no move to explain: the game {position} is over")
         return self._explained(position)

@@ -128,14 +128,37 @@ class Solution:
         """The value of the empty board for X: 1 won, 0 drawn, −1 lost."""
         return self.value_of(self.game.start)
 
-    def value_of(self, position: Position) -> int:
+    def value_of(self, position: Position | str) -> int:
         """The value for whose turn it is, or would be after the end: 1 won, 0 drawn, −1 lost."""
         return int(self.values.of(self._batch(position))[0])
 
-    def best_cells(self, position: Position) -> list[int]:
+    def values_by_cell(self, position: Position | str) -> dict[int, int]:
+        """The value of each legal move for the player to move, by cell; empty if the game is over.
+
+        Args:
+            position: A position of this game, or its text.
+
+        Returns:
+            1 for a move that wins under best play, 0 for one that draws, −1 for one that loses.
+
+        Raises:
+            ImpossiblePositionError: The position is of another game.
+
+        Example:
+            >>> solve("tictactoe-v0").values_by_cell("XX./OO./XO.")
+            {2: 1, 5: 0, 8: -1}
+
+        """
+        position = check_game(position, self.game)
+        if position.is_over:
+            return {}
+        q = self.values.q(Boards.of([position]))[0]
+        return {cell: int(q[cell]) for cell in position.legal_cells}
+
+    def best_cells(self, position: Position | str) -> list[int]:
         """The legal cells that keep the value of the position, ascending; none if it is over."""
-        q = self.values.q(self._batch(position))[0]
-        return [] if position.is_over else np.flatnonzero(q == np.nanmax(q)).tolist()
+        values = self.values_by_cell(position)
+        return [cell for cell, value in values.items() if value == max(values.values())]
 
     def good(self, boards: Boards) -> Bools:
         """True for moves that keep a position's value, `[B, cells]`; all False where the game is over."""
@@ -174,9 +197,8 @@ class Solution:
         game = get_game(game)
         return cls(game, load_values(path, game))
 
-    def _batch(self, position: Position) -> Boards:
-        check_game(position, self.game)
-        return Boards.of([position])
+    def _batch(self, position: Position | str) -> Boards:
+        return Boards.of([check_game(position, self.game)])
 
 
 def solve(game: Game | str) -> Solution:

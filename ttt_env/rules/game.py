@@ -8,13 +8,14 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ttt_env.errors import (
     CellError,
     GameError,
     IllegalMoveError,
     ImpossiblePositionError,
+    NotationError,
     shown,
 )
 from ttt_env.rules.checks import as_bool, as_generator, as_integer, integer_of
@@ -279,14 +280,58 @@ class Position(_Stones):
 
     @staticmethod
     def parse(text: str, game: "Game | str" = "tictactoe-v0") -> "Position":
-        """The position that `text` shows: rows of `X`, `O`, `.` joined by `/`, layers by `|`.
+        """The position that `text` shows.
 
-        Raises `NotationError` for text of another form, `ImpossiblePositionError` for stones that
-        no game puts there.
+        Args:
+            text: Rows of `X`, `O`, `.` joined by `/`, layers by `|`; or all cells in a row. Lower-case
+                letters, and `_`, `-` or a space for an empty cell, are read too.
+            game: The game, or its id.
+
+        Returns:
+            The position; X is to move if there are as many X as O.
+
+        Raises:
+            NotationError: The text has another form.
+            ImpossiblePositionError: No game puts the stones there.
+
+        Example:
+            >>> Position.parse("XX./OO./...") == Position.parse("xx_oo____")
+            True
+
         """
         from ttt_env.rules import notation
 
         return notation.parse_position(text, game)
+
+    @staticmethod
+    def of(stones: ArrayLike, game: "Game | str" = "tictactoe-v0") -> "Position":
+        """The position with the stones of an array.
+
+        Args:
+            stones: 1 for X, −1 for O and 0 for an empty cell, `[cells]` or in the shape of the board.
+            game: The game, or its id.
+
+        Returns:
+            The position; X is to move if there are as many X as O.
+
+        Raises:
+            NotationError: The array has another size, or other numbers.
+            ImpossiblePositionError: No game puts the stones there.
+
+        Example:
+            >>> str(Position.of([[1, 1, 0], [-1, -1, 0], [0, 0, 0]]))
+            'XX./OO./...'
+
+        """
+        from ttt_env.rules import notation
+        from ttt_env.rules.catalogue import get_game
+
+        game, array = get_game(game), np.asarray(stones)
+        if array.size != game.n_cells or not np.isin(array, (-1, 0, 1)).all():
+            raise NotationError(
+                f"stones={shown(stones)}: {game.name} has {game.n_cells} cells, each 1 for X, −1 for O or 0"
+            )
+        return notation.position_of(array.ravel().tolist(), game)
 
     def __str__(self) -> str:
         from ttt_env.rules import notation
@@ -430,11 +475,14 @@ def cells_of(mask: int) -> list[int]:
 
 
 def check_game(position: object, game: Game) -> Position:
-    """The position. Raises `ImpossiblePositionError` for one of another game, and for anything else."""
+    """The position, which may be given as its text.
+
+    Raises `ImpossiblePositionError` for one of another game, and for anything else; for text as `parse` does.
+    """
+    if isinstance(position, str):
+        return Position.parse(position, game)
     if not isinstance(position, Position):
-        raise ImpossiblePositionError(
-            f"{shown(position)} is no Position of {game.name}: Position.parse(text, game) makes one"
-        )
+        raise ImpossiblePositionError(f"{shown(position)} is not a Position of {game.name}, nor its text")
     if position.game != game:
         raise ImpossiblePositionError(f"{position} is a position of {position.game.name}, not of {game.name}")
     return position

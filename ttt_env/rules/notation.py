@@ -1,7 +1,7 @@
 """Positions and game records as text, and back."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ttt_env.render.svg import Picture
 
 _GLYPHS = ".XO?"  # the last for a cell that both players have, in a position that `checked` refuses
+_EMPTY = str.maketrans("_-", "..")
 _MOVES = re.compile(r"\s*([0-9]{1,9}\s+)*([0-9]{1,9})?")
 
 
@@ -29,14 +30,27 @@ def format_position(position: Position) -> str:
 def parse_position(text: str, game: Game | str) -> Position:
     """The position that `text` shows; see `Position.parse`."""
     game = get_game(game)
-    text = as_text("the text of a position", text, NotationError)
-    pattern = _joined(game, ["[XO.]" * game.shape[-1]] * (game.n_cells // game.shape[-1]))
-    if not re.fullmatch(pattern.replace("|", r"\|"), text):
+    as_text("the text of a position", text, NotationError)
+    glyphs = text.upper().translate(_EMPTY)
+    if len(re.sub(r"[/|\n]", "", glyphs)) == game.n_cells:
+        glyphs = glyphs.replace(" ", ".")  # each space is an empty cell
+    glyphs = re.sub(r"\s", "", glyphs)
+    width = game.shape[-1]
+    pattern = _joined(game, ["[XO.]" * width] * (game.n_cells // width)).replace("|", r"\|")
+    if not re.fullmatch(f"{pattern}|[XO.]{{{game.n_cells}}}", glyphs):
         empty = format_position(game.start)
-        raise NotationError(f"{shown(text)} is no position of {game.name}: X, O and . in the form {empty}")
-    glyphs = re.sub(r"[/|]", "", text)
-    x = sum(1 << cell for cell, glyph in enumerate(glyphs) if glyph == "X")
-    o = sum(1 << cell for cell, glyph in enumerate(glyphs) if glyph == "O")
+        raise NotationError(
+            f"{shown(text)} is not a position of {game.name}: write X, O and . as in {empty}, "
+            f"or {game.n_cells} letters in a row"
+        )
+    glyphs = re.sub(r"[/|]", "", glyphs)
+    return position_of([(glyph == "X") - (glyph == "O") for glyph in glyphs], game)
+
+
+def position_of(stones: Sequence[int], game: Game) -> Position:
+    """The position with these stones, `[cells]`: 1 for X, −1 for O, 0 for an empty cell."""
+    x = sum(1 << cell for cell, stone in enumerate(stones) if stone == 1)
+    o = sum(1 << cell for cell, stone in enumerate(stones) if stone == -1)
     mine, theirs = (x, o) if (x | o).bit_count() % 2 == 0 else (o, x)
     return Position(game, mine, theirs).checked()
 

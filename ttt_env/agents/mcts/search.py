@@ -174,7 +174,8 @@ class Search:
 
         Raises `ImpossiblePositionError` for one of another game, `IllegalMoveError` where the game is over.
         """
-        if rules.check_game(position, self.position.game).checked().is_over:
+        position = rules.check_game(position, self.position.game).checked()
+        if position.is_over:
             raise IllegalMoveError(f"there is no move to search for: the game {position} is over")
         seed = _checked_seed(seed)
         _prepare(self._threats is not None)
@@ -282,7 +283,7 @@ class Search:
 
         Raises as `restart` does.
         """
-        rules.check_game(position, self.position.game)
+        position = rules.check_game(position, self.position.game)
         for cell in self._moves_to(position):
             self.advance(cell)
         if self.position == position:

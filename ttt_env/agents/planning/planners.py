@@ -88,7 +88,7 @@ def value_tree(
 
     Raises `ImpossiblePositionError` for a position of another game, `ParameterError` for a depth below 0.
     """
-    check_game(position, values.game)
+    position = check_game(position, values.game)
     as_integer("depth", depth, "a tree", 0)
 
     def children(parent: Position, plies: int) -> tuple[TreeNode, ...]:
