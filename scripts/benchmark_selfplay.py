@@ -53,12 +53,12 @@ from contest.records import machine
 from marked import write_table
 
 import ttt_env
-from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
-from ttt_env.agents.alphazero.search import PuctSearch, prepare
+from ttt_env.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
+from ttt_env.alphazero.search import PuctSearch, prepare
+from ttt_env.alphazero.training import AlphaZeroSettings, SelfPlay, settings_for
 from ttt_env.analysis.dossier import versions
 from ttt_env.render.table import Table
 from ttt_env.storage.line_file import change_lines, read_lines
-from ttt_env.training.alphazero import AlphaZeroSettings, SelfPlay, settings_for
 
 # One thread on both sides. XLA reads it when JAX is imported.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")

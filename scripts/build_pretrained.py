@@ -19,12 +19,13 @@ from teach_proof import taught, winning_strategy
 
 import ttt_env
 from ttt_env.agent import Agent, Budget
-from ttt_env.agents.alphazero.agent import AlphaZero
-from ttt_env.agents.alphazero.network import DEFAULT_SIMULATIONS
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.agents.learned.q_learning import QLearning
 from ttt_env.agents.learned.value_network import NetworkLearner, ValueNetwork
 from ttt_env.agents.pretrained import FOLDER
+from ttt_env.alphazero.agent import AlphaZero
+from ttt_env.alphazero.network import DEFAULT_SIMULATIONS
+from ttt_env.alphazero.torch_network import ResidualNetwork
 from ttt_env.analysis.dossier import dossier, sampled_scorecard
 from ttt_env.analysis.saved import write_json
 from ttt_env.analysis.worst_case import worst_case
@@ -34,7 +35,6 @@ from ttt_env.render.table import Table
 from ttt_env.render.words import RESULTS
 from ttt_env.rules import Game, is_enumerable, is_tabulated
 from ttt_env.storage import save_arrays
-from ttt_env.training.residual import ResidualNetwork
 
 
 def trained_q_learning(game: Game, share: float) -> QLearning:

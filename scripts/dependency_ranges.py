@@ -29,8 +29,6 @@ TESTS_OF_TORCH = [
     f"tests/{name}.py"
     for name in (
         "scripts/test_frameworks",
-        "training/test_population",
-        "envs/test_vector_backends",
         "envs/test_vector_sb3",
     )
 ]

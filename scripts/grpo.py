@@ -18,8 +18,7 @@ from torch import Tensor, nn
 import ttt_env
 from ttt_env import Boards, Game, Position
 from ttt_env.analysis.layers import reachable
-from ttt_env.text import prompt_text
-from ttt_env.text.players import PromptAgent
+from ttt_env.text import PromptAgent, prompt_text
 
 LETTERS, CELLS, PLACES = 128, slice(ord("0"), ord("9")), 640  # ASCII; letters of cells; of a prompt
 BATCH, GROUP, RATE = 256, 32, 2e-3  # prompts of a step, answers to each, rate of learning

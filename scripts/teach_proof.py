@@ -20,17 +20,17 @@ from numpy.typing import NDArray
 from torch.nn.functional import log_softmax, mse_loss
 
 import ttt_env
-from ttt_env.agents.alphazero.agent import AlphaZero
-from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork, load_network
-from ttt_env.agents.alphazero.search import PuctSearch, merged
 from ttt_env.agents.combining import Symmetric
 from ttt_env.agents.pretrained import pretrained_file
+from ttt_env.alphazero.agent import AlphaZero
+from ttt_env.alphazero.network import NetworkSize, PolicyValueNetwork, load_network
+from ttt_env.alphazero.search import PuctSearch, merged
+from ttt_env.alphazero.torch_network import ResidualNetwork
 from ttt_env.analysis.worst_case import WorstCase, worst_case
 from ttt_env.proofs import file as proof_file
 from ttt_env.proofs.extraction import Extraction
 from ttt_env.proofs.strategy import Strategy
 from ttt_env.rules import Boards, Game
-from ttt_env.training.residual import ResidualNetwork
 
 MOST = 20_000_000  # positions that the agent is asked in
 N_KEPT = 20_000  # positions of other games

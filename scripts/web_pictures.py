@@ -22,9 +22,9 @@ from PIL import Image
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.support.wait import WebDriverWait
 
-from ttt_env.app.web.server import create_app
-from ttt_env.app.web.start import config_of
 from ttt_env.storage.game_log import GameLog
+from ttt_env.web.server import create_app
+from ttt_env.web.start import config_of
 
 N_COLOURS = 256
 MAX_BYTES = 150_000

@@ -24,7 +24,7 @@ WINNING_SETS = {
     "mnk-v0:m=4,n=4,k=4": 10,
     "mnk-v0:m=5,n=5,k=4": 28,
     "mnk-v0:m=6,n=5,k=4": 39,
-    "mnk-v0:m=15,n=15,k=5": 572,
+    "mnk-v0:m=8,n=8,k=5": 96,
 }
 LINES_3X3X3 = 49  # Golomb and Hales 2002
 

@@ -32,8 +32,8 @@ from tests.support.marks import slow
 from tests.support.scripted_models import MODELS
 from ttt_env import errors, get_game
 from ttt_env.app import cli
+from ttt_env.bots.protocol import read_answer, read_question
 from ttt_env.rules import catalogue, symmetries
-from ttt_env.text.protocol import read_answer, read_question
 
 DOCS = ROOT / "docs"
 URL = "http://localhost:8000/v1"  # where the documents say that a model listens
@@ -203,9 +203,9 @@ ENVIRONMENT = type(ttt_env.make("tictactoe-v0", opponent="random"))
 TWO_PLAYERS, VECTOR = type(ttt_env.make("tictactoe-v0")), type(ttt_env.make_vec("tictactoe-v0"))
 CLASSES = {
     name: value
-    for module in ("ttt_env", "ttt_env.text", "ttt_env.text.players", "ttt_env.training", "ttt_env.datasets")
-    for name, value in vars(import_module(module)).items()
-    if inspect.isclass(value)
+    for module in ("ttt_env", "ttt_env.text", "ttt_env.bots", "ttt_env.training", "ttt_env.datasets")
+    for name in import_module(module).__all__
+    if inspect.isclass(value := getattr(import_module(module), name))
 } | {each.__name__: each for each in (ENVIRONMENT, TWO_PLAYERS, VECTOR)}
 # The classes whose objects the pages give these names.
 OBJECTS = {
@@ -385,14 +385,12 @@ def described_in(pages: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["ttt_env", "ttt_env.training", "ttt_env.text", "ttt_env.text.players", "ttt_env.datasets"]
+    "name", ["ttt_env", "ttt_env.training", "ttt_env.text", "ttt_env.bots", "ttt_env.datasets"]
 )
 def test_the_reference_has_every_public_name(name: str) -> None:
     described = described_in("api/*.md") | described_in("agents/*.md") | described_in("errors*.md")
     public = {f"{name}.{each}" for each in import_module(name).__all__ if not each.endswith("_v0")}
-    assert (
-        public - described - {"ttt_env.text.players.CommandAgent"} == set()
-    )  # an agent, under its own module
+    assert public - described - {"ttt_env.bots.CommandAgent"} == set()  # an agent, under its own module
 
 
 def has_example(value: Any) -> bool:

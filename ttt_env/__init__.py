@@ -36,16 +36,24 @@ Learning
     train               trains anything that can be trained: "q-learning", "alphazero", "dqn" and others
 
 Modules to import
-    training            `sweep` and `population`; `SelfPlay`, a callback for Stable-Baselines3
+    training            `SelfPlay`, a callback for Stable-Baselines3, and its opponents
     agents.mcts.search  a Monte Carlo tree search to run step by step and to look into
-    text                games as conversations, for language models: `TextEnv`, `text.players`
+    text                games as conversations, for language models: `TextEnv`
+    bots                programs, and models behind an endpoint, as players
     datasets            positions and games with exact values, as files
+
+The core is `rules`, `compiled`, `storage`, `render`, `workers`, `agent`, `analysis`, `envs`, `agents`,
+`training`, `tournament`, `web` and `app`, each importing only those before it. `proofs`, `alphazero`, `text`,
+`bots`, `datasets` and `integrations` are wings, which the core does not import.
 
 Results are objects to print, save and load: `Match` with its two `Result`s, `Exploitability`, `Certificate`,
 `Tournament`, `Solution`, `Proof`. Rows of `collect_episode` are `Transition`s. Errors are
 subclasses of `TttEnvError`, in `ttt_env.errors`, that name the bad input and what is allowed. `ttt --help`
 lists the commands of the command line.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from ttt_env.agent import Agent, agent_names, make_agent
 from ttt_env.agent.explanation import Explanation
@@ -56,16 +64,18 @@ from ttt_env.analysis.recorded import RecordedAgent
 from ttt_env.analysis.results import Exploitability, Match, Result
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.envs import sb3 as _sb3
+from ttt_env.envs.registration import PettingZooModule, make, make_vec, register_envs
 from ttt_env.envs.two_player import Transition, collect_episode
 from ttt_env.errors import IllegalMoveError, TttEnvError
-from ttt_env.proofs.proof import Proof, prove
-from ttt_env.registration import PettingZooModule, make, make_vec, register_envs
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import game_names, get_game, register_game
 from ttt_env.rules.game import Game, Position, random_position
 from ttt_env.rules.notation import GameRecord
 from ttt_env.tournament import Tournament, tournament
 from ttt_env.training.loop import train
+
+if TYPE_CHECKING:
+    from ttt_env.proofs.proof import Proof, prove
 
 __version__ = "0.1.0"
 
@@ -118,6 +128,13 @@ __all__ = [
     "tournament",
     "train",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The names of a wing, which is imported when one of them is first asked for."""
+    if name in ("Proof", "prove"):
+        return getattr(import_module("ttt_env.proofs.proof"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -9,10 +9,10 @@ import numpy as np
 
 from contest.protocol import MakeEnv, Report, Train
 from ttt_env.agent import Agent, Budget, Floats, learner_class
-from ttt_env.agents.alphazero.agent import AlphaZero
-from ttt_env.agents.alphazero.search import merged
+from ttt_env.alphazero.agent import AlphaZero
+from ttt_env.alphazero.search import merged
+from ttt_env.alphazero.training import AlphaZeroSettings
 from ttt_env.rules import Boards
-from ttt_env.training.alphazero import AlphaZeroSettings
 from ttt_env.training.loop import Training, TrainingCheckpoint
 from ttt_env.training.recipe import recipe_names
 
@@ -98,7 +98,7 @@ def by_alphazero(make_env: MakeEnv, seed: int, report: Report) -> Any:
 
     Nobody tells it where its network errs, so all its games begin with the empty board or with random moves.
     """
-    from ttt_env.training.alphazero import AlphaZeroLearner
+    from ttt_env.alphazero.training import AlphaZeroLearner
     from ttt_env.training.loop import one_thread
 
     known, is_over = 0, False

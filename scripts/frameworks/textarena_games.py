@@ -25,8 +25,12 @@ from outcome import assert_unbeatable
 
 import ttt_env  # ttt_env
 from ttt_env.integrations.textarena import AgentPlayer  # ttt_env
-from ttt_env.text import AnswerFormat, TextEnv, prompt_text  # ttt_env
-from ttt_env.text.players import PromptAgent  # ttt_env
+from ttt_env.text import (  # ttt_env
+    AnswerFormat,
+    PromptAgent,  # ttt_env
+    TextEnv,
+    prompt_text,
+)
 
 GAMES = 500
 SOLUTION = ttt_env.solve("tictactoe-v0")

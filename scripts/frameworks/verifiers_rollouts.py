@@ -28,8 +28,10 @@ from verifiers.v1.cli.eval.runner import run_eval
 from verifiers.v1.configs.cli.eval import EvalConfig
 
 import ttt_env  # ttt_env
-from ttt_env.text import TextEnv  # ttt_env
-from ttt_env.text.players import PromptAgent  # ttt_env
+from ttt_env.text import (
+    PromptAgent,  # ttt_env
+    TextEnv,  # ttt_env
+)
 
 TASKSET = {"id": "tictactoe", "opponent": "random", "board": "line", "plies": 2, "seeds": 2}  # ttt_env
 STARTS = 17  # the empty board on both seats, 3 positions after one move and 12 after two, up to symmetry

@@ -25,8 +25,10 @@ from outcome import assert_unbeatable
 from verifiers_rollouts import MODELS, SOLUTION, endpoint, evaluated
 
 import ttt_env  # ttt_env
-from ttt_env.text import TwoPlayerTextEnv  # ttt_env
-from ttt_env.text.players import PromptAgent  # ttt_env
+from ttt_env.text import (
+    PromptAgent,  # ttt_env
+    TwoPlayerTextEnv,  # ttt_env
+)
 
 WEIGHTS = {"result": {"weight": 0.0}, "regret": {"weight": 1.0}}
 TASKSET = {"id": "tictactoe_self_play", "board": "line", "plies": 2, "seeds": 1}  # ttt_env

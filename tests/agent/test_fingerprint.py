@@ -9,7 +9,7 @@ import pytest
 import ttt_env
 from ttt_env.agent import FunctionAgent, fingerprint
 from ttt_env.errors import ResultFileError
-from ttt_env.text.players import PromptAgent
+from ttt_env.text import PromptAgent
 
 SOURCE = """
 DEPTH = 3

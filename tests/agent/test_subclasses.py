@@ -12,11 +12,11 @@ import ttt_env
 from tests.support.games import TICTACTOE, open_boards
 from ttt_env import Agent
 from ttt_env.agent import checked_policies, checked_policy, chosen_cell, generator_of
-from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.combining import Epsilon, Mixture, Symmetric
 from ttt_env.agents.learned.network import NetworkAgent
 from ttt_env.agents.mcts.agent import MCTS
 from ttt_env.agents.planning.planners import BruteForce, Minimax, Softmax
+from ttt_env.alphazero.agent import AlphaZero
 from ttt_env.errors import PolicyError
 
 POSITIONS = list(open_boards())[::40]

@@ -14,11 +14,11 @@ import pytest
 import ttt_env
 from tests.support.games import TICTACTOE
 from ttt_env.agent import make_agent
-from ttt_env.app.tally import expected
-from ttt_env.app.web.roster import Roster
+from ttt_env.analysis.tally import expected
 from ttt_env.errors import ParameterError, TttEnvError
 from ttt_env.integrations.trl import GameEnvironment
 from ttt_env.text import TextEnv
+from ttt_env.web.roster import Roster
 
 CODE = [
     "process:touch PWNED",
@@ -77,19 +77,19 @@ def page(spec: str) -> object:
 DOORS: dict[str, Callable[[str], object]] = {
     "text/env.py": row,
     "integrations/trl.py": trl_row,
-    "app/tally.py": game_log,
-    "app/web/roster.py": page,
+    "analysis/tally.py": game_log,
+    "web/roster.py": page,
 }
 """The modules that make agents of text which arrives as data."""
 
 TYPED = """
     agent/making.py agents/combining.py agents/learned/imitation.py agents/mcts/agent.py
-    agents/planning/strategy.py analysis/dossier.py analysis/evaluation.py analysis/many.py
+    proofs/agent.py analysis/dossier.py analysis/evaluation.py analysis/many.py
     analysis/play.py analysis/recorded.py analysis/worst_case.py app/certifying.py app/cli.py
     app/learning.py app/terminal/play.py datasets/writer.py
     envs/board.py envs/single.py envs/two_player.py envs/vector/env.py
     integrations/jax.py integrations/kaggle.py integrations/openenv.py integrations/rllib.py
-    integrations/textarena.py tournament/meetings.py tournament/players.py training/pool.py
+    integrations/textarena.py tournament/meetings.py bots/players.py training/pool.py
 """.split()
 """The modules that make agents of what a person typed: in Python, on the command line, in a plan."""
 

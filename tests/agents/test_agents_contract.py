@@ -25,14 +25,12 @@ GAMES = {
     "square": ttt_env.get_game("square-v0"),
     "5,5,4": ttt_env.get_game("mnk-v0:m=5,n=5,k=4"),
     "qubic": ttt_env.get_game("qubic-v0"),
-    "9,9,5": ttt_env.get_game("mnk-v0:m=9,n=9,k=5"),
 }
 TO_BE_PLAYED = {"3×3": 4520, "misère": 4520}  # both games end with the first winning set
 N_SAMPLED = 8
 
 # Where an agent says that the game is too large for it.
-FEW_CELLS = {"9,9,5"}  # more than 64
-ENUMERABLE = {"5,5,4", "qubic", "9,9,5"}
+ENUMERABLE = {"5,5,4", "qubic"}
 UNTABLED = {"square", *ENUMERABLE}  # more than 12
 EVERYWHERE: set[str] = set()
 # Where an agent says that it does not come trained for the game.
@@ -58,7 +56,7 @@ SPECS = {
         ("softmax:temperature=0.2,opponent_temperature=1", ENUMERABLE),
         ("softmax:temperature=inf,opponent_temperature=0", ENUMERABLE),
     ],
-    "strategy": [("strategy:{proof}", FEW_CELLS), ("strategy:{proof},fallback=random", FEW_CELLS)],
+    "strategy": [("strategy:{proof}", EVERYWHERE), ("strategy:{proof},fallback=random", EVERYWHERE)],
     "best-response": [("best-response:newell-simon", ENUMERABLE)],
     "punish": [("punish", ENUMERABLE), ("punish:newell-simon", ENUMERABLE)],
     "epsilon": [
@@ -69,36 +67,36 @@ SPECS = {
         ("mixture:random+random", EVERYWHERE),
         ("mixture:minimax+(epsilon:block,epsilon=0.5),weights=0.7+0.3", ENUMERABLE),
     ],
-    "symmetric": [("symmetric:random", FEW_CELLS), ("symmetric:softmax", ENUMERABLE)],
+    "symmetric": [("symmetric:random", EVERYWHERE), ("symmetric:softmax", ENUMERABLE)],
     "mcts": [
         ("mcts:simulations=20,seed=0", EVERYWHERE),
         ("mcts:simulations=20,playout=win-block,draw=0,c=1,solve=false,seed=1", EVERYWHERE),
         ("mcts:simulations=20,threats=true,seed=1", EVERYWHERE),
         ("mcts:simulations=10,evaluate=value-network,seed=2", UNTRAINED),
-        ("mcts:simulations=10,evaluate=value-network:{network},seed=2", FEW_CELLS),
+        ("mcts:simulations=10,evaluate=value-network:{network},seed=2", EVERYWHERE),
     ],
     "lookup": [("lookup", ENUMERABLE), ("lookup:{table}", ENUMERABLE)],
     "imitation": [("imitation:{games}", EVERYWHERE), ("imitation:{games},fallback=win-block", EVERYWHERE)],
-    "sb3": [("sb3:{model}", FEW_CELLS), ("sb3:{model},deterministic=false", FEW_CELLS)],
-    "onnx": [("onnx:{onnx}", FEW_CELLS), ("onnx:{onnx},temperature=0.5", FEW_CELLS)],
+    "sb3": [("sb3:{model}", EVERYWHERE), ("sb3:{model},deterministic=false", EVERYWHERE)],
+    "onnx": [("onnx:{onnx}", EVERYWHERE), ("onnx:{onnx},temperature=0.5", EVERYWHERE)],
     "ppo": [("ppo", UNTRAINED)],
     "dqn": [("dqn", UNTRAINED)],
     "q-learning": [("q-learning", UNTRAINED - {"misère"}), ("q-learning:{q}", ENUMERABLE)],
-    "value-network": [("value-network", UNTRAINED), ("value-network:{network}", FEW_CELLS)],
+    "value-network": [("value-network", UNTRAINED), ("value-network:{network}", EVERYWHERE)],
     "alphazero": [
         ("alphazero", UNTRAINED - {"square", "5,5,4", "qubic"}),
-        ("alphazero:{alphazero},simulations=1", FEW_CELLS),
-        ("alphazero:{alphazero},simulations=9,solve=false,seed=1", FEW_CELLS),
+        ("alphazero:{alphazero},simulations=1", EVERYWHERE),
+        ("alphazero:{alphazero},simulations=9,solve=false,seed=1", EVERYWHERE),
     ],
 }
-# Others' programs, whose play is their own: see tests/text/test_players.py.
+# Others' programs, whose play is their own: see tests/bots/test_players.py.
 PROGRAMS = {"process"}
 # A network and a random search know nothing of symmetry, and a strategy has one move where several are
 # symmetric. All others treat symmetric positions alike.
 WITHOUT_SYMMETRY = {"mcts", "sb3", "onnx", "ppo", "dqn", "value-network", "alphazero", "strategy"}
 # The fast tests play the first of an agent's specs that plays them on 3×3 and these games: a board without
-# symmetry, one of three axes and 64 cells, and one of more cells than a word has bits.
-FAST_GAMES = {"lopsided", "qubic", "9,9,5"}
+# symmetry, and one of three axes and 64 cells.
+FAST_GAMES = {"lopsided", "qubic"}
 # On 3×3 also these, which play by other code than the first one.
 OTHER_WAYS = ("minimax:depth=2", "mcts:simulations=10,evaluate=value-network,", "lookup:", "alphazero:")
 
@@ -198,8 +196,6 @@ def some_boards(name):
 
 @cache
 def some_positions(name):
-    if name in FEW_CELLS:
-        return random_positions(GAMES[name], N_SAMPLED)
     boards = some_boards(name)
     return [boards[i] for i in range(0, len(boards), max(1, len(boards) // (2 * N_SAMPLED)))]
 
@@ -271,8 +267,6 @@ def the_declaration_holds_in_any_order_alone_in_batches_and_in_copies(agent, nam
     for again in (agent, copy):
         for position in (positions[i] for i in rng.permutation(len(positions))[::3]):
             np.testing.assert_array_equal(again.policy(position), first[position])
-        if name in FEW_CELLS:
-            continue
         for half in np.array_split(rng.permutation(len(positions)), 2):
             batch = again.policies(ttt_env.Boards.of([positions[i] for i in half]))
             np.testing.assert_allclose(batch, [first[positions[i]] for i in half], atol=1e-6)
@@ -294,8 +288,6 @@ def test_contract(make, spec, name):
     assert agent.is_fixed
     the_policy_of_a_position_is_a_distribution_by_which_it_chooses(agent, name)
     the_declaration_holds_in_any_order_alone_in_batches_and_in_copies(agent, name)
-    if name in FEW_CELLS:
-        return
     boards = some_boards(name)
     policies = agent.policies(boards)
     policies_are_distributions_over_the_free_cells(policies, boards)

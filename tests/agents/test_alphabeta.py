@@ -122,8 +122,8 @@ def test_the_clock_is_looked_at_before_each_question(monkeypatch):
 
     monkeypatch.setattr(alphabeta.time, "monotonic", lambda: next(times))
     monkeypatch.setattr(alphabeta._Searcher, "_is_at_least", counted)
-    large = ttt_env.get_game("mnk-v0:m=12,n=12,k=5")
-    found = AlphaBeta(large, seconds=1).search(large.start.play(66).play(0))
+    large = ttt_env.get_game("mnk-v0:m=8,n=8,k=5")
+    found = AlphaBeta(large, seconds=1).search(large.start.play(36).play(0))
     assert found.cells and 10 < len(asked) < 110
 
 

@@ -12,8 +12,8 @@ from tests.support.games import TICTACTOE, lowest, open_boards
 from ttt_env.agents.combining import BestResponse, Epsilon, Mixture, Punish, Symmetric
 from ttt_env.agents.heuristics.rules import Random
 from ttt_env.agents.learned.imitation import Imitation
-from ttt_env.agents.planning.strategy import ProvedStrategy
 from ttt_env.errors import ParameterError, UnknownAgentError, UntrustedAnswersError
+from ttt_env.proofs.agent import ProvedStrategy
 from ttt_env.rules.symmetry import canonical, symmetries, transform
 
 PROOF = Path(__file__).parents[2] / "docs" / "proofs" / "tictactoe-v0.npz"

@@ -47,9 +47,9 @@ def assert_same(node, plain, tolerance=0.0):
         assert_same(child, other, tolerance)
 
 
-# With all settings in the fast tests; with two of them, boards of more cells than a word has bits.
+# With all settings in the fast tests; with two of them, a large board.
 OFTEN = {(name, each) for name in ("late", "5,5,4 later", "misère lopsided") for each in SETTINGS}
-OFTEN |= {("10,7,5", "win-block")} | {(name, "default") for name in POSITIONS}
+OFTEN |= {("8,8,5", "win-block")} | {(name, "default") for name in POSITIONS}
 
 
 @pytest.mark.parametrize(

@@ -275,8 +275,3 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
 def test_bad_arguments(network: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         ttt_env.make_agent(network, TICTACTOE, **{"observation": "planes", **options})
-
-
-def test_a_game_of_too_many_cells() -> None:
-    with pytest.raises(ttt_env.errors.GameTooLargeError):
-        ttt_env.make_agent(favourite, "mnk-v0:m=9,n=9,k=5", observation="planes")

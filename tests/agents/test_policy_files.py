@@ -6,8 +6,8 @@ import pytest
 import ttt_env
 from tests.support.agents import learner, network
 from tests.support.games import TICTACTOE, open_boards
-from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.learned.value_network import NetworkLearner
+from ttt_env.alphazero.agent import AlphaZero
 from ttt_env.errors import PolicyFileError
 from ttt_env.storage.policy_file import MOST_BYTES, save_arrays
 

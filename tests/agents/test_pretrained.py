@@ -9,9 +9,9 @@ import pytest
 import ttt_env
 from tests.support.agents import FILES, NETWORKS, SAMPLED, TABLES, cases_of, certificate, shipped
 from tests.support.games import open_boards
-from ttt_env.agents.alphazero.network import load_network
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.agents.pretrained import PretrainedTable
+from ttt_env.alphazero.network import load_network
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.play import play_game
 from ttt_env.errors import PolicyFileError

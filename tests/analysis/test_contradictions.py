@@ -1,6 +1,5 @@
 """Files of results that were altered: whatever contradicts itself is refused, by the name of the part."""
 
-import copy
 import json
 import re
 from functools import cache
@@ -13,7 +12,6 @@ from tests.support.games import lowest
 from tests.support.marks import slow
 from ttt_env import Certificate, Exploitability, Match, Tournament
 from ttt_env.errors import ResultFileError
-from ttt_env.training.trial import TrialResult
 
 SMALL = "mnk-v0:m=3,n=2,k=2"
 DRAWN = ttt_env.Game("drawn", (2, 3), [(0, 1, 2)])
@@ -270,32 +268,3 @@ def test_a_key_that_comes_twice_is_refused(tmp_path):
     (tmp_path / "twice.json").write_text(text.replace('"asked": 0', '"asked": 0, "asked": 0'))
     with pytest.raises(ResultFileError, match=r"twice\.json: .*'asked' comes twice"):
         Certificate.load(tmp_path / "twice.json")
-
-
-class TestTrials:
-    SETTINGS = ("t", "dqn", "tictactoe-v0", 3, {}, {"steps": 1})
-    RESULT = TrialResult(*SETTINGS, 9, 1.5, 0.0, 0, True, "t.zip", "goal")
-
-    @pytest.mark.parametrize(
-        ("changes", "part"),
-        [
-            ({"exploitability": None}, "exploitability"),
-            ({"exploitability": 0.5}, "unbeatable"),
-            ({"exploitability": nan}, "exploitability"),
-            ({"model": None}, "exploitability"),
-            ({"model": "../t.zip"}, "model"),
-            ({"ended": "error"}, "error"),
-            ({"ended": "won"}, "ended"),
-            ({"error": "no memory"}, "error"),
-            ({"steps": -1}, "steps"),
-            ({"steps": 1.0}, "steps"),
-            ({"seed": True}, "seed"),
-            ({"unbeatable": 1}, "unbeatable"),
-            ({"budget": [1]}, "budget"),
-        ],
-    )
-    def test_contradictions_are_refused(self, changes, part):
-        data = copy.deepcopy(self.RESULT.to_dict())
-        assert TrialResult.from_dict(data) == self.RESULT
-        with pytest.raises(ResultFileError, match=f"this is no TrialResult: {part}: "):
-            TrialResult.from_dict(data | changes)

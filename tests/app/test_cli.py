@@ -34,8 +34,8 @@ from ttt_env.app import cli, installed
 from ttt_env.app.console import ProgressLine
 from ttt_env.app.learning import trained_as
 from ttt_env.app.scorecard import scorecard
-from ttt_env.app.web.roster import named_models
 from ttt_env.rules import catalogue
+from ttt_env.web.roster import named_models
 
 
 def test_train_shows_exploitability_as_it_falls_and_what_can_be_typed_without_an_environment(

@@ -19,7 +19,7 @@ RANDOM_GAMES: dict[str, tuple[Game, int]] = {
     "square": (ttt_env.get_game("square-v0"), 20),
     "square misere": (ttt_env.get_game("square-v0", misere=True), 20),
     "qubic": (ttt_env.get_game("qubic-v0"), 5),
-    "15,15,5": (ttt_env.get_game("mnk-v0:m=15,n=15,k=5"), 1),
+    "8,8,5": (ttt_env.get_game("mnk-v0:m=8,n=8,k=5"), 1),
     "a user's own": (Game("corners", (2, 3), [(0, 2, 3, 5), (1, 4)]), 100),
     "one axis": (Game("row", (5,), [(0, 1), (2, 3, 4)], misere=True), 100),
 }

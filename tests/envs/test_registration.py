@@ -104,7 +104,7 @@ class TestTheLongestEpisode:
 
     def test_cuts_no_episode_off(self) -> None:
         """The largest board, of parameters that the registry does not know."""
-        env = gymnasium.make("ttt_env/mnk-v0", m=20, n=20, k=20, opponent="random", illegal="raise")
+        env = gymnasium.make("ttt_env/mnk-v0", m=8, n=8, k=8, opponent="random", illegal="raise")
         _, info = env.reset(seed=0)
         n_steps, terminated = 0, False
         while not terminated:

@@ -22,13 +22,11 @@ from tests.support.refusals import all_raise
 from ttt_env import Boards, Position
 from ttt_env.analysis.layers import reachable
 from ttt_env.envs.vector import env as vector
-from ttt_env.envs.vector.backends import backend_of
 from ttt_env.envs.vector.env import VectorGameEnv
 from ttt_env.envs.vector.states import BitStore, TableStore, store_of, table_store
 
 STORES: dict[str, Any] = {"table": table_store, "bits": BitStore}
 MODES = ["next_step", "same_step", "disabled"]
-NUMPY = backend_of("numpy")
 
 
 @pytest.fixture(params=STORES)
@@ -128,12 +126,12 @@ class TestIsTheSingleEnv:
 
     def test_stores_are_chosen_by_the_game(self) -> None:
         games = [ttt_env.get_game("tictactoe-v0"), ttt_env.get_game("mnk-v0", m=4, n=3, k=3)]
-        assert all(isinstance(store_of(game, NUMPY), TableStore) for game in games)
-        assert isinstance(store_of(ttt_env.get_game("square-v0"), NUMPY), BitStore)
+        assert all(isinstance(store_of(game), TableStore) for game in games)
+        assert isinstance(store_of(ttt_env.get_game("square-v0")), BitStore)
 
     def test_tables_of_the_second_smallest_game(self) -> None:
         game = ttt_env.get_game("mnk-v0", m=4, n=3, k=3)
-        table, bits = table_store(game, NUMPY), BitStore(game, NUMPY)
+        table, bits = table_store(game), BitStore(game)
         assert table.n_open == sum(len(layer.open) for layer in reachable(game))
         rng = np.random.default_rng(0)
         one, other = (which.of(Boards.start(game, 3000)) for which in (table, bits))
@@ -285,10 +283,7 @@ class TestAttributesOfTheSubEnvs:
             ("boards", None),
             ("opponent", "nobody"),
             ("illegal", "win"),
-            *(
-                (name, 0)
-                for name in ("rewards", "start", "observation", "opponent_weights", "backend", "misere")
-            ),
+            *((name, 0) for name in ("rewards", "start", "observation", "opponent_weights", "misere")),
         ]
         bad += [("illegal", values) for values in differing]
         all_raise(ttt_env.TttEnvError, "", lambda pair: envs.set_attr(*pair), bad)

@@ -11,7 +11,7 @@ from tests.support.agents import Nth
 from tests.support.marks import slow
 from ttt_env import Position
 
-LARGE = "mnk-v0:m=9,n=8,k=4"  # 72 cells: masks of several words
+LARGE = "mnk-v0:m=8,n=8,k=4"
 MISERE = "square-v0:misere=true"
 # Fast with 60 or 30 games; 10,000 are slow.
 BATCHES = [

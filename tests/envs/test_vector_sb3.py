@@ -115,9 +115,7 @@ def test_opponents_can_be_changed() -> None:
         envs.env_method("set_opponent", "random", indices=[0])
 
 
-@pytest.mark.parametrize(
-    "settings", [{"opponent": None}, {"autoreset_mode": "next_step"}, {"backend": "torch"}], ids=str
-)
+@pytest.mark.parametrize("settings", [{"opponent": None}, {"autoreset_mode": "next_step"}], ids=str)
 def test_refused_settings(settings: Any) -> None:
     with pytest.raises(ttt_env.errors.ParameterError):
         made(**settings)

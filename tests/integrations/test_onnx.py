@@ -10,8 +10,8 @@ import ttt_env
 from tests.support.agents import network as random_network
 from tests.support.games import GAMES, TICTACTOE, open_boards, random_positions
 from tests.support.running import ttt
-from ttt_env.agents.alphazero.agent import AlphaZero
 from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork
+from ttt_env.alphazero.agent import AlphaZero
 from ttt_env.errors import ParameterError, PolicyError, PolicyFileError
 from ttt_env.rules.boards import Boards
 

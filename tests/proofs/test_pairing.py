@@ -12,7 +12,6 @@ import ttt_env
 from tests.support.marks import slow
 from ttt_env.analysis.layers import reachable
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.errors import GameTooLargeError
 from ttt_env.proofs.pairing_kernel import groups_of, new_pairs
 from ttt_env.proofs.proof import Proof, prove
 from ttt_env.proofs.strategy import drawing_regions
@@ -131,8 +130,6 @@ def test_none_where_the_first_player_wins_or_in_a_misere_game():
         assert drawing_regions(ttt_env.get_game(name).start) is None, name
     # None is not the answer where every set is broken already: no groups are needed there.
     assert drawing_regions(ttt_env.Position.parse("XOX/OOX/XXO")) == ()
-    with pytest.raises(GameTooLargeError, match="81 cells"):
-        drawing_regions(ttt_env.get_game("mnk-v0:m=9,n=9,k=5").start)
 
 
 def are_paired(rests):

@@ -14,12 +14,12 @@ from tests.support import naive
 from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from tests.support.random_games import random_game
+from ttt_env.analysis.known import short_proof
 from ttt_env.analysis.layers import reachable
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.errors import GameTooLargeError, ImpossiblePositionError, ParameterError
+from ttt_env.errors import ImpossiblePositionError, ParameterError
 from ttt_env.proofs import prover, state_kernel
 from ttt_env.proofs import search_kernel as kernel
-from ttt_env.proofs.known import short_proof
 from ttt_env.proofs.proof import prove
 from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import canonical, symmetries, transform
@@ -342,8 +342,6 @@ def test_wrong_positions_and_boards():
         prove("square-v0", "..../..../..../....")
     with pytest.raises(ImpossiblePositionError, match="both players on cells"):
         prove(TICTACTOE, ttt_env.Position(TICTACTOE, 1, 1))
-    with pytest.raises(GameTooLargeError, match="81 cells"):
-        prove("mnk-v0:m=9,n=9,k=5")
 
 
 def test_short_proofs_that_are_remembered_keep_no_search():

@@ -21,9 +21,10 @@ from tests.support.marks import slow
 from tests.support.refusals import all_raise
 from ttt_env.agents.mcts.search import Search
 from ttt_env.agents.planning.planners import Minimax, Softmax
+from ttt_env.analysis.known import blunders_of
 from ttt_env.errors import ImpossiblePositionError, ParameterError
 from ttt_env.render import charts
-from ttt_env.render.layout import CARD, CHANCE, INK, MISTAKE, STONE, TINT, layout_of, shade
+from ttt_env.render.layout import BLUNDER, CARD, CHANCE, INK, STONE, TINT, layout_of, shade
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.svg import Picture, draw_diagram
 from ttt_env.rules.game import Position, cells_of
@@ -187,8 +188,8 @@ class TestPolicy:
         assert softmax().picture(over).svg == over.picture().svg
 
     def test_letters_do_not_shrink_with_the_board(self) -> None:
-        start = ttt_env.get_game("mnk-v0", m=15, n=15, k=5).start
-        root = ElementTree.fromstring(start.picture([1 / 225] * 225).svg)
+        start = ttt_env.get_game("mnk-v0", m=8, n=8, k=5).start
+        root = ElementTree.fromstring(start.picture([1 / 64] * 64).svg)
         scale = float(root.attrib["width"]) / float(root.attrib["viewBox"].split()[2])
         text = next(root.iter(SVG + "text"))
         assert scale * float(text.attrib["font-size"]) > 10
@@ -201,7 +202,7 @@ class TestPolicy:
 
 class TestGame:
     def test_a_board_for_each_move_and_who_won(self) -> None:
-        svg = RECORD.picture().svg
+        svg = RECORD.picture(blunders_of(RECORD)).svg
         assert boards(svg) == [str(position) for position in RECORD.positions()[1:]]
         assert texts(svg) == ["1. X", "2. O", "3. X", "4. O?", "5. X", "6. O", "7. X · X wins"]
         assert texts(DRAWN.picture().svg)[-1] == "9. X · draw"
@@ -214,17 +215,17 @@ class TestGame:
         grounds = fills(svg)
         assert grounds.count(STONE["X"]) == 4 and grounds.count(TINT["O"]) == 3
 
-    def test_mistakes_are_yellow(self) -> None:
-        assert [fills(board.svg).count(MISTAKE) for board in (RECORD.picture(), DRAWN.picture())] == [1, 0]
-        diagram = draw_diagram(RECORD)
-        assert "4?" in texts(diagram) and fills(diagram).count(MISTAKE) == 1
+    def test_blunders_are_yellow(self) -> None:
+        assert [fills(board.svg).count(BLUNDER) for board in (RECORD.picture([4]), DRAWN.picture())] == [1, 0]
+        diagram = draw_diagram(RECORD, [4])
+        assert "4?" in texts(diagram) and fills(diagram).count(BLUNDER) == 1
 
     def test_a_last_move_that_loses_a_misere_game_is_marked_too(self) -> None:
         lost = GameRecord.parse("tictactoe-v0:misere=true: 4 0 8 2 6 1")
-        assert lost.winner == "X" and texts(lost.picture().svg)[-1] == "6. O? · X wins"
+        assert lost.winner == "X" and texts(lost.picture(blunders_of(lost)).svg)[-1] == "6. O? · X wins"
 
     def test_gif_has_a_frame_for_each_position_and_holds_the_last(self, tmp_path: Path) -> None:
-        RECORD.save(tmp_path / "game.gif")
+        RECORD.save(tmp_path / "game.gif", blunders_of(RECORD))
         with Image.open(tmp_path / "game.gif") as image:
             assert (image.format, image.info["loop"]) == ("GIF", 0)
             durations, frames = [], []
@@ -232,10 +233,10 @@ class TestGame:
                 image.seek(number)
                 durations.append(image.info["duration"])
                 frames.append(np.asarray(image.convert("RGB"), dtype=int))
-        assert RECORD.mistakes() == [4]
+        assert blunders_of(RECORD) == [4]
         moves = zip(RECORD.positions(), (None, *RECORD.cells), strict=True)
         for number, (frame, move) in enumerate(zip(frames, moves, strict=True)):
-            shown = draw_pixels(*move, is_mistake=number == 4)
+            shown = draw_pixels(*move, is_blunder=number == 4)
             assert abs(frame - shown).max() < 24  # of 256 colours
         assert len(set(durations[:-1])) == 1 and durations[-1] > 2 * durations[0]
 

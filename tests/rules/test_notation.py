@@ -9,6 +9,7 @@ from tests.support import naive
 from tests.support.games import MISERE, TICTACTOE, positions_of, random_game
 from tests.support.refusals import all_raise
 from ttt_env import Game, GameRecord, IllegalMoveError, Position, get_game
+from ttt_env.analysis.known import blunders_of
 from ttt_env.errors import ImpossiblePositionError, NotationError, UnknownGameError
 
 LOPSIDED = Game("lopsided: a game", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])
@@ -129,12 +130,12 @@ class TestRecords:
         assert (record.value("X"), record.value("O")) == (sign, -sign)
 
     @pytest.mark.parametrize("game", [TICTACTOE, MISERE, LOPSIDED, ROW], ids=repr)
-    def test_mistakes_are_the_moves_that_minimax_would_not_make(self, game):
+    def test_blunders_are_the_moves_that_minimax_would_not_make(self, game):
         twin = naive.twin(game)
         for record in random_records(game):
             boards = [naive.board_of(str(position)) for position in record.positions()]
             moves = enumerate(zip(boards, record.cells, strict=False), 1)
-            assert record.mistakes() == [n for n, (b, c) in moves if c not in twin.best_cells(b)]
+            assert blunders_of(record) == [n for n, (b, c) in moves if c not in twin.best_cells(b)]
 
     @pytest.mark.parametrize("text", BROKEN_RECORDS, ids=lambda t: ascii(t)[:40])
     def test_text_of_another_form(self, text):

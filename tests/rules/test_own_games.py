@@ -15,13 +15,13 @@ import ttt_env
 from tests.support.refusals import all_raise
 from tests.support.running import ttt
 from ttt_env.app.terminal.board import board
-from ttt_env.app.web.board import board_of
-from ttt_env.app.web.server import create_app
 from ttt_env.errors import GameError, ParameterError, ResultFileError, UnknownGameError
 from ttt_env.render.layout import layout_of
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
 from ttt_env.rules import catalogue
+from ttt_env.web.board import board_of
+from ttt_env.web.server import create_app
 
 
 def hexagon(name="hexagon-v0"):

@@ -18,7 +18,7 @@ def test_are_what_the_environments_show() -> None:
 
 
 @pytest.mark.parametrize(
-    "id", ["tictactoe-v0", "square-v0", "qubic-v0", "mnk-v0:m=5,n=2,k=3", "mnk-v0:m=15,n=15,k=5"]
+    "id", ["tictactoe-v0", "square-v0", "qubic-v0", "mnk-v0:m=5,n=2,k=3", "mnk-v0:m=8,n=8,k=5"]
 )
 def test_have_the_movers_stones_first(id: str) -> None:
     game = ttt_env.get_game(id)

@@ -1,6 +1,5 @@
 """The symmetries of a board, and one position for all symmetric ones."""
 
-import random
 from functools import cache
 
 import numpy as np
@@ -15,13 +14,10 @@ from ttt_env.rules.symmetry import (
     automorphisms,
     canonical,
     canonical_boards,
-    canonical_rows,
-    keys_of_rows,
     motions,
     symmetries,
     transform,
     transform_boards,
-    transform_rows,
 )
 
 OBLONG = get_game("mnk-v0:m=4,n=2,k=3")
@@ -75,7 +71,7 @@ def test_in_all_positions_a_stone_goes_where_the_permutation_says(game):
         assert {canonical(symmetric) for symmetric in orbit.values()} == {canonical(position)}
 
 
-LARGER = [get_game("square-v0"), get_game("qubic-v0"), get_game("mnk-v0:m=9,n=9,k=5")]
+LARGER = [get_game("square-v0"), get_game("qubic-v0"), get_game("mnk-v0:m=8,n=8,k=5")]
 
 
 @pytest.mark.parametrize("game", [*SMALL, *LARGER], ids=repr)
@@ -91,49 +87,9 @@ def test_batches_are_the_same(game):
     assert (boards.mine == before[0]).all() and (boards.theirs == before[1]).all()
 
 
-def rows_of(positions):
-    """The boards with one column a cell: 1 free, 2 X, 3 O."""
-    return np.array([1 + (p.board != 0) + (p.board < 0) for p in positions], np.uint8).reshape(
-        len(positions), -1
-    )
-
-
-FIFTEEN = get_game("mnk-v0:m=15,n=15,k=5")
-
-
-def played(game, cells):
-    position = game.start
-    for cell in cells:
-        position = position.play(cell)
-    return position
-
-
-@pytest.mark.parametrize("game", [TICTACTOE, OBLONG, get_game("qubic-v0"), FIFTEEN], ids=repr)
-class TestRowsOfAnySize:
-    def positions(self, game):
-        rng = random.Random(5)
-        return [played(game, rng.sample(range(game.n_cells), k)) for k in (0, 1, 2, 3, 4) for _ in range(5)]
-
-    def test_transform(self, game):
-        positions = self.positions(game)
-        for permutation in symmetries(game)[::3]:
-            moved = [transform(position, permutation) for position in positions]
-            assert (transform_rows(rows_of(positions), permutation) == rows_of(moved)).all()
-
-    def test_canonical(self, game):
-        positions = self.positions(game)
-        keys, chosen = canonical_rows(game, rows_of(positions))
-        for position, key, number in zip(positions, keys, chosen, strict=True):
-            orbit = rows_of([transform(position, permutation) for permutation in symmetries(game)])
-            assert key == min(row.tobytes() for row in orbit) == orbit[number].tobytes()
-            assert set(canonical_rows(game, orbit)[0]) == {key}
-
-    def test_keys_sort_as_the_boards_do(self, game):
-        rows = rows_of(self.positions(game))
-        assert sorted(map(bytes, rows)) == np.sort(keys_of_rows(rows)).tolist()
-
-    def test_motions_are_the_symmetries(self, game):
-        assert tuple(map(tuple, motions(game).tolist())) == symmetries(game)
+@pytest.mark.parametrize("game", [*SMALL, *LARGER], ids=repr)
+def test_motions_are_the_symmetries(game):
+    assert tuple(map(tuple, motions(game).tolist())) == symmetries(game)
 
 
 def test_positions_up_to_symmetry():

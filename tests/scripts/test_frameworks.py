@@ -37,7 +37,7 @@ with warnings.catch_warnings():
 GAMES: dict[str, dict[str, Any]] = {
     **{id: {"id": id} for id in CATALOGUE},
     **{f"{id} misere": {"id": id, "misere": True} for id in CATALOGUE},
-    "more than 64 cells": {"id": "mnk-v0", "m": 15, "n": 15, "k": 5},
+    "64 cells": {"id": "mnk-v0", "m": 8, "n": 8, "k": 5},
     "a user's own": {"id": ttt_env.Game("corners", (2, 3), [(0, 2, 3, 5), (1, 4)])},
     "one axis": {"id": ttt_env.Game("row", (5,), [(0, 1), (2, 3, 4)], misere=True)},
 }

@@ -457,9 +457,8 @@ def test_a_game_of_too_many_cells_is_named_whatever_the_file_is(tmp_path):
     path = tmp_path / "table.npz"
     Lookup(TICTACTOE).save(path)
     for name in ("lookup", "q-learning", "value-network"):
-        for game in ("qubic-v0", "mnk-v0:m=9,n=9,k=5"):
-            with pytest.raises(TttEnvError):
-                ttt_env.make_agent(f"{name}:{path}", game)
+        with pytest.raises(TttEnvError):
+            ttt_env.make_agent(f"{name}:{path}", "qubic-v0")
 
 
 HOSTILE_LOGS = {

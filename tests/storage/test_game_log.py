@@ -19,7 +19,7 @@ GAMES = [
     "tictactoe-v0: 4 0 8 2 6",
     "tictactoe-v0:",
     "tictactoe-v0:misere=true: 0 1 2",
-    "mnk-v0:m=10,n=9,k=5: 89 0",
+    "mnk-v0:m=8,n=8,k=5: 63 0",
 ]
 
 
@@ -37,7 +37,7 @@ def test_what_was_added_is_read_by_game(log):
     for record in parsed(GAMES):
         log.add(record, x="person", o="minimax:depth=2", source="here")
     assert len(log) == 4
-    assert log.counts() == {"mnk-v0:m=10,n=9,k=5": 1, "tictactoe-v0": 2, "tictactoe-v0:misere=true": 1}
+    assert log.counts() == {"mnk-v0:m=8,n=8,k=5": 1, "tictactoe-v0": 2, "tictactoe-v0:misere=true": 1}
     assert log.records("tictactoe-v0") == parsed(GAMES[:2])
     found = log.games("tictactoe-v0:misere=true")[0]
     assert found[:4] == (parsed(GAMES)[2], "person", "minimax:depth=2", "here")

@@ -9,9 +9,9 @@ import ttt_env
 from tests.support.games import TICTACTOE
 from ttt_env import Agent
 from ttt_env.agent.learner import Budget
-from ttt_env.agents.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
 from ttt_env.agents.learned.q_learning import TableLearner
 from ttt_env.agents.pretrained import FOLDER
+from ttt_env.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
 from ttt_env.storage.policy_file import array_names
 
 SMALL = NetworkSize(channels=6, blocks=1, filters=2, units=5)

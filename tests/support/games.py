@@ -42,7 +42,7 @@ POSITIONS = {
     "5,5,4 later": Position.parse("..X../.OXO./.XOX./...../.....", FIVES),
     "square": get_game("square-v0").start,
     "qubic": get_game("qubic-v0").start,
-    "10,7,5": get_game("mnk-v0:m=10,n=7,k=5").start,
+    "8,8,5": get_game("mnk-v0:m=8,n=8,k=5").start,
     "lopsided": LARGER_LOPSIDED.start,
     "misère lopsided": Game("upside down", (3, 4), LARGER_LOPSIDED.winning_sets, misere=True).start,
 }

@@ -26,21 +26,10 @@ class SplitMix64:
         return sorted(cells)[(self.bits() >> 32) * len(cells) >> 32]
 
 
-def folded(mask, n_cells):
-    """64 bits that stand for a mask: itself, or a hash of the words that it has above 64 cells."""
-    if n_cells <= 64:
-        return mask
-    bits = 0
-    for word in range(4 if n_cells <= 256 else 7):
-        bits = (bits ^ mask >> 64 * word & MASK) * 0x9E3779B97F4A7C15 & MASK
-        bits ^= bits >> 32
-    return bits
-
-
-def generator(seed, mine, theirs, n_cells):
+def generator(seed, mine, theirs):
     random = SplitMix64(seed)
     for cells in (mine, theirs):
-        random.state = random.bits() ^ folded(sum(1 << cell for cell in cells), n_cells)
+        random.state = random.bits() ^ sum(1 << cell for cell in cells)
     random.state = random.bits()
     return random
 
@@ -59,7 +48,7 @@ class NaiveSearch:
         self.sets = [[set(cells) for cells in game.winning_sets if c in cells] for c in range(game.n_cells)]
         self.c, self.draw, self.playout, self.solve = c, draw, playout, solve
         self.mine, self.theirs = frozenset(mine), frozenset(theirs)
-        self.random = generator(seed, mine, theirs, game.n_cells)
+        self.random = generator(seed, mine, theirs)
         self.root = Node(None, self.free(self.mine, self.theirs))
 
     def free(self, mine, theirs):

@@ -22,8 +22,15 @@ from tests.support.refusals import all_raise
 from tests.support.replies import OPPONENTS, Prefix, lowest, replies_of
 from ttt_env import Game, Position
 from ttt_env.rules import SEATS, random_position
-from ttt_env.text import AnswerFormat, TextEnv, TwoPlayerTextEnv, board_text, prompt_text, rules_text
-from ttt_env.text.players import PromptAgent
+from ttt_env.text import (
+    AnswerFormat,
+    PromptAgent,
+    TextEnv,
+    TwoPlayerTextEnv,
+    board_text,
+    prompt_text,
+    rules_text,
+)
 
 # fmt: off
 HOSTILE = [
@@ -300,7 +307,7 @@ class TestRewards:
         all_raise(ttt_env.errors.ParameterError, "", lambda settings: TextEnv(**settings), bad)
 
     def test_values_that_are_not_known(self) -> None:
-        env = started(game="mnk-v0:m=9,n=9,k=5", nodes=0, reward="regret")
+        env = started(game="mnk-v0:m=8,n=8,k=5", nodes=0, reward="regret")
         env.move(40)
         assert env.info["values"] == [(None, None)] and env.info["regret"] == [None] and env.reward == 0.0
 

@@ -61,9 +61,9 @@ def test_a_missing_torch_names_its_extra(monkeypatch):
     for algo in ("alphazero", "dqn"):
         with pytest.raises(ImportError, match=r'needs? the extra "train"'):
             train(algo=algo, steps=1)
-    monkeypatch.delitem(sys.modules, "ttt_env.training.residual", raising=False)
+    monkeypatch.delitem(sys.modules, "ttt_env.alphazero.torch_network", raising=False)
     with pytest.raises(ImportError, match='a residual network needs the extra "train"'):
-        importlib.import_module("ttt_env.training.residual")
+        importlib.import_module("ttt_env.alphazero.torch_network")
 
 
 def test_another_game(tmp_path):
@@ -277,8 +277,6 @@ def test_the_progress_of_a_long_training_fits_into_80_columns(agent):
         ({"algo": "alphazero", "opponents": ["minmax"]}, "did you mean minimax"),
         ({"game": "qubic-v0"}, "qubic-v0 has 64 cells"),
         ({"game": "qubic-v0", "algo": "cfr"}, "qubic-v0 has 64 cells"),
-        ({"game": "mnk-v0:m=9,n=9,k=5", "algo": "value-network"}, "81 cells"),
-        ({"game": "mnk-v0:m=9,n=9,k=5", "algo": "alphazero"}, "81 cells"),
         ({"resume": "no"}, "resume='no'"),
         ({"algo": "value-network", "learning_rate": np.inf}, "numbers from 0 to 10 are allowed"),
         ({"resume": True}, "out="),

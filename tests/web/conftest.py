@@ -7,12 +7,12 @@ from scripts import headless
 from tests.support.games import DRAW, TICTACTOE, X_WINS
 from tests.web.axe import emulate
 from tests.web.serving import Page, Server, Visitor, delay, resize, write_run
-from ttt_env.app.web.export import exported, write_folder
-from ttt_env.app.web.insight import InsightSolver
-from ttt_env.app.web.roster import Roster
-from ttt_env.app.web.server import create_app
 from ttt_env.rules.notation import GameRecord
 from ttt_env.storage.game_log import PERSON, GameLog
+from ttt_env.web.export import exported, write_folder
+from ttt_env.web.insight import InsightSolver
+from ttt_env.web.roster import Roster
+from ttt_env.web.server import create_app
 
 
 def pytest_collection_modifyitems(items):
@@ -39,7 +39,7 @@ def exported_files(roster):
     """The files of an export with a few agents and without most of the ladder, by name."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         for module in ("export", "compare.agents"):
-            monkeypatch.setattr(f"ttt_env.app.web.{module}.ENTRANTS", ("random", "weights"))
+            monkeypatch.setattr(f"ttt_env.web.{module}.ENTRANTS", ("random", "weights"))
         return exported(roster, EXPORTED)
 
 

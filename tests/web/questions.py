@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ttt_env.stopping import StoppedError, check_wanted
+from ttt_env.compiled.stopping import StoppedError, check_wanted
 
 _HOARD = []
 

@@ -15,9 +15,9 @@ from selenium.webdriver.support.wait import WebDriverWait
 from tests.web.questions import think
 from ttt_env import Agent
 from ttt_env.agent import ENTRY_POINT_GROUP, installed
-from ttt_env.app.web.compare.curves import TAG
-from ttt_env.app.web.start import config_of
-from ttt_env.stopping import StoppedError
+from ttt_env.compiled.stopping import StoppedError
+from ttt_env.web.compare.curves import TAG
+from ttt_env.web.start import config_of
 
 HELD = 0.1  # seconds between down and up
 CHANCES = """return Object.fromEntries([...document.querySelectorAll('.tile')]

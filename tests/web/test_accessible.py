@@ -12,8 +12,8 @@ from selenium.webdriver.common.keys import Keys
 from tests.support.marks import slow_unless
 from tests.web.axe import MEDIA, findings
 from tests.web.serving import resize
-from ttt_env.app.web.compare.pages import TABS
-from ttt_env.app.web.export import agent_page
+from ttt_env.web.compare.pages import TABS
+from ttt_env.web.export import agent_page
 
 PLAY, INSIDE, COMPARE = "/play?x=person&o=", "/inside?view=", "/compare"
 STATES = {
@@ -33,8 +33,8 @@ STATES = {
     "square against an agent": PLAY + "weights&game=square-v0&moves=0.5.3.6&see=1&pause=1",
     "square": PLAY + "person&game=square-v0&moves=0.5&see=1",
     "square won": PLAY + "person&game=square-v0&moves=0.2.1.6.4.9.5",
-    "large": PLAY + "person&game=mnk-v0:m=15,n=15,k=5&moves=112.5&see=1",
-    "large review": PLAY + "person&game=mnk-v0:m=15,n=15,k=5&moves=112.5.113&at=1&review=1",
+    "large": PLAY + "person&game=mnk-v0:m=8,n=8,k=5&moves=36.5&see=1",
+    "large review": PLAY + "person&game=mnk-v0:m=8,n=8,k=5&moves=36.5.37&at=1&review=1",
     "qubic": PLAY + "person&game=qubic-v0&moves=0.1.2.5&see=1",
     "refused address": "/play?moves=99",
     "tree": INSIDE + "tree&moves=0.3.1.4.6.7",

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ttt_env.app.web.services import edition
+from ttt_env.web.services import edition
 
-STATIC = Path(__file__).parents[2] / "ttt_env/app/web/static"
+STATIC = Path(__file__).parents[2] / "ttt_env/web/static"
 PAGES = ["/play", "/play?game=square-v0&see=1", "/inside", "/inside?view=tree", "/compare", "/compare/people",
          "/train"]  # fmt: skip
 MAX_KILOBYTES = 64  # of all the files that a page takes along
@@ -56,7 +56,7 @@ def test_there_is_nothing_beside_the_files(client):
 
 def test_the_edition_changes_with_any_file(tmp_path, monkeypatch):
     edition.cache_clear()
-    monkeypatch.setattr("ttt_env.app.web.services.files", lambda package: tmp_path)
+    monkeypatch.setattr("ttt_env.web.services.files", lambda package: tmp_path)
     (tmp_path / "static").mkdir()
     editions = []
     for content in ("a", "b"):

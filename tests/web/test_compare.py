@@ -14,8 +14,8 @@ from tests.support.naive import NaiveGame, lines
 from tests.web.reading import complaint, text_of
 from ttt_env import GameRecord, certify, exploitability, get_game, make_agent, match
 from ttt_env.analysis.dossier import dossier
-from ttt_env.app.web.compare.curves import SLIDERS, Axis, Line, axis, chart, ends
 from ttt_env.render.words import signed
+from ttt_env.web.compare.curves import SLIDERS, Axis, Line, axis, chart, ends
 
 AGENTS = ["random", "weights", "newell-simon", "softmax:temperature=0.2", "epsilon:minimax,epsilon=0.3"]
 

@@ -14,9 +14,9 @@ from selenium.webdriver.common.keys import Keys
 from tests.support.marks import slow
 from tests.web.serving import Server, Visitor, resize
 from ttt_env import certify, match
-from ttt_env.app.web.compare.curves import ends
-from ttt_env.app.web.server import create_app
 from ttt_env.render.words import percent
+from ttt_env.web.compare.curves import ends
+from ttt_env.web.server import create_app
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ pytest.importorskip("tensorboard")
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 
 from tests.web.serving import POINTS, write_run
-from ttt_env.app.web.compare.curves import TAG, Scalar, curve, measures, runs_in, scalars
-from ttt_env.app.web.server import create_app
+from ttt_env.web.compare.curves import TAG, Scalar, curve, measures, runs_in, scalars
+from ttt_env.web.server import create_app
 
 
 @pytest.fixture

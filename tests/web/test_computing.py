@@ -10,8 +10,8 @@ import pytest
 from tests.web.questions import think
 from tests.web.serving import until
 from ttt_env import get_game
-from ttt_env.app.web import computing
-from ttt_env.app.web.computing import MAX_KEPT_BYTES, BusyError, Keeper, ThreadLane, WorkQueues
+from ttt_env.web import computing
+from ttt_env.web.computing import MAX_KEPT_BYTES, BusyError, Keeper, ThreadLane, WorkQueues
 
 N_THREADS = max(2, os.cpu_count() or 2)
 

@@ -9,8 +9,8 @@ import httpx2
 import pytest
 
 from tests.web.serving import Patient, Server, install
-from ttt_env.app.web.server import create_app
-from ttt_env.app.web.visitors import PromptConnection
+from ttt_env.web.server import create_app
+from ttt_env.web.visitors import PromptConnection
 
 WHOLE = b"GET /static/icon.svg HTTP/1.1\r\nHost: localhost\r\n\r\n"
 BEGUN = [

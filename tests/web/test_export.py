@@ -13,10 +13,10 @@ import pytest
 from tests.support.running import ttt
 from ttt_env import certify
 from ttt_env.agents.learned.lookup import Lookup
-from ttt_env.app.web.compare.agents import ENTRANTS
-from ttt_env.app.web.export import AGENTS, GAME, LIST, agent_page, exported, facts_of, write_folder
-from ttt_env.app.web.roster import Roster, named_models, presets
 from ttt_env.errors import ParameterError
+from ttt_env.web.compare.agents import ENTRANTS
+from ttt_env.web.export import AGENTS, GAME, LIST, agent_page, exported, facts_of, write_folder
+from ttt_env.web.roster import Roster, named_models, presets
 
 
 class Links(HTMLParser):

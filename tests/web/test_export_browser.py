@@ -19,17 +19,17 @@ from ttt_env import certify, exploitability, make_agent, solve
 from ttt_env.agent import Agent, checked_policies
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.layers import reachable
-from ttt_env.app.web.board import board_of
-from ttt_env.app.web.export import AGENTS, GAME, agent_page, exported, facts_of, table_of, write_folder
-from ttt_env.app.web.inside.trees import TreeSolver
-from ttt_env.app.web.insight import InsightSolver, strength, weakness
-from ttt_env.app.web.roster import Roster, named_models, presets
-from ttt_env.app.web.table import PlayTable
 from ttt_env.render.words import RESULTS, percent, told_value
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.game import Position
 from ttt_env.rules.symmetry import symmetries
+from ttt_env.web.board import board_of
+from ttt_env.web.export import AGENTS, GAME, agent_page, exported, facts_of, table_of, write_folder
+from ttt_env.web.inside.trees import TreeSolver
+from ttt_env.web.insight import InsightSolver, strength, weakness
+from ttt_env.web.roster import Roster, named_models, presets
+from ttt_env.web.table import PlayTable
 
 PATH = "/docs/ttt/"
 

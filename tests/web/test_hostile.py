@@ -14,9 +14,9 @@ from starlette.testclient import TestClient
 
 from tests.support.marks import slow
 from tests.web.serving import Server
-from ttt_env.app.web.computing import ThreadLane
-from ttt_env.app.web.server import _OPENED, create_app
 from ttt_env.storage.game_log import GameLog
+from ttt_env.web.computing import ThreadLane
+from ttt_env.web.server import _OPENED, create_app
 
 NOISE = ["\0", "💩", "²", "<script>", "../../etc/passwd", "(" * 999, "x" * 3500]
 NUMBER = [*NOISE, "nan", "inf", "-1", "1e999", "9" * 400]

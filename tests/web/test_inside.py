@@ -15,13 +15,13 @@ from tests.support.naive_uct import NaiveSearch
 from tests.web.reading import SMALL, after, links_of, part_of, reloaded, text_of
 from ttt_env import GameRecord, get_game, make_agent, solve
 from ttt_env.agents.mcts.search import Search
-from ttt_env.app.web.inside.look import SETTINGS, VIEWS, InsideLook, read_look
-from ttt_env.app.web.inside.trees import MAX_BOARDS, MAX_NODES, TreeSolver, drawn, searched, tree_layout
-from ttt_env.app.web.server import create_app
-from ttt_env.app.web.table import PlayTable
 from ttt_env.render.words import told_value
 from ttt_env.rules.game import cells_of
 from ttt_env.rules.symmetry import canonical
+from ttt_env.web.inside.look import SETTINGS, VIEWS, InsideLook, read_look
+from ttt_env.web.inside.trees import MAX_BOARDS, MAX_NODES, TreeSolver, drawn, searched, tree_layout
+from ttt_env.web.server import create_app
+from ttt_env.web.table import PlayTable
 
 FIGURE = "/inside?moves=0.3.1.4.6.7&x.temperature=0.2&o.temperature=1"
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", SMALL, "square-v0", "qubic-v0"]
@@ -338,12 +338,6 @@ class TestWeights:
         page = client.get("/inside?view=weights&moves=0.8.1")
         assert "Cell 2 would complete a set of X: O has to be there first." in text_of(page.text)
         assert "no move to explain" in text_of(client.get("/inside?view=weights&moves=0.3.1.4.2").text)
-
-    def test_boards_of_more_than_64_cells_are_looked_into(self, client):
-        page = client.get("/inside?view=weights&game=mnk-v0:m=15,n=15,k=5&moves=112")
-        assert "of the cells worth" in text_of(page.text)
-        page = client.get("/inside?view=mcts&game=mnk-v0:m=15,n=15,k=5&mcts.done=10")
-        assert "The root has untried cells" in text_of(page.text)
 
 
 PLAYERS = [

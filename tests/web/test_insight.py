@@ -10,11 +10,11 @@ from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from tests.web.reading import SMALL
 from ttt_env import Position, exploitability, get_game, make_agent, match, prove, random_position, solve
-from ttt_env.app.advice import advise, hint
-from ttt_env.app.web.insight import SEARCHES, judged_moves, strength
-from ttt_env.app.web.roster import moved_over, presets
-from ttt_env.app.web.table import PlayTable
-from ttt_env.proofs.known import known_value, known_values_of_moves
+from ttt_env.agents.advice import advise, hint
+from ttt_env.analysis.known import known_value, known_values_of_moves
+from ttt_env.web.insight import SEARCHES, judged_moves, strength
+from ttt_env.web.roster import moved_over, presets
+from ttt_env.web.table import PlayTable
 
 QUBIC = get_game("qubic-v0")
 OPPONENTS = ["weights", "softmax:temperature=0.3", slow("random"), slow("newell-simon"),
@@ -83,10 +83,10 @@ def test_what_cannot_be_known_is_said_and_not_made_up(insight_solver):
 
 def test_blunders_are_marked_and_the_better_moves_shown():
     found = judged_moves(PlayTable(TICTACTOE, cells=(4, 1, 0, 8, 6, 2), at=6))
-    assert [verdict.is_mistake for verdict in found] == [False, True, False, False, False, False]
+    assert [verdict.is_blunder for verdict in found] == [False, True, False, False, False, False]
     assert found[1].better == (0, 2, 6, 8) and (found[1].before, found[1].after) == (0, -1)
     (*_, last) = judged_moves(PlayTable(QUBIC, cells=(0, 16, 1, 17, 2, 18, 60), at=7))
-    assert last.is_mistake and last.better == (3,)  # in a game too large to solve
+    assert last.is_blunder and last.better == (3,)  # in a game too large to solve
 
 
 @pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true", SMALL])
@@ -97,7 +97,7 @@ def test_presets_are_ordered_by_their_exact_strength(game, roster):
     assert levels[-1] == pytest.approx(0) and "gives nothing away" in strength(roster, "minimax", made)
 
 
-@pytest.mark.parametrize("game", ["tictactoe-v0", "qubic-v0", "mnk-v0:m=9,n=9,k=5", slow("square-v0")])
+@pytest.mark.parametrize("game", ["tictactoe-v0", "qubic-v0", "mnk-v0:m=8,n=8,k=5", slow("square-v0")])
 def test_presets_can_play_and_have_the_usual_form(game, roster):
     made = get_game(game)
     for preset in presets(made):

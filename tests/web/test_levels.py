@@ -9,13 +9,13 @@ from tests.support.marks import slow
 from tests.web.reading import SMALL, links_of, move, status, text_of
 from tests.web.serving import drag, resize
 from ttt_env import certify, exploitability, get_game, make_agent
-from ttt_env.app.web.games import parse_game, rule_of
-from ttt_env.app.web.insight import SQUARE_DEFEATS, weakness
-from ttt_env.app.web.roster import presets
 from ttt_env.rules import GameRecord
+from ttt_env.web.games import parse_game, rule_of
+from ttt_env.web.insight import SQUARE_DEFEATS, weakness
+from ttt_env.web.roster import presets
 
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "square-v0", "mnk-v0", "qubic-v0",
-         "mnk-v0:m=15,n=15,k=5"]  # fmt: skip
+         "mnk-v0:m=8,n=8,k=5"]  # fmt: skip
 
 
 def chosen(page):
@@ -109,7 +109,7 @@ def test_whether_a_level_can_lose_is_known_without_a_sweep_in_the_process_of_the
     game, told, roster, monkeypatch
 ):
     for sweep in ("solve", "reachable", "certify"):
-        monkeypatch.setattr(f"ttt_env.app.web.insight.{sweep}", lambda *_: pytest.fail("all positions"))
+        monkeypatch.setattr(f"ttt_env.web.insight.{sweep}", lambda *_: pytest.fail("all positions"))
     made = get_game(game)
     assert [weakness(roster, preset.player, made).told for preset in presets(made)] == told
 

@@ -13,13 +13,13 @@ from tests.web.reading import cells_of, move, status
 from ttt_env import get_game
 from ttt_env.agents.mcts.search import Search, trees_of
 from ttt_env.app.cli import web
-from ttt_env.app.web import server
-from ttt_env.app.web.services import Services
-from ttt_env.app.web.sweeping import MAX_MB, MAX_SWEEP_MB, resident
+from ttt_env.web import server
+from ttt_env.web.services import Services
+from ttt_env.web.sweeping import MAX_MB, MAX_SWEEP_MB, resident
 
 SWEPT = ["square-v0", "mnk-v0:m=4,n=4,k=4", "square-v0:misere=true", "mnk-v0:m=5,n=3,k=3"]
 OTHERS = ["tictactoe-v0", "qubic-v0", "mnk-v0:m=4,n=3,k=3", "tictactoe-v0:misere=true", "mnk-v0",
-          "square-v0:n=5", "mnk-v0:m=9,n=9,k=5"]  # fmt: skip
+          "square-v0:n=5", "mnk-v0:m=8,n=8,k=5"]  # fmt: skip
 GAMES = [*SWEPT, *OTHERS]
 
 

@@ -18,8 +18,8 @@ from tests.support.marks import slow
 from tests.web.reading import cells_of, complaint, fields_of, links_of, move, moved, status, text_of
 from tests.web.serving import Endless, Patient, Server, install
 from ttt_env import GameRecord, get_game
-from ttt_env.app.web.server import create_app
 from ttt_env.rules.sizes import ENUMERABLE_CELLS
+from ttt_env.web.server import create_app
 
 FINISHED = "moves=0.3.1.4.2"
 
@@ -160,7 +160,7 @@ def test_a_log_that_fails_does_not_cost_the_game(client, log):
 
 
 OFFERED = ["tictactoe-v0", "qubic-v0"]
-LARGE = ["tictactoe-v0:misere=true", "mnk-v0", "square-v0:n=5", "mnk-v0:m=9,n=9,k=5", "mnk-v0:m=4,n=3,k=3",
+LARGE = ["tictactoe-v0:misere=true", "mnk-v0", "square-v0:n=5", "mnk-v0:m=8,n=8,k=5", "mnk-v0:m=4,n=3,k=3",
          "square-v0", "square-v0:misere=true", "mnk-v0:m=4,n=4,k=4", "mnk-v0:m=5,n=3,k=3"]  # fmt: skip
 
 
@@ -328,7 +328,7 @@ def test_the_move_list_is_a_review_that_makes_no_move(client):
         assert str(client.get(links_of(page)["latest"]).url).endswith("moves=4.0.8.2")
     assert "data-after" in client.get(start.replace(".2", "")).text
     judged = client.get("/play/moves?o=person&moves=4.1").text
-    assert "A mistake: now O loses; it draws with 0 (a1), 2 (c1), 6 (a3) or 8 (c3)." in judged
+    assert "A blunder: now O loses; it draws with 0 (a1), 2 (c1), 6 (a3) or 8 (c3)." in judged
 
 
 def test_play_from_here_branches_and_its_game_is_recorded(client, log):

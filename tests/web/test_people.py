@@ -9,9 +9,9 @@ from starlette.testclient import TestClient
 from tests.support.games import DRAW, O_WINS, TICTACTOE, X_WINS
 from tests.web.reading import part_of, reloaded, text_of
 from ttt_env import GameRecord, get_game, match
-from ttt_env.app.web.server import create_app
 from ttt_env.render.words import percent
 from ttt_env.storage.game_log import PERSON, GameLog
+from ttt_env.web.server import create_app
 
 SQUARE = get_game("square-v0")
 

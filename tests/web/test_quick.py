@@ -9,7 +9,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 
 from tests.support.marks import slow
 from tests.web.serving import resize
-from ttt_env.app.web.inside.look import VIEWS
+from ttt_env.web.inside.look import VIEWS
 
 SIZES = [(1440, 900), slow((1024, 768)), (390, 844)]
 SHIFTS = """const [done] = arguments, found = [];

@@ -13,10 +13,10 @@ from tests.web.serving import CHANCES, delay
 from ttt_env import Position, get_game, make_agent
 from ttt_env.analysis.induction import backward_induction, softmax
 from ttt_env.analysis.layers import reachable
-from ttt_env.app.web.inside.trees import TreeSolver
-from ttt_env.app.web.insight import sweep_of
 from ttt_env.render.words import percent, signed, told_value
 from ttt_env.rules.boards import Boards
+from ttt_env.web.inside.trees import TreeSolver
+from ttt_env.web.insight import sweep_of
 
 SMALL = "mnk-v0:m=4,n=2,k=2"
 SWEPT = """const [facts, x, o, done] = arguments;

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import re
 import signal
 import socket
@@ -16,7 +17,7 @@ from tests.support.running import ttt
 from tests.web.reading import cells_of
 from ttt_env import get_game, make_agent
 from ttt_env.agents.learned.lookup import Lookup
-from ttt_env.app.web.start import PromptServer, config_of
+from ttt_env.web.start import PromptServer, config_of
 
 PROOF = ROOT / "docs" / "proofs" / "qubic-v0.npz"
 
@@ -25,10 +26,11 @@ PROOF = ROOT / "docs" / "proofs" / "qubic-v0.npz"
 def started(tmp_path):
     """`ttt web` with a model, a proof and a file for games, and the text before it serves."""
     Lookup.of("newell-simon").save(tmp_path / "mine.npz")
-    command = f"web --port 0 --games-file mine.sqlite --models mine.npz --models {PROOF}".split()
+    command = f"web --port 0 --models mine.npz --models {PROOF}".split()
     process = subprocess.Popen(
         [sys.executable, "-m", "ttt_env.app", *command],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env={**os.environ, "TTT_ENV_GAMES": str(tmp_path / "mine.sqlite")},
     )  # fmt: skip
     said = ""
     while "Play at" not in said:

@@ -15,16 +15,16 @@ from tests.web.questions import doze, fail_in_words, fall_silent, hoard, think
 from tests.web.reading import SMALL
 from tests.web.serving import until
 from ttt_env import get_game, solve
-from ttt_env.app.web import computing
-from ttt_env.app.web.compare.agents import ladder, prove
-from ttt_env.app.web.computing import BusyError, Job, WorkQueues
-from ttt_env.app.web.insight import Evaluators, judged_moves, strength
-from ttt_env.app.web.roster import Roster
-from ttt_env.app.web.sweeping import MAX_SWEEP_MB, Sweeper, resident
-from ttt_env.app.web.table import PlayTable
+from ttt_env.compiled.stopping import StoppedError
 from ttt_env.errors import GameTooLargeError
-from ttt_env.stopping import StoppedError
 from ttt_env.storage.game_log import GameLog
+from ttt_env.web import computing
+from ttt_env.web.compare.agents import ladder, prove
+from ttt_env.web.computing import BusyError, Job, WorkQueues
+from ttt_env.web.insight import Evaluators, judged_moves, strength
+from ttt_env.web.roster import Roster
+from ttt_env.web.sweeping import MAX_SWEEP_MB, Sweeper, resident
+from ttt_env.web.table import PlayTable
 
 OBLONG, SIX_CELLS = get_game(SMALL), get_game("mnk-v0:m=3,n=2,k=2")
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux alone")

@@ -10,11 +10,11 @@ from tests.support.games import TICTACTOE
 from tests.support.refusals import all_raise
 from tests.web.reading import SMALL
 from ttt_env import GameRecord, get_game, play_game
-from ttt_env.app.web.controls import spec_of_values
-from ttt_env.app.web.games import form_of_game, game_of_form, parse_game
-from ttt_env.app.web.roster import PERSON, Roster, named_models
-from ttt_env.app.web.table import PlayTable, Tickets, Visit, read_table, read_visit
 from ttt_env.errors import IllegalMoveError, ParameterError, TttEnvError
+from ttt_env.web.controls import spec_of_values
+from ttt_env.web.games import form_of_game, game_of_form, parse_game
+from ttt_env.web.roster import PERSON, Roster, named_models
+from ttt_env.web.table import PlayTable, Tickets, Visit, read_table, read_visit
 
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "square-v0:n=5",
          "square-v0:n=5,tilted=false,misere=true", SMALL, "qubic-v0"]  # fmt: skip

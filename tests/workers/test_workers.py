@@ -11,7 +11,7 @@ from ttt_env.errors import ParameterError, WorkerError
 from ttt_env.workers import Workers
 
 NUMBERS = [(number,) for number in range(40)]
-TEAMS = [("loky", None), ("loky", 2), slow("ray", 2)]
+TEAMS = [("loky", None), ("loky", 2), slow(("ray", 2))]
 
 
 @pytest.fixture(params=TEAMS, ids=["here", "loky", "ray"])

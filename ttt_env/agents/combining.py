@@ -32,7 +32,7 @@ from ttt_env.analysis.declared import is_own
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.analysis.solution import solve
 from ttt_env.errors import ParameterError, shown
-from ttt_env.rules import Boards, Game, Position, as_number, check_enumerable, check_size, split_items
+from ttt_env.rules import Boards, Game, Position, as_number, check_enumerable, split_items
 from ttt_env.rules.symmetry import automorphisms
 
 
@@ -224,10 +224,7 @@ class Symmetric(Agent):
 
     In each position it plays what the agent plays in the least image of the position under the automorphisms
     of the game, turned back to this board. So what an agent has learned of one orientation holds for all, and
-    `worst_case` asks it in one position of each class, on Qubic one of 192. It plays the games of up to 64
-    cells that the agent plays.
-
-    Raises `GameTooLargeError` for a game of more cells.
+    `worst_case` asks it in one position of each class, on Qubic one of 192.
     """
 
     takes_agent = True
@@ -235,7 +232,6 @@ class Symmetric(Agent):
 
     def __init__(self, game: Game | str, agent: AgentLike) -> None:
         super().__init__(game)
-        check_size(self.game)
         self.agent = make_agent(agent, self.game)
         self._permutations = np.array(automorphisms(self.game), np.uint8)
 
@@ -245,7 +241,6 @@ class Symmetric(Agent):
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        check_size(game)
         return effort_of(parameters["agent"], game)
 
     @property

@@ -14,6 +14,7 @@ from ttt_env.analysis.declared import is_own
 from ttt_env.analysis.evaluation import explored_between
 from ttt_env.analysis.grid import Slots, grid
 from ttt_env.analysis.induction import Values, follow
+from ttt_env.analysis.known import blunders_of
 from ttt_env.analysis.layers import Bools, Layer, Moves, Responder, reachable
 from ttt_env.analysis.many import one_or_several
 from ttt_env.analysis.recorded import (
@@ -169,7 +170,10 @@ class Certificate(Saved):
 
     def picture(self) -> Picture:
         """The verdict, and the refuting games board by board, to look at in a notebook or to save."""
-        sections = [Section(lines, boards_of(record) if record else ()) for lines, record in told(self)]
+        sections = [
+            Section(lines, boards_of(record, blunders_of(record)) if record else ())
+            for lines, record in told(self)
+        ]
         return Picture(draw_sheet(sections[0].lines[0], sections))
 
     def _repr_svg_(self) -> str:

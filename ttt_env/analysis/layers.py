@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import Floats
 from ttt_env.analysis.grid import Grid, Slots, grid
+from ttt_env.compiled.stopping import check_wanted
 from ttt_env.rules import Boards, Game, check_enumerable
 from ttt_env.rules.boards import owns_set
-from ttt_env.stopping import check_wanted
 
 Bools = NDArray[np.bool_]
 BatchPolicy = Callable[[Boards], Floats]

@@ -24,11 +24,9 @@ from ttt_env.rules import (
     Position,
     Seat,
     as_integer,
-    check_size,
     one_of,
     set_masks,
 )
-from ttt_env.rules.boards import full_mask
 from ttt_env.rules.symmetry import automorphisms, transform
 
 _AT_ONCE = 1024  # positions that an agent is asked about together
@@ -87,14 +85,13 @@ def worst_case(
     package is asked everywhere, whatever it declares. If it is `trusted`, its declarations are followed too,
     and compared with its answers in some positions only: the result then holds as far as they are true.
 
-    Raises `GameTooLargeError` for a game of more than 64 cells, or where the agent would be asked in more
-    positions; `ParameterError` for an agent that declares no fixed policy, `PolicyError` for a policy that is
-    no distribution, or not as the agent declares it.
+    Raises `GameTooLargeError` where the agent would be asked in more than `most` positions; `ParameterError`
+    for an agent that declares no fixed policy, `PolicyError` for a policy that is no distribution, or not as
+    the agent declares it.
     """
     one_of("seat", seat, SEATS)
     as_integer("most", most, "worst_case", 1)
     played_game = game_of(game, agent)
-    check_size(played_game)
     player = make_agent(agent, played_game)
     check_judged_as_played(player)
     if not player.is_fixed:
@@ -145,7 +142,7 @@ def _stopping(boards: Boards) -> NDArray[np.bool_]:
     """The cells, `[B, cells]`, after which the other player can complete no set, or the game is over."""
     mine, theirs = _completing(boards)
     n_threats = np.bitwise_count(theirs)
-    stopping = np.where(n_threats == 0, full_mask(boards.game), np.where(n_threats == 1, theirs, 0))
+    stopping = np.where(n_threats == 0, np.uint64(boards.game.full_mask), np.where(n_threats == 1, theirs, 0))
     return boards.cells(stopping | mine)
 
 

@@ -27,13 +27,13 @@ from ttt_env.app.console import (
     write_file,
 )
 from ttt_env.app.scorecard import scorecard, verdicts
+from ttt_env.bots import ChatAgent, CommandAgent
+from ttt_env.bots.program import ProgramAgent
 from ttt_env.errors import ParameterError
 from ttt_env.rules import Game, split_spec
 from ttt_env.storage import as_file_name
 from ttt_env.storage.models import file_of, spec_of
 from ttt_env.text import refutation_text
-from ttt_env.text.players import ChatAgent, CommandAgent
-from ttt_env.text.players.program import ProgramAgent
 
 _Outside = ChatAgent | ProgramAgent
 _MODELS = Path("models")

@@ -180,9 +180,6 @@ def bench(
         list[str], argument("AGENT", f"two or more, each {_AGENTS}", autocompletion=agent_names)
     ],
     game: GameOption = "tictactoe-v0",
-    width: Annotated[
-        float, option("X", "for sampled scores: play until the 95 % interval is at most this wide")
-    ] = 0.05,
     workers: Annotated[
         int | None, option("N", f"{_WORKERS}; by default one, with Ray one for each CPU")
     ] = None,
@@ -210,7 +207,6 @@ def bench(
         result = tournament(
             list(map(spec_of, agents)),
             game_of(game),
-            width=width,
             rng=seed,
             workers=workers,
             backend="ray" if ray else "loky",
@@ -380,7 +376,7 @@ def replay(
     ],
     game: OwnGameOption = None,
 ) -> None:
-    """Show a game move by move, with its mistakes.
+    """Show a game move by move, with its blunders.
 
     Mistakes are shown where the game can be solved.
     """
@@ -412,7 +408,6 @@ def web(
         option("FILE", "file of a game of yours, which the page offers too; may be given several times"),
     ] = None,
     record: Annotated[bool, typer.Option(help="record finished games; see `ttt games`")] = True,
-    games_file: Annotated[Path | None, option("FILE", "file of the game log, if not the usual one")] = None,
     runs: Annotated[
         Path | None, option("FOLDER", "folder of training runs, old and new, whose curves the page shows")
     ] = None,
@@ -425,15 +420,15 @@ def web(
 
     The server takes up to 1.7 GB of memory, 1 GB of it for sweeps over games of millions of positions.
     """
-    from ttt_env.app.web.start import export as write_files
-    from ttt_env.app.web.start import start
+    from ttt_env.web.start import export as write_files
+    from ttt_env.web.start import start
 
     for path in games or []:
         register_game(load_game(path))
     if export is not None:
         write_files(export, models or [], typer.echo)
         return
-    start(host, port, models or [], GameLog(games_file) if record else None, runs, typer.echo)
+    start(host, port, models or [], GameLog() if record else None, runs, typer.echo)
 
 
 @_command(epilog="Example: ttt docs")

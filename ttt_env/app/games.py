@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ttt_env.analysis.tally import Expectation, Tally, facts_of, tallies_in
 from ttt_env.app.console import (
     STANDARD_OUTPUT,
     Command,
@@ -16,7 +17,6 @@ from ttt_env.app.console import (
     print_json,
     write_file,
 )
-from ttt_env.app.tally import Expectation, Tally, facts_of, tallies_in
 from ttt_env.render.table import Table
 from ttt_env.render.words import percent
 from ttt_env.rules import register_game

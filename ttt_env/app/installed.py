@@ -3,7 +3,7 @@
 import inspect
 import re
 import textwrap
-from typing import Any
+from typing import Any, get_type_hints
 
 from ttt_env.agent import AgentLike, agent_class, agent_names, learner_names
 from ttt_env.rules import game_names, parameters_of
@@ -41,13 +41,14 @@ def agent_facts(name: str) -> dict[str, Any]:
     Raises `UnknownAgentError` if there is none.
     """
     build = agent_class(name)
+    hints = get_type_hints(build.__init__)
     return {
         "name": name,
         "class": f"{build.__module__}.{build.__qualname__}",
         "parameters": [
             {
                 "name": parameter.name,
-                "type": _type_name(parameter.annotation),
+                "type": _type_name(hints[parameter.name]),
                 "required": parameter.default is parameter.empty,
                 "default": None if parameter.default is parameter.empty else parameter.default,
             }

@@ -25,9 +25,9 @@ def tournament(
     """
     from contextlib import chdir
 
-    from ttt_env.tournament.contest import Contest
-    from ttt_env.tournament.documents import Documents, write_results
-    from ttt_env.tournament.plan import read_plan
+    from ttt_env.bots.contest import Contest
+    from ttt_env.bots.documents import Documents, write_results
+    from ttt_env.bots.plan import read_plan
 
     plan = read_plan(file)
     folder = (out or file.with_name(f"{file.stem}-results")).absolute()

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.compiled.bits import NONE, ONE, at, cell_of, count, lowest
+from ttt_env.compiled.bits import NONE, ONE, cell_of, count, lowest
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.rules import Boards, Game, Masks, symmetries
 from ttt_env.rules.sizes import SIGNED_CODE_CELLS
@@ -29,7 +29,7 @@ def weigh(stones: np.uint64, others: np.uint64, masks: Masks, weights: NDArray[n
     """
     total = 0
     for number in range(len(masks)):
-        mask = at(masks, number)
+        mask = masks[number]
         if mask & others == NONE:
             rest = mask & ~stones
             weight = max(COMPLETE >> int(count(rest)), 1)

@@ -10,10 +10,9 @@ from ttt_env.compiled.bits import (
     completes,
     completing,
     completing_through,
-    mask_of,
     nth_cell,
     size,
-    stone_like,
+    stone,
     worth,
 )
 from ttt_env.compiled.compiler import inner
@@ -32,13 +31,13 @@ def playout(random: Random, sets: WinningSets, win_block: bool, mine: np.uint64,
 @inner
 def random_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: np.uint64) -> int:
     """`playout` by uniformly random moves."""
-    free = mask_of(sets.full) ^ (mine | theirs)
+    free = sets.full ^ (mine | theirs)
     result = -worth(sets)
     for n_free in range(size(free), 0, -1):
         cell = nth_cell(free, draw_below(random, n_free))
-        stone = stone_like(free, cell)
-        free ^= stone
-        mine, theirs = theirs, mine | stone
+        chosen = stone(cell)
+        free ^= chosen
+        mine, theirs = theirs, mine | chosen
         if completes(sets, theirs, cell):
             return result
         result = -result
@@ -51,17 +50,17 @@ def guided_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: n
 
     In a misère game, where completing a set loses, they avoid these cells instead, above all their own.
     """
-    free = mask_of(sets.full) ^ (mine | theirs)
+    free = sets.full ^ (mine | theirs)
     my_last, their_last = completing(mine, theirs, sets.masks), completing(theirs, mine, sets.masks)
     result = -worth(sets)
     while free != NONE:
         cells = guided(free, my_last & free, their_last & free, sets.misere)
         cell = nth_cell(cells, draw_below(random, size(cells)))
-        stone = stone_like(free, cell)
-        if my_last & stone != NONE:
+        chosen = stone(cell)
+        if my_last & chosen != NONE:
             return result
-        free ^= stone
-        mine |= stone
+        free ^= chosen
+        mine |= chosen
         my_last |= completing_through(mine, theirs, sets, cell)
         mine, theirs, my_last, their_last = theirs, mine, their_last, my_last
         result = -result

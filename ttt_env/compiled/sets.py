@@ -3,23 +3,20 @@
 NumPy alone: importing this module does not import numba.
 """
 
-from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.rules import MASK_CELLS, Game, Masks
-from ttt_env.rules.boards import as_masks
+from ttt_env.rules import Game, Masks
 
 
 class WinningSets(NamedTuple):
     """The winning sets of a game as bit masks, which are all of its rules.
 
     `masks` `[sets]` are all of them; those through cell c are `through[first[c] : first[c + 1]]`. `full` is
-    the mask of all cells. In a `misere` game the player who owns a set loses. Above 64 cells a mask is a
-    record of its words, and `full` an array of one: see `records`.
+    the mask of all cells. In a `misere` game the player who owns a set loses.
     """
 
     full: np.uint64
@@ -34,38 +31,13 @@ def winning_sets(game: Game) -> WinningSets:
     """The winning sets of a game, for compiled code."""
     lists = game.winning_masks_through
     first = np.cumsum([0, *map(len, lists)], dtype=np.int64)
-    full = kernel_masks([game.full_mask], game)
     return WinningSets(
-        full=full[0] if game.n_cells <= MASK_CELLS else full,  # type: ignore[arg-type]
-        masks=kernel_masks(game.winning_masks, game),
-        through=kernel_masks([mask for masks in lists for mask in masks], game),
+        full=np.uint64(game.full_mask),
+        masks=np.array(game.winning_masks, np.uint64),
+        through=np.array([mask for masks in lists for mask in masks], np.uint64),
         first=first,
         misere=game.misere,
     )
-
-
-def kernel_masks(masks: Sequence[int], game: Game) -> Masks:
-    """Masks of Python's ints as an array for compiled code."""
-    words = as_masks(masks, game)
-    return words if words.ndim == 1 else records(words)
-
-
-def no_masks(shape: int | tuple[int, ...], n_words: int) -> Masks:
-    """Empty masks of `n_words` words for compiled code, in an array of this shape."""
-    return np.zeros(shape, np.uint64 if n_words == 1 else _record(n_words))
-
-
-def records(words: Masks) -> Masks:
-    """The masks whose words are the last axis of an array, the lowest first, as a record each.
-
-    NumPy has no numbers of more than 64 bits, so this is how compiled code finds them, in the same memory.
-    """
-    masks: Any = np.ascontiguousarray(words).view(_record(words.shape[-1]))
-    return cast(Masks, masks[..., 0])
-
-
-def _record(n_words: int) -> np.dtype[np.void]:
-    return np.dtype([("words", np.uint64, (n_words,))])
 
 
 @lru_cache(maxsize=64)

@@ -16,21 +16,18 @@ from numpy.typing import NDArray
 from ttt_env.compiled.bits import (
     NONE,
     ONE,
-    at,
     cell_of,
     completing,
     completing_through,
     count,
-    folded,
     is_several,
     lowest,
-    put,
 )
 from ttt_env.compiled.compiler import inner
-from ttt_env.compiled.sets import WinningSets, no_masks
-from ttt_env.rules import Game, Masks, n_words
+from ttt_env.compiled.sets import WinningSets
+from ttt_env.rules import Game, Masks
 
-MOST_THREATS = 34  # of a sequence: a threat and its reply take two of 64 cells; no longer on larger boards
+MOST_THREATS = 34  # of a sequence: a threat and its reply take two of 64 cells
 _LENGTHS = (2, 3, 4, 5, 6, 8, 12, MOST_THREATS)  # of sequences, tried one after the other
 _FAILED_BITS = 18  # of the number of failed positions that are kept
 _TWO = np.uint64(2)
@@ -69,18 +66,17 @@ class Threats(NamedTuple):
 
 def new_threats(game: Game, remembers: bool = True) -> Threats:
     """Room for searches of this game, which remember what has failed unless each is to be by itself."""
-    words = n_words(game.n_cells)
-    masks = [no_masks(MOST_THREATS, words) for _ in range(5)]
+    masks = np.zeros((5, MOST_THREATS), np.uint64)
     return Threats(
         attacker=masks[0],
         defender=masks[1],
         block=masks[2],
-        pairs=no_masks((MOST_THREATS, len(game.winning_sets) + 1), words),
+        pairs=np.zeros((MOST_THREATS, len(game.winning_sets) + 1), np.uint64),
         n_pairs=np.zeros(MOST_THREATS, np.int64),
         tried=np.zeros(MOST_THREATS, np.int64),
         gain=masks[3],
         reply=masks[4],
-        winning=no_masks(2, words),
+        winning=np.zeros(2, np.uint64),
         failed=np.zeros(1 << _FAILED_BITS if remembers else 0, np.uint64),
         longest=np.full(1, MOST_THREATS),
         n_nodes=np.zeros(1, np.int64),
@@ -95,14 +91,14 @@ def wins_by_threats(
 
     Neither player can complete a set at once, except the defender at `block`, if that is a cell.
     """
-    put(t.attacker, 0, attacker)
-    put(t.defender, 0, defender)
-    put(t.block, 0, block)
+    t.attacker[0] = attacker
+    t.defender[0] = defender
+    t.block[0] = block
     if _has_failed(t, 0):
         return False
     t.tried[0], t.n_pairs[0], level = 0, 0, 0
     for number in range(len(sets.masks)):
-        _add_pair(t, 0, at(sets.masks, number))
+        _add_pair(t, 0, sets.masks[number])
     while level >= 0:
         if not _next_threat(t, level):
             if len(t.failed) > 0:
@@ -114,9 +110,9 @@ def wins_by_threats(
             return False
         budget -= 1
         t.n_nodes[0] += 1
-        gain = at(t.gain, level)
-        attacker_after = at(t.attacker, level) | gain
-        completes = completing_through(attacker_after, at(t.defender, level), sets, cell_of(gain))
+        gain = t.gain[level]
+        attacker_after = t.attacker[level] | gain
+        completes = completing_through(attacker_after, t.defender[level], sets, cell_of(gain))
         if is_several(completes):
             _keep_sequence(t, level, completes)
             return True
@@ -169,32 +165,32 @@ def look_for_threats(
 @inner
 def _add_pair(t: Threats, level: int, mask: np.uint64) -> None:
     """Add to a level the two empty cells of a set, if it lacks only these and the attacker may take one."""
-    rest = mask & ~at(t.attacker, level)
-    if mask & at(t.defender, level) == NONE and count(rest) == _TWO:
-        put(t.pairs, (level, t.n_pairs[level]), rest)
+    rest = mask & ~t.attacker[level]
+    if mask & t.defender[level] == NONE and count(rest) == _TWO:
+        t.pairs[level, t.n_pairs[level]] = rest
         t.n_pairs[level] += 1
 
 
 @inner
 def _push(t: Threats, level: int, attacker: np.uint64, sets: WinningSets) -> bool:
     """Put the position after gain and reply at the next level, unless the defender then threatens twice."""
-    gain, reply, below = at(t.gain, level), at(t.reply, level), level + 1
-    defender = at(t.defender, level) | reply
+    gain, reply, below = t.gain[level], t.reply[level], level + 1
+    defender = t.defender[level] | reply
     block = completing_through(defender, attacker, sets, cell_of(reply))
     if is_several(block):
         return False
-    put(t.attacker, below, attacker)
-    put(t.defender, below, defender)
-    put(t.block, below, block)
+    t.attacker[below] = attacker
+    t.defender[below] = defender
+    t.block[below] = block
     t.tried[below], t.n_pairs[below] = 0, 0
     cell = cell_of(gain)
     for number in range(sets.first[cell], sets.first[cell + 1]):
-        _add_pair(t, below, at(sets.through, number))
+        _add_pair(t, below, sets.through[number])
     n, taken = t.n_pairs[below], gain | reply
     for number in range(t.n_pairs[level]):
-        pair = at(t.pairs, (level, number))
+        pair = t.pairs[level, number]
         if pair & taken == NONE:
-            put(t.pairs, (below, n), pair)
+            t.pairs[below, n] = pair
             n += 1
     t.n_pairs[below] = n
     return True
@@ -206,19 +202,19 @@ def _next_threat(t: Threats, level: int) -> bool:
     while t.tried[level] < 2 * t.n_pairs[level]:
         number = t.tried[level]
         t.tried[level] += 1
-        pair, block = at(t.pairs, (level, number >> 1)), at(t.block, level)
+        pair, block = t.pairs[level, number >> 1], t.block[level]
         gain = lowest(pair) if number & 1 else pair ^ lowest(pair)
         if block == NONE or block == gain:
-            put(t.gain, level, gain)
-            put(t.reply, level, pair ^ gain)
+            t.gain[level] = gain
+            t.reply[level] = pair ^ gain
             return True
     return False
 
 
 @inner
 def _failure_key(t: Threats, level: int) -> np.uint64:
-    key = folded(at(t.attacker, level)) * _SCATTER_1
-    key = (key ^ (key >> _33) ^ folded(at(t.defender, level))) * _SCATTER_2
+    key = t.attacker[level] * _SCATTER_1
+    key = (key ^ (key >> _33) ^ t.defender[level]) * _SCATTER_2
     mixed: np.uint64 = (key ^ (key >> _33)) * _SCATTER_1 | ONE
     return mixed
 
@@ -233,21 +229,21 @@ def _has_failed(t: Threats, level: int) -> bool:
 
 @inner
 def _keep_sequence(t: Threats, level: int, completes: np.uint64) -> None:
-    gains, replies = at(t.gain, level), completes
+    gains, replies = t.gain[level], completes
     for above in range(level):
-        gains |= at(t.gain, above)
-        replies |= at(t.reply, above)
-    put(t.winning, GAINS, gains)
-    put(t.winning, REPLIES, replies)
+        gains |= t.gain[above]
+        replies |= t.reply[above]
+    t.winning[GAINS] = gains
+    t.winning[REPLIES] = replies
 
 
 @inner
 def hindering(attacker: np.uint64, defender: np.uint64, sets: WinningSets, t: Threats) -> np.uint64:
     """The cells by which the defender can hinder the winning sequence: those in it, and counter-threats."""
-    replies = at(t.winning, REPLIES)
-    cells, stones = at(t.winning, GAINS) | replies, defender | replies
+    replies = t.winning[REPLIES]
+    cells, stones = t.winning[GAINS] | replies, defender | replies
     for number in range(len(sets.masks)):
-        mask = at(sets.masks, number)
+        mask = sets.masks[number]
         if mask & attacker == NONE and count(mask & ~stones) <= _TWO:
             cells |= mask
     hindering: np.uint64 = cells & ~(attacker | defender)

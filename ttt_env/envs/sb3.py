@@ -41,8 +41,6 @@ def make_vec_env(
         raise ParameterError("a VecEnv of SB3 has one player: it needs an opponent")
     if "autoreset_mode" in kwargs:
         raise ParameterError("SB3 resets in the same step: autoreset_mode cannot be chosen")
-    if "backend" in kwargs:
-        raise ParameterError("SB3 takes NumPy arrays: backend cannot be chosen")
     envs: VecEnv = __getattr__("GameVecEnv")(
         _VectorEnvOfSB3(id, n_envs, opponent, autoreset_mode="same_step", **kwargs)
     )

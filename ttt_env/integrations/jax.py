@@ -28,7 +28,7 @@ with extra_for("games as functions of JAX need", "jax"):
 
 __all__ = ["JaxGame", "State"]
 
-_BITS = 32
+_BITS = 32  # of a word: JAX has no wider integers by default
 
 
 @jax.tree_util.register_dataclass
@@ -58,7 +58,7 @@ class State:
 
 
 class JaxGame:
-    """A game of any number of cells as pure functions: `init(key)` and `step(state, action, key)`.
+    """A game as pure functions: `init(key)` and `step(state, action, key)`.
 
     Without an `opponent` both players are stepped, and the key decides which of them begins. Against one,
     player 0 is stepped, with the seat `play_as`, and the opponent's reply is part of the step. It is asked

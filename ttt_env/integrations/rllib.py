@@ -21,9 +21,9 @@ from gymnasium.wrappers.vector import TransformObservation
 
 from ttt_env.agent import Agent, make_agent
 from ttt_env.envs.observation import DictObservation, flat_of, observation_space
+from ttt_env.envs.registration import make_vec
 from ttt_env.envs.two_player import TwoPlayerEnv
 from ttt_env.errors import extra_for
-from ttt_env.registration import make_vec
 from ttt_env.rules import Game, get_game
 
 with extra_for("RLlib's environments need", "rllib"):

@@ -21,8 +21,8 @@ from typing import Any, get_args
 import numpy as np
 
 from ttt_env.agent import AgentLike, chosen_cell, make_agent
+from ttt_env.analysis.known import PROOF_NODES
 from ttt_env.errors import EpisodeOrderError, extra_for
-from ttt_env.proofs.known import PROOF_NODES
 from ttt_env.rules import CATALOGUE, Game, Seat, as_generator, as_integer, get_game, one_of
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.env import MoveRecord

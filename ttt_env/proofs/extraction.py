@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.sets import winning_sets
+from ttt_env.compiled.stopping import check_wanted
 from ttt_env.errors import ProofError
 from ttt_env.proofs.strategy import MOST_POSITIONS, Strategy, moved
 from ttt_env.rules import Masks, Position, Seat
-from ttt_env.stopping import check_wanted
 
 _BATCH = 1024  # positions whose replies are looked at in one call
 _MOST_THREATS = 1000  # tried for a sequence that wins

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.errors import GameTooLargeError, PolicyFileError, TttEnvError, shown
+from ttt_env.errors import PolicyFileError, TttEnvError, shown
 from ttt_env.proofs.strategy import MOST_POSITIONS, Strategy
-from ttt_env.rules import MASK_CELLS, SEATS, Game, Masks, Position, Seat, check_size
+from ttt_env.rules import BOARD_CELLS, SEATS, Game, Masks, Position, Seat
 from ttt_env.rules.symmetry import automorphisms
 from ttt_env.storage import Arrays, Form, array_names, read_arrays, save_arrays
 from ttt_env.storage.policy_file import IDENTITY, game_of_file
@@ -32,7 +32,7 @@ _RESULT = {
     "start": Form(np.uint64, (2,)),
     "bounds": Form(np.int8, (2,)),
     "automorphisms": Form(np.uint8, (None, None), 1 << 16),
-    "principal_variation": Form(np.uint8, (None,), MASK_CELLS),
+    "principal_variation": Form(np.uint8, (None,), BOARD_CELLS),
     "nodes": Form(np.int64),
     "seconds": Form(np.float64),
 }
@@ -139,10 +139,6 @@ def read(path: str | Path, game: Game | None = None) -> Filed:
     """
     filed_game = game_of_file(path)
     game = filed_game if game is None else game
-    try:
-        check_size(game)
-    except GameTooLargeError as error:
-        raise PolicyFileError(f"{path} is no {KIND}: {error}") from error
     names = array_names(path)
     forms = _RESULT | forms_in(names, _TABLE)
     arrays = read_arrays(path, game, KIND, forms)
@@ -220,12 +216,12 @@ def _n_added_stones(seat: Seat, positions: Masks) -> NDArray[np.int64]:
 
 def _check_sequences(game: Game, wins: bool, sequences: NDArray[np.uint8]) -> None:
     """Raise `ValueError` unless each row is of different cells, an even number of them if pairs, then 64s."""
-    is_cell, ordered = sequences < MASK_CELLS, np.sort(sequences, axis=1)
-    if (is_cell & (sequences >= game.n_cells)).any() or (sequences > MASK_CELLS).any():
+    is_cell, ordered = sequences < BOARD_CELLS, np.sort(sequences, axis=1)
+    if (is_cell & (sequences >= game.n_cells)).any() or (sequences > BOARD_CELLS).any():
         raise ValueError("a cell of its sequences is outside of the board")
     if (is_cell[:, 1:] & ~is_cell[:, :-1]).any():
         raise ValueError("one of its sequences goes on after its end")
-    if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] < MASK_CELLS)).any():
+    if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] < BOARD_CELLS)).any():
         raise ValueError("a cell is in one of its sequences twice")
     if not wins and (is_cell.sum(axis=1) % 2).any():
         raise ValueError("its sequences are no pairs")

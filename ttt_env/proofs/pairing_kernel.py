@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from ttt_env.compiled.bits import NONE, ONE, cell_of, count, is_several, lowest, size
 from ttt_env.compiled.canonical import COMPLETE, NO, OPEN, YES
 from ttt_env.compiled.compiler import compiled, inner
-from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets
-from ttt_env.rules import MASK_CELLS, Game, Masks
+from ttt_env.rules import BOARD_CELLS, Game, Masks
 
 _LEVELS = 33  # a pair takes two of 64 cells
 _MOST_PAIRS = 64 * 63 // 2
@@ -72,7 +71,7 @@ def new_pairs(game: Game) -> Pairs:
         numbers=np.zeros((_LEVELS, n_sets), np.int64),
         missing=np.zeros(n_sets, np.uint64),
         weights=np.ones(n_sets, np.float64),
-        level_of=np.zeros(MASK_CELLS, np.int64),
+        level_of=np.zeros(BOARD_CELLS, np.int64),
         blamed=np.zeros(_LEVELS, np.uint64),
         options=np.zeros((_LEVELS, _MOST_PAIRS), np.uint64),
         costs=np.zeros((_LEVELS, _MOST_PAIRS), np.int64),
@@ -371,6 +370,5 @@ def groups_of(
     attacker: np.uint64, defender: np.uint64, sets: WinningSets, p: Pairs, budget: int, max_group: int
 ) -> int:
     """`holds_by_groups`, to be called from Python."""
-    sets, p = by_reference(sets), by_reference(p)
     n_pairs: int = holds_by_groups(attacker, defender, sets, p, budget, max_group)
     return n_pairs

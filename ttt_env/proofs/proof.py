@@ -20,7 +20,7 @@ from ttt_env.proofs.extraction import Extraction, check_strategy
 from ttt_env.proofs.prover import ProofReport, Prover
 from ttt_env.proofs.strategy import Regions, Strategy, drawing_regions
 from ttt_env.render.words import RESULTS
-from ttt_env.rules import Game, Position, as_path, check_game, check_size, get_game
+from ttt_env.rules import Game, Position, as_path, check_game, get_game
 from ttt_env.storage import MOST, Fields, game_from_dict, game_to_dict
 
 _MOST = 1e300  # finite nodes or seconds: much larger ints do not fit a float
@@ -236,7 +236,7 @@ def prove(
     call goes on from such a file, with a budget of its own, and its proof counts the nodes and seconds of all
     calls. The file is trusted, unlike the one that `Proof.save` writes.
 
-    Raises `GameTooLargeError` for a game of more than 64 cells, `ParameterError` for a budget that is not
+    Raises `ParameterError` for a budget that is not
     positive, `ImpossiblePositionError` for a position that is not one of this game, `ResultFileError` for a
     checkpoint of another game or position, or one that cannot be written.
 
@@ -247,7 +247,6 @@ def prove(
     1
     """
     game = get_game(game)
-    check_size(game)
     root = game.start if position is None else check_game(position, game).checked()
     _check_budget("nodes", nodes)
     _check_budget("seconds", seconds)
@@ -269,3 +268,8 @@ def _check_budget(name: str, value: object) -> None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if value is not None and not (is_number and 0 < value and not _MOST < value < inf):  # type: ignore[operator]
         raise ParameterError(f"{name}={shown(value)} of a search: numbers above 0 are allowed")
+
+
+def short_proof(position: Position, nodes: int) -> Proof | None:
+    """The proof that a search of so many nodes finds; None where it finds none, and for 0 nodes."""
+    return prove(position.game, position, nodes=nodes).without_search() if nodes else None

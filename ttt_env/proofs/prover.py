@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from ttt_env.compiled.sets import winning_sets
+from ttt_env.compiled.stopping import check_wanted
 from ttt_env.errors import ProofError, ResultFileError
 from ttt_env.proofs import checkpoint as checkpoint_file
 from ttt_env.proofs.strategy import Regions, drawing_regions
 from ttt_env.rules import SEATS, Game, Masks, Position, Seat, cells_of
-from ttt_env.stopping import check_wanted
 from ttt_env.storage import Arrays
 
 _SLICE_SECONDS = 0.1

@@ -39,7 +39,6 @@ import numpy as np
 from ttt_env.compiled.bits import NONE, ONE, SCATTER, cell_of, completing, count
 from ttt_env.compiled.canonical import NO, OPEN, YES, codes_of, heaviest, least_code, moved
 from ttt_env.compiled.compiler import compiled, inner
-from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.compiled.threats import hindering
 from ttt_env.proofs.judgement_kernel import attacks, judge, with_cells_of_sets
@@ -130,7 +129,6 @@ def search(s: ProofSearch, sets: WinningSets, n_nodes: int) -> int:
 
     With none at all the root is judged, so that its `candidates` and `weights` are known.
     """
-    s, sets = by_reference(s), by_reference(sets)
     if n_nodes == 0:
         judge(s, 0, sets)
     stop = s.state[NODES] + n_nodes

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.rules import MASK_CELLS, Game, Masks, Position, Seat, cells_of, check_size
+from ttt_env.rules import BOARD_CELLS, Game, Masks, Position, Seat, cells_of
 
 Regions = tuple[tuple[int, ...], ...]
 
@@ -28,10 +28,7 @@ def drawing_regions(position: Position) -> Regions | None:
 
     There are no groups, `()`, where every set is broken already. That none are found does not say that the
     player to move wins. In a misère game none are looked for.
-
-    Raises `GameTooLargeError` for a game of more than 64 cells.
     """
-    check_size(position.game)
     if position.game.misere:
         return None
     from ttt_env.proofs import pairing_kernel as pairing
@@ -169,8 +166,10 @@ class Strategy:
         rows = np.repeat(np.arange(len(self)), self.n_sequences)
         after = self.positions[rows, 0] | one << self.moves[rows].astype(np.uint64)
         width = self.sequences.shape[1]  # of a file, it may be odd
-        cells = np.pad(self.sequences, [(0, 0), (0, width % 2)], constant_values=MASK_CELLS).astype(np.uint64)
-        stones: Masks = np.where(cells < MASK_CELLS, one << cells % MASK_CELLS, np.uint64(0))
+        cells = np.pad(self.sequences, [(0, 0), (0, width % 2)], constant_values=BOARD_CELLS).astype(
+            np.uint64
+        )
+        stones: Masks = np.where(cells < BOARD_CELLS, one << cells % BOARD_CELLS, np.uint64(0))
         pairs = stones[:, ::2] | stones[:, 1::2]
         holds = (np.bitwise_or.reduce(pairs, axis=1) & (after | self.positions[rows, 1])) == 0
         for mask in self.game.winning_masks:

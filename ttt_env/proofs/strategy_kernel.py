@@ -30,7 +30,6 @@ from ttt_env.compiled.bits import (
 )
 from ttt_env.compiled.canonical import COMPLETE, canonical, heaviest, moved, weigh
 from ttt_env.compiled.compiler import compiled, inner
-from ttt_env.compiled.references import by_reference
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.compiled.threats import GAINS, Threats, wins_soon
 from ttt_env.proofs.judgement_kernel import ALL_CELLS, with_cells_of_sets
@@ -254,7 +253,6 @@ def follow_replies(
     which are kept; without one they are those of `cover`, and none are looked for: they are of different
     cells of the board, pairs among them of an even number, then `NO_CELL`.
     """
-    sets, cover = by_reference(sets), by_reference(cover)
     cover.totals[:] = 0
     if finder is not None:
         cover.n_sequences[:] = 0
@@ -270,8 +268,8 @@ def follow_replies(
             replies = _unanswered(own, other, replies, wins, sets, gains, number, cover)
         elif finder.budget > 0 and replies != NONE and not sets.misere:
             if wins:
-                replies = _answer_by_threats(own, other, replies, sets, by_reference(finder), number, cover)
-            elif _holds_by_pairs(own, other, sets, by_reference(finder), number, cover):
+                replies = _answer_by_threats(own, other, replies, sets, finder, number, cover)
+            elif _holds_by_pairs(own, other, sets, finder, number, cover):
                 replies = NONE
         n_open = cover.totals[N_OPEN]
         if not _leave_open(own, other, replies, wins, sets, permutations, cover):
@@ -419,7 +417,7 @@ def next_threat(
 
     These are the stones of a seat that wins, and of the other; the arrays are those of `Strategy`.
     """
-    sets, gains = by_reference(sets), np.zeros(MOST_CELLS + 1, np.uint64)
+    gains = np.zeros(MOST_CELLS + 1, np.uint64)
     for symmetry in range(len(permutations)):
         mine, theirs = moved(own, permutations, symmetry), moved(other, permutations, symmetry)
         first = 0

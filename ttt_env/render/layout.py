@@ -15,7 +15,7 @@ PANEL = "#c8d0db"
 TILE = "#ffffff"
 STONE: dict[Seat, str] = {"X": "#e4572e", "O": "#1b6f94"}
 TINT: dict[Seat, str] = {"X": "#fde3d8", "O": "#d6eaf3"}
-MISTAKE = "#ffd54a"  # yellow, as in the terminal
+BLUNDER = "#ffd54a"  # yellow, as in the terminal
 
 INK, PALE_INK = "#2b2f36", "#a3abb6"
 
@@ -72,7 +72,7 @@ class Layout:
         return self.tile_radius + self.tiles[0].x - self.panels[0].x
 
 
-Accent = Literal["none", "last", "mistake", "completed"]
+Accent = Literal["none", "last", "blunder", "completed"]
 
 
 class Look(NamedTuple):
@@ -89,7 +89,7 @@ class Look(NamedTuple):
         stone = STONE[self.mark]
         if self.accent == "completed":
             return stone, TILE
-        return {"last": TINT[self.mark], "mistake": MISTAKE}.get(self.accent, TILE), stone
+        return {"last": TINT[self.mark], "blunder": BLUNDER}.get(self.accent, TILE), stone
 
 
 def shade(share: float) -> str:
@@ -104,10 +104,10 @@ def shade(share: float) -> str:
     return "#" + bytes(round(255 - strength * (255 - part)) for part in bytes.fromhex(CHANCE[1:])).hex()
 
 
-def looks_of(position: Position, last: int | None = None, is_mistake: bool = False) -> list[Look]:
-    """The look of every cell, where `last` is the cell of the last move, which may be a mistake."""
+def looks_of(position: Position, last: int | None = None, is_blunder: bool = False) -> list[Look]:
+    """The look of every cell, where `last` is the cell of the last move, which may be a blunder."""
     completed = completed_mask(position)
-    accent: Accent = "mistake" if is_mistake else "last"
+    accent: Accent = "blunder" if is_blunder else "last"
     looks = []
     for cell in range(position.game.n_cells):
         mark = mark_at(position, cell)

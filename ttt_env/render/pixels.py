@@ -6,6 +6,7 @@ coverage: https://iquilezles.org/articles/distfunctions2d/
 
 import os
 import sys
+from collections.abc import Collection
 from functools import lru_cache
 from io import BytesIO
 from itertools import count
@@ -24,7 +25,7 @@ Floats = NDArray[np.floating[Any]]
 
 
 def draw_pixels(
-    position: Position, last: int | None = None, cell_size: int | None = None, is_mistake: bool = False
+    position: Position, last: int | None = None, cell_size: int | None = None, is_blunder: bool = False
 ) -> Pixels:
     """The board as RGB `[height, width, 3]`, of even height and width.
 
@@ -33,7 +34,7 @@ def draw_pixels(
     """
     layout = plan.layout_of(position.game, cell_size)
     picture = _empty_board(layout).copy()
-    for box, look in zip(layout.tiles, plan.looks_of(position, last, is_mistake), strict=True):
+    for box, look in zip(layout.tiles, plan.looks_of(position, last, is_blunder), strict=True):
         if look.mark:
             _paste(picture, box, _stone(look, box.width, layout.cell, layout.tile_radius))
     return picture
@@ -97,20 +98,19 @@ _FRAME, _END = 800, 3000  # milliseconds
 _MAX_SIZE = 600  # pixels; larger files take long to make and to send
 
 
-def draw_gif(record: GameRecord) -> bytes:
+def draw_gif(record: GameRecord, blunders: Collection[int] = ()) -> bytes:
     """The file of an endless GIF: the empty board, then a frame for each move, the last one held longer.
 
-    Mistakes are yellow. Raises `ImportError` if Pillow is not installed.
+    The moves with the numbers `blunders` are yellow. Raises `ImportError` if Pillow is not installed.
     """
     with extra_for("animations need", "plot"):
         from PIL import Image
-    mistakes = record.mistakes()
     moves = zip(count(), record.positions(), (None, *record.cells))
     layout = plan.layout_of(record.game)
     fitting = layout.cell * _MAX_SIZE // max(layout.width, layout.height)
     cell_size = max(plan.MIN_CELL, min(layout.cell, fitting))
     frames = (
-        Image.fromarray(draw_pixels(position, cell, cell_size, number in mistakes))
+        Image.fromarray(draw_pixels(position, cell, cell_size, number in blunders))
         for number, position, cell in moves
     )
     durations = [*[_FRAME] * len(record.cells), _END]

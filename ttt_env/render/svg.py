@@ -1,6 +1,6 @@
 """Positions and games as SVG, with a policy or below lines of text, and pictures to be shown and saved."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -25,11 +25,11 @@ def draw_svg(
     last: int | None = None,
     size: int | None = None,
     policy: Sequence[float] | None = None,
-    is_mistake: bool = False,
+    is_blunder: bool = False,
 ) -> str:
     """A self-contained SVG document of the board, with the text of the position as its title.
 
-    The tile of the move `last` is tinted, yellow for a mistake; the tiles of completed winning sets stand
+    The tile of the move `last` is tinted, yellow for a blunder; the tiles of completed winning sets stand
     out. With `policy`, `[cells]`, free cells are shaded by its probabilities and show them. `size` is the
     width in pixels, by default half that of `draw_pixels`, or more if probabilities need it.
 
@@ -45,7 +45,7 @@ def draw_svg(
                 f"policy={given}: {position} takes probabilities of the cells {free}, else 0"
             )
         shares = {cell: given[cell] for cell in free}
-    looks = plan.looks_of(position, last, is_mistake)
+    looks = plan.looks_of(position, last, is_blunder)
     tiles = [
         _share(box, shares[cell], layout) if cell in shares else tile(box, look, layout)
         for cell, (box, look) in enumerate(zip(layout.tiles, looks, strict=True))
@@ -120,22 +120,21 @@ def tile(box: plan.Box, look: plan.Look, layout: plan.Layout) -> str:
 _LETTERS = 0.32  # the height of a number, in widths of a cell
 
 
-def draw_diagram(record: GameRecord) -> str:
+def draw_diagram(record: GameRecord, blunders: Collection[int] = ()) -> str:
     """A self-contained SVG document: each stone is the number of its move, in the colour of its seat.
 
-    The tiles of completed winning sets stand out; mistakes are yellow, with a `?` after the number.
+    The tiles of completed winning sets stand out; `blunders` are yellow, with a `?` after the number.
     """
     layout = plan.layout_of(record.game)
     looks = plan.looks_of(record.positions()[-1])
     tiles = [tile(box, look, layout) for box, look in zip(layout.tiles, looks, strict=True)]
-    mistakes = record.mistakes()
     for number, cell in enumerate(record.cells, 1):
         seat = looks[cell].mark
         assert seat is not None
-        ground, ink = plan.MISTAKE if number in mistakes else plan.TINT[seat], plan.INK
+        ground, ink = plan.BLUNDER if number in blunders else plan.TINT[seat], plan.INK
         if looks[cell].accent == "completed":
             ground, ink = plan.STONE[seat], plan.TILE
-        text = f"{number}{'?' * (number in mistakes)}"
+        text = f"{number}{'?' * (number in blunders)}"
         tiles[cell] = labelled(layout.tiles[cell], layout, text, _LETTERS, ground, ink)
     return document(str(record), layout, legible_width(layout), tiles)
 
@@ -208,12 +207,12 @@ _CAPTION, _GAP, _PADDING = 18, 6, 16
 
 
 class CaptionedBoard(NamedTuple):
-    """A position with the cell of its last move, which may be a mistake, and a line to write under it."""
+    """A position with the cell of its last move, which may be a blunder, and a line to write under it."""
 
     position: Position
     last: int | None
     caption: str
-    is_mistake: bool = False
+    is_blunder: bool = False
 
 
 class Section(NamedTuple):
@@ -223,31 +222,31 @@ class Section(NamedTuple):
     boards: Sequence[CaptionedBoard] = ()
 
 
-def boards_of(record: GameRecord) -> list[CaptionedBoard]:
+def boards_of(record: GameRecord, blunders: Collection[int] = ()) -> list[CaptionedBoard]:
     """The boards of a game after every move with its number and mover, the last one with the end.
 
-    A mistake has a `?` after its number.
+    The moves with the numbers `blunders` have a `?` after it.
     """
-    positions, mistakes = record.positions()[1:], record.mistakes()
+    positions = record.positions()[1:]
     numbers = range(1, len(positions) + 1)
-    captions = [f"{number}. {SEATS[(number - 1) % 2]}{'?' * (number in mistakes)}" for number in numbers]
+    captions = [f"{number}. {SEATS[(number - 1) % 2]}{'?' * (number in blunders)}" for number in numbers]
     if record.is_over:
         captions[-1] += f" · {record.winner} wins" if record.winner else " · draw"
     return [
-        CaptionedBoard(position, cell, caption, number in mistakes)
+        CaptionedBoard(position, cell, caption, number in blunders)
         for number, position, cell, caption in zip(numbers, positions, record.cells, captions, strict=True)
     ] or [CaptionedBoard(record.game.start, None, "no move yet")]
 
 
-def draw_game(record: GameRecord) -> str:
+def draw_game(record: GameRecord, blunders: Collection[int] = ()) -> str:
     """A self-contained SVG document of a game: the boards after every move, each with its last move tinted.
 
-    Mistakes are yellow, as in the terminal.
+    The moves with the numbers `blunders` are yellow.
     On a large board the game is one diagram instead, the stones as the numbers of their moves.
     """
     if record.game.n_cells > _MAX_CELLS:
-        return draw_diagram(record)
-    return draw_sheet(str(record), [Section((), boards_of(record))])
+        return draw_diagram(record, blunders)
+    return draw_sheet(str(record), [Section((), boards_of(record, blunders))])
 
 
 def draw_sheet(title: str, sections: Sequence[Section]) -> str:
@@ -286,7 +285,7 @@ def _rows(boards: Sequence[CaptionedBoard], top: float) -> Iterator[tuple[str, f
     for place, board in enumerate(boards):
         x = _PADDING + place % abreast * (width + _GAP)
         y = top + place // abreast * (height + _CAPTION + _GAP)
-        svg = draw_svg(board.position, board.last, width, is_mistake=board.is_mistake)
+        svg = draw_svg(board.position, board.last, width, is_blunder=board.is_blunder)
         caption = _text(x + width / 2, y + height + 0.75 * _CAPTION, board.caption, "normal", "middle")
         yield f'<g transform="translate({x:g} {y:g})">{svg}</g>{caption}', x + width, y + height + _CAPTION
 

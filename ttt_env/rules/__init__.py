@@ -1,6 +1,6 @@
 """The games: rules alone, without frameworks, drawings or agents. Other rooms import them from here."""
 
-from ttt_env.rules.boards import Boards, Masks, bit_counts, each, have_bits, packed, set_masks
+from ttt_env.rules.boards import Boards, Masks, packed, set_masks
 from ttt_env.rules.catalogue import (
     CATALOGUE,
     checked_rules,
@@ -36,19 +36,17 @@ from ttt_env.rules.game import (
 from ttt_env.rules.notation import GameRecord
 from ttt_env.rules.shapes import Coordinates
 from ttt_env.rules.sizes import (
+    BOARD_CELLS,
     INTERACTIVE_CELLS,
-    MASK_CELLS,
     MAX_SEED,
     TABLE_CELLS,
     check_coded,
     check_enumerable,
-    check_size,
     check_tabulated,
     is_enumerable,
     is_instant,
     is_tabulated,
     n_placements,
-    n_words,
 )
 from ttt_env.rules.specs import check_names, parameters_of, split_items, split_spec, unwrapped
 from ttt_env.rules.symmetry import canonical, canonical_boards, motions, same_boards, symmetries

@@ -1,11 +1,6 @@
-"""The rules of play on batches of positions: two `uint64` arrays, one bit per cell.
+"""The rules of play on batches of positions: two `uint64` arrays, one bit per cell."""
 
-A mask of up to 64 cells is one number, and B of them are an array `[B]`. Above 64 cells a mask has several
-words, the lowest first, and B of them are `[B, words]`: what is said here of `uint64[B]` holds for both.
-Operators on bits take both; `bit_counts`, `have_bits` and `each` are for what has to know.
-"""
-
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, overload
@@ -17,11 +12,10 @@ from ttt_env.errors import ImpossiblePositionError, ParameterError, shown
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import integer_of
 from ttt_env.rules.game import Game, Position
-from ttt_env.rules.sizes import MASK_CELLS, OWNERSHIP_TABLE_CELLS, n_words
+from ttt_env.rules.sizes import OWNERSHIP_TABLE_CELLS
 
 Masks = NDArray[np.uint64]
-_AT_ONCE = 1 << 20  # words that are looked at together
-_FEW = 1 << 15  # words that are compared sooner all together than set by set
+_FEW = 1 << 15  # masks that are compared sooner all together than set by set
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,20 +44,18 @@ class Boards:
         if not rows or any(not isinstance(row, Position) or row.game != rows[0].game for row in rows):
             raise ImpossiblePositionError("a batch needs at least one position, and all of one game")
         game = rows[0].game
-        return cls(
-            game, as_masks([row.mine for row in rows], game), as_masks([row.theirs for row in rows], game)
-        )
+        return cls(game, *np.array([[row.mine for row in rows], [row.theirs for row in rows]], np.uint64))
 
     @classmethod
     def start(cls, game: Game | str, size: int = 1) -> "Boards":
         """`size` empty boards; `game` may be an id. Raises as `get_game` does."""
         game = get_game(game)
-        return cls(game, *np.zeros((2, size, *words_of(game)), np.uint64))
+        return cls(game, *np.zeros((2, size), np.uint64))
 
     @classmethod
     def joined(cls, game: Game, parts: Iterable["Boards"]) -> "Boards":
         """The positions of all parts in one batch, which may be empty."""
-        no_masks = np.zeros((2, 0, *words_of(game)), np.uint64)
+        no_masks = np.zeros((2, 0), np.uint64)
         masks = np.concatenate([no_masks, *(np.stack([part.mine, part.theirs]) for part in parts)], axis=1)
         return cls(game, masks[0], masks[1])
 
@@ -77,7 +69,7 @@ class Boards:
         return len(self.mine)
 
     def __iter__(self) -> Iterator[Position]:
-        for mine, theirs in zip(as_ints(self.mine), as_ints(self.theirs), strict=True):
+        for mine, theirs in zip(self.mine.tolist(), self.theirs.tolist(), strict=True):
             yield Position(self.game, mine, theirs)
 
     @overload
@@ -96,7 +88,7 @@ class Boards:
             raise ParameterError(
                 f"boards[{shown(key)}]: an integer, a slice, a list or an array [B] of integers is allowed"
             )
-        return Position(self.game, *as_ints(np.array([self.mine[row], self.theirs[row]])))
+        return Position(self.game, int(self.mine[row]), int(self.theirs[row]))
 
     @cached_property
     def occupied_masks(self) -> Masks:
@@ -104,9 +96,9 @@ class Boards:
         return self.mine | self.theirs
 
     @cached_property
-    def ply(self) -> NDArray[np.unsignedinteger]:
+    def ply(self) -> NDArray[np.uint8]:
         """The number of stones, `[B]`."""
-        return bit_counts(self.game, self.occupied_masks)
+        return np.bitwise_count(self.occupied_masks)
 
     @cached_property
     def is_won(self) -> NDArray[np.bool_]:
@@ -116,7 +108,8 @@ class Boards:
     @cached_property
     def is_over(self) -> NDArray[np.bool_]:
         """True where no move may be made, `bool[B]`."""
-        return self.is_won | ~have_bits(self.game, self.occupied_masks ^ full_mask(self.game))
+        is_full: NDArray[np.bool_] = self.occupied_masks == np.uint64(self.game.full_mask)
+        return self.is_won | is_full
 
     def by_ply(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
         """Each ply of the positions, with the rows of those that have it."""
@@ -130,8 +123,7 @@ class Boards:
 
     def cells(self, masks: Masks) -> NDArray[np.bool_]:
         """Bit masks, `uint64[B]`, spread out to one column per cell, `bool[B, cells]`."""
-        n_octets = 8 * n_words(self.game.n_cells)
-        octets = masks.astype("<u8", order="C", copy=False).view(np.uint8).reshape(len(masks), n_octets)
+        octets = masks.astype("<u8", order="C", copy=False).view(np.uint8).reshape(len(masks), 8)
         bits = np.unpackbits(octets, axis=1, count=self.game.n_cells, bitorder="little")
         return bits.view(np.bool_)
 
@@ -146,96 +138,29 @@ class Boards:
 
     def play(self, cells: NDArray[np.integer]) -> "Boards":
         """The batch after one legal cell each, `[B]`, has been played. Trusts its caller."""
-        return Boards(self.game, self.theirs, self.mine | stones_at(self.game, cells))
-
-
-def words_of(game: Game) -> tuple[int, ...]:
-    """The axis that arrays of masks have beside their own: none, above 64 cells one of so many words."""
-    return () if game.n_cells <= MASK_CELLS else (n_words(game.n_cells),)
-
-
-def as_masks(masks: Sequence[int], game: Game) -> Masks:
-    """Masks of Python's ints as an array, `uint64[B]`."""
-    if game.n_cells <= MASK_CELLS:
-        return np.array(masks, np.uint64)
-    size = n_words(game.n_cells)
-    octets = b"".join(mask.to_bytes(8 * size, "little") for mask in masks)
-    return np.frombuffer(octets, "<u8").astype(np.uint64).reshape(-1, size)
-
-
-def as_ints(masks: Masks) -> list[int]:
-    """Masks, `uint64[B]`, as Python's ints."""
-    if masks.ndim == 1:
-        ints: list[int] = masks.tolist()
-        return ints
-    return [int.from_bytes(row.tobytes(), "little") for row in masks.astype("<u8", copy=False)]
+        return Boards(self.game, self.theirs, self.mine | np.uint64(1) << cells.astype(np.uint64))
 
 
 @lru_cache(maxsize=64)
 def set_masks(game: Game) -> Masks:
     """The winning sets, `uint64[sets]`. Read-only."""
-    masks = as_masks(game.winning_masks, game)
+    masks = np.array(game.winning_masks, np.uint64)
     masks.setflags(write=False)
     return masks
 
 
-@lru_cache(maxsize=64)
-def full_mask(game: Game) -> Masks:
-    """The mask of all cells, one `uint64`. Read-only."""
-    masks = as_masks([game.full_mask], game)
-    masks.setflags(write=False)
-    mask: Masks = masks[0]
-    return mask
-
-
-def stones_at(game: Game, cells: NDArray[np.integer]) -> Masks:
-    """The masks of single cells, `uint64[B]`."""
-    if game.n_cells <= MASK_CELLS:
-        return np.uint64(1) << cells.astype(np.uint64)
-    stones = np.zeros((len(cells), *words_of(game)), np.uint64)
-    bits = np.uint64(1) << (cells % MASK_CELLS).astype(np.uint64)
-    np.put_along_axis(stones, (cells // MASK_CELLS)[:, None], bits[:, None], axis=1)
-    return stones
-
-
-def bit_counts(game: Game, masks: Masks) -> NDArray[np.unsignedinteger]:
-    """The number of set bits of each mask, in an array of any shape."""
-    counts = np.bitwise_count(masks)
-    return counts if game.n_cells <= MASK_CELLS else counts.sum(axis=-1, dtype=np.uint16)
-
-
-def have_bits(game: Game, masks: Masks) -> NDArray[np.bool_]:
-    """True where a mask has any bit set, in an array of any shape."""
-    are_set: NDArray[np.bool_] = masks != 0
-    return are_set if game.n_cells <= MASK_CELLS else np.asarray(are_set.any(axis=-1))
-
-
-def each(game: Game, values: NDArray[Any]) -> NDArray[Any]:
-    """One value for each mask, in an array of any shape, to be combined with the masks themselves."""
-    return values if game.n_cells <= MASK_CELLS else values[..., None]
-
-
-def packed(game: Game, cells: NDArray[np.bool_]) -> Masks:
+def packed(cells: NDArray[np.bool_]) -> Masks:
     """Cells, `bool[B, cells]`, as bit masks, `uint64[B]`."""
     octets = np.packbits(cells, axis=1, bitorder="little")
-    masks = np.zeros((len(cells), 8 * n_words(game.n_cells)), np.uint8)
+    masks = np.zeros((len(cells), 8), np.uint8)
     masks[:, : octets.shape[1]] = octets
-    return masks.view("<u8").astype(np.uint64, copy=False).reshape(len(cells), *words_of(game))
+    return masks.view("<u8")[:, 0].astype(np.uint64, copy=False)
 
 
 def owns_set(game: Game, stones: Masks) -> NDArray[np.bool_]:
     """True where a mask holds a winning set of the game, in an array of any shape."""
-    owned: NDArray[np.bool_]
-    if game.n_cells > MASK_CELLS:
-        sets, rows = set_masks(game), stones.reshape(-1, 1, stones.shape[-1])
-        owned = np.empty(len(rows), np.bool_)
-        step = max(1, _AT_ONCE // sets.size)
-        for first in range(0, len(rows), step):
-            part = slice(first, first + step)
-            owned[part] = (~rows[part] & sets == 0).all(axis=2).any(axis=1)
-        return owned.reshape(stones.shape[:-1])
     if game.n_cells <= OWNERSHIP_TABLE_CELLS and stones.size << 9 >= 1 << game.n_cells:
-        owned = _ownership_table(game)[stones]
+        owned: NDArray[np.bool_] = _ownership_table(game)[stones]
         return owned
     return _owns_set(game, stones)
 

@@ -38,18 +38,19 @@ def tictactoe(misere: bool = False) -> Game:
 
 
 def square(n: int = 4, tilted: bool = True, misere: bool = False) -> Game:
-    """Square tic-tac-toe (Sundeep Agarwal): n×n up to 20×20, the corners of any square, tilted ones too.
+    """Square tic-tac-toe (Sundeep Agarwal): n×n up to 8×8, the corners of any square, tilted ones too.
 
     Without `tilted` only squares with sides along the axes count (T. Jenrich, arXiv 1109.2341).
     """
     as_integer("n", n, "square-v0", 2)
+    check_board(f"square-v0 with n={shown(n)}", n * n)
     items = [f"n={n}"] * (n != 4) + ["tilted=false"] * (not tilted)
     name = f"square-v0:{','.join(items)}" if items else "square-v0"
     return _game(name, (n, n), Game.squares(n, tilted), misere)
 
 
 def mnk(m: int = 5, n: int = 5, k: int = 4, misere: bool = False) -> Game:
-    """The m,n,k-game: k in a row on a board of m columns and n rows, of at most 400 cells."""
+    """The m,n,k-game: k in a row on a board of m columns and n rows, of at most 64 cells."""
     for name, value in {"m": m, "n": n, "k": k}.items():
         as_integer(name, value, "mnk-v0", 1)
     check_board(f"mnk-v0 with m={shown(m)}, n={shown(n)}", m * n)
@@ -155,7 +156,7 @@ def get_game(game: Game | str, **parameters: Any) -> Game:
     `=` do not count.
 
     Raises `UnknownGameError` for an unknown id, `ParameterError` for a parameter that the game does
-    not have or a value that it cannot take, `GameTooLargeError` for a board of more than 400 cells,
+    not have or a value that it cannot take, `GameTooLargeError` for a board of more than 64 cells,
     `GameError` for a `Game` with the name of a registered one and other rules.
 
     >>> get_game("mnk-v0:m=4,n=3,k=3") == get_game("mnk-v0", m=4, n=3, k=3)

@@ -44,7 +44,7 @@ class Game:
     equal.
 
     Raises `GameError` for a name, a shape, winning sets or coordinates that make no game, `GameTooLargeError`
-    for more than 400 cells (20×20) or 20,000 winning sets.
+    for more than 64 cells or 20,000 winning sets.
 
     >>> Game("corners", (2, 2), [(0, 3), (1, 2)])
     Game('corners', (2, 2), 2 winning sets)
@@ -70,7 +70,7 @@ class Game:
             )
         if len(name) > NAME_LETTERS:
             raise GameError(f"the name of a game has at most {NAME_LETTERS} letters: {shown(name)}")
-        axes = checked_shape(shape)
+        axes = checked_shape(shape, name)
         sets = checked_sets(winning_sets, prod(axes))
         places = None if coordinates is None else checked_coordinates(coordinates, prod(axes))
         if not isinstance(misere, bool):
@@ -127,11 +127,11 @@ class Game:
     def runs(shape: Iterable[int], k: int) -> list[tuple[int, ...]]:
         """All straight runs of `k` cells, diagonals too, on a board of one to three axes.
 
-        Raises `GameError` for another shape, `GameTooLargeError` for more than 400 cells, `ParameterError`
+        Raises `GameError` for another shape, `GameTooLargeError` for more than 64 cells, `ParameterError`
         for a `k` below 1.
 
-        >>> [len(Game.runs(shape, k)) for shape, k in [((3, 3), 3), ((4, 4, 4), 4), ((15, 15), 5)]]
-        [8, 76, 572]
+        >>> [len(Game.runs(shape, k)) for shape, k in [((3, 3), 3), ((4, 4, 4), 4), ((5, 5), 4)]]
+        [8, 76, 28]
         """
         shape, k = checked_shape(shape), as_integer("k", k, "runs", 1)
         directions = [d for d in product((-1, 0, 1), repeat=len(shape)) if d > (0,) * len(shape)]
@@ -145,7 +145,7 @@ class Game:
 
         Without `tilted` only those with sides along the axes, (n−1)n(2n−1)/6 of them.
 
-        Raises `ParameterError` for an `n` below 1, `GameTooLargeError` for more than 400 cells.
+        Raises `ParameterError` for an `n` below 1, `GameTooLargeError` for more than 64 cells.
 
         >>> len(Game.squares(4)), len(Game.squares(4, tilted=False))
         (20, 14)

@@ -1,6 +1,7 @@
 """Positions and game records as text, and back."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -96,34 +97,20 @@ class GameRecord:
             positions.append(positions[-1].play(cell))
         return positions
 
-    def mistakes(self) -> list[int]:
-        """The numbers, from 1 on, of the moves that are known to have given value away.
-
-        A win that becomes a draw or a loss, or a draw that becomes a loss, under best play from there. All of
-        them are known on up to 16 cells; on larger boards, those that a short proof finds.
-
-        >>> GameRecord.parse("tictactoe-v0: 4 1 0 8 2 6").mistakes()
-        [2, 5]
-        """
-        from ttt_env.proofs.known import judge
-
-        moves = zip(self.positions(), self.cells, strict=False)
-        return [number for number, move in enumerate(moves, 1) if judge(*move).is_mistake]
-
-    def picture(self) -> "Picture":
+    def picture(self, blunders: Collection[int] = ()) -> "Picture":
         """The boards after every move, to look at in a notebook or to save as SVG or PNG.
 
-        Mistakes are yellow and have a `?`. On more than 27 cells it is one board, with the numbers of the
-        moves.
+        The moves with the numbers `blunders`, such as `ttt_env.analysis.known.blunders_of` returns, are
+        yellow and have a `?`. On more than 27 cells it is one board, with the numbers of the moves.
         """
         from ttt_env.render.svg import Picture, draw_game
 
-        return Picture(draw_game(self))
+        return Picture(draw_game(self, blunders))
 
     def _repr_svg_(self) -> str:
         return self.picture().svg
 
-    def save(self, path: "str | Path") -> None:
+    def save(self, path: "str | Path", blunders: Collection[int] = ()) -> None:
         """Write the game under `path`: animated if it ends in .gif, else as `picture` does.
 
         Raises `ParameterError` for another suffix than .gif, .svg and .png, `ImportError` for a GIF or a PNG
@@ -132,7 +119,7 @@ class GameRecord:
         from ttt_env.render.pixels import draw_gif
         from ttt_env.render.svg import write
 
-        write(path, {".gif": lambda: draw_gif(self), **self.picture().formats})
+        write(path, {".gif": lambda: draw_gif(self, blunders), **self.picture(blunders).formats})
 
     @property
     def is_over(self) -> bool:

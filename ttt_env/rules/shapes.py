@@ -10,6 +10,7 @@ from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS, check_board
 
 Coordinates = tuple[tuple[float, float], ...]
 _FARTHEST = 1e6  # of a coordinate
+_MAX_SPACINGS = 400  # along a board: more of them are not drawn
 
 
 def runs_along(shape: tuple[int, ...], direction: tuple[int, ...], k: int) -> Iterator[tuple[int, ...]]:
@@ -23,13 +24,16 @@ def runs_along(shape: tuple[int, ...], direction: tuple[int, ...], k: int) -> It
             )
 
 
-def checked_shape(shape: Iterable[int]) -> tuple[int, ...]:
-    """The axes of a board. Raises `GameError` for no shape, `GameTooLargeError` for too many cells."""
+def checked_shape(shape: Iterable[int], name: str = "") -> tuple[int, ...]:
+    """The axes of a board, of the game of this `name`.
+
+    Raises `GameError` for no shape, `GameTooLargeError` for too many cells.
+    """
     numbers = [integer_of(axis) for axis in items_of(shape, 3) or ()]
     axes = () if None in numbers else tuple(number for number in numbers if number is not None)
     if not 1 <= len(axes) <= 3 or min(axes) < 1:
         raise GameError(f"shape {shown(shape)}: a board has one to three axes of at least one cell each")
-    check_board(f"a board of shape {shown(axes)}", prod(axes))
+    check_board(name or f"a board of shape {shown(axes)}", prod(axes))
     return axes
 
 
@@ -48,9 +52,9 @@ def checked_coordinates(coordinates: Iterable[tuple[float, float]], n_cells: int
             f"not {shown(coordinates)}"
         )
     length = max(max(axis) - min(axis) for axis in zip(*places, strict=True))
-    if length >= spacing(places) * BOARD_CELLS:
+    if length >= spacing(places) * _MAX_SPACINGS:
         raise GameError(
-            f"coordinates: two cells are closer to each other than a {BOARD_CELLS}th of the board's length"
+            f"coordinates: two cells are closer to each other than a {_MAX_SPACINGS}th of the board's length"
         )
     return tuple(places)
 

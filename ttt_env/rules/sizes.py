@@ -13,16 +13,14 @@ from ttt_env.errors import GameTooLargeError, shown
 if TYPE_CHECKING:
     from ttt_env.rules.game import Game
 
-BOARD_CELLS = 400  # 20×20; no game may have more
-BOARD_SETS = 20_000  # more than the 13,300 squares on 20×20
+BOARD_CELLS = 64  # of any game: a player's stones are the bits of one uint64
+BOARD_SETS = 20_000  # winning sets of a game
 NAME_LETTERS = 500  # of a game
 TEXT_LETTERS = 10_000  # of a spec, a position or a game record
 MAX_SEED = 2**32 - 1  # NumPy's global generator, which Stable-Baselines3 seeds, takes no larger one
 ENVS = 1 << 24  # of a vector environment, whose arrays take gigabytes then
 SPEC_DEPTH = 32  # colons and brackets of a spec around one of its letters: agents inside of agents
 
-MASK_CELLS = 64  # a player's stones are the bits of one uint64: what is exact or learned stops there
-_N_WORDS = (1, 4, 7)  # of a mask: few numbers, because the searches are compiled for each of them
 CODE_CELLS = 40  # 3⁴⁰ is the last power of three below 2⁶⁴: base-3 codes of boards
 SIGNED_CODE_CELLS = 39  # 3³⁹ is below 2⁶³
 OWNERSHIP_TABLE_CELLS = 20  # who owns a winning set is looked up in a table of all masks
@@ -31,11 +29,6 @@ ENUMERABLE_CELLS = 18  # 8.7e7 placements; one number each is what the sweep sto
 INTERACTIVE_CELLS = 16  # 1.0e7 placements: solved in seconds, while a visitor waits
 TABLE_CELLS = 12  # 143,365 placements: whole policies as tables, some tens of megabytes and a second
 INSTANT_CELLS = 9  # 6,046 placements: milliseconds
-
-
-def n_words(n_cells: int) -> int:
-    """The number of 64-bit words that a mask of so many cells has in batches and in compiled code."""
-    return next(number for number in _N_WORDS if n_cells <= number * MASK_CELLS)
 
 
 def n_placements(n_cells: int, plies: Iterable[int] | None = None) -> int:
@@ -67,16 +60,11 @@ def _check_cells(game: "Game", most: int, purpose: str, instead: str = "") -> No
         )
 
 
-def check_size(game: "Game") -> None:
-    """Raise `GameTooLargeError` for a game whose masks have more than one word, where that is needed."""
-    _check_cells(game, MASK_CELLS, "for exact analysis and networks")
-
-
 def check_board(name: str, n_cells: int) -> None:
     """Raise `GameTooLargeError` for a board of more cells than a game may have."""
     if n_cells > BOARD_CELLS:
         raise GameTooLargeError(
-            f"{name} has {shown(n_cells)} cells; games of up to {BOARD_CELLS} are allowed"
+            f"{name} has {shown(n_cells)} cells; at most {BOARD_CELLS} are allowed: choose a smaller board"
         )
 
 

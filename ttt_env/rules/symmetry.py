@@ -4,21 +4,17 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import permutations, product
 from math import factorial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.rules.boards import Boards, Masks, have_bits, packed
+from ttt_env.rules.boards import Boards, Masks
 from ttt_env.rules.game import Game, Position, cells_of
-from ttt_env.rules.sizes import MASK_CELLS
 
 _MOST_EXCHANGES = 5_000  # of layers, that are tried: axes of up to 11 cells
 _CHUNK = 11  # cells that are moved together: the table of their images fits into the nearest cache
 Permutation = tuple[int, ...]
-Rows = NDArray[np.uint8]
-Keys = NDArray[np.bytes_]
-Number = TypeVar("Number", bound=np.generic)
 
 
 @lru_cache(maxsize=64)
@@ -116,13 +112,11 @@ def canonical(position: Position) -> Position:
 
 def transform_boards(boards: Boards, permutation: Permutation) -> Boards:
     """`transform` for a batch."""
-    mine, theirs = (_transform_masks(boards, masks, permutation) for masks in (boards.mine, boards.theirs))
+    mine, theirs = (_transform_masks(masks, permutation) for masks in (boards.mine, boards.theirs))
     return Boards(boards.game, mine, theirs)
 
 
-def _transform_masks(boards: Boards, masks: Masks, permutation: Permutation) -> Masks:
-    if boards.game.n_cells > MASK_CELLS:
-        return packed(boards.game, np.take(boards.cells(masks), np.argsort(permutation), axis=1))
+def _transform_masks(masks: Masks, permutation: Permutation) -> Masks:
     moved = np.zeros_like(masks)
     for number, images in enumerate(_images_of_chunks(permutation)):
         moved |= images[masks >> np.uint64(number * _CHUNK) & np.uint64(len(images) - 1)]
@@ -141,10 +135,9 @@ def _images_of_chunks(permutation: Permutation) -> Masks:
 
 def canonical_boards(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
     """`canonical` for a batch, and for each board the index of the symmetry that leads there."""
-    parts, indices = _least(
-        _parts(transform_boards(boards, permutation)) for permutation in symmetries(boards.game)
-    )
-    return _of_parts(boards.game, parts), indices
+    images = (transform_boards(boards, permutation) for permutation in symmetries(boards.game))
+    (mine, theirs), indices = _least((image.mine, image.theirs) for image in images)
+    return Boards(boards.game, mine, theirs), indices
 
 
 def canonical_answers(boards: Boards, answers: NDArray[Any]) -> tuple[Boards, NDArray[Any]]:
@@ -153,45 +146,18 @@ def canonical_answers(boards: Boards, answers: NDArray[Any]) -> tuple[Boards, ND
     Of several symmetries that lead there, it is the one with the least answer, in lexicographic order.
     """
     images = (
-        (*_parts(transform_boards(boards, permutation)), *transform_rows(answers, permutation).T)
+        (image.mine, image.theirs, *np.take(answers, np.argsort(permutation), axis=1).T)
         for permutation in symmetries(boards.game)
+        for image in [transform_boards(boards, permutation)]
     )
-    parts, _ = _least(images)
-    n_cells = boards.game.n_cells
-    return _of_parts(boards.game, parts[:-n_cells]), np.stack(parts[-n_cells:], axis=1)
-
-
-def _parts(boards: Boards) -> tuple[Masks, ...]:
-    """The words of the masks, `[B]` each, the highest first, as numbers are compared."""
-    masks = boards.mine, boards.theirs
-    return tuple(word for each in masks for word in ([each] if each.ndim == 1 else each.T[::-1]))
-
-
-def _of_parts(game: Game, parts: list[Masks]) -> Boards:
-    halves = parts[: len(parts) // 2], parts[len(parts) // 2 :]
-    return Boards(game, *(half[0] if len(half) == 1 else np.stack(half[::-1], axis=1) for half in halves))
+    (mine, theirs, *columns), _ = _least(images)
+    return Boards(boards.game, mine, theirs), np.stack(columns, axis=1)
 
 
 def same_boards(one: Boards, other: Boards) -> NDArray[np.bool_]:
     """True where two batches have the same board, `[B]`; of `canonical_boards`, the same class."""
-    return ~have_bits(one.game, one.mine ^ other.mine | one.theirs ^ other.theirs)
-
-
-def transform_rows(rows: NDArray[Number], permutation: Permutation | NDArray[np.intp]) -> NDArray[Number]:
-    """Boards of any size, one column per cell, `[B, cells]`, with every column moved by the permutation."""
-    return np.take(rows, np.argsort(permutation), axis=1)
-
-
-def keys_of_rows(rows: Rows) -> Keys:
-    """Boards of any size as byte strings, `[B]`, to be compared and sorted; no byte of them may be 0."""
-    return np.ascontiguousarray(rows).view(f"S{rows.shape[1]}")[:, 0]
-
-
-def canonical_rows(game: Game, rows: Rows) -> tuple[Keys, NDArray[np.intp]]:
-    """The least `keys_of_rows` of all symmetric boards, and the index of the symmetry that leads there."""
-    images = (transform_rows(rows, permutation) for permutation in symmetries(game))
-    (keys,), indices = _least((keys_of_rows(image),) for image in images)
-    return keys, indices
+    is_same: NDArray[np.bool_] = (one.mine == other.mine) & (one.theirs == other.theirs)
+    return is_same
 
 
 def _least(images: Iterable[tuple[NDArray[Any], ...]]) -> tuple[list[NDArray[Any]], NDArray[np.intp]]:

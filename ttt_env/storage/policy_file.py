@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ttt_env.errors import GameError, GameTooLargeError, PolicyFileError
-from ttt_env.rules import Game, cells_of, check_size, checked_rules
+from ttt_env.rules import Game, cells_of, checked_rules
 from ttt_env.rules.sizes import BOARD_SETS
 from ttt_env.storage.files import file_errors, opened, reason, write_atomically
 
@@ -80,7 +80,7 @@ def read_arrays(path: str | Path, game: Game, kind: str, forms: Mapping[str, For
     """The arrays of these names and forms from a file that was written for this game.
 
     Raises `PolicyFileError`, which says that the file is no `kind`, for any other
-    file, `GameTooLargeError` for a game of more than 64 cells.
+    file.
     """
     with _Archive.open(path, kind) as archive:
         if missing := {*_identity(game), *forms} - archive.names:
@@ -258,7 +258,6 @@ def _size(header: _Header) -> int:
 
 def _identity(game: Game) -> Arrays:
     """The arrays in a file by which it is known for which game it was written."""
-    check_size(game)
     return {
         "game": np.array(game.name),
         "shape": np.array(game.shape),

@@ -2,11 +2,13 @@
 
 from ttt_env.text.answers import AnswerFormat, Reading
 from ttt_env.text.env import TextEnv
+from ttt_env.text.prompt import PromptAgent
 from ttt_env.text.two_player import TwoPlayerTextEnv
 from ttt_env.text.wording import board_text, prompt_text, refutation_text, rules_text
 
 __all__ = [
     "AnswerFormat",
+    "PromptAgent",
     "Reading",
     "TextEnv",
     "TwoPlayerTextEnv",

@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike
 
 from ttt_env.agent import Agent, Outcome, chosen_cell, is_default, read_cell
 from ttt_env.analysis.declared import is_own
+from ttt_env.analysis.known import PROOF_NODES, known_value
 from ttt_env.envs.board import DEFAULT_REWARDS, Lineup, Opponents, PlayAs, StartLike
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
-from ttt_env.proofs.known import PROOF_NODES, known_value
 from ttt_env.rules import (
     SEATS,
     Game,

@@ -8,7 +8,7 @@ from ttt_env.agent import Outcome
 from ttt_env.errors import EpisodeOrderError
 from ttt_env.rules import SEATS, Game, Position, Seat, other_seat
 from ttt_env.text.env import SETTINGS, TextEnv, split_settings
-from ttt_env.text.players.prompt import PromptAgent
+from ttt_env.text.prompt import PromptAgent
 
 _OF_ONE_PLAYER = ("opponent", "opponent_weights", "play_as", "replies", "seed", "start")
 _SETTINGS = [name for name in SETTINGS if name not in _OF_ONE_PLAYER]

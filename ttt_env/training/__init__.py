@@ -4,20 +4,30 @@ Importing this package does not import torch; a name that needs it does, with an
 extra `train`.
 """
 
-from typing import TYPE_CHECKING
-
-from ttt_env.lazy import lazy_names
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ttt_env.training.evaluation import Evaluation
     from ttt_env.training.pool import OpponentPool, RandomStarts
     from ttt_env.training.selfplay import SelfPlay
 
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "evaluation": ["Evaluation"],
-        "pool": ["OpponentPool", "RandomStarts"],
-        "selfplay": ["SelfPlay"],
-    },
-)
+__all__ = ["Evaluation", "OpponentPool", "RandomStarts", "SelfPlay"]
+_MODULES = {
+    "Evaluation": "evaluation",
+    "OpponentPool": "pool",
+    "RandomStarts": "pool",
+    "SelfPlay": "selfplay",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, from its module, which is imported when the name is first asked for."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """The public names beside those that are there."""
+    return [*globals(), *__all__]

@@ -12,6 +12,7 @@ Backend = Literal["loky", "ray"]
 Progress = Callable[[int, int], object]
 """A function of the number of tasks that are done, and of all tasks."""
 
+_MOST_WORKERS = 4096
 _CHUNKS = 4  # of tasks for each process: a function is pickled once for each chunk
 
 
@@ -30,7 +31,9 @@ class Workers:
         self, workers: int | None = None, backend: Backend = "loky", address: str | None = None
     ) -> None:
         self.backend: Backend = one_of("backend", backend, get_args(Backend))
-        self.workers = None if workers is None else as_integer("workers", workers, "shared work", 1)
+        self.workers = (
+            None if workers is None else as_integer("workers", workers, "shared work", 1, _MOST_WORKERS)
+        )
         if address is not None and backend != "ray":
             raise ParameterError(f"address={shown(address)}: only backend='ray' has one, not {backend!r}")
         self.address = address
@@ -77,7 +80,8 @@ class Workers:
                 from ray.util.multiprocessing import Pool
             pool = Pool(self.workers, ray_address=self.address)
             try:
-                yield pool.imap(call, calls, chunksize=_chunk(len(calls), pool._processes)), RayActorError
+                chunk = _chunk(len(calls), self.workers or len(calls))
+                yield pool.imap(call, calls, chunksize=chunk), RayActorError
             finally:
                 pool.terminate()
         elif self.workers in (None, 1):

@@ -7,9 +7,8 @@ from itertools import product
 import numpy as np
 
 from ttt_env.agent import Agent, Choice, Explanation, Floats, named_cells
-from ttt_env.agents.heuristics.threats import OpenSets, Sight, open_sets
-from ttt_env.rules import Boards, Game, Masks, Position, bit_counts, cells_of, each, have_bits, one_of, packed
-from ttt_env.rules.boards import as_ints, as_masks, stones_at, words_of
+from ttt_env.agents.heuristics.threats import NONE, OpenSets, Sight, open_sets
+from ttt_env.rules import Boards, Game, Masks, Position, cells_of, one_of, packed
 
 Rule = Callable[[Sight], Masks]
 """Returns the cells that it proposes in positions, as bit masks `uint64[B]`; taken cells do not count."""
@@ -18,7 +17,7 @@ _CHUNK = 256  # positions at a time where all their moves are tried
 
 
 class Random(Agent):
-    """Uniform among the legal cells; the baseline of every comparison. Plays boards of any size."""
+    """Uniform among the legal cells; the baseline of every comparison. Plays boards of any shape."""
 
     is_fixed = True
 
@@ -64,29 +63,29 @@ def block_fork(sight: Sight) -> Masks:
     fork; else those that threaten to win and whose forced answer is no fork; else the forks.
     """
     forks = sight.theirs.forking()
-    several = np.flatnonzero(bit_counts(sight.game, forks) > 1)
+    several = np.flatnonzero(np.bitwise_count(forks) > 1)
     for start in range(0, len(several), _CHUNK):
         at = several[start : start + _CHUNK]
         boards = sight.boards[at]
         game, n_cells = boards.game, boards.game.n_cells
-        shape = -1, *words_of(game)
-        mine = (boards.mine[:, None] | stones_at(game, np.arange(n_cells))).reshape(shape)
-        theirs = boards.theirs.repeat(n_cells, axis=0)
+        stones = np.uint64(1) << np.arange(n_cells, dtype=np.uint64)
+        mine = (boards.mine[:, None] | stones).reshape(-1)
+        theirs = boards.theirs.repeat(n_cells)
         forced, left = OpenSets(game, mine, theirs).completing(), OpenSets(game, theirs, mine).forking()
-        forces = have_bits(game, forced)
-        leaves_none = forces & ~have_bits(game, left)
-        forces_elsewhere = forces & ~have_bits(game, forced & left)
+        forces = forced != NONE
+        leaves_none = forces & (left == NONE)
+        forces_elsewhere = forces & (forced & left == NONE)
         free = ~boards.occupied_masks
         for moves in (forces_elsewhere, leaves_none):  # the latter where there are both
-            cells = packed(game, moves.reshape(-1, n_cells)) & free
-            forks[at] = np.where(each(game, have_bits(game, cells)), cells, forks[at])
+            cells = packed(moves.reshape(-1, n_cells)) & free
+            forks[at] = np.where(cells != NONE, cells, forks[at])
     return forks
 
 
 def centre(sight: Sight) -> Masks:
     """The cell in the middle; there is none if the board is even along some axis."""
     has_one = all(size % 2 for size in sight.game.shape)
-    return _everywhere(sight, as_masks([1 << sight.game.n_cells // 2 if has_one else 0], sight.game))
+    return _everywhere(sight, 1 << sight.game.n_cells // 2 if has_one else 0)
 
 
 def corner(sight: Sight) -> Masks:
@@ -96,8 +95,8 @@ def corner(sight: Sight) -> Masks:
 
 def opposite_corner(sight: Sight) -> Masks:
     """The corners diagonally opposite to a corner that the opponent has."""
-    corners = sight.boards.cells(sight.boards.theirs & _at_ends(sight.game, all))
-    return packed(sight.game, corners[:, ::-1])
+    corners = sight.boards.cells(sight.boards.theirs & np.uint64(_at_ends(sight.game, all)))
+    return packed(corners[:, ::-1])
 
 
 def side(sight: Sight) -> Masks:
@@ -105,18 +104,18 @@ def side(sight: Sight) -> Masks:
     return _everywhere(sight, _at_ends(sight.game, any) ^ _at_ends(sight.game, all))
 
 
-def _everywhere(sight: Sight, mask: Masks) -> Masks:
-    return mask.repeat(len(sight.boards), axis=0)
+def _everywhere(sight: Sight, mask: int) -> Masks:
+    return np.full(len(sight.boards), mask, np.uint64)
 
 
 @lru_cache(maxsize=128)
-def _at_ends(game: Game, of_axes: Callable[[Iterable[bool]], bool]) -> Masks:
+def _at_ends(game: Game, of_axes: Callable[[Iterable[bool]], bool]) -> int:
     """The cells at an end of the board along `all` or `any` of its axes."""
     cells = enumerate(product(*map(range, game.shape)))
     ends = (
         (cell, [c in (0, size - 1) for c, size in zip(at, game.shape, strict=True)]) for cell, at in cells
     )
-    return as_masks([sum(1 << cell for cell, along in ends if of_axes(along))], game)
+    return sum(1 << cell for cell, along in ends if of_axes(along))
 
 
 RULES: dict[str, Rule] = {
@@ -167,7 +166,7 @@ class Rules(Agent):
     def _explained(self, position: Position) -> Explanation:
         sight = Sight(Boards.of([position]))
         for name, rule in self.rules.items():
-            if cells := cells_of(as_ints(rule(sight))[0] & position.legal_mask):
+            if cells := cells_of(int(rule(sight)[0]) & position.legal_mask):
                 reason, sets = _told(name, cells, position)
                 facts = {"rule": name, "rules in order": list(self.rules)}
                 return self._why(position, reason, facts=facts, sets=sets)
@@ -200,7 +199,7 @@ def _told(name: str, cells: list[int], position: Position) -> tuple[str, tuple[t
         through = set(cells)
         sets = [s for s in open_sets(position.game, *own, missing=2) if through & set(s)]
     elif name == "block-fork":
-        through = set(cells_of(as_ints(Sight(Boards.of([position])).theirs.forking())[0]))
+        through = set(cells_of(int(Sight(Boards.of([position])).theirs.forking()[0])))
         sets = [s for s in open_sets(position.game, *others, missing=2) if through & set(s)]
     return f"The rule {name} fires: {sentence}", tuple(sets)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.sets import numbers_through
-from ttt_env.rules import Boards, Game, Masks, bit_counts, each, have_bits, packed, set_masks
+from ttt_env.rules import Boards, Game, Masks, packed, set_masks
 
 NONE = np.uint64(0)
 _BLOCKED = np.uint8(128)  # more missing cells than anybody asks about
@@ -22,12 +22,12 @@ class OpenSets:
         self._game, masks = game, set_masks(game)
         self._free = ~(stones | others)
         self._rests = masks & ~stones[:, None]
-        is_blocked = have_bits(game, masks & others[:, None])
-        self.missing = bit_counts(game, self._rests) + is_blocked * _BLOCKED
+        is_blocked = masks & others[:, None] != NONE
+        self.missing = np.bitwise_count(self._rests) + is_blocked * _BLOCKED
 
     def completing(self) -> Masks:
         """The cells that complete a set, `uint64[B]`."""
-        rests = np.where(each(self._game, self.missing == 1), self._rests, NONE)
+        rests = np.where(self.missing == 1, self._rests, NONE)
         cells: Masks = np.bitwise_or.reduce(rests, axis=1)
         return cells
 
@@ -40,11 +40,11 @@ class OpenSets:
         is_near = self.missing == 2
         if not is_near.any():
             return np.zeros_like(self._free)
-        rests = np.where(each(self._game, is_near), self._rests, NONE)
+        rests = np.where(is_near, self._rests, NONE)
         padded = np.concatenate([rests, np.zeros_like(rests[:, :1])], axis=1)
         around = np.bitwise_or.reduce(padded[:, numbers_through(self._game)], axis=2)  # [B, cells]
         # A fork takes the cell and two more.
-        return packed(self._game, bit_counts(self._game, around) > 2) & self._free
+        return packed(np.bitwise_count(around) > 2) & self._free
 
 
 class Sight:
@@ -77,5 +77,5 @@ def n_threats(game: Game, stones: Masks, others: Masks) -> NDArray[np.int64]:
     """The number of winning sets that consist of `stones` but for one cell, which is empty, `[B]`."""
     counts = np.zeros(len(stones), np.int64)
     for mask in set_masks(game):  # one by one: millions of positions come at once
-        counts += (bit_counts(game, mask & ~stones) == 1) & ~have_bits(game, mask & others)
+        counts += (np.bitwise_count(mask & ~stones) == 1) & (mask & others == NONE)
     return counts

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, named_cells, of_legal_cells
-from ttt_env.agents.heuristics.threats import OpenSets, open_sets
+from ttt_env.agents.heuristics.threats import NONE, OpenSets, open_sets
 from ttt_env.compiled.sets import holding
-from ttt_env.rules import Boards, Game, Masks, Position, bit_counts, each, have_bits, set_masks
+from ttt_env.rules import Boards, Game, Masks, Position, set_masks
 
 
 def cell_weights(boards: Boards) -> tuple[Floats, Floats]:
@@ -28,8 +28,8 @@ def cell_weights(boards: Boards) -> tuple[Floats, Floats]:
 
 def _weights_of(game: Game, stones: Masks, others: Masks) -> Floats:
     masks = set_masks(game)
-    t = bit_counts(game, stones[:, None] & masks)
-    is_open = ~have_bits(game, others[:, None] & masks)
+    t = np.bitwise_count(stones[:, None] & masks)
+    is_open = others[:, None] & masks == NONE
     weights: Floats = (is_open * (t.astype(np.float64) ** 2 + 1.0)) @ holding(game)
     return weights
 
@@ -48,8 +48,8 @@ class Weights(Agent):
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         winning = OpenSets(self.game, boards.mine, boards.theirs).completing()
         blocking = OpenSets(self.game, boards.theirs, boards.mine).completing()
-        urgent = np.where(each(self.game, have_bits(self.game, winning)), winning, blocking)
-        is_urgent = have_bits(self.game, urgent)[:, None]
+        urgent = np.where(winning != NONE, winning, blocking)
+        is_urgent = (urgent != NONE)[:, None]
         mine, theirs = cell_weights(boards)
         max_mine, max_theirs = mine.max(axis=1, keepdims=True), theirs.max(axis=1, keepdims=True)
         leading = np.where(max_theirs > max_mine, theirs, mine)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -21,12 +22,18 @@ from ttt_env.agent import (
     of_legal_cells,
 )
 from ttt_env.errors import GameLogError
-from ttt_env.rules import Boards, Game, Position, as_path, motions
-from ttt_env.rules.symmetry import Keys, canonical_rows, keys_of_rows, transform_rows
+from ttt_env.rules import (
+    Boards,
+    Game,
+    Position,
+    as_path,
+    canonical_boards,
+    motions,
+    same_boards,
+    symmetries,
+)
+from ttt_env.rules.symmetry import transform_boards
 from ttt_env.storage.game_log import PERSON, GameLog, LoggedGame, default_path
-
-Stones = NDArray[np.uint8]
-"""Boards of any size, `[B, cells]`: 1 free, 2 the mover's, 3 the other's. No zeros, so rows are strings."""
 
 
 class Imitation(Agent):
@@ -76,18 +83,17 @@ class Imitation(Agent):
         return (self.fallback,)
 
     def policy(self, position: Position) -> Floats:  # noqa: D102
-        known, policies = self._habits.policies(_stones(position))
+        known, policies = self._habits.policies(Boards.of([position]))
         return policies[0] if known[0] else self.fallback.policy(position)
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        mine, theirs = boards.cells(boards.mine), boards.cells(boards.theirs)
-        known, policies = self._habits.policies((1 + mine + 2 * theirs).astype(np.uint8))
+        known, policies = self._habits.policies(boards)
         if not known.all():
             policies[~known] = self.fallback.policies(boards[~known])
         return policies
 
     def _explained(self, position: Position) -> Explanation:
-        counted = self._habits.counted(_stones(position))
+        counted = self._habits.counted(position)
         if counted is None:
             name = name_of(self.fallback)
             part = PartExplanation(name, self.fallback.explain(position))
@@ -109,20 +115,20 @@ class Imitation(Agent):
         return self._why(position, reason, *numbers, facts=facts)
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
-        if self.is_fixed or self._habits.policies(_stones(position))[0][0]:
+        if self.is_fixed or self._habits.counted(position) is not None:
             return super().choose(position, rng)
         return self.fallback.choose(position, rng)
 
 
 class _Habits(NamedTuple):
-    """The moves most often played, `bool[P, cells]`, in the canonical positions `keys`, ascending `[P]`.
+    """The moves most often played, `bool[P, cells]`, in the canonical positions.
 
-    `counts` `[2, P, cells]` says how often each was played, by people and by players who are not named, cells
-    that a symmetry of the position maps to each other together; `games` `[2, P]` in how many games.
+    `rows` has the row of each, by its masks. `counts` `[2, P, cells]` says how often each move was played, by
+    people and by players who are not named, cells that a symmetry of the position maps to each other
+    together; `games` `[2, P]` in how many games.
     """
 
-    game: Game
-    keys: Keys
+    rows: dict[tuple[int, int], int]
     favourites: NDArray[np.bool_]
     counts: NDArray[np.int64]
     games: NDArray[np.int64]
@@ -130,63 +136,53 @@ class _Habits(NamedTuple):
     @classmethod
     def of(cls, game: Game, games: Sequence[LoggedGame]) -> Self:
         """The habits of the people and the players without a name in these games."""
-        stones, cells = [np.zeros((0, game.n_cells), np.uint8)], [np.zeros(0, np.intp)]
-        is_unnamed = [np.zeros(0, np.intp)]
-        for record, x, o, *_ in games:
-            by_people = [player in (PERSON, None) for player in (x, o)]
-            moves = np.array(record.cells, np.intp)
-            plies = np.flatnonzero(np.resize(by_people, len(moves)))
-            when = np.full(game.n_cells, game.n_cells)
-            when[moves] = np.arange(len(moves))
-            ago = plies[:, None] - when
-            stones.append(np.where(ago > 0, 2 + ago % 2, 1).astype(np.uint8))
-            cells.append(moves[plies])
-            is_unnamed.append(np.array([x is None, o is None], np.intp)[plies % 2])
-        keys, moved_by = canonical_rows(game, np.concatenate(stones))
-        canonical, which = np.unique(keys, return_inverse=True)
-        counts = np.zeros((2, len(canonical), game.n_cells), np.int64)
-        image = motions(game)[moved_by, np.concatenate(cells)]
-        np.add.at(counts, (np.concatenate(is_unnamed), which, image), 1)
-        together = np.stack(
-            [_counted_together(game, canonical, rows) if rows.any() else rows for rows in counts]
-        )
+        moves = [
+            (position, cell, player is None)
+            for record, x, o, *_ in games
+            for position, cell, player in zip(record.positions(), record.cells, cycle((x, o)), strict=False)
+            if player in (PERSON, None)
+        ]
+        boards = Boards.of(position for position, _, _ in moves) if moves else Boards.start(game, 0)
+        found, moved_by = canonical_boards(boards)
+        (mine, theirs), which = np.unique(np.stack([found.mine, found.theirs]), axis=1, return_inverse=True)
+        cells = np.array([cell for _, cell, _ in moves], np.intp)
+        is_unnamed = np.array([unnamed for _, _, unnamed in moves], np.intp)
+        counts = np.zeros((2, len(mine), game.n_cells), np.int64)
+        np.add.at(counts, (is_unnamed, which.reshape(-1), motions(game)[moved_by, cells]), 1)
+        together = _counted_together(Boards(game, mine, theirs), counts)
         totals = together.sum(axis=0)
+        rows = {masks: row for row, masks in enumerate(zip(mine.tolist(), theirs.tolist(), strict=True))}
         # A game comes to a position once at most, so that each move counted there is of another game.
-        return cls(game, canonical, totals == totals.max(axis=1, keepdims=True), together, counts.sum(axis=2))
+        return cls(rows, totals == totals.max(axis=1, keepdims=True), together, counts.sum(axis=2))
 
-    def counted(self, stones: Stones) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    def find(self, boards: Boards) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The row of each position, `[B]`, −1 if unknown, and where its cells lie there, `[B, cells]`."""
+        found, moved_by = canonical_boards(boards)
+        masks = zip(found.mine.tolist(), found.theirs.tolist(), strict=True)
+        return np.array([self.rows.get(each, -1) for each in masks], np.intp), motions(boards.game)[moved_by]
+
+    def counted(self, position: Position) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """`counts` by cell, `[2, cells]`, and `games`, `[2]`, in one position; None in an unknown one."""
-        keys, moved_by = canonical_rows(self.game, stones)
-        at = int(np.searchsorted(self.keys, keys)[0])
-        if at == len(self.keys) or self.keys[at] != keys[0]:
-            return None
-        return self.counts[:, at, motions(self.game)[moved_by[0]]], self.games[:, at]
+        (row,), (cells,) = self.find(Boards.of([position]))
+        return None if row < 0 else (self.counts[:, row, cells], self.games[:, row])
 
-    def policies(self, stones: Stones) -> tuple[NDArray[np.bool_], Floats]:
+    def policies(self, boards: Boards) -> tuple[NDArray[np.bool_], Floats]:
         """The known positions, `bool[B]`, and the policies there, `[B, cells]`; 0 in unknown ones."""
-        keys, moved_by = canonical_rows(self.game, stones)
-        at = np.searchsorted(self.keys, keys)
-        known = at < len(self.keys)
-        known[known] = self.keys[at[known]] == keys[known]
-        policies = np.zeros(stones.shape)
-        there = motions(self.game)[moved_by[known]]  # where each cell lies in the canonical position
-        policies[known] = np.take_along_axis(self.favourites[at[known]], there, axis=1)
+        rows, cells = self.find(boards)
+        known = rows >= 0
+        policies = np.zeros(cells.shape)
+        policies[known] = np.take_along_axis(self.favourites[rows[known]], cells[known], axis=1)
         policies[known] /= policies[known].sum(axis=1, keepdims=True)
         return known, policies
 
 
-def _counted_together(game: Game, keys: Keys, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _counted_together(boards: Boards, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """The counts, added up over cells that a symmetry of the position maps to each other."""
-    stones = keys.view(np.uint8).reshape(counts.shape)
-    together, repeats = np.zeros_like(counts), np.zeros_like(counts)
-    for motion in motions(game):
-        same = np.flatnonzero(keys_of_rows(transform_rows(stones, motion)) == keys)
-        together[same] += counts[same][:, motion]
+    together, repeats = np.zeros_like(counts), np.zeros_like(counts[0])
+    for permutation in symmetries(boards.game):
+        motion = np.array(permutation)
+        same = np.flatnonzero(same_boards(transform_boards(boards, permutation), boards))
+        together[:, same] += counts[:, same][:, :, motion]
         repeats[same] += motion == np.arange(len(motion))  # how many of the symmetries map a cell to itself
-    return together // repeats
-
-
-def _stones(position: Position) -> Stones:
-    mine, theirs = position.mine, position.theirs
-    cells = range(position.game.n_cells)
-    return np.array([[1 + (mine >> cell & 1) + 2 * (theirs >> cell & 1) for cell in cells]], np.uint8)
+    shares: NDArray[np.int64] = together // repeats
+    return shares

@@ -11,7 +11,7 @@ from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, of_legal_cell
 from ttt_env.analysis.induction import softmax
 from ttt_env.envs.observation import flat_of
 from ttt_env.errors import ParameterError, PolicyError, shown
-from ttt_env.rules import Boards, Game, Position, as_number, check_size, one_of
+from ttt_env.rules import Boards, Game, Position, as_number, one_of
 
 ScoreFunction: TypeAlias = Callable[[Any], Any]
 NetworkInput = Literal["planes", "flat"]
@@ -36,8 +36,8 @@ class NetworkAgent(Agent):
     nothing but the position: not on chance, on former calls, or on the rest of the batch. The agent asks the
     network itself, not a copy, so do not train it during an analysis. It can be pickled if the network can.
 
-    Raises `ParameterError` for a network that cannot be called and for parameters out of their ranges,
-    `GameTooLargeError` for a game of more than 64 cells. The agent raises `PolicyError` for an answer of
+    Raises `ParameterError` for a network that cannot be called and for parameters out of their ranges.
+    The agent raises `PolicyError` for an answer of
     another shape, for scores of free cells that are not finite, and if the scores of a position are not the
     same alone and in a batch.
     """
@@ -57,7 +57,6 @@ class NetworkAgent(Agent):
                 f"network={shown(network)}: a function or an object that can be called is needed"
             )
         super().__init__(game)
-        check_size(self.game)
         self.network = network
         self.observation = one_of("observation of a network", observation, ("planes", "flat"))
         self.temperature = as_number("temperature", temperature, "a network")

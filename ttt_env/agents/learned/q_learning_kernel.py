@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.random_numbers import Random, draw_below, draw_share
-from ttt_env.compiled.references import by_reference
 
 
 class Graph(NamedTuple):
@@ -34,7 +33,6 @@ def play_games(
 
     `q[p]` is the value of having moved to position p, for the player who has. Returns the number of moves.
     """
-    graph = by_reference(graph)
     moves = 0
     for _ in range(games):
         position = 0

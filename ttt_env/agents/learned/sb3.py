@@ -19,7 +19,7 @@ from gymnasium import spaces
 from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, of_legal_cells
 from ttt_env.analysis.induction import softmax
 from ttt_env.errors import ParameterError, PolicyFileError, UnknownAgentError, extra_for, shown
-from ttt_env.rules import Boards, Game, Position, check_size
+from ttt_env.rules import Boards, Game, Position
 from ttt_env.storage import opened, reason
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ class SB3(Agent):
 
     def __init__(self, game: Game | str, path: str, deterministic: bool = True) -> None:
         super().__init__(game)
-        check_size(self.game)
         data, weights = _content(path)
         needed = ("policy_class", "observation_space", "action_space")
         missing = [name for name in needed if name not in data] + ["its weights"] * (weights is None)
@@ -68,7 +67,6 @@ class SB3(Agent):
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        check_size(game)
         return "little"
 
     @classmethod
@@ -84,7 +82,6 @@ class SB3(Agent):
         """
         agent = cls.__new__(cls)
         Agent.__init__(agent, game)
-        check_size(game)
         policy = model.policy
         _check_method(model, "predict")
         normaliser = model.get_vec_normalize_env()

@@ -23,7 +23,7 @@ from ttt_env.agents.pretrained import effort_of_file, pretrained_file
 from ttt_env.analysis.induction import highest
 from ttt_env.compiled.sets import winning_sets
 from ttt_env.errors import ParameterError, PolicyFileError, shown
-from ttt_env.rules import Boards, Game, Position, as_integer, as_number, check_size, one_of
+from ttt_env.rules import Boards, Game, Position, as_integer, as_number, one_of
 from ttt_env.storage import Arrays, Form, array_names, read_arrays, save_arrays
 
 if TYPE_CHECKING:
@@ -189,14 +189,13 @@ class ValueNetwork(Agent):
     `value-network:PATH` loads it; without a path it is the one that comes with this package.
 
     Raises `PolicyFileError` for a file that is no such network of this game, or, without a path, if the
-    package has none for it; `GameTooLargeError` for a game of more than 64 cells.
+    package has none for it.
     """
 
     is_fixed = True
 
     def __init__(self, game: Game | str, path: str | None = None) -> None:
         super().__init__(game)
-        check_size(self.game)
         file = pretrained_file("value-network", self.game) if path is None else Path(path)
         self.network = load_network(file, self.game)
 
@@ -246,8 +245,7 @@ class NetworkLearner(Learner):
     order, `is_good` and `is_against_random`, `[games]`, say whether the network drew with itself or beat the
     random player, and whether it played the latter.
 
-    Raises `ParameterError` for parameters out of their ranges, `GameTooLargeError` for a game of more than 64
-    cells.
+    Raises `ParameterError` for parameters out of their ranges.
     """
 
     name = plays_as = "value-network"
@@ -269,7 +267,6 @@ class NetworkLearner(Learner):
     ) -> None:
         from ttt_env.compiled.compiler import ready  # imports numba: only where something is learned
 
-        check_size(game)
         super().__init__(game, seed)
         self.cycle = np.array(CYCLES[one_of("opponents of value-network", opponents, list(CYCLES))])
         self.rate = as_number("learning_rate", learning_rate, self.name, _MOST_RATE)

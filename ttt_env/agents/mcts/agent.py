@@ -45,7 +45,7 @@ class MCTS(Agent):
     avoided (MCTS-Solver: Winands, Björnsson and Saito 2008). With `threats` as well a move that stops the
     other from completing a set is made at once, and a sequence of threats that wins, each of which leaves one
     reply, is found before anything is simulated (Allis 1994), here and in every position of the tree. It is
-    off by default, so that the search is that of the textbooks. On 15×15, five in a row, it decides games.
+    off by default, so that the search is that of the textbooks.
 
     The budget is `simulations` (the default, 1000) or `seconds` a move. `playout` is `random` or `win-block`:
     complete a winning set, else block one of the opponent, else move at random. In a misère game `win-block`
@@ -65,8 +65,7 @@ class MCTS(Agent):
     the tree of the last move if the game has gone on from there. `search` is the last search, for a look at
     its tree.
 
-    Raises `ParameterError` for parameters out of their ranges; with `evaluate` `GameTooLargeError` for more
-    than 64 cells.
+    Raises `ParameterError` for parameters out of their ranges.
     """
 
     def __init__(

@@ -19,13 +19,13 @@ from ttt_env.agents.learned.value_network import BoardNetwork
 from ttt_env.agents.mcts import search_kernel as kernel
 from ttt_env.agents.mcts.search_kernel import Tree
 from ttt_env.compiled.compiler import ready
-from ttt_env.compiled.sets import kernel_masks, winning_sets
+from ttt_env.compiled.sets import winning_sets
+from ttt_env.compiled.stopping import check_wanted, is_due
 from ttt_env.compiled.threats import UNKNOWN, new_threats
 from ttt_env.errors import IllegalMoveError, ImpossiblePositionError, ParameterError, shown
 from ttt_env.render.svg import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
-from ttt_env.rules import MASK_CELLS, SEATS, Game, Masks, Position, cells_of
-from ttt_env.stopping import check_wanted, is_due
+from ttt_env.rules import SEATS, Game, Position, cells_of
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,6 @@ def read_node(tree: Tree, slot: int, max_depth: int, min_visits: int) -> Node:
 PLAYOUTS = ("random", "win-block")
 StoppedBy = Literal["proved", "decided", "settled"]  # None where the budget was used up
 MAX_SLOTS = 1 << 24  # half a gigabyte of nodes
-_NODE_BYTES = 32  # of a node; above 64 cells they are larger, and as many fewer
 _FIRST_SLOTS = 1 << 12
 _max_slots = ContextVar("max_slots", default=MAX_SLOTS)
 _FIRST_CHUNK, _CHUNK = 64, 4096  # simulations between two looks at the clock; the latter take some 10 ms
@@ -178,8 +177,8 @@ class Search:
         if rules.check_game(position, self.position.game).checked().is_over:
             raise IllegalMoveError(f"there is no move to search for: the game {position} is over")
         seed = _checked_seed(seed)
-        _prepare(rules.n_words(position.game.n_cells), self._threats is not None)
-        self._tree.root[:] = _root(position)
+        _prepare(self._threats is not None)
+        self._tree.root[:] = position.mine, position.theirs
         self._sow(seed, anew=True)
         self.position, self._answer = position, None
 
@@ -255,7 +254,7 @@ class Search:
 
     def _iterate(self, n: int) -> int:
         """Run up to n simulations and return how many; fewer where the tree is full, which then grows."""
-        may_grow = 2 * self._tree.nodes.nbytes <= min(MAX_SLOTS, _max_slots.get()) * _NODE_BYTES
+        may_grow = 2 * len(self._tree.nodes) <= min(MAX_SLOTS, _max_slots.get())
         done = kernel.run(self._tree, self._threats, self._sets, self._settings, self._network, n, may_grow)
         if done < n and not self.is_proved:
             self._tree = kernel.grown(self._tree)
@@ -273,7 +272,7 @@ class Search:
         if slot is None:
             self.restart(after, int(self._tree.random[0]))
             return
-        self._tree = kernel.subtree(self._tree, slot, _root(after))
+        self._tree = kernel.subtree(self._tree, slot, np.array([after.mine, after.theirs], np.uint64))
         self.position, self._answer = after, None
         if self.is_proved and not self._slots:  # by threats, which name no move
             self.restart(after, int(self._tree.random[0]))
@@ -385,8 +384,7 @@ class Search:
 
     def _candidates(self) -> list[int]:
         """The moves that were tried or are to be: all that are legal, but for those that threats rule out."""
-        words = np.atleast_1d(self._tree.nodes[0]["untried"]).astype("<u8")
-        return sorted([*self._slots, *cells_of(int.from_bytes(words.tobytes(), "little"))])
+        return sorted([*self._slots, *cells_of(int(self._tree.nodes[0]["untried"]))])
 
     def policy(self) -> Floats:
         """Uniform among `best_cells`, `[cells]`."""
@@ -430,14 +428,10 @@ class Search:
         return self.tree(max_depth, min_visits).picture(self.position, (None, *self.path))
 
 
-def _root(position: Position) -> Masks:
-    return kernel_masks([position.mine, position.theirs], position.game)
-
-
 @cache
-def _prepare(words: int, with_threats: bool) -> None:
-    """Compile all that a search of masks of so many words calls, or load it, before its clock starts."""
-    game = Game("first two", (2 + (words - 1) * MASK_CELLS,), [(0, 1)])
+def _prepare(with_threats: bool) -> None:
+    """Compile all that a search calls, or load it, before its clock starts."""
+    game = Game("first two", (2,), [(0, 1)])
     sets, settings, zero = winning_sets(game), kernel.UctSettings(0.0, 0.0, False, True), np.uint64(0)
     tree = kernel.empty_tree(game, _FIRST_SLOTS)
     threats = new_threats(game) if with_threats else None

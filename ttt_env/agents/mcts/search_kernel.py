@@ -6,7 +6,7 @@ Saito 2008).
 """
 
 from math import log, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,23 +14,18 @@ from numpy.typing import NDArray
 from ttt_env.agents.learned.value_network_kernel import BoardView, NetworkLayers, forward, see
 from ttt_env.compiled.bits import (
     NONE,
-    at,
     completes,
     completing,
-    folded,
     is_several,
-    mask_of,
     nth_cell,
-    put_untried,
     size,
-    stone_like,
+    stone,
     worth,
 )
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.playouts import playout
 from ttt_env.compiled.random_numbers import draw_below, next_bits, seed_by
-from ttt_env.compiled.references import by_reference
-from ttt_env.compiled.sets import WinningSets, no_masks
+from ttt_env.compiled.sets import WinningSets
 from ttt_env.compiled.threats import (
     DRAW,
     UNKNOWN,
@@ -39,7 +34,7 @@ from ttt_env.compiled.threats import (
     proved_value,
     wins_by_threats,
 )
-from ttt_env.rules import Game, Masks, n_words
+from ttt_env.rules import Game, Masks
 
 _THREAT_NODES = 100  # threats that are tried for one sequence
 _MIN_PATH = 64  # slots that a tree has left before it grows
@@ -54,24 +49,30 @@ class UctSettings(NamedTuple):
     solve: bool
 
 
-def node_type(n_words: int) -> np.dtype[np.void]:
-    """The fields of a node, side by side: with an array for each field, 3×3 took a quarter longer.
+NODE = np.dtype(
+    [
+        ("visits", np.int64),
+        ("wins", np.float64),
+        ("untried", np.uint64),
+        ("first_child", np.int32),
+        ("n_children", np.int8),
+        ("cell", np.int8),
+        ("value", np.int8),
+    ],
+    align=True,
+)
+"""The fields of a node, side by side: with an array for each field, 3×3 took a quarter longer.
 
-    `untried` is the mask of the cells without a child. The children are side by side from `first_child` on,
-    in the order in which they were tried. `value` is WIN, DRAW or LOSS where the game is over or proved, else
-    UNKNOWN. `wins` and `value` are for the player who has just moved, who chose the node.
-    """
-    small = np.int8 if n_words == 1 else np.int16
-    mask = ("untried", np.uint64) if n_words == 1 else ("untried", np.uint64, (n_words,))
-    fields: list[Any] = [("visits", np.int64), ("wins", np.float64), mask, ("first_child", np.int32)]
-    fields += [("n_children", small), ("cell", small), ("value", np.int8)]
-    return np.dtype(fields, align=True)
+`untried` is the mask of the cells without a child. The children are side by side from `first_child` on, in
+the order in which they were tried. `value` is WIN, DRAW or LOSS where the game is over or proved, else
+UNKNOWN. `wins` and `value` are for the player who has just moved, who chose the node.
+"""
 
 
 class Tree(NamedTuple):
     """A tree in flat arrays.
 
-    `nodes` is of a `node_type`, the root in slot 0. `root` holds the two masks of its position, `random` the
+    `nodes` is of type `NODE`, the root in slot 0. `root` holds the two masks of its position, `random` the
     state of the generator, `path` the slots of the last simulation; `counts` are the number of slots in use,
     the length of the path, and the last result, for the player to move at the root.
     """
@@ -85,10 +86,9 @@ class Tree(NamedTuple):
 
 def empty_tree(game: Game, slots: int) -> Tree:
     """A tree without a root, with this number of slots."""
-    words = n_words(game.n_cells)
     return Tree(
-        nodes=np.empty(slots, node_type(words)),
-        root=no_masks(2, words),
+        nodes=np.empty(slots, NODE),
+        root=np.zeros(2, np.uint64),
         random=np.zeros(1, np.uint64),
         path=np.zeros(max(_MIN_PATH, game.n_cells) + 1, np.int64),
         counts=np.zeros(3, np.int64),
@@ -119,7 +119,6 @@ def run(
     `evaluator` a value network says how a simulation ends, instead of a playout. Without these, other code is
     compiled, in which there is nothing of them: without threats it is half as fast again.
     """
-    tree, sets, settings = by_reference(tree), by_reference(sets), by_reference(settings)
     for done in range(simulations):
         if tree.nodes[0].value != UNKNOWN or (may_grow and not has_room(tree)):
             return done
@@ -127,13 +126,13 @@ def run(
         if tree.nodes[node].value == UNKNOWN and has_room(tree):
             node, mine, theirs = expand(tree, sets, node, mine, theirs)
             if threats is not None:
-                node, mine, theirs = follow_forced(tree, by_reference(threats), sets, node, mine, theirs)
+                node, mine, theirs = follow_forced(tree, threats, sets, node, mine, theirs)
         result = float(tree.nodes[node].value)
         if result == UNKNOWN:
             if evaluator is None:
                 result = float(playout(tree.random, sets, settings.win_block, mine, theirs))
             else:
-                net, board = by_reference(evaluator[0]), by_reference(evaluator[1])
+                net, board = evaluator[0], evaluator[1]
                 own = see(net, board, theirs, mine, size(mine | theirs) - 1)
                 result = own * forward(net, 0)
         backpropagate(tree, settings, result)
@@ -149,13 +148,13 @@ def has_room(tree: Tree) -> bool:
 @inner
 def select(tree: Tree, settings: UctSettings) -> tuple[int, np.uint64, np.uint64]:
     """The first node on the path of best children that is over, proved or has untried cells; its masks."""
-    node, depth, mine, theirs = 0, 0, at(tree.root, 0), at(tree.root, 1)
+    node, depth, mine, theirs = 0, 0, tree.root[0], tree.root[1]
     tree.path[0] = node
-    while mask_of(tree.nodes[node].untried) == NONE and tree.nodes[node].value == UNKNOWN:
+    while tree.nodes[node].untried == NONE and tree.nodes[node].value == UNKNOWN:
         node = best_child(tree, settings, node)
         depth += 1
         tree.path[depth] = node
-        mine, theirs = theirs, mine | stone_like(mine, tree.nodes[node].cell)
+        mine, theirs = theirs, mine | stone(tree.nodes[node].cell)
     tree.counts[1] = depth + 1
     return node, mine, theirs
 
@@ -189,8 +188,8 @@ def follow_forced(
         value, block = look_for_threats(mine, theirs, cell, sets, threats, _THREAT_NODES)
         tree.nodes[node].value = value
         if value == UNKNOWN and block != NONE:
-            put_untried(tree.nodes[node], block)
-        has_choice = is_several(mask_of(tree.nodes[node].untried))
+            tree.nodes[node].untried = block
+        has_choice = is_several(tree.nodes[node].untried)
         if has_choice or value != UNKNOWN or not has_room(tree):
             break
         node, mine, theirs = expand(tree, sets, node, mine, theirs)
@@ -202,14 +201,14 @@ def expand(
     tree: Tree, sets: WinningSets, node: int, mine: np.uint64, theirs: np.uint64
 ) -> tuple[int, np.uint64, np.uint64]:
     """A new child for one of the untried cells, drawn uniformly, and its masks."""
-    untried = mask_of(tree.nodes[node].untried)
+    untried = tree.nodes[node].untried
     n_untried = size(untried)
     cell = nth_cell(untried, draw_below(tree.random, n_untried))
-    stone = stone_like(untried, cell)
+    chosen = stone(cell)
     child = new_child(tree, node, n_untried)
-    put_untried(tree.nodes[node], untried ^ stone)
-    mine, theirs = theirs, mine | stone
-    free = mask_of(sets.full) ^ (mine | theirs)
+    tree.nodes[node].untried = untried ^ chosen
+    mine, theirs = theirs, mine | chosen
+    free = sets.full ^ (mine | theirs)
     place(tree, child, cell, free)
     if completes(sets, theirs, cell):
         tree.nodes[child].value = worth(sets)
@@ -247,7 +246,7 @@ def place(tree: Tree, node: int, cell: int, untried: np.uint64) -> None:
     """Make the slot a node that was never visited."""
     record = tree.nodes[node]
     record.visits, record.wins = 0, 0.0
-    put_untried(record, untried)
+    record.untried = untried
     record.first_child, record.n_children = 0, 0
     record.cell, record.value = cell, UNKNOWN
 
@@ -262,7 +261,7 @@ def backpropagate(tree: Tree, settings: UctSettings, result: float) -> None:
     for depth in range(tree.counts[1] - 1, -1, -1):
         node = tree.path[depth]
         if proves and tree.nodes[node].value == UNKNOWN:
-            is_expanded = mask_of(tree.nodes[node].untried) == NONE
+            is_expanded = tree.nodes[node].untried == NONE
             tree.nodes[node].value = proved_value(tree.nodes, node, is_expanded)
             proves = tree.nodes[node].value != UNKNOWN
         if settings.solve and tree.nodes[node].value != UNKNOWN:
@@ -280,15 +279,14 @@ def sow(tree: Tree, threats: Threats | None, sets: WinningSets, seed: np.uint64,
 
     Before it, if the search begins `anew`, reset the tree to its `root`, which no simulation has visited.
     """
-    tree, sets = by_reference(tree), by_reference(sets)
-    mine, theirs = at(tree.root, 0), at(tree.root, 1)
+    mine, theirs = tree.root[0], tree.root[1]
     if anew:
         tree.counts[0], tree.counts[1], tree.counts[2] = 1, 0, 0
-        place(tree, 0, -1, mask_of(sets.full) ^ (mine | theirs))
+        place(tree, 0, -1, sets.full ^ (mine | theirs))
         if threats is not None:
             threats.failed[:] = NONE  # so that the search depends on the position alone
-            restrict(tree, by_reference(threats), sets, mine, theirs)
-    seed_by(tree.random, seed, folded(mine), folded(theirs))
+            restrict(tree, threats, sets, mine, theirs)
+    seed_by(tree.random, seed, mine, theirs)
     tree.random[0] = next_bits(tree.random)
 
 
@@ -301,13 +299,13 @@ def restrict(tree: Tree, threats: Threats, sets: WinningSets, mine: np.uint64, t
     """
     completes, block = completing(mine, theirs, sets.masks), completing(theirs, mine, sets.masks)
     if completes != NONE:
-        put_untried(tree.nodes[0], completes)
+        tree.nodes[0].untried = completes
     elif is_several(block):
-        put_untried(tree.nodes[0], block)
+        tree.nodes[0].untried = block
     elif wins_by_threats(mine, theirs, block, sets, threats, _THREAT_NODES):
-        put_untried(tree.nodes[0], at(threats.gain, 0))
+        tree.nodes[0].untried = threats.gain[0]
     elif block != NONE:
-        put_untried(tree.nodes[0], block)
+        tree.nodes[0].untried = block
 
 
 def subtree(tree: Tree, node: int, root: Masks) -> Tree:
@@ -333,6 +331,6 @@ def _copy_subtree(
             for i in range(n):
                 origin[n_slots + i] = first + i
             target[slot].first_child = n_slots
-            n_slots += space(n, size(mask_of(target[slot].untried)))
+            n_slots += space(n, size(target[slot].untried))
         slot += 1
     return n_slots

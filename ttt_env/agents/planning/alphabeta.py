@@ -10,8 +10,8 @@ import numpy as np
 
 from ttt_env.agent import Agent, CellNumbers, Explanation, Floats
 from ttt_env.compiled.sets import winning_sets
+from ttt_env.compiled.stopping import check_wanted, is_due
 from ttt_env.rules import Game, Position
-from ttt_env.stopping import check_wanted, is_due
 
 _SLICE = 20_000  # nodes: some hundredths of a second
 

@@ -12,12 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.compiled.bits import NONE, SCATTER, at, cell_of, completing, count, is_several, mask_of, put
+from ttt_env.compiled.bits import NONE, SCATTER, cell_of, completing, count, is_several
 from ttt_env.compiled.canonical import NO, OPEN, YES, codes_of, heaviest, least_code, stone_codes, weigh
 from ttt_env.compiled.compiler import compiled, inner
-from ttt_env.compiled.references import by_reference
-from ttt_env.compiled.sets import WinningSets, kernel_masks, no_masks
-from ttt_env.rules import Game, Masks, Position, n_words
+from ttt_env.compiled.sets import WinningSets
+from ttt_env.rules import Game, Masks, Position
 
 WIN, _MAX_THREATS = 6, 5
 _RETURN, _ENTER = 0, 1
@@ -53,11 +52,10 @@ class DepthSearch(NamedTuple):
 def new_search(game: Game) -> DepthSearch:
     """A search of this game with an empty table."""
     n_cells, of_stones = game.n_cells, stone_codes(game)
-    shape, words = n_cells + 1, n_words(n_cells)
     return DepthSearch(
-        no_masks(shape, words),
-        no_masks(shape, words),
-        no_masks(shape, words),
+        np.zeros(n_cells + 1, np.uint64),
+        np.zeros(n_cells + 1, np.uint64),
+        np.zeros(n_cells + 1, np.uint64),
         np.zeros(n_cells + 1, np.int64),
         np.zeros((n_cells + 1, n_cells), np.int64),
         np.zeros((n_cells + 1, len(of_stones)), np.uint64),
@@ -71,7 +69,7 @@ def new_search(game: Game) -> DepthSearch:
 def set_root(s: DepthSearch, position: Position, depth: int, threshold: int) -> None:
     """Ask of this position, which is not over, whether its value at this depth is at least `threshold`."""
     ply, mine, theirs = position.ply, position.mine, position.theirs
-    s.mine[ply], s.theirs[ply] = kernel_masks([mine, theirs], position.game)
+    s.mine[ply], s.theirs[ply] = mine, theirs
     s.threshold[ply] = threshold
     s.codes[ply] = codes_of(s.of_stones, *((theirs, mine) if ply % 2 else (mine, theirs)))
     s.state[[PLY, ROOT, DEPTH, PHASE]] = ply, ply, depth, _ENTER
@@ -80,7 +78,6 @@ def set_root(s: DepthSearch, position: Position, depth: int, threshold: int) -> 
 @compiled
 def search(s: DepthSearch, sets: WinningSets, n_nodes: int) -> int:
     """The answer, YES or NO; OPEN if `n_nodes` nodes more were not enough, and another call searches on."""
-    s, sets = by_reference(s), by_reference(sets)
     stop = s.state[NODES] + n_nodes
     while s.state[NODES] < stop:
         if s.state[PHASE] == _ENTER:
@@ -110,8 +107,8 @@ def _enter(s: DepthSearch, sets: WinningSets) -> None:
 @inner
 def _judge(s: DepthSearch, ply: int, depth: int, sets: WinningSets) -> int:
     """The answer if no search is needed, else OPEN; `candidates` and `weights` are then set."""
-    mine, theirs, threshold = at(s.mine, ply), at(s.theirs, ply), s.threshold[ply]
-    free = mask_of(sets.full) & ~(mine | theirs)
+    mine, theirs, threshold = s.mine[ply], s.theirs[ply], s.threshold[ply]
+    free = sets.full & ~(mine | theirs)
     if free == NONE:
         return _answer(0 >= threshold)
     if depth == 0:
@@ -129,7 +126,7 @@ def _judge(s: DepthSearch, ply: int, depth: int, sets: WinningSets) -> int:
         candidates = _not_losing(mine, theirs, depth, free, sets)
     if candidates == NONE:
         return _answer(-WIN >= threshold)
-    put(s.candidates, ply, candidates)
+    s.candidates[ply] = candidates
     for cell in range(s.weights.shape[1]):
         s.weights[ply, cell] = 0
     weigh(mine, theirs, sets.masks, s.weights[ply])
@@ -160,7 +157,7 @@ def _not_losing(
 def _n_threats(stones: np.uint64, others: np.uint64, sets: WinningSets) -> int:
     n_threats = 0
     for number in range(len(sets.masks)):
-        mask = at(sets.masks, number)
+        mask = sets.masks[number]
         if mask & others == NONE and count(mask & ~stones) == _1:
             n_threats += 1
     return n_threats
@@ -168,11 +165,11 @@ def _n_threats(stones: np.uint64, others: np.uint64, sets: WinningSets) -> int:
 
 @inner
 def _try_next(s: DepthSearch, ply: int) -> None:
-    candidates = at(s.candidates, ply)
+    candidates = s.candidates[ply]
     stone = heaviest(candidates, s.weights[ply])
-    put(s.candidates, ply, candidates ^ stone)
-    put(s.mine, ply + 1, at(s.theirs, ply))
-    put(s.theirs, ply + 1, at(s.mine, ply) | stone)
+    s.candidates[ply] = candidates ^ stone
+    s.mine[ply + 1] = s.theirs[ply]
+    s.theirs[ply + 1] = s.mine[ply] | stone
     s.threshold[ply + 1] = 1 - s.threshold[ply]
     cell = cell_of(stone)
     for symmetry in range(len(s.of_stones)):  # as a function of its own it slows the search by a tenth
@@ -186,7 +183,7 @@ def _return_to_parent(s: DepthSearch) -> None:
     """Take the answer up a ply: a move after which it is NO reaches the threshold, and makes it YES."""
     ply = s.state[PLY] - 1
     s.state[PLY] = ply
-    if s.state[ANSWER] == NO or at(s.candidates, ply) == NONE:
+    if s.state[ANSWER] == NO or s.candidates[ply] == NONE:
         s.state[ANSWER] = YES if s.state[ANSWER] == NO else NO
         depth, key = s.state[DEPTH] + s.state[ROOT] - ply, _key(s, ply)
         place = int(key * SCATTER >> _SHIFT)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from ttt_env.agent import Effort
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.errors import PolicyFileError
-from ttt_env.rules import Game, check_size, get_game
+from ttt_env.rules import Game, get_game
 from ttt_env.storage.policy_file import game_name, is_for
 
 FOLDER = Path(str(files(__name__)))
@@ -23,10 +23,8 @@ FOLDER = Path(str(files(__name__)))
 def pretrained_file(name: str, game: Game) -> Path:
     """The file of the agent of this name that was trained for this game.
 
-    Raises `PolicyFileError`, which names the games that the agent was trained for, if this is none of them,
-    `GameTooLargeError` for a game of more than 64 cells.
+    Raises `PolicyFileError`, which names the games that the agent was trained for, if this is none of them.
     """
-    check_size(game)
     paths = [path for path in sorted(FOLDER.glob("*.npz")) if path.stem.split("@")[0] == name]
     for path in paths:
         if is_for(path, game):
@@ -41,9 +39,8 @@ def pretrained_file(name: str, game: Game) -> Path:
 def effort_of_file(name: str, game: Game, path: object) -> Effort:
     """The cost of loading an agent's file: the one in `path`, or the one that comes with this package.
 
-    Raises like `pretrained_file` if there is none, and `GameTooLargeError` for more than 64 cells.
+    Raises like `pretrained_file` if there is none.
     """
-    check_size(game)
     if path is None:
         pretrained_file(name, game)
     return "little"

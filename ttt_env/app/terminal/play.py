@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from ttt_env.agent import Agent, make_agent, quoted
+from ttt_env.agents.advice import hint
 from ttt_env.agents.learned.imitation import Imitation
-from ttt_env.app.advice import hint
 from ttt_env.app.terminal.board import STYLES, board
 from ttt_env.errors import ForfeitError, IllegalMoveError, ParameterError
 from ttt_env.render.words import cells_text, parse_cell

@@ -1,14 +1,14 @@
-"""`ttt replay`: a recorded game, move by move, with its mistakes."""
+"""`ttt replay`: a recorded game, move by move, with its blunders."""
 
 import os
 
 from rich.console import Console
 from rich.text import Text
 
+from ttt_env.analysis.known import judge
 from ttt_env.app.terminal.board import STYLES, board
 from ttt_env.app.terminal.play import Ask
 from ttt_env.errors import NotationError
-from ttt_env.proofs.known import judge
 from ttt_env.render.words import cells_text
 from ttt_env.rules import SEATS, GameRecord
 from ttt_env.storage.game_log import read_records
@@ -69,5 +69,5 @@ def _move_lines(record: GameRecord, ply: int) -> list[Text]:
     move = Text.assemble(
         f"{ply}. ", (seat, STYLES[seat]), f" {cells_text([record.cells[ply - 1]], record.game)}"
     )
-    mistake = judge(record.positions()[ply - 1], record.cells[ply - 1]).sentence
-    return [move, Text(mistake, "yellow")] if mistake else [move]
+    blunder = judge(record.positions()[ply - 1], record.cells[ply - 1]).sentence
+    return [move, Text(blunder, "yellow")] if blunder else [move]

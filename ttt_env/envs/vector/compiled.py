@@ -8,9 +8,8 @@ import numpy as np
 from ttt_env.compiled.codes import Bools, Floats, Games, Integers, StepOutcome, StepTables, Worth
 from ttt_env.envs.board import PlayAs
 from ttt_env.envs.vector import steps_kernel as kernel
-from ttt_env.envs.vector.backends import Array
 from ttt_env.envs.vector.engine import Openings, Replies
-from ttt_env.envs.vector.states import Cells, TableStore
+from ttt_env.envs.vector.states import Array, Cells, TableStore
 
 _BOOL, _INT8 = np.dtype(np.bool_), np.dtype(np.int8)
 _NEW = tuple.__new__  # half the time of the generated constructor
@@ -22,7 +21,7 @@ Begin = Callable[[Bools, Games, Floats, StepTables], None]
 
 
 class CompiledSteps:
-    """The outcomes of `ArraySteps`, much faster, in NumPy's memory and where `Openings.are_look_ups`.
+    """The outcomes of `ArraySteps`, much faster, where `Openings.are_look_ups`.
 
     The arrays of the games are changed in place.
     """

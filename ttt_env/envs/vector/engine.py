@@ -9,21 +9,15 @@ from functools import partial
 from typing import Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, Forfeit, checked_policies, chosen_cell, sample_each
 from ttt_env.analysis.declared import check_answers, check_judged_as_played, is_own
 from ttt_env.compiled import codes
 from ttt_env.compiled.codes import Floats, Games, StepOutcome, Worth
 from ttt_env.envs.board import MAX_STARTS, Lineup, PlayAs
-from ttt_env.envs.vector.backends import Array
-from ttt_env.envs.vector.states import Cells, State, Store, TableStore
-from ttt_env.errors import (
-    ForfeitError,
-    IllegalMoveError,
-    ImpossiblePositionError,
-    ParameterError,
-    TttEnvError,
-)
+from ttt_env.envs.vector.states import Array, Cells, State, Store, TableStore
+from ttt_env.errors import ForfeitError, IllegalMoveError, ImpossiblePositionError, TttEnvError
 from ttt_env.rules import SEATS, Boards, Position
 
 Starts: TypeAlias = Position | list[Position] | Callable[[np.random.Generator], Position]
@@ -37,8 +31,7 @@ class Replies:
     On a `TableStore` an agent that `is_fixed` is asked for its policies in all positions at once, now, unless
     it fails in one, which its games may never reach; `is_tabulated` says that every agent was. On other
     stores a fixed agent is asked for the `policies` of a batch. All other agents, functions among them, are
-    asked to `choose` in each position, which only NumPy's back end allows: on another one, raises
-    `ParameterError` for an agent that is not fixed.
+    asked to `choose` in each position.
     """
 
     def __init__(self, store: Store, lineup: Lineup) -> None:
@@ -49,12 +42,12 @@ class Replies:
         self.is_mixed = len(self.agents) > 1
         self.is_tabulated = len(tables) == len(self.agents)
         self._n_rows = len(tables[0]) if tables else 0
-        self.policies = store.backend.put(np.concatenate(tables)) if self.is_tabulated else None
-        self.chances = store.backend.put(lineup.totals)
+        self.policies = np.concatenate(tables) if self.is_tabulated else None
+        self.chances = lineup.totals
 
     def numbers(self, draws: Array) -> Array:
         """The numbers of the agents that these draws pick, `int64[B]`."""
-        return self.store.backend.xp.searchsorted(self.chances, draws, side="right")
+        return self.chances.searchsorted(draws, side="right")
 
     def cells(
         self,
@@ -73,11 +66,10 @@ class Replies:
         is for boards with stones. Raises `IllegalMoveError` or `PolicyError` for an agent that plays a taken
         cell.
         """
-        backend = self.store.backend
         if self.policies is not None:
-            rows = backend.xp.minimum(state, self._n_rows - 1)
+            rows = np.minimum(state, self._n_rows - 1)
             rows = rows + who * self._n_rows if self.is_mixed else rows
-            return backend.count(backend.take(self.policies, rows, 0) <= draws[:, None])
+            return _counts(self.policies.take(rows, axis=0) <= draws[:, None])
         state = np.broadcast_to(state, (*state.shape[:-1], len(draws)))
         wanted = self.store.is_open(state) & where
         cells = np.zeros(len(draws), np.int64)
@@ -100,7 +92,7 @@ class Replies:
     ) -> Cells:
         agent, table = self.agents[number], self._tables[number]
         if table is not None:
-            return self.store.backend.count(table.take(state, axis=0) <= draws[:, None])
+            return _counts(table.take(state, axis=0) <= draws[:, None])
         boards = self.store.boards(state)
         if not agent.is_fixed or isinstance(self.store, TableStore):
             cells = np.empty(len(boards), np.int64)
@@ -116,15 +108,18 @@ class Replies:
         return sample_each(checked_policies(agent, boards), draws)
 
 
+def _counts(passed: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """The number of True entries in each row of `bool[B, 8 k]`, eight at a time as bits of numbers."""
+    counts = np.bitwise_count(passed.view(np.uint64))
+    return counts[:, 0] if counts.shape[1] == 1 else counts.sum(axis=1, dtype=np.uint8)
+
+
 def _table(store: Store, agent: Agent) -> Floats | None:
     """The cumulative policies of an agent, `[positions + 1, 8 k]`; None for one that is not tabulated.
 
     The cell that a draw picks is the number of entries in the position's row that do not exceed the draw, as
     in `sample_each`. The last row stands for all boards that are over.
     """
-    is_remote = store.backend.is_remote
-    if is_remote and not agent.is_fixed:
-        raise ParameterError(f"{agent!r} has no fixed policy to be tabulated: only backend='numpy' asks it")
     if not agent.is_fixed:
         return None
     is_foreign = not is_own(agent)
@@ -140,8 +135,6 @@ def _table(store: Store, agent: Agent) -> Floats | None:
     except TttEnvError:
         raise
     except Exception:
-        if is_remote:
-            raise
         return None  # it fails in some position, perhaps one that it never reaches: so it is let choose
     n_cells = store.game.n_cells
     table = np.full((store.n_open + 1, max(8, -(-(n_cells - 1) // 8) * 8)), _NEVER)
@@ -161,7 +154,6 @@ class Openings:
 
     def __init__(self, store: Store, starts: Starts, play_as: PlayAs) -> None:
         self.store, self.starts, self.play_as = store, starts, play_as
-        self._backend = store.backend
         self.first = self._encoded([starts]) if isinstance(starts, Position) else None
         self._never_ends_at_once = isinstance(starts, Position) and not any(
             starts.child(cell).is_over for cell in starts.legal_cells
@@ -170,7 +162,7 @@ class Openings:
     def _encoded(self, positions: Sequence[Position]) -> tuple[State, Array]:
         """The state of positions, and the seats to move in them."""
         boards = Boards.of(positions)
-        return self.store.of(boards), self._backend.put((boards.ply % 2).astype(np.int8))
+        return self.store.of(boards), (boards.ply % 2).astype(np.int8)
 
     def begin(
         self, games: Games, where: Array, replies: Replies | None, draws: Array, rng: np.random.Generator
@@ -181,9 +173,21 @@ class Openings:
         `[rows, B]` the columns of these sub-envs are used. An episode that the opponent's first move ends is
         drawn anew, with numbers from `rng`. Raises `ImpossiblePositionError` if this never succeeds.
         """
-        is_blind = self._backend.is_remote and self.are_look_ups(replies)
-        begin = self._begin_blindly if is_blind else self._begin_some
-        return begin(games, where, replies, draws, rng)
+        left = where.nonzero()[0]
+        begun, agents = games, replies.agents if replies else []
+        for _ in range(MAX_STARTS):
+            if not len(left):
+                return begun
+            before = games._replace(episodes=games.episodes.take(left))
+            new = self._new(before, left, replies, partial(_row, draws, left), rng)
+            begun = Games(*map(partial(_with, left), new, begun))
+            if replies is None or self._never_ends_at_once:
+                return begun
+            left = left[~self.store.is_open(begun.state.take(left, axis=-1))]
+            draws = rng.random(draws.shape)
+        opponent, seat = agents[begun.who[left[0]]], SEATS[begun.seats[left[0]]]
+        position = self.store.boards(begun.state.take(left, axis=-1))[0]
+        raise ImpossiblePositionError(f"{opponent!r} ends the game before {seat} can move: {position}")
 
     def are_look_ups(self, replies: Replies | None) -> bool:
         """True if episodes begin by look-ups alone, which cannot fail and need no numbers but `draws`."""
@@ -191,51 +195,15 @@ class Openings:
             return False
         return replies is None or (replies.is_tabulated and self._never_ends_at_once)
 
-    def _begin_blindly(
-        self, games: Games, where: Array, replies: Replies | None, draws: Array, rng: np.random.Generator
-    ) -> Games:
-        """Begin games in all sub-envs and keep those `where`: the host need not know which they are."""
-        new = self._new(games, None, replies, draws.__getitem__, rng)
-        choose = partial(self._backend.xp.where, where)
-        return Games(*map(partial(_unless_same, choose), new, games))
-
-    def _begin_some(
-        self, games: Games, where: Array, replies: Replies | None, draws: Array, rng: np.random.Generator
-    ) -> Games:
-        """Begin games only in the sub-envs `where`, by their numbers."""
-        take, left = self._backend.take, self._backend.xp.nonzero(where)[0]
-        begun, agents = games, replies.agents if replies else []
-        for _ in range(MAX_STARTS):
-            if not len(left):
-                return begun
-            before = games._replace(episodes=take(games.episodes, left, 0))
-            new = self._new(before, left, replies, partial(self._row, draws, left), rng)
-            begun = Games(*map(partial(_unless_same, partial(self._with, left)), new, begun))
-            if replies is None or self._never_ends_at_once:
-                return begun
-            left = left[~self.store.is_open(take(begun.state, left, -1))]
-            draws = self._backend.put(rng.random(draws.shape))
-        opponent, seat = agents[begun.who[left[0]]], SEATS[begun.seats[left[0]]]
-        position = self.store.boards(take(begun.state, left, -1))[0]
-        raise ImpossiblePositionError(f"{opponent!r} ends the game before {seat} can move: {position}")
-
-    def _row(self, draws: Array, index: Array, row: int) -> Array:
-        return self._backend.take(draws[row], index, 0)
-
-    def _with(self, index: Array, values: Array, array: Array) -> Array:
-        changed = self._backend.xp.asarray(array, copy=True)
-        changed[..., index] = values
-        return changed
-
     def _new(
         self,
         games: Games,
-        index: Array | None,
+        index: Array,
         replies: Replies | None,
         draw: Callable[[int], Array],
         rng: np.random.Generator,
     ) -> Games:
-        """The games that follow these in the sub-envs `index` (None: all).
+        """The games that follow these in the sub-envs `index`.
 
         An array of length 1 is for all sub-envs; one that does not change is returned as it is.
         `draw` gives a row of the draws, `[B]`.
@@ -244,29 +212,36 @@ class Openings:
         if replies is None:
             return Games(state, to_move, games.who, games.episodes + 1)
         who = replies.numbers(draw(codes.OPPONENT)) if replies.is_mixed else games.who
-        xp = self._backend.xp
         if self.play_as == "random":
-            seats = xp.astype(draw(codes.SEAT) >= codes.HALF, xp.int8)
+            seats = (draw(codes.SEAT) >= codes.HALF).astype(np.int8)
         elif self.play_as == "alternate":
-            seats = xp.astype(games.episodes % 2, xp.int8)
+            seats = (games.episodes % 2).astype(np.int8)
         else:
-            seats = xp.full(1, SEATS.index(self.play_as), dtype=xp.int8, device=self._backend.device)
+            seats = np.full(1, SEATS.index(self.play_as), np.int8)
         opponent_begins = seats != to_move
         opened = self.store.play(state, replies.cells(state, who, draw(codes.OPENING), rng, opponent_begins))
-        return Games(xp.where(opponent_begins, opened, state), seats, who, games.episodes + 1)
+        return Games(np.where(opponent_begins, opened, state), seats, who, games.episodes + 1)
 
-    def _first(self, index: Array | None, rng: np.random.Generator) -> tuple[State, Array]:
+    def _first(self, index: Array, rng: np.random.Generator) -> tuple[State, Array]:
         """The first boards, and the seats to move there; one of each if they are the same in all sub-envs."""
         if self.first is not None:
             return self.first
-        numbers = self._backend.get(index)
         if isinstance(self.starts, list):
-            return self._encoded([self.starts[at] for at in numbers])
-        return self._encoded([self.starts(rng) for _ in numbers])  # type: ignore[operator]
+            return self._encoded([self.starts[at] for at in index])
+        return self._encoded([self.starts(rng) for _ in index])  # type: ignore[operator]
 
 
-def _unless_same(merge: Callable[[Array, Array], Array], new: Array, old: Array) -> Array:
-    return old if new is old else merge(new, old)
+def _row(draws: Array, index: Array, row: int) -> Array:
+    return draws[row].take(index)
+
+
+def _with(index: Array, new: Array, old: Array) -> Array:
+    """A copy of `old` with `new` in the columns `index`; `old` itself where nothing is new."""
+    if new is old:
+        return old
+    changed = old.copy()
+    changed[..., index] = new
+    return changed
 
 
 class Steps(Protocol):
@@ -293,11 +268,9 @@ class ArraySteps:
 
     def __init__(self, store: Store, openings: Openings, replies: Replies | None, worth: Worth) -> None:
         self.store, self.openings, self.replies = store, openings, replies
-        self._backend = store.backend
         is_tabulated = replies is None or replies.is_tabulated
         self.are_sure = is_tabulated and not callable(openings.starts)
-        self._worth = Worth(*(store.backend.put(part) for part in worth))
-        self._n_codes, self._winners = len(worth.of_looker), store.backend.put(worth.winners.ravel())
+        self._worth, self._n_codes, self._winners = worth, len(worth.of_looker), worth.winners.ravel()
 
     def step(  # noqa: D102
         self, games: Games, cells: Cells, begins: Array | None, draws: Array, rng: np.random.Generator
@@ -308,7 +281,7 @@ class ArraySteps:
         else:
             replies = self.replies.cells(state, games.who, draws[codes.REPLY], rng, may_forfeit=True)
             games = games._replace(state=self.store.play(state, replies))
-        if begins is not None and (self._backend.is_remote or begins.any()):
+        if begins is not None and begins.any():
             games = self.begin(games, begins, draws, rng)
         return games, self._outcome(self.store.codes(games.state), games.seats)
 
@@ -318,21 +291,20 @@ class ArraySteps:
         return self.openings.begin(games, where, self.replies, draws, rng)
 
     def _outcome(self, status: Array, seats: Array) -> StepOutcome:
-        xp, take = self._backend.xp, self._backend.take
-        over, winners = status != codes.OPEN, take(self._winners, status + seats * self._n_codes, 0)
-        of_looker = take(self._worth.of_looker, status, 0)
+        over, winners = status != codes.OPEN, self._winners.take(status + seats * self._n_codes)
+        of_looker = self._worth.of_looker.take(status)
         if self.replies is not None:
             return StepOutcome(over, of_looker, winners, _NO_REWARDS)
-        of_mover, looks_x = take(self._worth.of_other, status, 0), seats == 0
-        of_seats = xp.where(looks_x, of_looker, of_mover), xp.where(looks_x, of_mover, of_looker)
-        return StepOutcome(over, of_mover, winners, xp.stack(of_seats, axis=1))
+        of_mover, looks_x = self._worth.of_other.take(status), seats == 0
+        of_seats = np.where(looks_x, of_looker, of_mover), np.where(looks_x, of_mover, of_looker)
+        return StepOutcome(over, of_mover, winners, np.stack(of_seats, axis=1))
 
 
 def refuse_taken(store: Store, state: State, cells: Cells) -> None:
     """Raise `IllegalMoveError` if one of the cells is taken on a board that is not over."""
     taken = _are_taken(store, state, cells)
     if taken.any():
-        at = int(np.flatnonzero(store.backend.get(taken))[0])
+        at = int(np.flatnonzero(taken)[0])
         cell, position = int(cells[at]), store.boards(state)[at]
         raise IllegalMoveError(
             f"cell {cell} of {position} in sub-env {at} is taken; free are {position.legal_cells}"
@@ -341,10 +313,7 @@ def refuse_taken(store: Store, state: State, cells: Cells) -> None:
 
 def resampled(store: Store, state: State, cells: Cells, draws: Array) -> Cells:
     """The cells, with every taken one replaced by a free one that its draw, of `[B]`, picks."""
-    taken = _are_taken(store, state, cells)
-    if store.backend.is_remote:
-        return store.backend.xp.where(taken, _free_cells(store, state, draws), cells)
-    index = taken.nonzero()[0]
+    index = _are_taken(store, state, cells).nonzero()[0]
     if len(index):
         cells = cells.copy()
         cells[index] = _free_cells(store, state.take(index, axis=-1), draws[index])
@@ -357,6 +326,5 @@ def _are_taken(store: Store, state: State, cells: Cells) -> Array:
 
 def _free_cells(store: Store, state: State, draws: Array) -> Cells:
     """A free cell of each board, picked by the draws `[B]`, all equally likely."""
-    xp = store.backend.xp
-    counts = xp.cumulative_sum(store.masks(state), axis=1, dtype=xp.int64)
-    return xp.sum(counts <= (draws * counts[:, -1])[:, None], axis=1)
+    counts = np.cumsum(store.masks(state), axis=1, dtype=np.int64)
+    return np.sum(counts <= (draws * counts[:, -1])[:, None], axis=1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal, get_args
 
 import gymnasium
@@ -17,14 +17,13 @@ from ttt_env.compiled import codes
 from ttt_env.compiled.codes import Games, StepOutcome, Worth
 from ttt_env.envs.board import DEFAULT_REWARDS, GameEnv, Illegal, Lineup, Opponents, PlayAs, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, observation_space
-from ttt_env.envs.vector.backends import Array, Backend, BackendName, RandomSource, backend_of
 from ttt_env.envs.vector.engine import ArraySteps, Openings, Replies, Starts, Steps, refuse_taken, resampled
-from ttt_env.envs.vector.states import Cells, TableStore, store_of
+from ttt_env.envs.vector.states import Array, Cells, TableStore, store_of
 from ttt_env.errors import CellError, EpisodeOrderError, ParameterError, shown
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
 from ttt_env.rules import SEATS, Boards, Game, Position, as_integer, as_options, check_names, items_of, one_of
-from ttt_env.rules.checks import integer_of
+from ttt_env.rules.checks import BOOLEANS, integer_of
 from ttt_env.rules.sizes import ENVS
 
 Autoreset = Literal["next_step", "same_step", "disabled"]
@@ -34,6 +33,7 @@ NEXT_STEP, SAME_STEP, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STE
 _MODES = {mode.name.lower(): mode for mode in AutoresetMode}
 _OPTIONS = {"play_as": None, "position": None, "reset_mask": None}
 _NO_DRAWS = np.empty((0, 0))
+_INT64 = np.dtype(np.int64)
 _SETTABLE = {"illegal": get_args(Illegal), "play_as": get_args(PlayAs)}
 
 
@@ -67,17 +67,6 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     not on other sub-envs; but opponents without a policy (functions, agents that are not fixed), a `start`
     function, and starts drawn anew take more numbers from the same generator.
 
-    **On a device** (`backend="torch"`, `device` as in PyTorch) all arrays are tensors there, the actions may
-    be too, and a step is the same few look-ups as in NumPy: for games with a table, and opponents that are
-    fixed policies. The same draws give the same games, but PyTorch's generator, seeded from `np_random`,
-    draws other numbers than NumPy's. The host waits for the device once a step, to check the actions, and
-    again with `illegal="raise"`, without autoreset, and at starts that a function draws or that the
-    opponent's first move may end.
-    In "same_step" `info["final_obs"]` and `info["final_info"]` have the arrays of all sub-envs, as they were
-    before the reset: those that ended are in `info["_final_obs"]`, `bool[B]`.
-
-    The types are those of NumPy; on a device the same arrays are tensors.
-
     >>> import ttt_env
     >>> envs = ttt_env.make_vec("tictactoe-v0", num_envs=3, opponent="random")
     >>> observations, infos = envs.reset(seed=0)
@@ -89,7 +78,6 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
 
     _games: Games | None = None
     _users: frozenset[str] = frozenset()  # attributes that are not the environment's own
-    _source: tuple[np.random.Generator, RandomSource] | None = None
 
     def __init__(
         self,
@@ -105,8 +93,6 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         start: StartLike | None = None,
         render_mode: VectorRenderMode | None = None,
         autoreset_mode: Autoreset | AutoresetMode = "next_step",
-        backend: BackendName = "numpy",
-        device: str | None = None,
         **parameters: Any,
     ) -> None:
         one_of("render_mode", render_mode, (None, *get_args(VectorRenderMode)))
@@ -125,13 +111,12 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.single_action_space = spaces.Discrete(self.game.n_cells)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._backend = backend_of(backend, device)
-        self._store = store_of(self.game, self._backend)
+        self._store = store_of(self.game)
         self._openings = Openings(self._store, self._starts(), self.play_as)
         self._set_replies(None if opponent is None else self._replies_of(opponent, opponent_weights))
         if opponent is None and (play_as != "random" or opponent_weights is not None):
             raise ParameterError("play_as, opponent_weights: there is no opponent, both sides are played")
-        self._true, self._false = self._of_all(True), self._of_all(False)  # templates: hand out copies
+        self._true, self._false = np.full((2, self.num_envs), [[True], [False]])  # templates: hand out copies
         self._over = self._false
         self.forfeits: dict[int, Forfeit] = {}
 
@@ -147,11 +132,10 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         rows = 0 if replies is None else most + 1  # of random numbers that a step draws
         self._n_draws = codes.RESAMPLE + 1 if self.illegal == "resample" else rows
         parts = self._openings, replies, self._worth()
-        are_look_ups = self._openings.are_look_ups(replies) and not self._backend.is_remote
-        if are_look_ups and isinstance(self._store, TableStore):
+        if self._openings.are_look_ups(replies) and isinstance(self._store, TableStore):
             from ttt_env.envs.vector.compiled import CompiledSteps
 
-            self._steps: Steps = CompiledSteps(self._store, *parts)  # in NumPy's memory
+            self._steps: Steps = CompiledSteps(self._store, *parts)
         else:
             self._steps = ArraySteps(self._store, *parts)
 
@@ -179,7 +163,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     @property
     def seats(self) -> NDArray[np.int8]:
         """The seats from which the observations are seen, `int8[B]`: 0 is X, 1 is O."""
-        seats: NDArray[np.int8] = self._backend.copy(self._begun().seats)
+        seats: NDArray[np.int8] = self._begun().seats.copy()
         return seats
 
     @property
@@ -206,13 +190,9 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
 
         All are False before the first `reset`, and True where the episode is over, as in `info`.
         """
-        xp, shape = self._backend.xp, (self.num_envs, self.game.n_cells)
-        masks: NDArray[np.bool_]
         if self._games is None:
-            masks = xp.zeros(shape, dtype=xp.bool, device=self._backend.device)
-        else:
-            masks = self._store.masks(self._games.state).view(xp.bool)
-        return masks
+            return np.zeros((self.num_envs, self.game.n_cells), np.bool_)
+        return self._store.masks(self._games.state).view(np.bool_)
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: Mapping[str, Any] | None = None
@@ -227,7 +207,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         check_names("reset options", options, _OPTIONS)
         if "play_as" in options:
             one_of("play_as", options["play_as"], get_args(PlayAs) if self._replies else ("random",))
-        is_reset = _as_reset_mask(options.get("reset_mask"), self.num_envs, self._backend)
+        is_reset = _as_reset_mask(options.get("reset_mask"), self.num_envs)
         if self._games is None and not is_reset.all():
             raise EpisodeOrderError("a reset_mask before the first reset()")
         if "position" in options:
@@ -236,10 +216,11 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             games = self._games
             if games is None:
                 empty = self._store.of(Boards.start(self.game, self.num_envs))
-                games = Games(empty, *(self._of_all(0, kind) for kind in ("int8", "int64", "int64")))
+                zeros = np.zeros(self.num_envs, np.int64)
+                games = Games(empty, zeros.astype(np.int8), zeros, zeros)
             if seed is not None:
                 self._seed(seed)
-                games = games._replace(episodes=self._backend.xp.where(is_reset, 0, games.episodes))
+                games = games._replace(episodes=np.where(is_reset, 0, games.episodes))
             draws = self._draws(codes.N_DRAWS)
             openings = Openings(
                 self._store, options.get("position") or self._starts(), options.get("play_as", self.play_as)
@@ -266,14 +247,14 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
 
     def _checked_cells(self, games: Games, actions: ArrayLike) -> Cells:
         """The actions as `int64[B]`. Raises the errors of `step`."""
-        cells = self._backend.cells(actions, self.num_envs, self.game.n_cells)
+        cells = _as_cells(actions, self.num_envs, self.game.n_cells)
         if cells is None:
             allowed = f"int[{self.num_envs}], each 0 to {self.game.n_cells - 1}"
             raise CellError(
                 f"{shown(actions)} are not {self.num_envs} cells of {self.game.name}: {allowed}, is needed"
             )
         if self.autoreset_mode is DISABLED and self._over.any():
-            at = np.flatnonzero(self._backend.get(self._over)).tolist()
+            at = np.flatnonzero(self._over).tolist()
             raise EpisodeOrderError(f"the episodes of sub-envs {at} are over: reset them by a reset_mask")
         if self.illegal == "raise":
             refuse_taken(self._store, games.state, cells)
@@ -282,8 +263,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     def _step(
         self, games: Games, cells: Cells
     ) -> tuple[Observed, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        draws, copy = self._draws(self._n_draws), self._backend.copy
-        rng, _ = self._randomness()
+        draws, rng = self._draws(self._n_draws), self.np_random
         if self.illegal == "resample":
             cells = resampled(self._store, games.state, cells, draws[codes.RESAMPLE])
         begins = self._over if self.autoreset_mode is NEXT_STEP else None
@@ -291,9 +271,9 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         over, forfeits = outcome.over, self._forfeits()
         if self.autoreset_mode is not SAME_STEP:
             observation, info = self._seen(games)
-            info["winner"], info["_winner"] = outcome.winners, copy(over)
+            info["winner"], info["_winner"] = outcome.winners, over.copy()
             info |= forfeits
-        elif self._backend.is_remote or over.any():
+        elif over.any():
             final = self._final(games, outcome)
             final.setdefault("final_info", {}).update(forfeits)
             games = self._steps.begin(games, over, draws, rng)
@@ -302,10 +282,10 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         else:
             observation, info = self._seen(games)
         if self._replies is None:
-            info["rewards"], info["_rewards"] = outcome.of_seats, copy(self._true)
+            info["rewards"], info["_rewards"] = outcome.of_seats, self._true.copy()
         self._games, self._over = games, over
         self.forfeits = {} if self._replies is None else self._replies.forfeits
-        return observation, outcome.rewards, copy(over), copy(self._false), info
+        return observation, outcome.rewards, over.copy(), self._false.copy(), info
 
     def _forfeits(self) -> dict[str, Any]:
         """The info of the opponents that named no free cell in this step; empty if all did."""
@@ -320,19 +300,13 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             raise EpisodeOrderError("no episode has begun yet: call reset() first")
         return self._games
 
-    def _of_all(self, value: bool | int, kind: str = "bool") -> Array:
-        """An array `[B]` of this value."""
-        xp = self._backend.xp
-        return xp.full(self.num_envs, value, dtype=getattr(xp, kind), device=self._backend.device)
-
     def _seen(self, games: Games) -> tuple[Any, dict[str, Any]]:
         """Observation and info; the caller may write to every array."""
-        copy, true = self._backend.copy, self._true
         info = {
             "action_mask": self._store.masks(games.state),
-            "_action_mask": copy(true),
-            "seat": copy(games.seats),
-            "_seat": copy(true),
+            "_action_mask": self._true.copy(),
+            "seat": games.seats.copy(),
+            "_seat": self._true.copy(),
         }
         return self._observation(games), info
 
@@ -341,36 +315,29 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         if self._observation_kind == "planes":
             return planes
         if self._observation_kind == "flat":
-            xp = self._backend.xp
-            return xp.astype(xp.reshape(planes, (len(planes), -1)), xp.float32)
+            return planes.reshape(len(planes), -1).astype(np.float32)
         return {"observation": planes, "action_mask": self._store.masks(games.state)}
 
     def _final(self, games: Games, outcome: StepOutcome) -> dict[str, Any]:
         """`final_obs` and `final_info` of the episodes that have ended, before the next ones begin.
 
-        In NumPy `final_obs` `[B]` has Gymnasium's form: an array of objects, the observation of each sub-env
-        whose episode is over, else None. On a device, where the host would have to wait to know which are
-        over, it has the observations of all sub-envs.
+        `final_obs` `[B]` has Gymnasium's form: an array of objects, the observation of each sub-env whose
+        episode is over, else None.
         """
-        over, copy = outcome.over, self._backend.copy
-        final_info = {"action_mask": self._store.masks(games.state), "seat": copy(games.seats)}
+        over = outcome.over
+        final_info = {"action_mask": self._store.masks(games.state), "seat": games.seats.copy()}
         final_info["winner"] = outcome.winners
-        final_info |= {f"_{key}": copy(over) for key in final_info}
-        observations: Any
-        if self._backend.is_remote:
-            observations = self._observation(games)
-        else:
-            ended = over.nonzero()[0]
-            observations = np.full(len(over), None)
-            rows = rows_of(self._observation(self._some(games, ended)))
-            observations[ended] = np.fromiter(rows, np.object_, len(ended))
+        final_info |= {f"_{key}": over.copy() for key in final_info}
+        ended = over.nonzero()[0]
+        observations = np.full(len(over), None)
+        rows = rows_of(self._observation(self._some(games, ended)))
+        observations[ended] = np.fromiter(rows, np.object_, len(ended))
         final = {"final_obs": observations, "final_info": final_info}
-        return final | {f"_{key}": copy(over) for key in final}
+        return final | {f"_{key}": over.copy() for key in final}
 
     def _some(self, games: Games, index: Array) -> Games:
         """The games of the sub-envs with these numbers."""
-        state = self._backend.take(games.state, index, -1)
-        return games._replace(state=state, seats=games.seats[index])
+        return games._replace(state=games.state.take(index, axis=-1), seats=games.seats[index])
 
     def render(self) -> tuple[str, ...] | tuple[NDArray[np.uint8], ...] | None:
         """The boards as `render_mode` says: texts, or RGB pictures `uint8[height, width, 3]`."""
@@ -427,20 +394,11 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         """The opponent in each sub-env, None where both sides are stepped."""
         if self._replies is None:
             return [None] * self.num_envs
-        return [self._replies.agents[number] for number in self._backend.get(self._begun().who)]
-
-    def _randomness(self) -> tuple[np.random.Generator, RandomSource]:
-        """`np_random`, and the back end's source of numbers, which it seeds; in NumPy they are the same."""
-        pair = self._source
-        if pair is None or pair[0] is not self._np_random:
-            pair = self._source = self.np_random, self._backend.source(self.np_random)
-        return pair
+        return [self._replies.agents[number] for number in self._begun().who]
 
     def _draws(self, n_rows: int) -> Array:
         """Numbers from [0, 1), `float64[n_rows, B]`."""
-        if not n_rows:
-            return _NO_DRAWS
-        return self._backend.random(self._randomness()[1], (n_rows, self.num_envs))
+        return self.np_random.random((n_rows, self.num_envs)) if n_rows else _NO_DRAWS
 
     def _seed(self, seed: int | Sequence[int]) -> None:
         is_one = not _are_seeds(seed)
@@ -456,15 +414,13 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     @contextmanager
     def _unchanged_by_errors(self) -> Iterator[None]:
         """Restore the state of the random numbers if the block raises an error."""
-        restore, source = self._backend.restore, self._randomness()[1]
-        before = self._np_random, self._np_random_seed, self._source
-        states = self.np_random.bit_generator.state, self._backend.state(source)
+        rng, state = self.np_random, self.np_random.bit_generator.state
+        before = rng, self._np_random_seed
         try:
             yield
         except BaseException:
-            self._np_random, self._np_random_seed, self._source = before
-            self.np_random.bit_generator.state = states[0]
-            restore(source, states[1])
+            self._np_random, self._np_random_seed = before
+            rng.bit_generator.state = state
             raise
 
 
@@ -473,7 +429,7 @@ _OF_EACH: dict[str, Callable[[VectorGameEnv[Any]], Iterable[Any]]] = {
     "opponent": VectorGameEnv._opponents,
     "position": lambda envs: envs.boards,
     "render": lambda envs: envs.render() or () if envs.render_mode else [None] * envs.num_envs,
-    "seat": lambda envs: [SEATS[seat] for seat in envs._backend.get(envs.seats)],
+    "seat": lambda envs: [SEATS[seat] for seat in envs.seats],
 }
 
 
@@ -488,15 +444,39 @@ def _are_seeds(seed: object) -> bool:
     return isinstance(seed, Sequence | np.ndarray) and not (isinstance(seed, np.ndarray) and seed.ndim == 0)
 
 
-def _as_reset_mask(mask: Array | None, size: int, backend: Backend) -> Array:
+def _as_cells(actions: ArrayLike, size: int, n_cells: int) -> Cells | None:
+    """The actions as `int64[size]`; None unless they are `size` integers in [0, n_cells)."""
+    if type(actions) is not np.ndarray and isinstance(actions, Sequence) and len(actions) != size:
+        return None
+    try:
+        cells = np.asarray(actions)
+        is_mixed = isinstance(actions, list | tuple) and any(isinstance(each, BOOLEANS) for each in actions)
+    except Exception:  # they may be of a user's class
+        return None
+    if cells.shape != (size,) or is_mixed:
+        return None
+    if cells.dtype is not _INT64 or not cells.flags.carray:
+        if cells.dtype.kind not in "iu":
+            return None
+        cells = cells.astype(np.int64)
+    return cells if _are_below()(cells, n_cells) else None
+
+
+@cache
+def _are_below() -> Callable[[Cells, int], bool]:
+    from ttt_env.envs.vector.steps_kernel import are_below, of_types
+
+    return of_types(are_below, np.empty(0, np.int64), 0)
+
+
+def _as_reset_mask(mask: Array | None, size: int) -> NDArray[np.bool_]:
     """The sub-envs to reset, `bool[size]`; None is all. Raises `ParameterError` for anything else."""
-    xp = backend.xp
     if mask is None:
-        return xp.ones(size, dtype=xp.bool, device=backend.device)
-    is_mask = isinstance(mask, np.ndarray | type(xp.empty(0))) and mask.shape == (size,)
-    if not is_mask or mask.dtype not in (np.bool_, xp.bool) or not mask.any():
+        return np.ones(size, np.bool_)
+    is_mask = isinstance(mask, np.ndarray) and mask.shape == (size,) and mask.dtype == np.bool_
+    if not is_mask or not mask.any():
         raise ParameterError(f"reset_mask={shown(mask)}: bool[{size}], not all False, is needed")
-    return xp.asarray(mask, device=backend.device)
+    return mask
 
 
 def _as_positions(positions: object, size: int, check: Callable[[object], Position]) -> list[Position]:

@@ -11,8 +11,8 @@ Games whose boards can all be listed are kept as rows of tables (`TableStore`), 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, reduce
-from typing import Protocol, TypeAlias
+from functools import cached_property, lru_cache
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,29 +28,22 @@ from ttt_env.compiled.codes import (
     WON_BY_OTHER,
 )
 from ttt_env.compiled.sets import numbers_through
-from ttt_env.envs.vector.backends import Array, Backend
-from ttt_env.errors import ParameterError
-from ttt_env.rules import MASK_CELLS, TABLE_CELLS, Boards, Game, Masks, is_tabulated, n_words, set_masks
-from ttt_env.rules.boards import full_mask
+from ttt_env.rules import Boards, Game, Masks, is_tabulated, set_masks
 
+Array: TypeAlias = NDArray[Any]
 State: TypeAlias = Array
-Cells: TypeAlias = Array
+Cells: TypeAlias = NDArray[Any]  # integers
 
 
 class Store(Protocol):
     """One way to keep boards. All functions are pure: they return new arrays, and change none.
 
-    The arrays are those of the back end. A state of a single board stands for as many boards as there are
-    cells to play.
+    A state of a single board stands for as many boards as there are cells to play.
     """
 
     @property
     def game(self) -> Game:
         """The game of all boards."""
-
-    @property
-    def backend(self) -> Backend:
-        """The back end of the arrays."""
 
     def of(self, boards: Boards) -> State:
         """The state of positions that are not over, each seen by the player to move."""
@@ -77,36 +70,25 @@ class Store(Protocol):
         """The positions, seen by whoever is to move, or would be after the end."""
 
 
-def store_of(game: Game, backend: Backend) -> Store:
-    """The fastest store that can hold the game.
-
-    Raises `ParameterError` for a game that is too large for a table if the back end is not NumPy's.
-    """
-    if is_tabulated(game):
-        return table_store(game, backend)
-    if backend.is_remote:
-        raise ParameterError(
-            f"{game.name} has too many positions for a table: only backend='numpy' plays it; "
-            f"others play games of up to {TABLE_CELLS} cells, such as tictactoe-v0"
-        )
-    return BitStore(game, backend)
+def store_of(game: Game) -> Store:
+    """The fastest store that can hold the game."""
+    return table_store(game) if is_tabulated(game) else BitStore(game)
 
 
 @lru_cache(maxsize=8)
-def table_store(game: Game, backend: Backend) -> "TableStore":
-    """The table of a game on a back end, made once."""
-    return TableStore(game, backend)
+def table_store(game: Game) -> "TableStore":
+    """The table of a game, made once."""
+    return TableStore(game)
 
 
 class TableStore:
     """Every board of the game has a number, and a move is a look-up. A state is `int64[B]`.
 
-    The `n_open` boards on which the game goes on come first; `open_boards` are these positions. The tables
-    are made in NumPy and put on the back end.
+    The `n_open` boards on which the game goes on come first; `open_boards` are these positions.
     """
 
-    def __init__(self, game: Game, backend: Backend) -> None:
-        self.game, self.backend = game, backend
+    def __init__(self, game: Game) -> None:
+        self.game = game
         layers = reachable(game)
         self.open_boards = Boards.joined(game, (layer.boards(layer.open) for layer in layers))
         self._won = Boards.joined(game, (layer.boards(layer.won) for layer in layers))
@@ -127,14 +109,12 @@ class TableStore:
         planes = Boards(self.game, *views).planes
         is_open = (codes == OPEN)[:, None]
         free = boards.cells(~boards.occupied_masks)
-        is_legal, masks = (free & is_open).ravel(), (free | ~is_open).view(np.int8)
-        after = np.concatenate([self._after_open(), self._after_over(codes)]).ravel()
-        self.code_of, self._planes, self._masks, self.after, self._is_legal = map(
-            self.backend.put, (codes, planes, masks, after, is_legal)
-        )
+        self.code_of, self._planes = codes, planes
+        self._is_legal, self._masks = (free & is_open).ravel(), (free | ~is_open).view(np.int8)
+        self.after = np.concatenate([self._after_open(), self._after_over(codes)]).ravel()
 
-    def __reduce__(self) -> tuple[Callable[[Game, Backend], "TableStore"], tuple[Game, Backend]]:
-        return table_store, (self.game, self.backend)
+    def __reduce__(self) -> tuple[Callable[[Game], "TableStore"], tuple[Game]]:
+        return table_store, (self.game,)
 
     def _after_open(self) -> NDArray[np.int64]:
         """The number of the board after each cell is chosen on each open board, `[n_open, cells]`."""
@@ -168,92 +148,60 @@ class TableStore:
         return numbers[np.searchsorted(keys, self._keys(boards))]
 
     def of(self, boards: Boards) -> State:  # noqa: D102
-        return self.backend.put(self._find(boards))
+        return self._find(boards)
 
     def play(self, state: State, cells: Cells) -> State:  # noqa: D102
-        return self.backend.take(self.after, state * self.game.n_cells + cells, 0)
+        return self.after.take(state * self.game.n_cells + cells, axis=0)
 
     def codes(self, state: State) -> Array:  # noqa: D102
-        return self.backend.take(self.code_of, state, 0)
+        return self.code_of.take(state, axis=0)
 
     def is_open(self, state: State) -> Array:  # noqa: D102
         return state < self.n_open
 
     def is_legal(self, state: State, cells: Cells) -> Array:  # noqa: D102
-        return self.backend.take(self._is_legal, state * self.game.n_cells + cells, 0)
+        return self._is_legal.take(state * self.game.n_cells + cells, axis=0)
 
     def planes(self, state: State) -> Array:  # noqa: D102
-        return self.backend.take(self._planes, state, 0)
+        return self._planes.take(state, axis=0)
 
     def masks(self, state: State) -> Array:  # noqa: D102
-        return self.backend.take(self._masks, state, 0)
+        return self._masks.take(state, axis=0)
 
     def boards(self, state: State) -> Boards:  # noqa: D102
-        return self._boards[self.backend.get(state)]
+        return self._boards[state]
 
 
 @dataclass(frozen=True, eq=False)
 class BitStore:
-    """Boards as bit masks. A state is `uint64[rows, B]`: the looker's stones, the other's, the codes.
-
-    Stones take as many rows as a mask has words.
-    """
+    """Boards as bit masks. A state is `uint64[3, B]`: the looker's stones, the other's, the codes."""
 
     game: Game
-    backend: Backend
-
-    @cached_property
-    def _n_words(self) -> int:
-        return n_words(self.game.n_cells)
-
-    @cached_property
-    def _full_words(self) -> Masks:
-        """The words of the mask of all cells, `[words]`."""
-        return full_mask(self.game).reshape(self._n_words)
 
     @cached_property
     def _sets_through(self) -> Masks:
-        """The winning sets through each cell, `[words, K, cells]`, padded with sets that nobody can own."""
-        masks = set_masks(self.game).reshape(-1, self._n_words)
-        padded = np.concatenate([masks, ~np.zeros_like(masks[:1])])[numbers_through(self.game)]
+        """The winning sets through each cell, `[K, cells]`, padded with sets that nobody can own."""
+        nobodys = ~np.zeros(1, np.uint64)
+        padded = np.concatenate([set_masks(self.game), nobodys])[numbers_through(self.game)]
         return np.ascontiguousarray(padded.T)
 
-    def _stones(self, state: State) -> tuple[State, State]:
-        """The words of the looker's stones and of the other's, `[words, B]`."""
-        return state[: self._n_words], state[self._n_words : -1]
-
-    def _masks_of(self, words: State) -> Masks:
-        """Words, `[words, B]`, as masks in the order of `Boards`."""
-        masks: Masks = words[0] if self._n_words == 1 else words.T
-        return masks
-
     def of(self, boards: Boards) -> State:  # noqa: D102
-        stones = [masks.reshape(-1, self._n_words).T for masks in (boards.mine, boards.theirs)]
-        return np.concatenate([*stones, np.zeros((1, len(boards)), np.uint64)])
+        return np.stack([boards.mine, boards.theirs, np.zeros(len(boards), np.uint64)])
 
     def play(self, state: State, cells: Cells) -> State:  # noqa: D102
-        (mine, theirs), codes = self._stones(state), state[-1]
+        mine, theirs, codes = state
         is_open, is_legal = codes == OPEN, self.is_legal(state, cells)
-        after = np.empty((len(state), len(cells)), np.uint64)
-        theirs_after, stones = self._stones(after)
-        theirs_after[:] = theirs
-        for number in range(self._n_words):
-            # A cell of another word is shifted out.
-            bits = np.left_shift(is_legal, self._in_word(cells, number), dtype=np.uint64, casting="unsafe")
-            np.bitwise_or(mine[number], bits, out=stones[number])
-        sets = (of_word.take(cells, axis=1) for of_word in self._sets_through)
-        owned = (masks & word == masks for masks, word in zip(sets, stones, strict=True))
-        won: NDArray[np.bool_] = reduce(np.logical_and, owned).any(axis=0)
-        words = zip(stones, theirs, self._full_words, strict=True)
-        full = reduce(np.logical_and, (mine | theirs == all_cells for mine, theirs, all_cells in words))
+        after = np.empty((3, len(cells)), np.uint64)
+        after[0] = theirs
+        stones = np.left_shift(is_legal, cells, dtype=np.uint64, casting="unsafe")
+        np.bitwise_or(mine, stones, out=after[1])
+        sets = self._sets_through.take(cells, axis=1)
+        won: NDArray[np.bool_] = (sets & after[1] == sets).any(axis=0)
+        full = after[1] | theirs == np.uint64(self.game.full_mask)
         after_legal = np.where(won, WON_BY_OTHER, np.where(full, FULL_BY_OTHER, OPEN))
         after_open = np.where(is_legal, after_legal, FORFEITED_BY_OTHER)
-        after[-1] = np.where(is_open, after_open, OF_OTHER.take(codes.astype(np.int64)))
+        after[2] = np.where(is_open, after_open, OF_OTHER.take(codes.astype(np.int64)))
         return after
-
-    def _in_word(self, cells: Cells, number: int) -> Cells:
-        """The places of cells in one of the words, `[B]`: 64 or more, or below 0, outside."""
-        return cells - MASK_CELLS * number if number else cells
 
     def codes(self, state: State) -> Array:  # noqa: D102
         return state[-1].astype(np.int64)
@@ -262,24 +210,18 @@ class BitStore:
         return state[-1] == OPEN
 
     def is_legal(self, state: State, cells: Cells) -> Array:  # noqa: D102
-        mine, theirs = self._stones(state)
-        words = enumerate(zip(mine, theirs, strict=True))
-        taken = (
-            (mine | theirs) >> self._in_word(cells, number).astype(np.uint64)
-            for number, (mine, theirs) in words
-        )
-        return (reduce(np.bitwise_or, taken) & np.uint64(1) | state[-1]) == 0
+        mine, theirs, codes = state
+        return ((mine | theirs) >> cells.astype(np.uint64) & np.uint64(1) | codes) == 0
 
     def planes(self, state: State) -> Array:  # noqa: D102
-        return Boards(self.game, *map(self._masks_of, self._stones(state))).planes
+        return Boards(self.game, state[0], state[1]).planes
 
     def masks(self, state: State) -> Array:  # noqa: D102
-        mine, theirs = self._stones(state)
-        free = self._masks_of(np.where(state[-1] == OPEN, ~(mine | theirs), ~np.uint64(0)))
+        mine, theirs, codes = state
+        free = np.where(codes == OPEN, ~(mine | theirs), ~np.uint64(0))
         return Boards(self.game, free, free).cells(free).view(np.int8)
 
     def boards(self, state: State) -> Boards:  # noqa: D102
-        turned = IS_TURNED[state[-1].astype(np.intp)]
-        mine, theirs = self._stones(state)
-        seen = np.where(turned, (theirs, mine), (mine, theirs))
-        return Boards(self.game, *map(self._masks_of, seen))
+        mine, theirs, codes = state
+        turned = IS_TURNED[codes.astype(np.intp)]
+        return Boards(self.game, *np.where(turned, (theirs, mine), (mine, theirs)))

@@ -15,7 +15,7 @@ from ttt_env.agent import Effort
 from ttt_env.agents.learned.network import NetworkAgent, NetworkInput
 from ttt_env.envs.observation import Flat, Planes
 from ttt_env.errors import PolicyError, PolicyFileError, extra_for
-from ttt_env.rules import Game, as_number, check_size, get_game
+from ttt_env.rules import Game, as_number, get_game
 from ttt_env.storage import file_errors, opened, reason
 
 SCORES = "scores"
@@ -45,15 +45,13 @@ class Onnx(NetworkAgent):
 
     `export_onnx` and `ttt export --onnx` write such files. Their metadata say for which game they are.
 
-    Raises `PolicyFileError` for a file that is no such network, or one of another game, `GameTooLargeError`
-    for a game of more than 64 cells.
+    Raises `PolicyFileError` for a file that is no such network, or one of another game.
     """
 
     is_fixed = True
 
     def __init__(self, game: Game | str, path: str, temperature: float | None = None) -> None:
         game = get_game(game)
-        check_size(game)
         network = OnnxNetwork(path, _content(path))
         observation = network.observation_of(game)
         if temperature is None:
@@ -62,7 +60,6 @@ class Onnx(NetworkAgent):
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        check_size(game)
         return "little"
 
 

@@ -28,10 +28,10 @@ with extra_for("ONNX files are written with", "onnx"):
     from torch import Tensor, nn
 
 from ttt_env.agent import Agent, name_of
-from ttt_env.agents.alphazero.agent import AlphaZero
-from ttt_env.agents.alphazero.network import PolicyValueNetwork, places_of
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork
+from ttt_env.alphazero.agent import AlphaZero
+from ttt_env.alphazero.network import PolicyValueNetwork, places_of
 from ttt_env.errors import ParameterError, PolicyFileError
 from ttt_env.integrations.onnx.agent import GAME, RULES, SCORES, TEMPERATURE, rules_of
 from ttt_env.rules import Game, motions

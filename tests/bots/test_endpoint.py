@@ -1,0 +1,309 @@
+"""The responses of a chat endpoint: a table of answers, of losing answers, of accidents and of refusals."""
+
+import json
+import socket
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ttt_env
+from tests.support.endpoint import KEY, Endpoint, Exchange, Fault, completion, serving
+from tests.support.games import TICTACTOE
+from ttt_env import Position
+from ttt_env.bots import ChatAgent
+from ttt_env.bots import chat as endpoints
+from ttt_env.errors import NotJudgedError, PlayerError
+from ttt_env.text import PromptAgent
+
+MIDDLE = Position.parse("XO./.../...", TICTACTOE)
+
+
+def body(content: object, status: int = 200, **headers: str) -> Fault:
+    return lambda exchange: exchange.send(status, content, **headers)
+
+
+def says(**message: Any) -> Fault:
+    return body(completion(**message))
+
+
+def parts(*content: object) -> Fault:
+    return says(content=list(content))
+
+
+def text(said: str) -> dict[str, str]:
+    return {"type": "text", "text": said}
+
+
+def choosing(**choice: object) -> Fault:
+    return body({"choices": [choice]})
+
+
+def drop(exchange: Exchange) -> None:
+    exchange.connection.shutdown(socket.SHUT_RDWR)
+
+
+def cut(exchange: Exchange) -> None:
+    exchange.send_response(200)
+    exchange.send_header("Content-Length", "1000")
+    exchange.end_headers()
+    exchange.wfile.write(json.dumps(completion(content="[4]")).encode())
+    exchange.wfile.flush()
+    drop(exchange)
+
+
+def no_http(exchange: Exchange) -> None:
+    exchange.wfile.write(b"SSH-2.0-OpenSSH_9.6\r\n")
+    drop(exchange)
+
+
+def drip(first: bytes) -> Callable[[Exchange], None]:
+    """Sends a part at once and then a byte from time to time, in the headers or in the body, for ever."""
+
+    def send(exchange: Exchange) -> None:
+        try:
+            exchange.wfile.write(first)
+            while True:
+                exchange.wfile.write(b"a")
+                time.sleep(0.02)
+        except OSError:  # the other side has left
+            exchange.close_connection = True
+
+    return send
+
+
+HEADERS = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+ANSWERS: dict[str, Fault] = {
+    "a text": says(content="[4]"),
+    "parts of text": parts(text("I play "), text("[4]")),
+    "parts of reasoning and text": parts({"type": "thinking", "thinking": "[0]"}, text("[4]")),
+    "reasoning that has a text": parts(text("[4]"), {"type": "reasoning", "text": "[0]"}),
+    "texts as parts": parts("[", "4]"),
+    "reasoning in a field": says(content="[4]", reasoning_content="[0] or [1]?", reasoning="[2]"),
+    "reasoning in the text": says(content="<think>[0] or [1]?</think>\n[4]"),
+    "reasoning that the prompt has opened": says(content="[0] or [1]?</think>[4]"),
+    "cut off after the answer": body(completion("length", content="[4]\nThis is")),
+    "fields that nobody knows": body({"service_tier": [], "x": {}, **completion(content="[4]")}),
+    "no field but those that are needed": choosing(message={"content": "[4]"}),
+    "UTF-16": body(json.dumps(completion(content="[4]")).encode("utf-16")),
+}
+FORFEITS: dict[str, tuple[Fault, str, str]] = {
+    "several": (says(content="[4] or [5]"), "several", "[4] or [5]"),
+    "taken": (says(content="[0]"), "taken", "[0]"),
+    "null": (says(content=None), "unreadable", "(a message without text)"),
+    "no text": (says(content=""), "unreadable", "(a message without text)"),
+    "no parts": (parts(), "unreadable", "(a message without text)"),
+    "cut off": (
+        body(completion("length", content="<think>[4] or")),
+        "unreadable",
+        "(cut off at the limit of tokens) <think>[4] or",
+    ),
+    "cut off before its text": (
+        body(completion("length", content=None, reasoning_content="[4]")),
+        "unreadable",
+        "(cut off at the limit of tokens)",
+    ),
+    "refusal": (says(content=None, refusal="I do not play."), "unreadable", "(a refusal: I do not play.)"),
+    "refusal as a part": (parts({"type": "refusal", "refusal": "No."}), "unreadable", "(a refusal)"),
+    "filter": (
+        body(completion("content_filter", content="")),
+        "unreadable",
+        "(stopped by the endpoint's filter of contents)",
+    ),
+    "tool call": (
+        body(completion("tool_calls", content=None, tool_calls=[{"function": {"name": "move"}}])),
+        "unreadable",
+        '(a tool call, and no tool was offered: [{"function": {"name": "move"}}])',
+    ),
+    "key": (says(content=f"Bearer {KEY}"), "unreadable", "Bearer [key]"),
+}
+ACCIDENTS: dict[str, Fault] = {
+    "empty": body(b""),
+    "HTML": body(b"<html><body>Bad gateway</body></html>"),
+    "cut JSON": body(json.dumps(completion(content="[4]")).encode()[:-9]),
+    "deep JSON": body(b'{"choices": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"),
+    "long number": body(b'{"choices": ' + b"9" * 10_000 + b"}"),
+    "no UTF-8": body(b'{"choices": "\xff\xfe\xff'),
+    "null": body(None),
+    "number": body(4),
+    "list": body([completion(content="[4]")]),
+    "no choices": body({"no": "choices"}),
+    "choices are none": body({"choices": []}),
+    "choices are null": body({"choices": None}),
+    "choices are an object": body({"choices": {"0": {"message": {"content": "[4]"}}}}),
+    "choice is a text": body({"choices": ["[4]"]}),
+    "choice is empty": choosing(),
+    "message is a text": choosing(message="[4]"),
+    "message is empty": choosing(message={}),
+    "content is a number": says(content=4),
+    "content is NaN": says(content=float("nan")),
+    "content is true": says(content=True),
+    "content is an object": says(content={"text": "[4]"}),
+    "part is a number": parts(4),
+    "part has no text": parts({"type": "text"}),
+    "part has no kind": parts({"text": "[4]"}),
+    "failed half-way": body(completion("error", content="[4")),
+    "error in a body": body({"error": {"message": "overloaded", "code": 503}}),
+    "error in a text": body({"error": "overloaded"}),
+    "no content": body(b"", 204),
+    "time-out there": (408, "slow"),
+    "queue": (429, "too many"),
+    "queue with a pause": body({"error": "full"}, 429, Retry_After="0.01"),
+    "queue until a date": body({"error": "full"}, 429, Retry_After="Sun, 06 Nov 1994 08:49:37 GMT"),
+    "error": (500, "oh"),
+    "bad gateway": body(b"<html>", 502),
+    "overloaded": (529, "overloaded"),
+    "dropped": drop,
+    "cut": cut,
+    "no HTTP": no_http,
+    "bad compression": body(b"no gzip", Content_Encoding="gzip"),
+    "drips headers": drip(HEADERS),
+    "drips its body": drip(HEADERS + b'\r\n{"choices": ['),
+}
+REFUSALS: dict[str, tuple[Fault, str]] = {
+    "no right": ((401, "wrong key"), "wrong key"),
+    "no money": ((402, "pay"), "pay"),
+    "forbidden": ((403, "not you"), "not you"),
+    "no such model": ((404, "no such model"), "no such model"),
+    "too long": ((413, "too long"), "too long"),
+    "bad request": (body(b"<html>what?</html>", 400), "what"),
+    "deep error": (body(b"[" * 100_000, 400), r"\[\["),
+    "refused in a body": (body({"error": {"message": "no such model", "code": 404}}), "no such model"),
+}
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "FIRST_PAUSE", 0.001)
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[tuple[Endpoint, ChatAgent]]:
+    """A model that is asked by all tests of the tables: to make one takes longer than its answer."""
+    with pytest.MonkeyPatch.context() as patch, serving(patch) as server:
+        with ChatAgent(TICTACTOE, server.url, "perfect", timeout=5, retries=1) as agent:
+            yield server, agent
+
+
+@pytest.fixture
+def endpoint(shared: tuple[Endpoint, ChatAgent]) -> Endpoint:
+    """The endpoint of `shared`, which has been asked nothing yet and answers as it should."""
+    server, _ = shared
+    server.faults, server.lasting, server.requests = [], None, []
+    return server
+
+
+@pytest.fixture
+def model(shared: tuple[Endpoint, ChatAgent]) -> ChatAgent:
+    return shared[1]
+
+
+@pytest.mark.parametrize("fault", ANSWERS.values(), ids=ANSWERS)
+def test_answers(endpoint: Endpoint, model: ChatAgent, fault: Fault) -> None:
+    endpoint.faults = [fault]
+    answer = model.answer(MIDDLE)
+    assert (answer.cell, answer.outcome) == (4, "played") and len(endpoint.requests) == 1
+
+
+@pytest.mark.parametrize(("fault", "outcome", "said"), FORFEITS.values(), ids=FORFEITS)
+def test_answers_that_lose(
+    endpoint: Endpoint, model: ChatAgent, fault: Fault, outcome: str, said: str
+) -> None:
+    endpoint.faults = [fault]
+    assert model.answer(MIDDLE) == (None, outcome, said) and len(endpoint.requests) == 1
+
+
+@pytest.mark.parametrize("fault", ACCIDENTS.values(), ids=ACCIDENTS)
+def test_accidents_are_asked_again_and_never_lose(
+    endpoint: Endpoint, model: ChatAgent, fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "drip" in getattr(fault, "__qualname__", ""):
+        monkeypatch.setattr(model._endpoint, "_timeout", 0.3)
+    endpoint.faults = [fault]
+    assert model.answer(MIDDLE).cell is not None and len(endpoint.requests) == 2
+    endpoint.lasting = fault
+    with pytest.raises(NotJudgedError, match="gave no answer in 2 attempts: ") as caught:
+        model.answer(MIDDLE)
+    assert caught.value.position == MIDDLE and len(endpoint.requests) == 4
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_certificate_goes_on_after_accidents(endpoint: Endpoint, tmp_path: Path) -> None:
+    """Every fault of the table but the slow ones, once after each question of the beginning."""
+    quick = [fault for name, fault in ACCIDENTS.items() if "drip" not in name]
+    endpoint.faults = [fault for accident in quick for fault in (None, accident)]
+    answers = tmp_path / "answers.jsonl"
+    with ChatAgent(TICTACTOE, endpoint.url, "echo", retries=0) as model:  # which asks for the centre always
+        for number in range(1, len(quick) + 1):
+            with pytest.raises(NotJudgedError):
+                ttt_env.certify(model, answers=answers)
+            kept = [json.loads(line) for line in answers.read_text().splitlines()[1:]]
+            assert len(kept) == number and {each["outcome"] for each in kept} <= {"played", "taken"}
+        certificate = ttt_env.certify(model, answers=answers, workers=4)
+    due = ttt_env.certify(PromptAgent(TICTACTOE, lambda prompt: "[4]"))
+    assert certificate.asked == due.asked > len(quick) and certificate.refutations == due.refutations
+    assert {lost.outcome for lost in certificate.forfeits} == {"taken"}
+    assert len(endpoint.requests) == certificate.asked + len(quick)
+
+
+def test_a_queue_that_turns_away_two_requests_of_three_loses_nothing(endpoint: Endpoint) -> None:
+    full = ACCIDENTS["queue with a pause"]
+    endpoint.faults = [full, full, None] * 2000
+    with ChatAgent(TICTACTOE, endpoint.url, "perfect", retries=2) as model:
+        record = ttt_env.play_game(model, "minimax", rng=0)
+    assert record.is_over and record.winner is None and len(endpoint.requests) == 3 * 5
+
+
+@pytest.mark.parametrize(("fault", "message"), REFUSALS.values(), ids=REFUSALS)
+def test_refusals_end_it_at_once(
+    endpoint: Endpoint, model: ChatAgent, fault: Fault, message: str, tmp_path: Path
+) -> None:
+    endpoint.faults = [None, fault]
+    with pytest.raises(PlayerError, match=f"cannot be asked: .*{message}") as caught:
+        ttt_env.certify(model, answers=tmp_path / "answers.jsonl")
+    told = "".join(traceback.format_exception(caught.value))
+    assert len(endpoint.requests) == 2 and KEY not in told and "when it was asked in" in told
+    assert len((tmp_path / "answers.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    "pause", ["3600", format_datetime(datetime.now(UTC) + timedelta(days=9), usegmt=True)], ids=["s", "date"]
+)
+def test_a_pause_that_is_too_long_is_not_waited_for(endpoint: Endpoint, pause: str) -> None:
+    endpoint.lasting = body({"error": "full"}, 429, Retry_After=pause)
+    with (
+        ChatAgent(TICTACTOE, endpoint.url, "perfect") as model,
+        pytest.raises(NotJudgedError, match=r"in 1 attempt: .*asks for a pause of \d+ s"),
+    ):
+        model.answer(MIDDLE)
+
+
+@pytest.mark.parametrize("pause", ["-1", "nan", "inf", "1e400", "soon", "", "Mon, 99 Foo"])
+def test_pauses_that_are_none_are_passed_over(endpoint: Endpoint, model: ChatAgent, pause: str) -> None:
+    endpoint.faults = [body({"error": "full"}, 503, Retry_After=pause)]
+    assert model.answer(MIDDLE).outcome == "played"
+
+
+def test_endless_replies_are_not_kept(
+    endpoint: Endpoint, model: ChatAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoints, "LONGEST_REPLY", 10_000)
+    endpoint.lasting = body(b" " * 10_001)
+    with pytest.raises(NotJudgedError, match="more than 10000 bytes"):
+        model.answer(MIDDLE)
+
+
+def test_who_waits_when_it_is_closed_is_told(endpoint: Endpoint) -> None:
+    model = ChatAgent(TICTACTOE, endpoint.url, "perfect", retries=0)
+    endpoint.lasting = lambda exchange: (model.close(), drop(exchange))[1]
+    with pytest.raises(PlayerError, match="is closed"):
+        model.answer(MIDDLE)
+    with pytest.raises(PlayerError, match="is closed"):
+        model.answer(MIDDLE)
+    model.close()

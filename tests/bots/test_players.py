@@ -1,0 +1,745 @@
+"""Players that are asked from outside: functions of prompts, programs, and models behind an endpoint."""
+
+import copy
+import json
+import os
+import pickle
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.support import scripted_models
+from tests.support.endpoint import KEY, Endpoint
+from tests.support.faults import end
+from tests.support.games import TICTACTOE
+from tests.support.marks import slow
+from tests.support.refusals import all_raise
+from tests.support.running import ttt
+from tests.support.scripted_models import MODELS
+from ttt_env import Position
+from ttt_env.analysis.recorded import Asked
+from ttt_env.app.certifying import _Pace
+from ttt_env.app.console import ProgressLine
+from ttt_env.app.scorecard import verdict
+from ttt_env.bots import ChatAgent, CommandAgent
+from ttt_env.bots.process import NoLineError, Program
+from ttt_env.bots.protocol import read_answer
+from ttt_env.errors import NotJudgedError, ParameterError, PlayerError
+from ttt_env.text import PromptAgent, TextEnv, prompt_text, refutation_text
+
+PROGRAM = Path(scripted_models.__file__)
+CERTIFY = [sys.executable, "-m", "ttt_env.app", "certify", "--command"]
+SAY = """say() { echo "{\\"cell\\": $1}"; }"""
+MIDDLE = Position.parse("XO./.../...", TICTACTOE)
+
+
+def program(name: str, *files: Path) -> list[str]:
+    return [sys.executable, str(PROGRAM), name, *map(str, files)]
+
+
+def shell(script: str, **settings: Any) -> CommandAgent:
+    """A bot in shell, which says a cell by `say`."""
+    return CommandAgent(TICTACTOE, ["sh", "-c", f"{SAY}; {script}"], **settings)
+
+
+def says(line: str) -> str:
+    """A script that answers once."""
+    return f"read l; echo {shlex.quote(line)}"
+
+
+@pytest.mark.parametrize(
+    ("name", "unbeatable", "outcomes"),
+    [
+        ("perfect", True, set()),
+        slow("greedy", False, set()),
+        slow("memoriser", False, set()),
+        slow("rubbish", False, {"unreadable"}),
+        slow("crashing", False, {"crashed"}),
+    ],
+)
+def test_models_get_the_certificate_they_deserve(name: str, unbeatable: bool, outcomes: set[str]) -> None:
+    """As functions of prompts, and as programs."""
+    certificate = ttt_env.certify(PromptAgent(TICTACTOE, MODELS[name]))
+    assert certificate.unbeatable is unbeatable
+    assert {forfeit.outcome for forfeit in certificate.forfeits} == outcomes
+    assert (certificate.perfect_share == 1) is unbeatable
+    with CommandAgent(TICTACTOE, program(name)) as bot:
+        by_program = ttt_env.certify(bot, workers=2)
+    assert by_program.refutations == certificate.refutations
+    assert by_program.asked == certificate.asked and by_program.n_blunders == certificate.n_blunders
+    assert by_program.inconsistent == certificate.inconsistent
+
+
+class TestPromptAgent:
+    def test_asks_each_position_once(self) -> None:
+        prompts: Counter[str] = Counter()
+
+        def counting(prompt: str) -> str:
+            prompts[prompt] += 1
+            return MODELS["perfect"](prompt)
+
+        certificate = ttt_env.certify(PromptAgent(TICTACTOE, counting), workers=3)
+        assert certificate.unbeatable and certificate.asked == len(prompts) <= 850
+        assert set(prompts.values()) == {1}
+
+    def test_is_shown_what_an_episode_shows(self) -> None:
+        told: list[str] = []
+        agent = PromptAgent(
+            "tictactoe-v0", lambda prompt: told.append(prompt) or "<3>", board="line", answer="<{cell}>"
+        )
+        assert agent.answer(MIDDLE) == (3, "played", "<3>")
+        env = TextEnv(board="line", answer="<{cell}>")
+        assert told == [env.reset(position=MIDDLE, play_as="X")]
+
+    @pytest.mark.parametrize(
+        ("reply", "cell", "outcome", "said"),
+        [
+            ("The centre [4]!", 4, "played", "The centre [4]!"),
+            ("[0]", None, "taken", "[0]"),
+            ("[9]", None, "no cell", "[9]"),
+            ("[3] [4]", None, "several", "[3] [4]"),
+            ("", None, "unreadable", ""),
+            ("x" * 3_000_000, None, "unreadable", "x" * 1_000),
+            ("\ud800", None, "unreadable", "?"),
+            (None, None, "unreadable", "None"),
+            (4, None, "unreadable", "4"),
+        ],
+        ids=["free", "taken", "none", "two", "empty", "long", "surrogate", "None", "int"],
+    )
+    def test_reads_replies(self, reply: Any, cell: int | None, outcome: str, said: str) -> None:
+        assert PromptAgent(TICTACTOE, lambda prompt: reply).answer(MIDDLE) == (cell, outcome, said)
+
+    def test_whatever_is_replied_can_be_kept(self, tmp_path: Path) -> None:
+        certificate = ttt_env.certify(PromptAgent(TICTACTOE, lambda prompt: "\ud800\x00\x1b[2J\u202e日本"))
+        certificate.save(tmp_path / "c.json")
+        assert ttt_env.Certificate.load(tmp_path / "c.json") == certificate
+        for text in (str(certificate), refutation_text(certificate), verdict(certificate)):
+            assert not set(text.encode().decode()) & set("\x00\x1b\u202e")
+
+    def test_errors_lose_or_are_raised(self) -> None:
+        def failing(prompt: str) -> str:
+            raise KeyError("weights")
+
+        answer = PromptAgent(TICTACTOE, failing).answer(MIDDLE)
+        assert answer == (None, "crashed", "KeyError('weights')")
+        with pytest.raises(KeyError) as caught:
+            PromptAgent(TICTACTOE, failing, errors="raise").answer(MIDDLE)
+        assert caught.value.__notes__ == ["when it was asked in XO./.../... of tictactoe-v0"]
+
+    @pytest.mark.parametrize("errors", ["lose", "raise"])
+    @pytest.mark.parametrize(
+        "accident", [TimeoutError("slow"), ConnectionResetError(), MemoryError()], ids=repr
+    )
+    def test_an_accident_is_no_answer(self, errors: Any, accident: Exception, tmp_path: Path) -> None:
+        """Also where a library has wrapped it."""
+
+        def cut_off(prompt: str) -> str:
+            try:
+                raise accident
+            except Exception as error:
+                raise RuntimeError("the library gave up") from error
+
+        agent, answers = PromptAgent(TICTACTOE, cut_off, errors=errors), tmp_path / "answers.jsonl"
+        with pytest.raises(
+            NotJudgedError, match=r"gave no answer: RuntimeError.* in position XO\./.../..."
+        ) as caught:
+            agent.answer(MIDDLE)
+        assert caught.value.position == MIDDLE and pickle.loads(pickle.dumps(caught.value)).position == MIDDLE
+        with pytest.raises(NotJudgedError):
+            ttt_env.certify(agent, answers=answers)
+        assert not answers.exists() or len(answers.read_text().splitlines()) <= 1
+
+
+def test_lines_are_read_as_answers() -> None:
+    unreadable = ['{"cell": 4.0}', '{"cell": true}', '{"cell": "4"}', '{"cell": 4} {"cell": 5}', "[4]", "4"]
+    unreadable += ['{"error": "I am lost"}', '{"move": 4}', "", "[" * 5_000, '{"cell": ' + "9" * 9_000 + "}"]
+    for line in unreadable:
+        assert read_answer(line, MIDDLE) == (None, "unreadable", line[:1_000])
+    for cell, outcome in ((0, "taken"), (9, "no cell"), (-1, "no cell")):
+        line = json.dumps({"cell": cell})
+        assert read_answer(line, MIDDLE) == (None, outcome, line)
+
+
+class TestCommandAgent:
+    @pytest.mark.parametrize(
+        ("script", "cell", "outcome", "said"),
+        [
+            (says('{"cell": 4}'), 4, "played", '{"cell": 4}'),
+            (says('{"value": 0, "cell": 4}') + "; read l", 4, "played", '{"value": 0, "cell": 4}'),
+            ("read l; printf '{\"cell\":4}'", 4, "played", '{"cell":4}'),
+            ("read l; printf '{\"cell\": 4}\\r\\n'; read l", 4, "played", '{"cell": 4}\r'),
+            (says('{"cell": 0}'), None, "taken", '{"cell": 0}'),
+            (says("[" * 5_000), None, "unreadable", "[" * 1_000),
+            (says(""), None, "unreadable", ""),
+            ("read l; printf '\\377\\000\\n'; read l", None, "unreadable", "�\0"),
+            ("yes no | tr -d '\\n'", None, "flooded", "no" * 500),
+            ("yes no | tr -d '\\n' >&2", None, "flooded", "no" * 450),
+            ("read l; echo broken >&2; exit 3", None, "crashed", "exit status 3: broken"),
+            ("exit 0", None, "crashed", "exit status 0"),
+            ("kill -SEGV $$", None, "crashed", "exit status -11"),
+        ],
+    )
+    def test_reads_lines(self, script: str, cell: int | None, outcome: str, said: str) -> None:
+        with shell(script) as agent:
+            assert agent.answer(MIDDLE) == (cell, outcome, said)
+
+    @pytest.mark.parametrize(("length", "outcome"), [(10, "unreadable"), (11, "flooded")])
+    def test_a_line_that_is_too_long(
+        self, length: int, outcome: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its length decides, and not in how many parts it arrives."""
+        monkeypatch.setattr("ttt_env.bots.process._LONGEST_LINE", 10)
+        for script in (says("x" * length), "read l; printf x" + "; printf x" * (length - 1)):
+            with shell(script) as agent:
+                assert agent.answer(MIDDLE) == (None, outcome, "x" * 10)
+
+    def test_errors_count_before_the_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("ttt_env.bots.process._MOST_STDERR", 10)
+        talking = Program(["sh", "-c", "echo 0123456789 >&2; echo 4"])
+        talking.allow(60.0)
+        while talking.status is None:
+            time.sleep(0.001)
+        with pytest.raises(NoLineError, match="flooded"):
+            talking.read()
+        talking.end()
+
+    @pytest.mark.parametrize(
+        "then", ["wait", "while echo yes >&2; do sleep 0.01; done"], ids=["silent", "talking"]
+    )
+    def test_one_that_hangs_is_ended_with_all_that_it_has_started(self, then: str, tmp_path: Path) -> None:
+        pids = tmp_path / "pids"
+        with shell(
+            f"sleep 1000 & echo $$ $! >> {pids}; read l; "
+            f"case $l in *.../.../...*) say 8; read l;; esac; {then}",
+            startup=0.2,
+        ) as agent:
+            assert agent.answer(TICTACTOE.start).cell == 8
+            agent.timeout = 0.1
+            with pytest.raises(NotJudgedError) as caught:
+                agent.answer(MIDDLE)
+            assert ("yes" in caught.value.reason) == ("yes" in then)
+            assert not agent._programs and end(pids.read_text())
+
+    def test_is_started_again(self, tmp_path: Path) -> None:
+        script = (
+            f"echo start >> {tmp_path}/log; read l; case $l in *XO./.../...*) exit 1; esac; say 8; read l"
+        )
+        with shell(script) as agent:
+            assert agent.answer(MIDDLE).outcome == "crashed"
+            for _ in range(3):  # ends between the questions
+                assert agent.answer(TICTACTOE.start).cell == 8
+        assert len((tmp_path / "log").read_text().split()) <= 1 + 2 * 3
+
+    def test_one_that_never_answers_loses_at_once_by_its_last_words(self) -> None:
+        with CommandAgent("mnk-v0:m=2,n=2,k=2", ["sh", "-c", "echo no such module >&2; exit 1"]) as agent:
+            certificate = ttt_env.certify(agent)
+        assert certificate.asked == 5  # the empty board, and each first move of X
+        assert {forfeit.said for forfeit in certificate.forfeits} == {"exit status 1: no such module"}
+
+    def test_runs_in_its_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "bot").write_text("#!/bin/sh\nread l; cat cell; read l")
+        (tmp_path / "bot").chmod(0o755)
+        (tmp_path / "cell").write_text('{"cell": 7}\n')
+        with CommandAgent(TICTACTOE, "./bot", folder=tmp_path) as agent:
+            assert agent.answer(TICTACTOE.start).cell == 7
+        with pytest.raises(ParameterError, match="no such folder"):
+            CommandAgent(TICTACTOE, "./bot", folder=tmp_path / "nowhere")
+        with pytest.raises(ParameterError, match=r"no program '\./bot'"):
+            CommandAgent(TICTACTOE, "./bot", folder=tmp_path.parent)
+
+    def test_memory_is_limited(self) -> None:
+        script = "import sys; input(); held = bytearray(1 << 28); print('{\"cell\": 4}')"
+        command = [sys.executable, "-I", "-c", script]
+        with CommandAgent(TICTACTOE, command, memory=128) as agent:
+            answer = agent.answer(TICTACTOE.start)
+            assert answer.outcome == "crashed" and "MemoryError" in answer.said
+        with CommandAgent(TICTACTOE, command) as agent:
+            assert agent.answer(TICTACTOE.start).cell == 4
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who has left its group")
+    @pytest.mark.parametrize("how", ["close", "timeout", "end of the bot", "end of Python"])
+    def test_what_has_left_its_session_is_ended_too(self, how: str, tmp_path: Path) -> None:
+        """A daemon, in a session of its own, that nobody's child is, and a child that ignores SIGTERM."""
+        daemon = "(setsid sh -c 'trap \"\" TERM HUP; echo $$ >> pids; exec sleep 1000' &) &"
+        stubborn = "sh -c 'trap \"\" TERM; echo $$ >> pids; sleep 1000' & echo $$ $! >> pids"
+        ready = "until [ $(wc -w < pids) = 4 ]; do sleep 0.001; done"
+        then = "exit 0" if how == "end of the bot" else "read l; wait"
+        script = f"{SAY}; {daemon} {stubborn}; {ready}; read l; say 4; {then}"
+        (tmp_path / "bot.sh").write_text(script)
+        (tmp_path / "pids").touch()
+        if how == "end of Python":
+            ask = "import os, ttt_env; a = ttt_env.make_agent('process:sh bot.sh'); a.answer(a.game.start)"
+            killed = subprocess.run([sys.executable, "-c", f"{ask}; os.kill(os.getpid(), 9)"], cwd=tmp_path)
+            assert killed.returncode == -signal.SIGKILL
+        else:
+            with CommandAgent(TICTACTOE, "sh bot.sh", folder=tmp_path) as agent:
+                assert agent.answer(TICTACTOE.start).cell == 4
+                if how == "timeout":
+                    agent.timeout = 0.01
+                    (tmp_path / "bot.sh").write_text("sleep 1000")  # the fresh processes only hang
+                    agent.startup = 0.1
+                    with pytest.raises(NotJudgedError):
+                        agent.answer(MIDDLE)
+                elif how == "end of the bot":
+                    assert end((tmp_path / "pids").read_text())
+        pids = (tmp_path / "pids").read_text()
+        assert len(pids.split()) == 4 and end(pids)
+
+    def test_one_program_for_each_question_at_a_time(self, tmp_path: Path) -> None:
+        log = tmp_path / "log"
+        with shell(f"echo $$ >> {log}; exec {' '.join(program('slow'))}") as agent:
+            assert ttt_env.certify(agent, workers=3).unbeatable
+            pids = log.read_text()
+            assert 1 <= len(pids.split()) <= 3
+            assert end(pids)  # nothing is asked any more: they have shown that they had no more to say
+        with pytest.raises(PlayerError, match="closed"):
+            agent.answer(TICTACTOE.start)
+
+    def test_closing_ends_the_questions_on_their_way(self) -> None:
+        agent, errors = shell("sleep 1000"), []
+
+        def ask() -> None:
+            with pytest.raises(PlayerError, match="closed") as caught:
+                agent.answer(TICTACTOE.start)
+            errors.append(caught.value)
+
+        asking = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in asking:
+            thread.start()
+        while len(agent._programs) < 3:
+            time.sleep(0.001)
+        agent.close()
+        for thread in asking:
+            thread.join(20)
+        assert len(errors) == 3 and not agent._programs
+
+    def test_closing_ends_a_program_that_is_just_being_started(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        is_begun, may_go_on = threading.Event(), threading.Event()
+        started: list[Program] = []
+
+        def slowly(*arguments: Any) -> Program:
+            is_begun.set()
+            assert may_go_on.wait(20)
+            started.append(Program(*arguments))
+            return started[0]
+
+        monkeypatch.setattr("ttt_env.bots.program.Program", slowly)
+        agent = shell("sleep 1000")
+        asking = threading.Thread(target=pytest.raises, args=(PlayerError, agent.answer, TICTACTOE.start))
+        closing = threading.Thread(target=agent.close)
+        asking.start()
+        assert is_begun.wait(20)
+        closing.start()
+        closing.join(0.05)
+        assert closing.is_alive()  # it waits: nobody could end the program after Python's own end
+        may_go_on.set()
+        for thread in (closing, asking):
+            thread.join(20)
+        assert started[0].status is not None and not agent._programs
+
+    def test_ends_with_its_agent(self) -> None:
+        agent = shell("read l; say 4; read l")
+        agent.answer(MIDDLE)
+        (running,) = agent._programs
+        del agent
+        assert running.status is not None
+
+    @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
+    def test_copies_run_programs_of_their_own(self, duplicate: Any) -> None:
+        with CommandAgent(TICTACTOE, program("perfect"), timeout=30.0) as agent:
+            assert agent.answer(TICTACTOE.start).cell is not None
+            with duplicate(agent) as twin:
+                assert twin.answer(MIDDLE) == agent.answer(MIDDLE)
+                assert twin.identity == agent.identity and twin.timeout == 30.0
+
+    def test_no_shell_is_used(self, tmp_path: Path) -> None:
+        with CommandAgent(TICTACTOE, f"echo '; touch {tmp_path}/x' $HOME `date`") as agent:
+            assert agent.answer(MIDDLE).said == f"; touch {tmp_path}/x $HOME `date`"
+        assert not (tmp_path / "x").exists()
+
+    def test_is_known_by_what_is_in_its_files(self, tmp_path: Path) -> None:
+        assert (
+            CommandAgent(TICTACTOE, [sys.executable, "-c", "pass\n" * 1_000]).label
+            == Path(sys.executable).name
+        )
+        bot = tmp_path / "bot.py"
+        bot.write_text("print(4)")
+        first = CommandAgent(TICTACTOE, f"python {bot} --key {KEY}")
+        assert first.label == "python bot.py"
+        assert KEY not in first.identity + repr(first) + str(vars(first.answer)) + first.label
+        assert first.identity == CommandAgent(TICTACTOE, f"python {bot} --key {KEY}").identity
+        assert first.identity != CommandAgent(TICTACTOE, f"python {bot}").identity
+        bot.write_text("print(5)")
+        assert (
+            first.identity == first.identity != CommandAgent(TICTACTOE, f"python {bot} --key {KEY}").identity
+        )
+
+    def test_bad_commands(self) -> None:
+        bad: list[Any] = ["", " ", [], "no-such-program", "'", ["sh", 4], ["sh", "\0"], None, 4, [""]]
+        all_raise(ParameterError, "command: ", lambda command: CommandAgent(TICTACTOE, command), bad)
+
+    def test_a_bot_stays_in_the_folder_in_which_it_was_named(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "bot.py").write_text("def choose(position): return position.legal_cells[0]")
+        monkeypatch.chdir(tmp_path)
+        agent = ttt_env.make_agent("bot.py")
+        monkeypatch.chdir("elsewhere")
+        recorded = ttt_env.RecordedAgent(agent, answers="../answers.jsonl")
+        monkeypatch.chdir(tmp_path)
+        assert not ttt_env.certify(recorded).forfeits
+        agent.close()  # type: ignore[attr-defined]
+        assert (tmp_path / "answers.jsonl").read_text().count("\n") == 1 + recorded.asked
+
+    def test_any_number_of_descriptors_and_closed_streams_are_no_fault_of_a_bot(self, tmp_path: Path) -> None:
+        (tmp_path / "bot.py").write_text("def choose(position): return position.legal_cells[0]")
+        script = """
+import os, resource, sys, ttt_env
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 4096), most))
+def ask():
+    with ttt_env.make_agent("bot.py") as agent:
+        print(agent.answer(agent.game.start).cell)
+held = [os.open("/dev/null", os.O_RDONLY) for _ in range(1100)]
+ask()
+for each in (*held, 0, 2):
+    os.close(each)
+ask()
+"""
+        run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+        assert run.stdout == "0\n0\n" and run.returncode == 0, run.stderr
+
+    def test_a_script_that_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(ParameterError, match=r"there is no file 'bot\.py' in the folder "):
+            CommandAgent(TICTACTOE, "python -u bot.py", folder=tmp_path)
+        (tmp_path / "bot.py").touch()
+        CommandAgent(TICTACTOE, "python -u bot.py", folder=tmp_path).close()
+        CommandAgent(TICTACTOE, ["sh", "-c", "cd .. && exec python bot.py"], folder=tmp_path).close()
+
+
+class TestChatAgent:
+    def test_sends_what_it_is_told(self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("OPENAI_API_KEY")
+        monkeypatch.setenv("MY_KEY", "another")
+        settings: dict[str, Any] = {"temperature": 0.5, "max_tokens": 99, "system": "Be brief."}
+        with ChatAgent(
+            TICTACTOE, endpoint.url, "perfect", key_variable="MY_KEY", board="line", **settings
+        ) as agent:
+            assert agent.answer(MIDDLE).outcome == "played"
+            with pickle.loads(pickle.dumps(agent)) as twin:
+                assert twin.identity == agent.identity and b"another" not in pickle.dumps(agent)
+                assert twin.answer(MIDDLE) == agent.answer(MIDDLE)
+        messages = [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": prompt_text(MIDDLE, "line")},
+        ]
+        request = {"model": "perfect", "messages": messages, "temperature": 0.5, "max_tokens": 99}
+        assert endpoint.requests == [request] * 3 and endpoint.authorizations == {"Bearer another"}
+        names = [agent.identity]
+        for changed in ({"temperature": 0.6}, {"system": "Think."}, {"board": "grid"}, {"max_tokens": None}):
+            with ChatAgent(
+                TICTACTOE, endpoint.url, "perfect", **{"board": "line", **settings, **changed}
+            ) as other:
+                names.append(other.identity)
+        assert len(set(names)) == 5
+
+    def test_several_questions_at_once(self, endpoint: Endpoint) -> None:
+        endpoint.barrier = threading.Barrier(4, timeout=20)  # passed only by four requests at the same time
+        with ChatAgent(TICTACTOE, endpoint.url, "rubbish", retries=0) as agent:
+            positions = [TICTACTOE.start.play(0).play(cell) for cell in (1, 2, 3, 4)]
+            threads = [threading.Thread(target=agent.answer, args=(position,)) for position in positions]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(30)
+        assert not endpoint.barrier.broken and len(endpoint.requests) == 4
+
+    def test_refused_connections_and_late_replies(self, endpoint: Endpoint) -> None:
+        with (
+            ChatAgent(TICTACTOE, "http://127.0.0.1:1/v1", "perfect", retries=0) as agent,
+            pytest.raises(NotJudgedError, match=r"<ChatAgent perfect at .*1 attempt: .*failed") as caught,
+        ):
+            agent.answer(MIDDLE)
+        assert caught.value.position == MIDDLE
+        endpoint.barrier = threading.Barrier(2)
+        with ChatAgent(TICTACTOE, endpoint.url, "perfect", retries=0, timeout=0.05) as agent:
+            with pytest.raises(NotJudgedError, match=r"no reply within 0\.05 seconds"):
+                agent.answer(MIDDLE)
+            endpoint.barrier.abort()
+
+    def test_the_key_is_nowhere(self, endpoint: Endpoint, tmp_path: Path) -> None:
+        with ChatAgent(TICTACTOE, endpoint.url, "echo") as agent:
+            certificate = ttt_env.certify(agent, answers=tmp_path / "a.jsonl")
+            texts = [repr(agent), str(agent), agent.identity, str(certificate), refutation_text(certificate)]
+            texts += [json.dumps(certificate.to_dict()), str(pickle.dumps(agent))]
+        assert endpoint.authorizations == {f"Bearer {KEY}"} and certificate.forfeits
+        texts.append((tmp_path / "a.jsonl").read_text())
+        assert "Bearer [key] [4]" in texts[-1] and not any(KEY in text for text in texts)
+
+    @pytest.mark.parametrize("key", ["long-" + "0123456789abcdef" * 40, "back\\slash'quote\"/é"])
+    @pytest.mark.parametrize("status", [200, 401, 500])
+    @pytest.mark.parametrize(
+        "body",
+        [
+            lambda key: f"{'x' * 150} Authorization: Bearer {key}".encode(),
+            lambda key: json.dumps({"headers": {"Authorization": f"Bearer {key}"}}).encode(),
+            lambda key: json.dumps({"error": {"message": repr({"headers": key})}}).encode(),
+            lambda key: repr(json.dumps(key)).encode(),
+        ],
+        ids=["text", "JSON", "repr in JSON", "JSON in repr"],
+    )
+    def test_no_part_of_the_key_is_told_by_an_error(
+        self, endpoint: Endpoint, key: str, status: int, body: Callable[[str], bytes], monkeypatch: Any
+    ) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", key.replace("é", "e"))
+        endpoint.lasting = lambda exchange: exchange.send(status, body(key.replace("é", "e")))
+        with ChatAgent(TICTACTOE, endpoint.url, "echo", retries=0) as agent:
+            with pytest.raises((NotJudgedError, PlayerError)) as caught:
+                agent.answer(MIDDLE)
+        told = str(caught.value)
+        assert "[key]" in told and not any(key[at : at + 6] in told for at in range(len(key) - 5))
+
+    @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # of newer Pythons
+    def test_a_forked_process_asks_by_a_thread_of_its_own(self, endpoint: Endpoint) -> None:
+        with ChatAgent(TICTACTOE, endpoint.url, "perfect") as agent:
+            cell = agent.answer(MIDDLE).cell
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)  # ends it, should it wait for a thread that it does not have
+                try:
+                    os._exit(agent.answer(MIDDLE).cell != cell)
+                finally:
+                    os._exit(2)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    def test_without_a_key(self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("OPENAI_API_KEY")
+        endpoint.faults = [(401, "who are you")]
+        with ChatAgent(TICTACTOE, endpoint.url, "perfect") as agent:
+            with pytest.raises(PlayerError, match="variable OPENAI_API_KEY is not set"):
+                agent.answer(MIDDLE)
+            assert agent.answer(MIDDLE).outcome == "played"
+        message = {"role": "user", "content": prompt_text(MIDDLE)}
+        assert endpoint.requests == [{"model": "perfect", "messages": [message]}] * 2
+
+    @pytest.mark.parametrize(
+        "url",
+        [f"http://user:{KEY}@x/v1", f"http://{KEY}@x/v1", f"http://x/v1?key={KEY}", f"http://x/v1#{KEY}",
+         f"ftp://x/{KEY}", f"http://[{KEY}@/v1", KEY, "", None],
+    )  # fmt: skip
+    def test_bad_urls_are_not_shown(self, url: Any) -> None:
+        with pytest.raises(ParameterError, match="not shown here") as caught:
+            ChatAgent(TICTACTOE, url, "perfect")
+        assert KEY not in "".join(traceback.format_exception(caught.value))
+
+    def test_without_the_library(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "openai", None)
+        with pytest.raises(ImportError, match=r'the extra "llm": pip install "\.\[llm\]"'):
+            ChatAgent(TICTACTOE, "http://127.0.0.1/v1", "perfect")
+
+    def test_bad_keys_are_not_shown(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\x07ü")
+        with pytest.raises(ParameterError, match="OPENAI_API_KEY has letters that no key has"):
+            ChatAgent(TICTACTOE, "http://127.0.0.1/v1", "perfect")
+
+
+BAD_SETTINGS = {
+    partial(PromptAgent, TICTACTOE): [
+        *({"board": "round"}, {"answer": "cell"}, {"errors": "ignore"}, {"reply": 3}, {"reply": None})
+    ],
+    partial(CommandAgent, TICTACTOE): [
+        *({"memory": 0}, {"memory": 0.5}, {"startup": 0}, {"folder": 3}),
+        *({"timeout": wrong} for wrong in (0, -1, np.inf, np.nan, "1", None, True)),
+    ],
+    partial(ChatAgent, TICTACTOE, url="http://127.0.0.1/v1"): [
+        *({"temperature": -1}, {"max_tokens": 0}, {"system": 4}, {"model": None}, {"key_variable": KEY}),
+        *({"timeout": 0}, {"retries": -1}),
+    ],
+}
+GOOD_SETTINGS = {PromptAgent: {"reply": str}, CommandAgent: {"command": "sh"}, ChatAgent: {"model": "m"}}
+
+
+@pytest.mark.parametrize(
+    ("make", "settings"), [(make, bad) for make, all in BAD_SETTINGS.items() for bad in all]
+)
+def test_bad_settings(make: Any, settings: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match=rf"{next(iter(settings))}\b") as caught:
+        make(**GOOD_SETTINGS[make.func] | settings)
+    assert KEY not in str(caught.value)
+
+
+class TestRefutationText:
+    def test_of_a_lost_game(self) -> None:
+        model = PromptAgent(TICTACTOE, MODELS["memoriser"])
+        certificate = ttt_env.certify(model)
+        assert not certificate.unbeatable and certificate.worst_case == {"X": -1, "O": -1}
+        text, record = refutation_text(certificate), certificate.shortest_refutation
+        assert record is not None and record.is_over
+        solution, shown = ttt_env.solve(TICTACTOE), 0
+        seat = "X" if certificate.refutations["X"] is record else "O"
+        for position, cell in zip(record.positions(), record.cells, strict=False):
+            assert position.to_move != seat or model.answer(position).cell == cell
+            is_wrong = position.to_move == seat and cell not in solution.best_cells(position)
+            shown += is_wrong
+            best = " ".join(map(str, solution.best_cells(position)))
+            assert (f"You answered {cell}. With best play the game was a draw" in text) >= is_wrong
+            assert (f"Cells that keep the draw: {best}." in text) >= is_wrong
+        assert shown == text.count("You answered ") > 0
+        assert " ".join(map(str, record.cells)) in text and text.endswith("and you have lost.")
+
+    def test_of_wrong_answers(self) -> None:
+        rubbish = refutation_text(ttt_env.certify(PromptAgent(TICTACTOE, MODELS["rubbish"])))
+        assert (
+            "which names no cell in the agreed form" in rubbish and "Cells that keep the draw: 0 1" in rubbish
+        )
+        assert "\x1b" not in rubbish and "\x00" not in rubbish  # quoted, not sent
+        crashing = refutation_text(ttt_env.certify(PromptAgent(TICTACTOE, MODELS["crashing"])), "line")
+        assert "X../.O./..." in crashing and "out of memory" in crashing and "That lost the game" in crashing
+
+    def test_of_a_draw_where_a_win_was_due(self) -> None:
+        game = ttt_env.get_game("mnk-v0:m=4,n=1,k=2")  # X wins from one of the two cells in the middle
+        winner = ttt_env.solve(game)
+
+        def careless(position: Position) -> int:
+            """Plays best, except that it turns a win into a draw where it can."""
+            values = {cell: -winner.value_of(position.play(cell)) for cell in position.legal_cells}
+            wasted = [cell for cell, value in values.items() if value == 0]
+            return wasted[0] if max(values.values()) == 1 and wasted else max(values, key=lambda c: values[c])
+
+        certificate = ttt_env.certify(careless, game)
+        text = refutation_text(certificate)
+        assert "the game is a win for you when you play X" in text and "your move made it a draw" in text
+        assert "Cells that keep the win: " in text
+
+    def test_of_a_perfect_player(self) -> None:
+        text = refutation_text(ttt_env.certify("minimax"))
+        assert text.startswith("No game of tictactoe-v0 refutes you.") and "give a part" not in text
+
+
+class TestCommandLine:
+    def test_a_program(self, tmp_path: Path) -> None:
+        log, command = tmp_path / "log", f"{sys.executable} {PROGRAM} crashing {tmp_path}/log"
+        run = ttt("certify", "--command", command, "--workers", "2", cwd=tmp_path)
+        assert run.returncode == 1, run.stderr
+        assert "BEATABLE" in run.stdout and "Recorded: it was asked once in 497 positions" in run.stdout
+        assert "Wrong answers, by which it loses: 1.\n  X../.O./...  crashed: " in run.stdout
+        assert "Good moves, which give nothing away: 99.8%." in run.stdout
+        assert "Consistency: it plays the same way in 136 of 151 classes" in run.stdout
+        assert "best play: tictactoe-v0: 0 4\nThen it names no free cell (crashed): " in run.stdout
+        (file,) = (tmp_path / "models").iterdir()
+        assert str(file.relative_to(tmp_path)) in run.stderr and "the same command goes on" in run.stderr
+        asked = log.read_text().splitlines()
+        assert len(set(asked)) == 497 == len(asked) - 1  # where it crashed it was asked again
+        facts = json.loads(ttt("certify", "--command", command, "--json", cwd=tmp_path).stdout)
+        assert facts["asked"] == 497 and facts["forfeits"][0]["outcome"] == "crashed"
+        assert facts["refutation_text"].startswith("You can be beaten at tictactoe-v0.")
+        assert json.loads(ttt("certify", f"process:{command}", "--json", cwd=tmp_path).stdout) == facts
+        assert log.read_text().splitlines() == asked  # nothing was asked again
+
+    def test_a_model(self, endpoint: Endpoint, tmp_path: Path) -> None:
+        options = ["--url", endpoint.url, "--model", "org/centre:1", "--temperature", "0", "--workers", "4"]
+        with patch.dict(MODELS, {"org/centre:1": lambda prompt: "[4]"}):
+            run = ttt("certify", *options, "--answers", "a/b.jsonl", "--out", "c.json", cwd=tmp_path)
+        assert run.returncode == 1, run.stderr
+        assert "Scorecard of org/centre:1" in run.stdout and "BEATABLE" in run.stdout
+        certificate = ttt_env.Certificate.load(tmp_path / "c.json")
+        assert certificate.asked == len(endpoint.requests) and endpoint.requests[0]["temperature"] == 0
+        texts = [run.stdout, run.stderr, *(path.read_text() for path in tmp_path.rglob("*.json*"))]
+        assert len(texts) == 4 and not any(KEY in text for text in texts)
+
+    def test_says_how_far_it_is(self) -> None:
+        line = ProgressLine("certify it")
+        pace = _Pace(line, 100)
+        pace.say(Asked(100, 900))
+        assert line.text == "certify it: 100 answers, 0.0/s, at most 800 left"
+        time.sleep(0.01)
+        pace.say(Asked(101, 500))
+        rate = float(line.text.split("answers, ")[1].split("/s")[0])
+        assert 0 < rate <= 100 and line.text.endswith("at most 399 left")
+
+    def test_an_endpoint_that_refuses(self, endpoint: Endpoint, tmp_path: Path) -> None:
+        endpoint.faults = [(401, "wrong key")]
+        run = ttt("certify", "--url", endpoint.url, "--model", "greedy", cwd=tmp_path)
+        assert run.returncode == 2 and "wrong key" in run.stderr and "when it was asked in" in run.stderr
+        assert KEY not in run.stdout + run.stderr and "Traceback" not in run.stderr
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            ([], "name an agent"),
+            (["minimax", "--command", "sh"], "one kind is judged at a time"),
+            (["--url", "http://x/v1", "--command", "sh"], "one kind is judged at a time"),
+            (["--url", "http://x/v1"], "--url needs a --model"),
+            (["--url", f"http://x/v1?key={KEY}", "--model", "m"], "not shown here"),
+            (["--model", "m"], "belong to a --command or a --url"),
+            (["minimax", "--answers", "a"], "a program or a language model, and minimax is neither"),
+            (["minimax", "random", "--answers", "a"], "--answers is for one agent"),
+            (["--command", "sh", "--model", "m"], "belong to a --url"),
+            (["--command", "sh", "--temperature", "1"], "belong to a --url"),
+            (["--command", "sh", "--ray"], "one kind is judged at a time"),
+            (["--command", "sh", "--game", "qubic-v0"], "64 cells"),
+            (["--command", "no-such-program"], "no-such-program"),
+        ],
+    )
+    def test_orders_that_do_not_fit(self, arguments: list[str], words: str, tmp_path: Path) -> None:
+        run = ttt("certify", *arguments, cwd=tmp_path)
+        assert run.returncode == 2 and words in run.stderr and not run.stdout and KEY not in run.stderr
+        assert not list(tmp_path.iterdir())
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("kills", [1, 10])
+    def test_a_run_that_is_killed_goes_on(self, kills: int, tmp_path: Path) -> None:
+        log, rng = tmp_path / "log", np.random.default_rng(kills)
+        log.touch()
+        command = f"{sys.executable} {PROGRAM} slow {log}"
+        arguments = [*CERTIFY, command, "--workers", "2"]
+        for _ in range(kills):
+            answered, n_before = answers_in(tmp_path), len(log.read_text().splitlines())
+            with subprocess.Popen(arguments, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
+                until = n_before + int(rng.integers(1, 400 // kills))
+                while len(log.read_text().splitlines()) < until:
+                    assert process.poll() is None
+                    time.sleep(0.002)
+                process.kill()
+            assert not answered & set(log.read_text().splitlines()[n_before:])
+        answered, n_before = answers_in(tmp_path), len(log.read_text().splitlines())
+        run = ttt(*arguments[3:], cwd=tmp_path)
+        assert not answered & set(log.read_text().splitlines()[n_before:])
+        assert "CERTIFIED UNBEATABLE" in run.stdout
+        assert len(set(log.read_text().splitlines())) == len(answers_in(tmp_path)) == 507
+
+    @pytest.mark.parametrize("workers", ["3", slow("1")])
+    def test_ctrl_c_ends_the_programs_at_once(self, workers: str, tmp_path: Path) -> None:
+        pids = tmp_path / "pids"
+        pids.touch()
+        (tmp_path / "bot.sh").write_text(f"echo $$ >> {pids}; sleep 1000")
+        arguments = [*CERTIFY, "sh bot.sh", "--workers", workers]
+        with subprocess.Popen(arguments, cwd=tmp_path, stderr=subprocess.PIPE) as process:
+            while not pids.read_text():
+                assert process.poll() is None
+                time.sleep(0.002)
+            process.send_signal(signal.SIGINT)
+            _, told = process.communicate(timeout=50)
+        assert process.returncode == 130 and b"interrupted" in told
+        assert end(pids.read_text())
+
+
+def answers_in(folder: Path) -> set[str]:
+    """The positions whose answers are kept, whole lines only."""
+    lines = [line for file in folder.glob("models/*") for line in file.read_bytes().split(b"\n")[1:-1]]
+    return {json.loads(line)["position"] for line in lines}

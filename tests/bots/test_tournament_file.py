@@ -1,0 +1,665 @@
+"""Tournaments that a file describes: what it may say, what comes of it, and that it goes on after a kill."""
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from html import escape
+
+import numpy as np
+import pytest
+
+import ttt_env
+from tests.support import hostile_bots
+from tests.support.faults import end
+from tests.support.games import TICTACTOE, lowest
+from tests.support.hostile_bots import HOSTILE
+from tests.support.marks import slow
+from tests.support.running import ttt
+from ttt_env import Agent, GameRecord
+from ttt_env.agents.learned.lookup import Lookup
+from ttt_env.analysis.certificate import Certificate
+from ttt_env.bots.contest import WRITTEN, Contest
+from ttt_env.bots.documents import Documents, write_results
+from ttt_env.bots.plan import read_plan
+from ttt_env.errors import ResultFileError, TournamentFileError
+from ttt_env.storage.game_log import read_records
+from ttt_env.storage.models import files_of
+from ttt_env.tournament.meetings import play_to_the_end
+
+pytest.importorskip("scipy")
+KEYS = ("name", "game", "games", "seed", "timeout", "memory", "exact")
+ENTRY_KEYS = (
+    "name", "author", "spec", "command", "model", "folder", "memory", "timeout", "fixed", "certify",
+)  # fmt: skip
+FIRST_FREE = """\
+import json, sys
+for line in sys.stdin:
+    print(json.dumps({"cell": json.loads(line)["legal"][0]}), flush=True)
+"""
+CHEAT_WITH_ITS_NUMBER = """\
+import json, os
+while True:
+    input()
+    print(json.dumps({"cell": 0, "process": os.getpid()}), flush=True)
+"""
+PYTHON = sys.executable
+
+
+def toml(*entries, **keys):
+    """The text of a file: keys, and the entries as dictionaries."""
+    lines = [f"{key} = {json.dumps(value)}" for key, value in ({"game": TICTACTOE.name} | keys).items()]
+    for entry in entries:
+        lines += ["[[entry]]", *(f"{key} = {json.dumps(value)}" for key, value in entry.items())]
+    return "\n".join(lines)
+
+
+def write(folder, *entries, **keys):
+    path = folder / "class.toml"
+    path.write_text(toml(*entries, **keys), "utf-8")
+    return path
+
+
+def spec(name, **more):
+    return {"name": name, "spec": name, **more}
+
+
+def results_in(folder):
+    return json.loads((folder / "results.json").read_text("utf-8"))
+
+
+def play(path, *options):
+    """The results of a file, by the command, and what it printed."""
+    run = ttt("tournament", path, *options)
+    assert run.returncode == 0, run.stderr
+    return results_in(path.parent / f"{path.stem}-results"), run.stdout
+
+
+def refuse(told, path, *options):
+    """Assert that the command refuses a file with these words."""
+    run = ttt("tournament", path, *options)
+    assert run.returncode == 2 and told in run.stderr, run.stderr
+
+
+TWO = (spec("random"), spec("minimax"))
+
+
+def test_a_game_of_ones_own_lies_beside_the_file(tmp_path):
+    ring = ttt_env.Game("ring-v0", (4,), [(0, 1)], coordinates=[(0, -1), (1, 0), (0, 1), (-1, 0)])
+    ring.save(tmp_path / "ring.json")
+    path = write(tmp_path, *TWO, game="ring.json")
+    for _ in range(2):  # it is played, and gone on with
+        results, _ = play(path)
+    page = (tmp_path / "class-results" / "index.html").read_text("utf-8")
+    assert "ring-v0" in page and results["game"]["coordinates"]
+
+
+def test_all_files_that_a_spec_names_count(tmp_path):
+    names = ["a+b.npz", "m.zip", "prog.py", "bot.py", "c,d.npz", "games.log"]
+    for name in names:
+        (tmp_path / name).touch()
+    specs = {
+        "epsilon:lookup:{}/a+b.npz": ["a+b.npz"],
+        "symmetric:sb3:{}/m": ["m.zip"],
+        "best-response:(process:python3 {}/prog.py)": ["prog.py"],
+        "mixture:({0}/bot.py:choose,timeout=9)+(lookup:{0}/c,d.npz)+random": ["bot.py", "c,d.npz"],
+        "imitation:{}/games.log": ["games.log"],
+        "minimax:depth=2": [],
+    }
+    for text, files in specs.items():
+        assert files_of(text.format(tmp_path)) == [tmp_path / name for name in files], text
+
+
+@pytest.mark.parametrize("changed", ["winning_sets", "symmetric", "mixture"])
+def test_whatever_the_results_depend_on_is_named_if_it_has_changed(changed, tmp_path):
+    """The rules of the game, and models and programs, also of agents that others ask."""
+    bot, model = tmp_path / "bot.py", tmp_path / "m.npz"
+    rules = ttt_env.Game("mine", (3, 3), TICTACTOE.winning_sets)
+    rules.save(tmp_path / "mine.json")
+    Lookup.of("random", rules).save(model)
+    bot.write_text("def choose(position):\n    return position.legal_cells[0]\n")
+    specs = {"symmetric": f"symmetric:lookup:{model}", "mixture": f"mixture:({bot}:choose)+random"}
+    entries = [{"name": changed, "spec": specs.get(changed, "random")}, spec("minimax")]
+    plan = write(tmp_path, *entries, game="mine.json", games=2)
+    for _ in range(2):
+        with Contest(read_plan(plan), tmp_path / "out") as contest:
+            contest.play()
+    if changed == "winning_sets":
+        ttt_env.Game("mine", (3, 3), TICTACTOE.winning_sets[1:]).save(tmp_path / "mine.json")
+        told = "the game's winning_sets"
+    else:
+        Lookup.of("minimax", rules).save(model)
+        bot.write_text(bot.read_text().replace("0", "-1"))
+        told = f"the program or model of '{changed}'"
+    with pytest.raises(TournamentFileError, match=f"these have changed: {told}"):
+        Contest(read_plan(plan), tmp_path / "out")
+
+
+def test_names_show_themselves_in_the_table(tmp_path):
+    markdown = pytest.importorskip("markdown_it").MarkdownIt().enable(["table", "strikethrough"])
+    ttt_env.Game("ring <img> &lt;", (1, 3), [(0, 1)]).save(tmp_path / "ring.json")
+    down = {"name": "*a* ~~b~~", "command": "./down"}
+    (tmp_path / "down").write_bytes(b"\0")
+    (tmp_path / "down").chmod(0o755)
+    path = write(tmp_path, down, *TWO, game="ring.json")
+    with Contest(read_plan(path), tmp_path / "out") as contest:
+        contest.play()
+        lines = markdown.render(Documents(contest).to_markdown()).splitlines()
+    assert any(line.startswith(f"<p>{escape('ring <img> &lt;')}, 3 entries") for line in lines)
+    assert any(line.startswith("<p>*a* ~~b~~ v random is not judged") for line in lines)
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("game = ", "is no TOML"),
+            (f"seed = {'1' * 5000}", "is no TOML: Exceeds the limit"),
+            (toml(*TWO, sead=1), "unknown key of the tournament 'sead': did you mean seed"),
+            (toml(*TWO, game="chess"), "unknown game 'chess'"),
+            (toml(*TWO, games=3), "games=3 of the tournament: an even number"),
+            (toml(*TWO, games="2"), "games='2' of the tournament: integers from 2"),
+            (toml(*TWO, seed=-1), "seed=-1"),
+            (toml(*TWO, exact=1), "exact=1"),
+            (toml(*TWO, timeout=0), "timeout=0"),
+            (toml(TWO[0]), "takes 2 to 200 entries"),
+            ("entry = 3\n" + toml(), "takes 2 to 200 entries"),
+            ("\n".join(toml(*TWO).splitlines()[1:]), "the tournament needs the key game"),
+            (toml(*[{"name": "a", "spec": "rules"}] * 2), "two entries are called 'a' and 'a'"),
+            (toml(*TWO, spec("Random") | {"spec": "rules"}), "two entries are called 'random' and 'Random'"),
+            (toml(*TWO, {"spec": "rules"}), "entry 3 needs the key name"),
+            (toml(*TWO, {"name": "Ada"}), "entry 'Ada' needs one of the keys spec, command, model"),
+            (toml(*TWO, spec("rules", model="a.npz")), "needs one of the keys .* and has"),
+            (toml(*TWO, spec("rules", comand="a")), "key of entry 'rules' 'comand': did you mean command"),
+            (toml(*TWO, spec("rules", memory=64)), "memory of entry 'rules': this key belongs to a command"),
+            (toml(*TWO, spec("minmax")), "entry 'minmax' cannot play: unknown agent 'minmax'"),
+            (toml(*TWO, {"name": "Ada\n", "spec": "rules"}), "a text in one line"),
+            (toml(*TWO, {"name": "Ada", "model": "a.npz"}), "there is no file .*a.npz"),
+            (toml(*TWO, {"name": "Ada", "model": "a.zip"}), "run no code"),
+            (toml(*TWO, {"name": "Ada", "command": "no-such-program"}), "entry 'Ada' cannot play: .*no-such"),
+            (toml(*TWO, {"name": "Ada", "command": f"{PYTHON} ada.py"}), "there is no file 'ada.py'"),
+            (toml(*TWO, {"name": "Ada", "command": "sh", "folder": "ada"}), "there is no folder .*ada"),
+            (toml(*TWO, spec("rules", certify=True), game="qubic-v0"), "cannot play: qubic-v0 has 64 cells"),
+        ],
+    )  # fmt: skip
+    def test_what_is_wrong_is_named_before_anything_is_played(self, text, words, tmp_path):
+        path = tmp_path / "class.toml"
+        path.write_text(text, "utf-8")
+        with pytest.raises(TournamentFileError, match=words):
+            Contest(read_plan(path), tmp_path / "out")
+        assert os.listdir(tmp_path) == ["class.toml"]
+
+    @pytest.mark.parametrize("key", [*KEYS, *ENTRY_KEYS])
+    def test_whatever_a_value_is_its_key_is_named(self, key, tmp_path):
+        """Texts that TOML allows: no error but the named one comes, and few of them are values of a key."""
+        values = ["1979-05-27", "[]", "[[]]", "{}", "{a = 1}", "-1", "1e400", "nan", '""', '"\\u0000"',
+                  f'"{"a" * 300}"', "true", "[1]", "99999999999999999999"]  # fmt: skip
+        n_refused = 0
+        for value in values:
+            lines = toml(*TWO).splitlines()
+            at = 0 if key in KEYS else len(lines)
+            kept = [line for number, line in enumerate(lines) if key not in line or number < at - 2]
+            path = tmp_path / "class.toml"
+            path.write_text("\n".join([*kept[:at], f"{key} = {value}", *kept[at:]]), "utf-8")
+            try:
+                read_plan(path)
+            except TournamentFileError as error:
+                assert key in str(error)
+                n_refused += 1
+        assert n_refused >= len(values) - 4
+
+    def test_a_file_that_is_not_there(self, tmp_path):
+        run = ttt("tournament", "class.toml", cwd=tmp_path)
+        assert run.returncode == 2 and run.stderr == "ttt: class.toml cannot be read: there is no such file\n"
+
+    @pytest.mark.parametrize("library", ["jinja2", "scipy"])
+    def test_what_is_not_installed_is_named(self, library, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, library, None)
+        refuse(f'needs {library} of the extra "tournament"', write(tmp_path, *TWO))
+        assert os.listdir(tmp_path) == ["class.toml"]
+
+    def test_a_folder_of_something_else_is_left_alone(self, tmp_path):
+        path = write(tmp_path, *TWO)
+        (tmp_path / "mine").mkdir()
+        (tmp_path / "mine" / "diary.txt").write_text("dear diary")
+        refuse("is not empty, and no tournament's", path, "--out", tmp_path / "mine", "--again")
+        assert os.listdir(tmp_path / "mine") == ["diary.txt"]
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """A folder with a tournament of agents, a model and programs, all against all, and its results."""
+    folder = tmp_path_factory.mktemp("school")
+    (folder / "ada").mkdir()
+    (folder / "ada" / "bot.py").write_text(FIRST_FREE)
+    (folder / "cheat.py").write_text("while True:\n    input()\n    print('{\"cell\": 0}', flush=True)\n")
+    Lookup.of("rules").save(folder / "rules.npz")
+    ada = {"name": "Ada", "author": "Ada <b>", "folder": "ada", "command": [PYTHON, "-S", "bot.py"]}
+    path = write(
+        folder,
+        ada | {"fixed": True},
+        ada | {"name": "Ada, asked"},
+        {"name": "Cheat", "command": f"{PYTHON} -S cheat.py", "fixed": True},
+        {"name": "Rules", "model": "rules.npz"},
+        spec("minimax"),
+        spec("random", certify=False),
+        spec("weights"),
+        name="Class 7b",
+        games=4,
+    )
+    return folder, *play(path)
+
+
+class TestResults:
+    def test_what_can_be_computed_is(self, played):
+        folder, results, _ = played
+        agents = {name: name for name in ("minimax", "random", "weights")}
+        agents["Rules"] = f"lookup:{folder / 'rules.npz'}"
+        n_exact = 0
+        for meeting in results["meetings"]:
+            names = meeting["first"], meeting["second"]
+            assert meeting["exact"] == ("Ada, asked" not in names)
+            if set(names) <= set(agents):
+                found = ttt_env.match(*(agents[name] for name in names), exact=True)
+                assert meeting["as_x"] == found.as_x._asdict() and meeting["source"] == "declared"
+                n_exact += 1
+            elif meeting["exact"]:
+                assert meeting["source"] == "recorded" and meeting["interval"] is None
+            else:
+                assert meeting["games"] == 4 and meeting["interval"]
+        assert n_exact == 6 and len(results["meetings"]) == 21 and results["is_complete"]
+        found = ttt_env.match(lowest, "minimax", exact=True)
+        of = {(each["first"], each["second"]): each for each in results["meetings"]}
+        assert of["Ada", "minimax"]["as_o"] == found.as_o._asdict()
+
+    def test_they_are_a_tournament_like_any_other(self, played):
+        folder, results, _ = played
+        loaded = ttt_env.Tournament.load(folder / "class-results" / "results.json")
+        assert loaded.is_complete and loaded.to_dict().items() <= results.items()
+        for row, each in zip(loaded.standings, results["entries"], strict=True):
+            assert row._asdict().items() <= each.items()
+        assert loaded.matches["minimax", "random"] == ttt_env.match("minimax", "random")
+        assert list(loaded.forfeits) == ["Cheat"]
+
+    def test_who_cheats_loses_by_a_named_reason(self, played):
+        _, results, said = played
+        entries = {entry["name"]: entry for entry in results["entries"]}
+        assert entries["Cheat"]["points"] == 0 and not entries["Cheat"]["is_exact"]
+        assert [(lost["outcome"], lost["games"]) for lost in entries["Cheat"]["forfeits"]] == [("taken", 4)]
+        assert "names no free cell (taken" in entries["Cheat"]["proved"]
+        # Against recorded answers nobody is asked, and the examples show by what it loses.
+        examples = [each for each in results["games_played"] if not each["counts"]]
+        shown = {each["forfeit"] for each in examples if "Cheat" in (each["x"], each["o"])}
+        assert shown == {"taken"} and "Cheat: loses this game" in said
+
+    def test_every_game_is_a_record_that_can_be_replayed(self, played):
+        folder, results, _ = played
+        lines = (folder / "class-results" / "games.txt").read_text().splitlines()
+        assert lines == [each["record"] for each in results["games_played"]] and len(lines) == 6 * 4 + 15 * 2
+        for each in results["games_played"]:
+            record = GameRecord.parse(each["record"])
+            if each["forfeit"] is None:
+                assert record.is_over and record.winner == each["winner"]
+            else:
+                assert not record.is_over and record.positions()[-1].to_move != each["winner"]
+        assert len(read_records(folder / "class-results" / "games.txt")) == len(lines)
+
+    def test_counted_games_make_the_sampled_results(self, played):
+        _, results, _ = played
+        for meeting in results["meetings"]:
+            if meeting["exact"]:
+                continue
+            pair = {meeting["first"], meeting["second"]}
+            games = [each for each in results["games_played"] if {each["x"], each["o"]} == pair]
+            assert [each["x"] for each in games] == [meeting["first"], meeting["second"]] * 2
+            won = [each["x"] if each["winner"] == "X" else each["o"] for each in games if each["winner"]]
+            points = won.count(meeting["first"]) + (4 - len(won)) / 2
+            assert meeting["points"] == pytest.approx(points / 4)
+
+    def test_the_table_says_what_is_exact(self, played):
+        folder, results, _ = played
+        assert not any(entry["is_exact"] for entry in results["entries"])  # one meeting of each is sampled
+        with (folder / "class-results" / "table.csv").open(newline="") as file:
+            (row,) = (row for row in csv.DictReader(file) if row["name"] == "random")
+        assert float(row["margin against minimax"]) == 0 < float(row["margin against Ada, asked"])
+        table = (folder / "class-results" / "table.md").read_text()
+        assert "15 meetings are computed" in table and "6 meetings are sampled, in 4 games each" in table
+
+    def test_certificates_are_made_here(self, played):
+        folder, results, _ = played
+        entries = {entry["name"]: entry for entry in results["entries"]}
+        minimax = entries["minimax"]["certificate"]
+        assert minimax["unbeatable"]
+        loaded = Certificate.load(folder / "class-results" / minimax["file"])
+        assert loaded == ttt_env.certify("minimax")
+        ada = entries["Ada"]["certificate"]
+        assert ada["source"] == "recorded" and ada["asked"]
+        assert GameRecord.parse(ada["refutation"]["record"]).value(ada["refutation"]["seat"]) == -1
+        assert entries["Ada, asked"]["not_certified"] == "it may answer differently each time it is asked"
+        assert entries["random"]["not_certified"] == "its entry says certify = false"
+        assert not any(str(folder) in (folder / "class-results" / name).read_text() for name in WRITTEN)
+
+    def test_the_page_needs_nothing_else_and_shows_names_as_they_are(self, played):
+        folder, _, _ = played
+        page = (folder / "class-results" / "index.html").read_text("utf-8")
+        assert "Ada &lt;b&gt;" in page and "Ada <b>" not in page
+        assert "http" not in page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
+        assert " src=" not in page and "<link" not in page and "@import" not in page and "url(" not in page
+
+    def test_nothing_is_played_again(self, played):
+        folder, _, _ = played
+        out = folder / "class-results"
+        assert set(os.listdir(out)) == {*WRITTEN, "journal.jsonl", "answers", "certificates"}
+        before = {name: (out / name).read_bytes() for name in [*WRITTEN, "journal.jsonl"]}
+        (folder / "cheat.py").touch()
+        results, said = play(folder / "class.toml", "--json")
+        assert json.loads(said) == results
+        assert {name: (out / name).read_bytes() for name in before} == before
+
+    def test_another_tournament_is_refused_with_what_has_changed(self, played):
+        folder, _, _ = played
+        path, bot = folder / "class.toml", folder / "ada" / "bot.py"
+        text, program = path.read_text(), bot.read_text()
+        journal = (folder / "class-results" / "journal.jsonl").read_bytes()
+        try:
+            path.write_text(text.replace("games = 4", "games = 6\nseed = 1").replace("Ada <b>", "Ada"))
+            refuse("since these have changed: games, entry 'Ada'.author", path)
+            refuse("seed", path)
+            path.write_text(text)
+            bot.write_text(f"{program}\n# better")
+            refuse("the program or model of 'Ada'", path)
+        finally:
+            path.write_text(text)
+            bot.write_text(program)
+        assert (folder / "class-results" / "journal.jsonl").read_bytes() == journal
+
+    @pytest.mark.parametrize("text", ["dear diary", "dear diary\n", '{"format": "ttt_env answers 1"}\n'])
+    @pytest.mark.parametrize("again", [(), ("--again",)], ids=["on", "again"])
+    def test_a_journal_of_something_else(self, text, again, tmp_path):
+        path = write(tmp_path, *TWO)
+        out = tmp_path / "class-results"
+        out.mkdir()
+        (out / "journal.jsonl").write_text(text)
+        refuse("is no journal of a tournament", path, *again)
+        assert (out / "journal.jsonl").read_text() == text
+
+
+def test_a_program_may_be_certified_without_being_called_fixed(tmp_path):
+    (tmp_path / "bot.py").write_text(FIRST_FREE)
+    bot = {"name": "Bot", "command": [PYTHON, "-S", "bot.py"], "certify": True}
+    results, _ = play(write(tmp_path, bot, *TWO, exact=False))
+    (entry,) = (each for each in results["entries"] if each["name"] == "Bot")
+    found = ttt_env.certify(lowest)
+    assert entry["certificate"]["asked"] == found.asked and not entry["certificate"]["unbeatable"]
+    assert not any(each["exact"] for each in results["meetings"])
+    ratings = {each["name"]: (each["rating"], each["rating_margin"]) for each in results["entries"]}
+    assert max(ratings, key=ratings.get) == "minimax" and all(margin > 0 for _, margin in ratings.values())
+
+
+RANDOM = FIRST_FREE.replace("import", "import random,").replace(
+    """json.loads(line)["legal"][0]""", """random.choice(json.loads(line)["legal"])"""
+)
+
+
+@pytest.mark.parametrize("certify", [{}, slow({"certify": False})], ids=["certified", "not certified"])
+def test_who_is_called_fixed_and_is_not_is_refused_before_anything_is_played(certify, tmp_path):
+    (tmp_path / "bot.py").write_text(RANDOM)
+    bot = {"name": "Bot", "command": [PYTHON, "-S", "bot.py"], "fixed": True}
+    path = write(tmp_path, bot | certify, *TWO)
+    for _ in range(2):
+        refuse("entry 'Bot' is called fixed, but its answers differ: in", path)
+    assert len((tmp_path / "class-results" / "journal.jsonl").read_text().splitlines()) == 1
+    play(write(tmp_path, bot | certify | {"fixed": False}, *TWO))  # nothing had been played
+
+
+HANGING = """\
+import json, sys, time
+for line in sys.stdin:
+    with open("asked", "ab") as file:
+        file.write(b".")
+        n_asked = file.tell()
+    if n_asked in (9, 20):
+        open(f"reached {n_asked}", "w").close()
+        time.sleep(1000)
+    print(json.dumps({"cell": json.loads(line)["legal"][0]}), flush=True)
+"""
+
+
+def hanging(folder, n_asked):
+    """The file of a tournament in which a program hangs in its ninth and its twentieth answer."""
+    folder.mkdir()
+    (folder / "bot.py").write_text(HANGING)
+    (folder / "asked").write_text("." * n_asked)
+    bot = {"name": "Bot", "command": f"{PYTHON} -S bot.py", "timeout": 600}
+    names = ("random", "weights", "rules", "mcts:simulations=2")
+    agents = [spec(name, certify=name == "rules") for name in names]
+    return write(folder, bot, *agents, games=4, seed=3)
+
+
+def ended(path, reached, number):
+    """The exit code and output of a run of this file, ended by a signal while a program hangs."""
+    command = [PYTHON, "-W", "error", "-m", "ttt_env.app", "tournament", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        deadline = time.monotonic() + 300
+        while not (path.parent / f"reached {reached}").exists():
+            assert run.poll() is None and time.monotonic() < deadline, run.communicate()
+            time.sleep(0.01)
+        run.send_signal(number)
+        said = run.communicate(timeout=300)
+    return run.returncode, *said
+
+
+@pytest.mark.parametrize(
+    ("reached", "number", "status"),
+    [(20, signal.SIGKILL, -signal.SIGKILL), slow(9, signal.SIGINT, 130)],
+    ids=["kill", "Ctrl-C"],
+)
+def test_it_goes_on_where_it_was_ended_with_the_same_results(reached, number, status, tmp_path):
+    path, whole = hanging(tmp_path / "ended", reached - 9), hanging(tmp_path / "whole", 20)
+    out = path.parent / "class-results"
+    returncode, _, said = ended(path, reached, number)
+    assert returncode == status
+    if number == signal.SIGINT:
+        assert "the same command goes on from there" in said
+        assert not results_in(out)["is_complete"] and "Not finished" in (out / "index.html").read_text()
+    kept = (out / "journal.jsonl").read_bytes()
+    assert len(kept.splitlines()) > 2
+    with (out / "journal.jsonl").open("ab") as file:
+        file.write(b'{"first": "B')  # as far as it came
+    (path.parent / "asked").write_text("." * 20)
+    results, _ = play(path)
+    play(whole)
+    assert (out / "journal.jsonl").read_bytes().startswith(kept)
+    for name in (*WRITTEN, "journal.jsonl"):
+        assert (out / name).read_bytes() == (whole.parent / "class-results" / name).read_bytes(), name
+    assert results["is_complete"]
+    loaded = ttt_env.Tournament.from_dict(results)
+    assert [row.points for row in loaded.standings] == [entry["points"] for entry in results["entries"]]
+
+
+@pytest.mark.slow
+def test_answers_are_kept_that_were_given_before_a_kill(tmp_path):
+    """The program fails in its hundredth answer, after which nothing is known of it but what it has said."""
+    (tmp_path / "asked").write_text("")
+    (tmp_path / "bot.py").write_text(HANGING.replace("(9, 20)", "(100,)"))
+    bot = {"name": "Bot", "command": [PYTHON, "-S", "bot.py"], "fixed": True, "timeout": 600}
+    path = write(tmp_path, bot, *TWO)
+    assert ended(path, 100, signal.SIGKILL)[0] == -signal.SIGKILL
+    play(path)
+    found = ttt_env.certify(lowest)
+    n_asked_again = len((tmp_path / "asked").read_text()) - 1 - found.asked
+    assert 0 < n_asked_again < 20
+
+
+def test_again_starts_anew_and_leaves_nothing_of_the_run_before(tmp_path):
+    path = write(tmp_path, *TWO)
+    out = tmp_path / "class-results"
+    play(path)
+    path.write_text(path.read_text().replace("random", "rules"))
+    (out / "notes.txt").write_text("mine")
+    (out / "answers").mkdir()
+    (out / "answers" / "009-gone.jsonl").write_text("old")
+    refuse("these have changed", path)
+    results, _ = play(path, "--again")
+    assert {each["name"] for each in results["entries"]} == {"rules", "minimax"}
+    certificates = [f"{name}.certificate.json" for name in ("001-rules", "002-minimax")]
+    assert sorted(os.listdir(out / "certificates")) == certificates and not (out / "answers").exists()
+    assert (out / "notes.txt").read_text() == "mine"
+
+
+def test_what_is_ended_before_the_first_game_has_results_too(tmp_path):
+    with Contest(read_plan(write(tmp_path, *TWO)), tmp_path / "out") as contest:
+        write_results(Documents(contest))
+    results = results_in(tmp_path / "out")
+    assert not results["is_complete"] and not results["meetings"] and not results["games_played"]
+    loaded = ttt_env.Tournament.from_dict(results)
+    assert not loaded.meetings and set(loaded.scores.values()) == {0}
+    for entry in results["entries"]:
+        assert (entry["rank"], entry["points"], entry["rating"]) == (1, 0, 0)
+        assert entry["not_certified"] == "the tournament has not come to that"
+    assert "No game has been played yet" in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_two_runs_at_once_are_refused(tmp_path):
+    pytest.importorskip("fcntl")
+    path = write(tmp_path, *TWO)
+    with Contest(read_plan(path), tmp_path / "class-results"):
+        for again in ((), ("--again",)):
+            refuse("another run is writing to it", path, *again)
+
+
+def test_hostile_programs_lose_and_harm_nobody(tmp_path):
+    """More of them stand in `test_bots.py`; these come by a file, and run only while they play."""
+    pids = tmp_path / "pids"
+    pids.touch()
+    script = [PYTHON, "-I", "-S", hostile_bots.__file__]
+    hostile = ("hangs", "forks and crashes")
+    honest = {"name": "honest", "command": [*script, "honest", "pids"]}
+    bad = [{"name": name, "command": [*script, name, "pids"]} for name in hostile]
+    bad[0] |= {"timeout": 0.05, "startup": 0.4}
+    results, _ = play(write(tmp_path, spec("minimax"), honest, *bad, games=2, timeout=60))
+    assert end(pids.read_text())
+    entries = {entry["name"]: entry for entry in results["entries"]}
+    for name in hostile:
+        lost = {each["outcome"] for each in entries[name]["forfeits"]}
+        assert lost == set(HOSTILE[name].outcomes.split(",")), name
+    assert not entries["honest"]["forfeits"] and not entries["minimax"]["forfeits"]
+    for meeting in results["meetings"]:
+        names = meeting["first"], meeting["second"]
+        if "minimax" in names and meeting["first"] != "honest" and "honest" not in names:
+            assert meeting["score"] == (1 if meeting["first"] == "minimax" else -1)
+    assert [entry["name"] for entry in results["entries"]][:2] == ["minimax", "honest"]
+
+
+class Broken(Agent):
+    """Raises whatever it is given when it is asked for its second move."""
+
+    def __init__(self, error):
+        super().__init__(TICTACTOE)
+        self.error = error
+
+    def choose(self, position, rng):
+        if position.ply > 1:
+            raise self.error
+        return position.legal_cells[0]
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("NaN"), ttt_env.errors.PolicyError("no policy"), RecursionError()]
+)
+def test_an_agent_that_fails_has_lost_that_game(error):
+    random = ttt_env.make_agent("random", TICTACTOE)
+    played = play_to_the_end(random, Broken(error), np.random.default_rng(0))
+    assert played.winner == "X" and len(played.record.cells) == 3
+    assert played.forfeit.outcome == "crashed" and played.forfeit.said.startswith(type(error).__name__)
+    with pytest.raises(KeyboardInterrupt):
+        play_to_the_end(Broken(KeyboardInterrupt()), random, np.random.default_rng(0))
+
+
+@pytest.mark.slow
+def test_an_onnx_file_takes_part(tmp_path):
+    pytest.importorskip("onnxruntime")
+    from tests.support.onnx_files import write_linear
+
+    write_linear(tmp_path / "net.onnx", TICTACTOE)
+    net = {"name": "net", "model": "net.onnx"}
+    (meeting,) = play(write(tmp_path, net, spec("minimax")))[0]["meetings"]
+    found = ttt_env.match(f"onnx:{tmp_path / 'net.onnx'}", "minimax")
+    assert meeting["exact"] and meeting["as_x"] == found.as_x._asdict()
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "bot.py").write_text(FIRST_FREE)
+    bot = {"name": "Bot", "command": [PYTHON, "-S", "bot.py"], "fixed": True}
+    play(write(folder, bot, *TWO, spec("rules"), games=2))
+    return folder
+
+
+class TestWhatLiesInTheFolder:
+    """A run that goes on believes no file that was altered: it is refused, or made again."""
+
+    @pytest.fixture
+    def folder(self, finished, tmp_path):
+        return shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+
+    def test_certificates_are_made_again(self, folder):
+        certificates = folder / "class-results" / "certificates"
+        before = {path: path.read_bytes() for path in certificates.iterdir()}
+        for path in before:  # everybody brings the proof of the strongest, and it is a good one
+            ttt_env.certify("minimax").save(path)
+        results, _ = play(folder / "class.toml")
+        assert {path: path.read_bytes() for path in before} == before
+        proved = {each["name"]: each["proved"] for each in results["entries"]}
+        assert proved["minimax"] == "unbeatable, proved" and proved["rules"].startswith("loses this game")
+
+    def test_answers_that_were_changed_are_refused(self, folder):
+        (path,) = (folder / "class-results" / "answers").iterdir()
+        header, first, *rest = path.read_text().splitlines(keepends=True)
+        path.write_text("".join([header, first.replace('"cell": 0', '"cell": 4'), *rest]))
+        refuse("001-Bot.jsonl, line 2: it is not as it was written", folder / "class.toml")
+
+    def test_lines_of_the_journal_that_were_changed_are_refused(self, folder):
+        journal = folder / "class-results" / "journal.jsonl"
+        whole = journal.read_bytes()
+        for number, line in enumerate(whole.splitlines(), 1):
+            changed = line.replace(b'"games": 2', b'"games": 4').replace(b'"first": "', b'"first": "x')
+            assert changed != line
+            journal.write_bytes(whole.replace(line, changed))
+            with pytest.raises(ResultFileError, match=rf"journal\.jsonl, line {number}: it is not as"):
+                Contest(read_plan(folder / "class.toml"), folder / "class-results")
+        refuse(f"journal.jsonl, line {number}: it is not as", folder / "class.toml")
+
+    @pytest.mark.parametrize(
+        ("changes", "part"),
+        [
+            ({"first": "nobody"}, "first"),
+            ({"second": "nobody"}, "second"),
+            ({"second": "Bot", "record": "chess: 1"}, "record"),
+            ({"second": "Bot", "record": "tictactoe-v0: 0 1 2"}, "record"),
+            ({"second": "Bot", "record": "tictactoe-v0: 0 3 1 4 2 5"}, "record"),
+            ({"second": "Bot", "record": "tictactoe-v0: 0 3 1 4 2", "forfeit": "taken"}, "record"),
+            ({"second": "Bot", "record": "tictactoe-v0: 0", "forfeit": "played"}, "forfeit"),
+            ({"second": "Bot", "record": "tictactoe-v0: 0", "forfeit": "lost"}, "forfeit"),
+            ({"second": "Bot", "said": 3}, "said"),
+            ({"second": "Bot", "match": {}, "examples": []}, "match"),
+        ],
+        ids=str,
+    )
+    def test_a_line_that_is_no_part_of_the_tournament(self, changes, part, tmp_path):
+        """Sealed as it should be, so that only its content speaks against it."""
+        path = write(tmp_path, *TWO, spec("Bot") | {"spec": "rules"}, exact=False, games=2)
+        plan = read_plan(path)
+        line = {"first": "random", "second": "minimax", "record": "tictactoe-v0: 0 3 1 4 2"}
+        with Contest(plan, tmp_path / "class-results") as contest:
+            file = contest.journal._file
+            for _ in range(2):
+                file.add(line | {"forfeit": None, "said": ""})
+            file.add(line | {"forfeit": None, "said": ""} | changes)
+        with pytest.raises(ResultFileError, match=rf"journal\.jsonl, line 4: {part}: "):
+            Contest(plan, tmp_path / "class-results")

@@ -1,5 +1,0 @@
-"""AlphaZero: a residual network, and a tree search that it guides."""
-
-from ttt_env.agents.alphazero.agent import AlphaZero
-
-__all__ = ["AlphaZero"]

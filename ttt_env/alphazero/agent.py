@@ -1,0 +1,180 @@
+"""AlphaZero as an agent: a network alone, or a search that it guides."""
+
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.agent import (
+    Agent,
+    CellNumbers,
+    Effort,
+    Explanation,
+    Floats,
+    Turns,
+    Unit,
+    made_anew,
+    of_legal_cells,
+)
+from ttt_env.agents.pretrained import effort_of_file, pretrained_file
+from ttt_env.alphazero.network import MAX_SIMULATIONS, PolicyValueNetwork, load_network
+from ttt_env.render.words import RESULTS
+from ttt_env.rules import (
+    Boards,
+    Game,
+    Position,
+    as_bool,
+    as_integer,
+    as_number,
+    get_game,
+    motions,
+)
+
+_MAX_C = 1e6
+_SECONDS = 1e-4  # of a simulation, with a network of 32 channels and three blocks on 16 cells
+
+
+class AlphaZero(Agent):
+    """AlphaZero: plays the move that a search guided by its network visits most.
+
+    Each of the `simulations` follows the moves with the largest Q + c·P·√n / (1 + n_move) down the tree to a
+    position that it has not seen; the network gives that one a value, and a probability P for each of its
+    moves; the value is added to all positions on the way (Silver et al., A general reinforcement learning
+    algorithm that masters chess, shogi and Go through self-play, Science 2018). The first simulation asks the
+    network about the position itself, so with `simulations` of 0 or 1 the network plays alone, the move of
+    largest probability. Ends of games are exact. With `solve`, which the original does not have, proved
+    values are passed up the tree as well: a proved win is played, a proved loss avoided, and a proved
+    position is searched no further (MCTS-Solver: Winands, Björnsson and Saito 2008). With `threats` as well a
+    move that stops the other from completing a set is made at once, and a sequence of threats that wins, each
+    of which leaves one reply, is found before the network is asked (Allis 1994). `c` is how much is explored.
+    A move that was not visited counts 0.2 less than its position; there is no noise.
+
+    Nothing but the order of equal moves is random, and that is drawn from `seed` and the position, so the
+    agent has a fixed policy. Of symmetric positions one is searched, and the network is asked about one of
+    them. `ttt train alphazero` trains it, and `alphazero:PATH` loads the network. By default `simulations`
+    and `threats` are those with which the training judged the network, or 200 and True if the file has none.
+
+    Without a path it is the network that comes with this package for the game. That of 3×3 is certified
+    unbeatable, alone and with 200 simulations; those of Square 4×4 and of 4,4,4 with 200 simulations, which
+    are the default, and the seed 0. These two networks alone are not: there are games that they lose. That of
+    6,5,4 is proved to win every game as X, so; that of Qubic with 2 simulations, as
+    `symmetric:(alphazero:simulations=2)`, though not with 200. Of that of 5,5,4 there are results of games
+    alone.
+
+    Raises `PolicyFileError` for a file that is no such network of this game, or, without a path, if the
+    package has none for it; `ParameterError` for parameters out of their ranges.
+    """
+
+    is_fixed = True
+
+    def __init__(
+        self,
+        game: Game | str,
+        path: str | None = None,
+        simulations: int | None = None,
+        seed: int = 0,
+        c: float = 1.25,
+        solve: bool = True,
+        threats: bool | None = None,
+    ) -> None:
+        game = get_game(game)
+        file = pretrained_file("alphazero", game) if path is None else Path(path)
+        self._begin(load_network(file, game), simulations, seed, c, solve, threats)
+
+    def _begin(
+        self,
+        network: PolicyValueNetwork,
+        simulations: int | None,
+        seed: int,
+        c: float,
+        solve: bool,
+        threats: bool | None,
+    ) -> None:
+        from ttt_env.alphazero.search import PuctSearch, prepare  # imports numba: where it is wanted
+
+        Agent.__init__(self, network.game)
+        simulations = network.simulations if simulations is None else simulations
+        threats = network.threats if threats is None else threats
+        self.simulations = max(1, as_integer("simulations", simulations, "alphazero", 0, MAX_SIMULATIONS))
+        self._seed = as_integer("seed", seed, "alphazero", 0, (1 << 64) - 1)
+        as_bool("solve", solve, "alphazero")
+        self._completes_sets = solve and self.simulations > 1 and not network.game.misere
+        as_bool("threats", threats, "alphazero")
+        self._parameters = simulations, seed, c, solve, threats
+        self.network = network
+        c_init = as_number("c", c, "alphazero", _MAX_C)
+        self._search = PuctSearch(network, c_init=c_init, solve=solve, threats=threats)
+        self._lock = Turns()
+        prepare()
+
+    @classmethod
+    def of(
+        cls,
+        network: PolicyValueNetwork,
+        simulations: int | None = None,
+        seed: int = 0,
+        c: float = 1.25,
+        solve: bool = True,
+        threats: bool | None = None,
+    ) -> "AlphaZero":
+        """The agent with this network."""
+        agent = cls.__new__(cls)
+        agent._begin(network, simulations, seed, c, solve, threats)
+        return agent
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return made_anew(self, type(self).of, self.network, *self._parameters)
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        return effort_of_file("alphazero", game, parameters.get("path"))
+
+    @property
+    def completes_sets(self) -> bool:  # noqa: D102
+        return self._completes_sets
+
+    @property
+    def seconds_per_move(self) -> float:  # noqa: D102
+        return 0.0 if self.simulations == 1 else self.simulations * _SECONDS
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        from ttt_env.compiled.canonical import answers_by_class
+
+        def searched(boards: Boards) -> Floats:
+            with self._lock:  # searches of several threads take turns, because they share what is known
+                return self._search.find(boards, self.simulations, self._seed).policies(boards.legal)
+
+        return answers_by_class(boards, motions(self.game).astype(np.uint8), searched)
+
+    def _explained(self, position: Position) -> Explanation:
+        from ttt_env.alphazero.search import merged
+
+        canonical, (cells,) = merged(Boards.of([position]))
+        with self._lock:
+            found = self._search.find(canonical, self.simulations, self._seed)
+        policy = of_legal_cells(position, found.policies(canonical.legal)[0, cells])
+        numbers: list[tuple[str, NDArray[np.number], Unit]] = [
+            ("network’s probability", found.priors, "chance")
+        ]
+        if self.simulations > 1:
+            numbers += [("simulations", found.visits, "count"), ("mean result", found.means, "value")]
+            numbers += [("proved value", found.values, "value")]
+        shown = []
+        for name, rows, unit in numbers:
+            by_cell = {c: n for c, n in of_legal_cells(position, rows[0, cells]).items() if not isnan(n)}
+            if by_cell:
+                shown.append(CellNumbers(name, by_cell, unit))
+        if self.simulations == 1:
+            reason = "The network gives {cells} the largest probability."
+            return Explanation(position, policy, reason, tuple(shown))
+        reason = f"Of {found.visits[0].sum():,} simulations most began with {{cells}}."
+        visits = of_legal_cells(position, found.visits[0, cells])
+        if max(visits[cell] for cell in policy if policy[cell]) < max(visits.values()):
+            reason = f"{reason[:-1]}, of the moves that are not proved to lose."
+        if not isnan(found.proved[0]):
+            proved = RESULTS[int(found.proved[0])]
+            reason = f"The search has proved that {position.to_move} {proved}, and plays {{cells}}."
+        facts = {"simulations": self.simulations, "seed": self._seed}
+        return Explanation(position, policy, reason, tuple(shown), facts)

@@ -1,0 +1,440 @@
+"""AlphaZero: a network that learns from games that a search which it guides plays against itself.
+
+Silver et al., A general reinforcement learning algorithm that masters chess, shogi and Go through self-play,
+Science 2018. Importing this module does not import torch.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env import rules
+from ttt_env.agent import NO_LIMIT, Agent, AgentLike, Budget, Floats, Learner
+from ttt_env.alphazero.agent import AlphaZero
+from ttt_env.alphazero.network import Evaluator, NetworkSize, PolicyValueNetwork
+from ttt_env.errors import ParameterError, extra_for, shown
+from ttt_env.rules import Boards, Game, check_names, is_enumerable, random_position
+from ttt_env.training.evaluation import Evaluation
+from ttt_env.training.pool import named_opponents
+
+if TYPE_CHECKING:
+    import torch
+
+    from ttt_env.alphazero.search import Found, PuctSearch
+
+KIND = "alphazero"
+"""The name of the algorithm in messages."""
+_MANY = 10**9
+_DROP = 0.3  # the factor by which the learning rate falls
+
+
+@dataclass(frozen=True)
+class AlphaZeroSettings:
+    """The hyperparameters of AlphaZero.
+
+    It plays `games` games at a time, each move by a search of `simulations` simulations, with or without
+    `threats`, that ends as soon as its position is proved. The priors of the position have a share `noise` of
+    noise, drawn from the Dirichlet distribution of the concentration `concentration` / (number of legal
+    moves). The first `sampled_moves` of a game are drawn by how often the search visited them; the others are
+    the most visited. A game begins with probability `random_starts` after a random number of random moves,
+    with probability `blunder_starts` in one of the positions in which the agent gave value away when it was
+    last judged, if it was exactly and there are any, and else with the empty board.
+
+    After `moves` moves of all games the network takes `updates` steps of Adam, each on `batch` of the last
+    `replay` positions, down the gradient of the squared error of the value, plus the cross entropy of the
+    policy, plus `l2` times half the squared weights. The rate is `learning_rate`, and falls to 0.3 times
+    its value after each of the numbers of games in `drops`. The network has the size `channels`, `blocks`,
+    `filters`, `units`: see `NetworkSize`. It learns and is asked on the `device` of PyTorch, such as "cuda";
+    with None it learns on the CPU and compiled code answers, which is faster there on the smallest boards.
+    A GPU wants many `games`.
+
+    After every `pause` of these rounds the agent is judged by as many simulations as `judged` says, one after
+    the other as long as it passes: 1 is the network alone. The training ends when all have passed. The agent
+    that it returns, and its file, play with the simulations and `threats` with which the network was judged
+    when it was best. On a game that cannot be enumerated the agent plays some games with the `opponents`.
+    """
+
+    games: int = 256
+    simulations: int = 50
+    threats: bool = False
+    noise: float = 0.25
+    concentration: float = 10.0
+    sampled_moves: int = 4
+    random_starts: float = 0.25
+    blunder_starts: float = 0.25
+    moves: int = 4
+    updates: int = 16
+    batch: int = 256
+    replay: int = 20_000
+    learning_rate: float = 2e-3
+    drops: tuple[int, ...] = ()
+    l2: float = 1e-4
+    channels: int = 32
+    blocks: int = 2
+    filters: int = 4
+    units: int = 32
+    device: str | None = None
+    pause: int = 2
+    judged: tuple[int, ...] = (1, 50)
+    opponents: tuple[AgentLike, ...] = ("random", "mcts:simulations=1000")
+
+    def rate(self, games: int) -> float:
+        """The learning rate after this number of games."""
+        return self.learning_rate * _DROP ** sum(games >= drop for drop in self.drops)
+
+    @property
+    def size(self) -> NetworkSize:
+        """The size of the network."""
+        return NetworkSize(self.channels, self.blocks, self.filters, self.units)
+
+    def adjusted(self, hyperparameters: Mapping[str, Any]) -> "AlphaZeroSettings":
+        """The settings with these in the place of their own.
+
+        Raises `ParameterError` for a name that is none of them, or a value that cannot be.
+        """
+        names = [field.name for field in fields(self)]
+        check_names(KIND, hyperparameters, names, "hyperparameter")
+        changed = replace(self, **hyperparameters)
+        changed.size.checked()
+        for name in ("games", "simulations", "moves", "updates", "batch", "replay", "pause"):
+            rules.as_integer(name, getattr(changed, name), KIND, 1, _MANY)
+        rules.as_integer("sampled_moves", changed.sampled_moves, KIND, 0)
+        for name, most in (("noise", 1.0), ("l2", 1.0), ("learning_rate", 1.0)):
+            rules.as_number(name, getattr(changed, name), KIND, most)
+        shares = [
+            rules.as_number(name, getattr(changed, name), KIND, 1.0)
+            for name in ("random_starts", "blunder_starts")
+        ]
+        if sum(shares) > 1:
+            raise ParameterError(f"random_starts and blunder_starts of {KIND} are more than 1: {shares}")
+        rules.as_positive("concentration", changed.concentration, KIND)
+        rules.as_bool("threats", changed.threats, KIND)
+        if not isinstance(changed.device, str | None):
+            raise ParameterError(f"device={shown(changed.device)} of {KIND}: a name such as 'cuda' is needed")
+        if not isinstance(changed.opponents, list | tuple):
+            raise ParameterError(
+                f"opponents={shown(changed.opponents)} of {KIND}: a list of agents is needed"
+            )
+        judged = _integers("judged", changed.judged)
+        if not judged:
+            raise ParameterError(f"judged=() of {KIND}: numbers of simulations are needed")
+        return replace(changed, judged=judged, drops=_integers("drops", changed.drops))
+
+
+def _integers(name: str, value: object) -> tuple[int, ...]:
+    """These numbers, of 1 or more. Raises `ParameterError` if they are none."""
+    if not isinstance(value, list | tuple):
+        raise ParameterError(f"{name}={shown(value)} of {KIND}: several numbers are needed, such as (1, 50)")
+    return tuple(rules.as_integer(name, number, KIND, 1) for number in value)
+
+
+def settings_for(game: Game) -> AlphaZeroSettings:
+    """The settings that a game is trained with if no others are given."""
+    if rules.is_instant(game):
+        return AlphaZeroSettings()
+    of_larger = AlphaZeroSettings(
+        threats=True, sampled_moves=8, replay=100_000, device="cpu", pause=20, judged=(200,)
+    )
+    if len(game.shape) == 3:  # 27 neighbours a cell make the network slow: it learns more from each game
+        return replace(of_larger, simulations=64, updates=32)
+    return replace(of_larger, simulations=100, blocks=3)
+
+
+@dataclass(frozen=True)
+class Positions:
+    """The training targets of positions: move probabilities `[P, cells]` and values `[P]`."""
+
+    boards: Boards
+    policies: NDArray[np.float32]
+    values: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+class ReplayBuffer:
+    """The last positions that were played, up to a capacity, as their canonical images."""
+
+    def __init__(self, game: Game, most: int) -> None:
+        self.masks = np.zeros((2, most), np.uint64)
+        self.policies = np.zeros((most, game.n_cells), np.float32)
+        self.values = np.zeros(most, np.float32)
+        self._game = game
+        self.added = 0
+
+    def __len__(self) -> int:
+        return min(self.added, len(self.values))
+
+    def add(self, positions: Positions) -> None:
+        """Keep these positions in the place of the oldest ones."""
+        from ttt_env.alphazero.search import merged
+
+        boards, cells = merged(positions.boards)
+        at = (self.added + np.arange(len(positions))) % len(self.values)
+        self.masks[0, at], self.masks[1, at] = boards.mine, boards.theirs
+        moved = np.empty_like(positions.policies)
+        np.put_along_axis(moved, cells, positions.policies, axis=1)
+        self.policies[at], self.values[at] = moved, positions.values
+        self.added += len(positions)
+
+    def sample(self, n: int, rng: np.random.Generator) -> Positions:
+        """A sample of `n` positions, drawn uniformly."""
+        at = rng.integers(len(self), size=n)
+        return Positions(Boards(self._game, *self.masks[:, at]), self.policies[at], self.values[at])
+
+
+class SelfPlay:
+    """Games that a search plays against itself, several at a time; a new one begins where one has ended."""
+
+    def __init__(self, game: Game, settings: AlphaZeroSettings, rng: np.random.Generator) -> None:
+        n, n_cells = settings.games, game.n_cells
+        self.settings, self.rng, self.game = settings, rng, game
+        self.masks = np.zeros((2, n), np.uint64)  # of the positions
+        self.lengths = np.zeros(n, np.int64)  # moves of each game since its start
+        self.played = np.zeros((2, n, n_cells), np.uint64)  # the positions before these moves
+        self.policies = np.zeros((n, n_cells, n_cells), np.float32)  # the search's policies in them
+        self.values = np.zeros((n, n_cells), np.float32)  # their proved values, else NaN
+        self.ended = 0
+        self.blunders = Boards.joined(game, [])
+        for number in range(n):
+            self._begin(number)
+
+    def _begin(self, number: int) -> None:
+        start, draw = self.game.start, self.rng.random()
+        if draw < self.settings.random_starts:
+            start = random_position(self.game, self.rng)
+        elif draw < self.settings.random_starts + self.settings.blunder_starts and len(self.blunders):
+            start = self.blunders[int(self.rng.integers(len(self.blunders)))]
+        self.masks[:, number] = start.mine, start.theirs
+        self.lengths[number] = 0
+
+    def move(self, search: "PuctSearch") -> Positions:
+        """Make a move in every game; the positions of the games that it ended, with what is to be learned.
+
+        The policy of a position is how often each move was visited. If moves are proved wins, it is uniform
+        among these; proved losses have none of it if there is anything else. The value is what is proved, or
+        else the result of the game.
+        """
+        boards, numbers = Boards(self.game, *self.masks.copy()), np.arange(len(self.lengths))
+        found = search.find(
+            boards, self.settings.simulations, int(self.rng.integers(1 << 63)), self._noise(boards)
+        )
+        policies = _targets(found, boards.legal)
+        at = numbers, self.lengths
+        self.played[(slice(None), *at)] = self.masks
+        self.policies[at], self.values[at] = policies, found.proved
+        after = boards.play(self._chosen(policies))
+        self.masks[:] = after.mine, after.theirs
+        self.lengths += 1
+        return self._harvest(after)
+
+    def _noise(self, boards: Boards) -> Floats:
+        """Noise over the legal moves, `[B, cells]`, which sums to 1."""
+        legal = boards.legal
+        n_legal = legal.sum(axis=1, keepdims=True)
+        drawn = self.rng.gamma(np.where(legal, self.settings.concentration / n_legal, 1.0)) * legal
+        total = drawn.sum(axis=1, keepdims=True)
+        noise: Floats = np.where(total > 0, drawn / np.maximum(total, 1e-300), legal / n_legal)
+        return noise
+
+    def _chosen(self, policies: NDArray[np.float32]) -> NDArray[np.intp]:
+        """The cells to play: drawn at the beginning of a game, later the likeliest."""
+        totals = policies.cumsum(axis=1, dtype=np.float64)
+        draws = self.rng.random((len(totals), 1)) * totals[:, -1:]
+        drawn = (totals <= draws).sum(axis=1)
+        is_drawn = self.lengths < self.settings.sampled_moves
+        cells: NDArray[np.intp] = np.where(is_drawn, drawn, policies.argmax(axis=1))
+        return cells
+
+    def _harvest(self, after: Boards) -> Positions:
+        """The positions of the games that are over, in whose places new games begin."""
+        over = np.flatnonzero(after.is_over)
+        lengths = self.lengths[over]
+        game_of, ply = (
+            np.repeat(np.arange(len(over)), lengths),
+            np.concatenate([np.arange(0), *map(np.arange, lengths)]),
+        )
+        at = over[game_of], ply
+        result = np.where(after.is_won[over], -1.0 if self.game.misere else 1.0, 0.0)[game_of]
+        result *= np.where((lengths[game_of] - ply) % 2, 1.0, -1.0)  # for the player to move
+        values = np.where(np.isnan(self.values[at]), result, self.values[at]).astype(np.float32)
+        positions = Positions(Boards(self.game, *self.played[(slice(None), *at)]), self.policies[at], values)
+        for number in over:
+            self._begin(int(number))
+        self.ended += len(over)
+        return positions
+
+
+def _targets(found: "Found", legal: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """The policy that is to be learned of each position: see `SelfPlay.move`."""
+    wins, losses = found.values == 1, found.values == -1
+    open_visits = np.where(losses, 0, found.visits).astype(np.float64)
+    kept = np.where(open_visits.any(axis=1, keepdims=True), open_visits, found.visits)
+    kept = np.where(kept.any(axis=1, keepdims=True), kept, legal & ~losses)
+    kept = np.where(kept.any(axis=1, keepdims=True), kept, legal)
+    kept = np.where(wins.any(axis=1, keepdims=True), wins, kept)
+    targets: NDArray[np.float32] = (kept / kept.sum(axis=1, keepdims=True)).astype(np.float32)
+    return targets
+
+
+class AlphaZeroLearner(Learner):
+    """AlphaZero, round by round: games, which are its steps, then updates of the network.
+
+    The hyperparameters take the place of what `settings_for` the game says. The agent is due after every
+    `pause` rounds, and is judged with each number of simulations in `judged`. The same game, settings and
+    seed give the same training, on the CPU of one machine.
+
+    Raises `ImportError` without the extra `train`.
+    """
+
+    name = plays_as = KIND
+    about = "It plays against itself by a search that its network guides."
+    default_budget = Budget(seconds=600.0)
+    uses_torch = True
+
+    def __init__(self, game: Game, seed: int = 0, **hyperparameters: Any) -> None:
+        super().__init__(game, seed)
+        settings = self.settings = settings_for(game).adjusted(hyperparameters)
+        self.simulations = settings.judged[0]  # of the agent that was judged last
+        device = _device(settings)
+        import torch
+
+        from ttt_env.alphazero.search import PuctSearch, prepare
+        from ttt_env.alphazero.torch_network import ResidualNetwork
+
+        prepare()
+        torch.manual_seed(seed)
+        self.rng = np.random.default_rng(seed)
+        self.network = ResidualNetwork(game, settings.size).to(device).eval()
+        self.optimizer = torch.optim.Adam(
+            self.network.parameters(), lr=settings.learning_rate, weight_decay=settings.l2
+        )
+        self.games = SelfPlay(game, settings, self.rng)
+        self.replay = ReplayBuffer(game, settings.replay)
+        self.search = PuctSearch(self._evaluator(), noise=settings.noise, threats=settings.threats)
+        self.rounds = 0
+        self.losses = math.nan, math.nan  # of the last round: value, policy
+        self.seconds = {"search": 0.0, "network": 0.0, "learning": 0.0}
+
+    def exported(self) -> PolicyValueNetwork:
+        """The network as it plays now."""
+        network, settings = self.network.exported(), self.settings
+        return replace(network, simulations=self.simulations, threats=settings.threats)
+
+    @classmethod
+    def check(cls, game: Game, hyperparameters: Mapping[str, Any]) -> None:  # noqa: D102
+        settings = settings_for(game).adjusted(hyperparameters)
+        named_opponents(settings.opponents, game)
+        _device(settings)
+
+    @property
+    def steps(self) -> int:  # noqa: D102
+        return self.games.ended
+
+    @property
+    def is_due(self) -> bool:  # noqa: D102
+        return self.rounds > 0 and self.rounds % self.settings.pause == 0
+
+    def agent(self) -> AlphaZero:  # noqa: D102
+        return AlphaZero.of(self.exported())
+
+    def judged(self) -> Iterator[Agent]:  # noqa: D102
+        for simulations in self.settings.judged:
+            self.simulations = simulations
+            yield self.agent()
+
+    def opponents(self) -> dict[str, Agent]:  # noqa: D102
+        return {} if is_enumerable(self.game) else named_opponents(self.settings.opponents, self.game)
+
+    def looked(self, evaluation: Evaluation) -> None:  # noqa: D102
+        if evaluation.certificate is not None and self.is_due:
+            self.games.blunders = evaluation.certificate.blunders
+
+    def save(self, path: str | Path) -> None:  # noqa: D102
+        self.exported().save(path)
+
+    def advance(self, budget: Budget = NO_LIMIT) -> None:
+        """A round of the training."""
+        begin, evaluating = perf_counter(), self.search.seconds
+        self.search.ask(self._evaluator())
+        for _ in range(self.settings.moves):
+            self.replay.add(self.games.move(self.search))
+        played = perf_counter()
+        if len(self.replay) >= self.settings.batch:
+            self.losses = self._learn()
+        network = self.search.seconds - evaluating
+        self.seconds["search"] += played - begin - network
+        self.seconds["network"] += network
+        self.seconds["learning"] += perf_counter() - played
+        self.rounds += 1
+
+    def _learn(self) -> tuple[float, float]:
+        """Take the steps of a round. Returns the mean losses, of the value and of the policy."""
+        import torch
+        from torch.nn.functional import log_softmax, mse_loss
+
+        device, losses = self.network.device, np.zeros(2)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.settings.rate(self.games.ended)
+        self.network.train()
+        for _ in range(self.settings.updates):
+            positions = self.replay.sample(self.settings.batch, self.rng)
+            planes = self.network.planes(positions.boards)
+            logits, values = self.network(planes)
+            chances = log_softmax(logits.masked_fill(planes[:, -1] == 0, -1e9), dim=1)
+            value_loss = mse_loss(values, torch.from_numpy(positions.values).to(device))
+            policy_loss = -(torch.from_numpy(positions.policies).to(device) * chances).sum(dim=1).mean()
+            self.optimizer.zero_grad()
+            (value_loss + policy_loss).backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step()
+            losses += value_loss.item(), policy_loss.item()
+        self.network.eval()
+        value, policy = losses / self.settings.updates
+        return float(value), float(policy)
+
+    def scalars(self) -> dict[str, float]:  # noqa: D102
+        shares = {
+            name: seconds / max(1e-9, sum(self.seconds.values())) for name, seconds in self.seconds.items()
+        }
+        return {
+            "train/value loss": self.losses[0],
+            "train/policy loss": self.losses[1],
+            "train/learning rate": self.optimizer.param_groups[0]["lr"],
+            "self-play/games": self.games.ended,
+            "self-play/positions": self.replay.added,
+            **{f"time/{name}": share for name, share in shares.items()},
+        }
+
+    def state(self) -> dict[str, Any]:
+        """All but what the network has said, which each round forgets."""
+        return {name: part for name, part in vars(self).items() if name != "search"}
+
+    def restore(self, state: Any) -> None:  # noqa: D102
+        vars(self).update(state)
+        self.search.ask(self._evaluator())
+
+    def _evaluator(self) -> Evaluator:
+        """The network as the games ask it."""
+        return self.exported() if self.settings.device is None else self.network
+
+
+def _device(settings: AlphaZeroSettings) -> "torch.device":
+    """The device on which the network learns.
+
+    Raises `ImportError` without the extra `train`, `ParameterError` for what is no device of PyTorch here.
+    """
+    with extra_for("AlphaZero learns with", "train"):
+        import torch
+    try:
+        device = torch.zeros((), device=settings.device or "cpu").device
+    except (RuntimeError, AssertionError) as error:  # PyTorch's, for a name or a machine without it
+        raise ParameterError(f"device={shown(settings.device)} of {KIND}: {error}") from error
+    if device.type == "meta":  # which has no values
+        raise ParameterError(f"device={shown(settings.device)} of {KIND}: it has no values")
+    return device

@@ -1,0 +1,414 @@
+"""A language model behind an OpenAI-compatible chat endpoint as a player; accidents are asked again."""
+
+import asyncio
+import json
+import os
+import re
+import time
+import weakref
+from collections.abc import Mapping
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from functools import partial
+from math import isfinite
+from threading import Thread
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from ttt_env.errors import NotJudgedError, ParameterError, PlayerError, extra_for, shown
+from ttt_env.rules import Game, as_integer, as_number, as_positive
+from ttt_env.text.answers import AnswerFormat
+from ttt_env.text.prompt import PromptAgent, Reply
+from ttt_env.text.wording import BoardStyle
+
+if TYPE_CHECKING:
+    from openai import APIStatusError
+
+FIRST_PAUSE, LONGEST_OWN_PAUSE = 0.5, 8.0  # seconds before an attempt; each is twice the one before
+LONGEST_PAUSE = 60.0  # seconds that an endpoint may ask for by `Retry-After`; what asks for more is given up
+LONGEST_REPLY = 1 << 24  # bytes
+_NO_KEY = "none"  # sent to servers that need no key
+_MESSAGE = 300  # letters of an endpoint's message that are shown
+_ENDING = 5.0  # seconds for open connections to be closed
+_LEAST_ERROR, _LEAST_ERROR_OF_SERVER = 400, 500  # of the statuses of HTTP
+_ASKED_AGAIN = (408, 429)  # in addition to server errors
+
+
+class Accident(Exception):
+    """Something that has come in the way of an answer, and may not come again. `pause` is in seconds."""
+
+    def __init__(self, message: str, pause: float | None = None) -> None:
+        super().__init__(message)
+        self.pause = pause
+
+
+class ChatEndpoint:
+    """An endpoint whose `url` and `key` are known, asked by as many threads at once as like.
+
+    An attempt may take `timeout` seconds in all, from the connection to the last byte. An accident is a
+    connection that fails or is cut, a time-out, one of the statuses 408, 429 and those from 500 on, and a
+    body that is no chat completion. After one there are up to `retries` more attempts, with pauses of
+    `FIRST_PAUSE`, then twice as many seconds each time up to `LONGEST_OWN_PAUSE`, or of as many as the
+    endpoint asks for by `Retry-After`, up to `LONGEST_PAUSE`.
+
+    Raises `ImportError` without the extra "llm".
+    """
+
+    def __init__(self, url: str, key: str, key_variable: str, timeout: float, retries: int) -> None:
+        with extra_for("models need", "llm"):
+            from openai import AsyncOpenAI
+        self._key, self._key_variable = key, key_variable
+        self._key_in_text = re.compile(
+            "".join(rf"(?:\\{{0,8}}{re.escape(c)}|\\+u{ord(c):04x})" for c in key or "")
+        )
+        self._timeout, self._retries = timeout, retries
+        self._is_closed = False
+        self._new_client = partial(
+            AsyncOpenAI, api_key=key or _NO_KEY, base_url=url, timeout=None, max_retries=0
+        )
+        self._start()
+
+    def _start(self) -> None:
+        # Only a task can be ended while it waits for the next byte, so one thread makes all requests.
+        self._client = self._new_client()
+        started: Future[_Loop] = Future()
+        self._thread = Thread(target=_serve, args=(self._client, started), name="endpoint", daemon=True)
+        self._thread.start()
+        self._loop = started.result()
+        self._end = weakref.finalize(self, self._loop.end)
+
+    def close(self) -> None:
+        """Close the connections; whoever waits for a reply gets a `PlayerError`."""
+        self._is_closed = True
+        self._end()
+        self._thread.join(_ENDING)
+
+    def ask(self, request: Mapping[str, Any], asker: str) -> Reply:
+        """The reply to a request, a chat completion's without its stream.
+
+        Raises `NotJudgedError` after the last attempt, and `PlayerError` for what cannot be mended by another
+        one, such as a wrong key (401), and after `close`. The messages name `asker` and never the key.
+        """
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                if self._is_closed:
+                    raise PlayerError(f"{asker} is closed")
+                if not self._thread.is_alive():  # in a process that was forked
+                    self._start()
+                reply = asyncio.run_coroutine_threadsafe(self._reply(request, asker), self._loop.loop)
+                try:
+                    return reply.result()
+                except CancelledError:
+                    raise PlayerError(f"{asker} is closed") from None
+                except BaseException:
+                    reply.cancel()  # Ctrl-C
+                    raise
+            except Accident as accident:
+                own_pause = min(FIRST_PAUSE * 2.0 ** min(attempt - 1, 10), LONGEST_OWN_PAUSE)
+                pause = own_pause if accident.pause is None else accident.pause
+                if attempt > self._retries or pause > LONGEST_PAUSE:
+                    more = f"; it asks for a pause of {pause:.0f} s" if pause > LONGEST_PAUSE else ""
+                    tries = f"{attempt} attempt{'s' * (attempt > 1)}"
+                    told = f"gave no answer in {tries}: {self._told(str(accident))}{more}"
+                    raise NotJudgedError(asker, None, told) from None
+            time.sleep(pause)
+
+    async def _reply(self, request: Mapping[str, Any], asker: str) -> Reply:
+        from openai import APIConnectionError, APIStatusError, OpenAIError
+
+        # The library's errors hold the request, and so the key: no error has one of them as its context.
+        failure: Accident | PlayerError
+        try:
+            async with asyncio.timeout(self._timeout):
+                headers, body = await self._body(request)
+            return self._read(headers, body, asker)
+        except TimeoutError:
+            failure = Accident(f"no reply within {self._timeout:g} seconds")
+        except APIStatusError as error:
+            text = f"status {error.status_code}: {self._told(_message_of(error))}"
+            if error.status_code == 401 and not self._key:
+                text += f" (the environment variable {self._key_variable} is not set)"
+            failure = PlayerError(f"{asker} cannot be asked: {text}")
+            if _passes(error.status_code):
+                failure = Accident(text, _asked_pause(error.response.headers))
+        except APIConnectionError as error:
+            cause: BaseException = error
+            while (deeper := cause.__cause__ or cause.__context__) is not None:
+                cause = deeper
+            failure = Accident(str(cause))
+        except OpenAIError as error:
+            failure = PlayerError(f"{asker} cannot be asked: {self._told(str(error))}")
+        raise failure
+
+    async def _body(self, request: Mapping[str, Any]) -> tuple[Mapping[str, str], bytes]:
+        """The headers and the body of a reply whose status is no error."""
+        body = bytearray()
+        create = self._client.chat.completions.with_streaming_response.create
+        async with create(**request) as response:
+            try:
+                async for chunk in response.iter_bytes():
+                    body += chunk
+                    if len(body) > LONGEST_REPLY:
+                        raise Accident(f"a reply of more than {LONGEST_REPLY} bytes")
+            except (asyncio.CancelledError, Accident):
+                raise
+            except Exception as error:  # the errors of the library that has read the bytes
+                raise Accident(f"the reply was cut off: {error!r}") from None
+            return response.headers, bytes(body)
+
+    def _read(self, headers: Mapping[str, str], body: bytes, asker: str) -> Reply:
+        try:
+            completion = json.loads(body)
+        except (ValueError, RecursionError):
+            completion = None
+        choice = _choice_of(completion)
+        reply = None if choice is None else _reply_of(choice)
+        if reply is not None:
+            return Reply(self._without_key(reply), self._without_key(reply.note))
+        status, message = _error_in(completion)
+        if status is not None and not _passes(status):
+            raise PlayerError(f"{asker} cannot be asked: {self._told(message)}")
+        told = message or body.decode("utf-8", "replace")
+        raise Accident(
+            f"no chat completion (is /v1 missing in the url?): {self._told(told)}", _asked_pause(headers)
+        )
+
+    def _told(self, text: str) -> str:
+        return self._without_key(" ".join(text.split()))[:_MESSAGE]
+
+    def _without_key(self, text: str) -> str:
+        """A whole text of the endpoint, in which the key might be quoted or escaped, without it."""
+        return self._key_in_text.sub("[key]", text) if self._key else str(text)
+
+
+class _Loop(NamedTuple):
+    loop: asyncio.AbstractEventLoop
+    is_over: asyncio.Event
+
+    def end(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self.loop.call_soon_threadsafe(self.is_over.set)
+
+
+def _serve(client: Any, started: "Future[_Loop]") -> None:
+    """Run the requests of an endpoint until its loop is ended, and cancel those that are left."""
+
+    async def wait() -> None:
+        is_over = asyncio.Event()
+        started.set_result(_Loop(asyncio.get_running_loop(), is_over))
+        await is_over.wait()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await client.close()
+
+    asyncio.run(wait())
+
+
+def _message_of(error: "APIStatusError") -> str:
+    """The words of the endpoint about an error: its message where the body has one, else the body."""
+    text: str = error.response.text
+    try:
+        return _error_in(json.loads(text))[1] or text
+    except (ValueError, RecursionError):
+        return text
+
+
+def _passes(status: int) -> bool:
+    """True if this status is of a passing error: the endpoint may answer when it is asked again."""
+    return status in _ASKED_AGAIN or status >= _LEAST_ERROR_OF_SERVER
+
+
+def _asked_pause(headers: Mapping[str, str]) -> float | None:
+    """The seconds that the header `Retry-After` asks for, as a number or as a date; None if it does not."""
+    value = headers.get("retry-after", "")
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except (TypeError, ValueError, OverflowError):
+            return None
+        seconds = max(seconds, 0.0)
+    return seconds if isfinite(seconds) and seconds >= 0 else None
+
+
+def _choice_of(completion: object) -> dict[str, Any] | None:
+    """The first choice of a chat completion; None if it has none, or one that has failed."""
+    choices = completion.get("choices") if isinstance(completion, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict) or choice.get("finish_reason") == "error" or choice.get("error"):
+        return None
+    return choice
+
+
+def _error_in(completion: object) -> tuple[int | None, str]:
+    """The status and the message of the error that a body with the status 200 tells, as some proxies do."""
+    error = completion.get("error") if isinstance(completion, dict) else None
+    if isinstance(error, dict):
+        code = error.get("code")
+        return code if type(code) is int and code >= _LEAST_ERROR else None, str(error.get("message", ""))
+    return None, error if isinstance(error, str) else ""
+
+
+def _reply_of(choice: dict[str, Any]) -> Reply | None:
+    """The reply of a choice; None if it has no message of the protocol."""
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        return None
+    refusal, calls = message.get("refusal"), message.get("tool_calls") or message.get("function_call")
+    text = _text_of(message.get("content"))
+    if text is None or ("content" not in message and not refusal and not calls):
+        return None
+    note = _NOTES.get(str(choice.get("finish_reason")), "")
+    parts = message["content"] if isinstance(message.get("content"), list) else []
+    if refusal or any(isinstance(part, dict) and part.get("type") == "refusal" for part in parts):
+        note = f"a refusal: {refusal}" if isinstance(refusal, str) else "a refusal"
+    elif calls:
+        note = f"a tool call, and no tool was offered: {json.dumps(calls)}"
+    elif not text and not note:
+        note = "a message without text"
+    return Reply(text, note)
+
+
+_NOTES = {
+    "length": "cut off at the limit of tokens",
+    "content_filter": "stopped by the endpoint's filter of contents",
+}
+
+
+def _text_of(content: object) -> str | None:
+    """The text of a message's content: a text, a list of parts, whose texts are joined, or nothing.
+
+    Parts of other kinds, such as reasoning, have no text of the answer. None for what the protocol does not
+    know.
+    """
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, list):
+        return None
+    texts: list[str] = []
+    for part in content:
+        kind, text = (part.get("type"), part.get("text")) if isinstance(part, dict) else ("text", part)
+        if not isinstance(kind, str) or (kind == "text" and not isinstance(text, str)):
+            return None
+        if kind == "text":
+            texts.append(str(text))
+    return "".join(texts)
+
+
+_URL = re.compile(r"https?://[^\s/?#@\\]+(/[^\s?#@\\]*)?")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+class ChatAgent(PromptAgent):
+    """Plays what a language model behind an OpenAI-compatible chat endpoint replies.
+
+    `url` is the base of the endpoint, such as `http://localhost:8000/v1`, and `model` the name that it knows
+    the model by. `temperature`, `max_tokens` and `system`, a prompt before the one of the position, are
+    left to the endpoint where they are None. `board` and `answer` are as in `PromptAgent`.
+
+    The key is read from the environment variable `key_variable` whenever a connection is made. It is shown
+    and kept nowhere, and travels with no copy of the agent.
+
+    An accident is no answer of the model: a connection that fails, a reply that is not complete `timeout`
+    seconds after the question, the statuses 408, 429 and those from 500 on, and a body that is no chat
+    completion. The question is then asked again, up to `retries` times, after 0.5, 1, 2, 4 and then every 8
+    seconds, or after as many as the endpoint asks for by `Retry-After`, up to 60. Where that does not help,
+    `NotJudgedError` is raised, and `PlayerError` at once for what another attempt cannot mend, such as a
+    wrong key (401) or an unknown model (404). Both name the position, and no answer is kept.
+
+    The texts of `content` are the reply, read by the rule of `AnswerFormat`; fields for reasoning beside it
+    are not looked at. Where it names no free cell the reason says so if it was cut off at the limit of
+    tokens, if it was a refusal or a tool call, and if there was no text.
+
+    Raises `ParameterError` for a url with a user, a password or a query, which may contain secrets, and does
+    not show it; `ImportError` without the extra "llm".
+
+    >>> ChatAgent("tictactoe-v0", "http://localhost:8000/v1", "my-model", temperature=0)  # `certify` asks it
+    <ChatAgent my-model at http://localhost:8000/v1 of tictactoe-v0>
+    """
+
+    def __init__(
+        self,
+        game: Game | str,
+        url: str,
+        model: str,
+        *,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        system: str | None = None,
+        key_variable: str = "OPENAI_API_KEY",
+        timeout: float = 600.0,
+        retries: int = 5,
+        board: BoardStyle = "grid",
+        answer: str | AnswerFormat = "[{cell}]",
+    ) -> None:
+        super().__init__(game, self._reply_of_model, board=board, answer=answer, errors="raise")
+        owner = "ChatAgent"
+        if not isinstance(url, str) or not _URL.fullmatch(url):
+            raise ParameterError(
+                "url: http://host:port/path or https://… is needed, without a user, a password or a query, "
+                "in which secrets may stand; so the one given is not shown here. The key is read from an "
+                "environment variable"
+            )
+        self.url, self.model = url, _as_str("model", model)
+        self.temperature = None if temperature is None else as_number("temperature", temperature, owner)
+        self.max_tokens = None if max_tokens is None else as_integer("max_tokens", max_tokens, owner, 1)
+        self.system = None if system is None else _as_str("system", system)
+        self.timeout = as_positive("timeout", timeout, owner)
+        self.retries = as_integer("retries", retries, owner, 0)
+        if not isinstance(key_variable, str) or not _VARIABLE.fullmatch(key_variable):
+            raise ParameterError("key_variable: the name of an environment variable is needed, not a key")
+        self.key_variable = key_variable
+        key = os.environ.get(key_variable, "").strip()
+        if not (key.isascii() and (key.isprintable() or not key)):
+            raise ParameterError(
+                f"the key in the environment variable {key_variable} has letters that no key has"
+            )
+        self._endpoint = ChatEndpoint(self.url, key, key_variable, self.timeout, self.retries)
+
+    def __repr__(self) -> str:
+        return f"<ChatAgent {self.model} at {self.url} of {self.game.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        settings = ("temperature", "max_tokens", "system", "key_variable", "timeout", "retries", "board")
+        keywords = {name: getattr(self, name) for name in settings} | {"answer": self.answer_format}
+        return partial(ChatAgent, self.game, self.url, self.model, **keywords), ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def identity(self) -> str:
+        """The model, its endpoint, and all that its answers may depend on."""
+        names = ("temperature", "max_tokens", "system")
+        given = [f"{name}={getattr(self, name)!r}" for name in names if getattr(self, name) is not None]
+        return ", ".join([f"the model {self.model} at {self.url}", *given, self._shown_as])
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._endpoint.close()
+
+    def _reply_of_model(self, prompt: str) -> Reply:
+        messages = [{"role": "user", "content": prompt}]
+        if self.system is not None:
+            messages.insert(0, {"role": "system", "content": self.system})
+        request: dict[str, Any] = {"model": self.model, "messages": messages}
+        if self.temperature is not None:
+            request["temperature"] = self.temperature
+        if self.max_tokens is not None:
+            request["max_tokens"] = self.max_tokens
+        return self._endpoint.ask(request, repr(self))
+
+
+def _as_str(name: str, text: object) -> str:
+    if not isinstance(text, str):
+        raise ParameterError(f"{name}={shown(text)} of ChatAgent: a str is needed")
+    return text

@@ -1,0 +1,387 @@
+"""The tournament of a file in data, tables and words, and as a page that needs no other file or network."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+from importlib.resources import files as resources
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ttt_env.agent import quoted
+from ttt_env.analysis.results import Forfeited
+from ttt_env.analysis.verdict import told_in_a_line
+from ttt_env.bots.contest import Contest, Verdict
+from ttt_env.render.layout import Look, layout_of
+from ttt_env.render.svg import document, tile
+from ttt_env.render.table import Column, Table, as_markdown
+from ttt_env.render.words import signed
+from ttt_env.rules import SEATS
+from ttt_env.storage import write_atomically
+from ttt_env.tournament.meetings import Played
+from ttt_env.tournament.standings import Standing, share
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+NOT_MET = "·"
+NOT_JUDGED = "not judged"
+LEGEND = "A win is 1 point, a draw ½. Numbers with ± are sampled (95 % interval), the others exact."
+
+
+class GameShown(NamedTuple):
+    """A game of the tournament: who had X and O, and whether it counts or only shows how the two play."""
+
+    x: str
+    o: str
+    played: Played
+    counts: bool
+
+
+class Documents:
+    """The tournament of a file, as far as it is finished, in data, tables and words."""
+
+    def __init__(self, contest: Contest) -> None:
+        self.contest, self.plan, self.tournament = contest, contest.plan, contest.tournament
+        self.standings = self.tournament.standings
+        self.not_judged = contest.not_judged
+        self.authors = {entry.name: entry.author for entry in self.plan.entries}
+
+    @property
+    def order(self) -> list[str]:
+        """The names, the best first."""
+        return [row.name for row in self.standings]
+
+    def verdict(self, name: str) -> Verdict:
+        """The verdict on an entry."""
+        return self.contest.verdicts.get(name, Verdict(None, "the tournament has not come to that"))
+
+    def games(self) -> Iterator[GameShown]:
+        """All games, in the order in which they were played."""
+        for meeting in self.contest.schedule:
+            counts = meeting not in self.contest.journal.computed
+            for game, played in enumerate(self.contest.games_of(meeting)):
+                yield GameShown(*meeting.seated(game), played, counts)
+
+    def told(self) -> list[str]:
+        """The sentences that a reader needs to understand the numbers."""
+        lines, found = [], self.tournament.meetings.values()
+        if not self.tournament.is_complete:
+            lines.append("The tournament is not finished: the same command goes on with it.")
+        lines += [
+            f"{each.first} v {each.second} is not judged, and does not count, as "
+            f"{name} could not be asked: {why}. The same command tries it again."
+            for each, (name, why) in self.not_judged.items()
+        ]
+        if n_computed := sum(each.exact for each in found):
+            lines.append(f"{_meetings(n_computed)} computed, over all games that the two can play.")
+        if n_sampled := len(found) - n_computed:
+            lines.append(
+                f"{_meetings(n_sampled)} sampled, in {self.plan.games} games each, half of them on each seat."
+            )
+        if any(each.source == "recorded" for each in found):
+            lines.append(
+                "A program that its entry calls fixed was asked once in each position that it can reach, and "
+                "the computed results rest on these answers."
+            )
+        return lines
+
+    def to_table(self, crossed: bool = False) -> Table:
+        """The standings; `crossed` adds a column for each opponent with the points a game taken from it."""
+        rows = self.standings
+        columns = [
+            Column("rank", rows, self.rank_text),
+            Column("name", [row.name for row in rows], is_left=True),
+            Column("author", [self.authors[row.name] for row in rows], is_left=True),
+            Column("points", rows, self.points_text),
+            Column("rating", rows, self.rating_text),
+        ]
+        for place, other in enumerate(self.order if crossed else (), 1):
+            columns.append(Column(str(place), [self._cell(row.name, other) for row in rows]))
+        return Table(columns)
+
+    def is_unplayed(self, name: str) -> bool:
+        """True if an entry could not be asked in any of its games, so that it has won and lost nothing."""
+        has_met = any(name in (each.first, each.second) for each in self.tournament.meetings)
+        return not has_met and any(blamed == name for blamed, _ in self.not_judged.values())
+
+    def rank_text(self, standing: Standing) -> str:
+        """The rank of a row."""
+        return "–" if self.is_unplayed(standing.name) else str(standing.rank)
+
+    def points_text(self, standing: Standing) -> str:
+        """The points of a row, with their margin where they are sampled."""
+        if self.is_unplayed(standing.name):
+            return NOT_JUDGED
+        return with_margin(f"{standing.points:.2f}", standing.margin, standing.is_exact)
+
+    def rating_text(self, standing: Standing) -> str:
+        """The rating of a row, with its margin unless it rests on computed results alone."""
+        if self.is_unplayed(standing.name):
+            return "–"
+        text = signed(standing.rating, 0)
+        return f"{text} ±{standing.rating_margin:.0f}" if standing.rating_margin else text
+
+    def to_markdown(self) -> str:
+        """The table with the cross table, what is proved about each entry, and by what it has lost."""
+        proved = [f"- {as_markdown(name)}: {as_markdown(self.proved(name))}" for name in self.order]
+        lost = [f"- {as_markdown(line)}" for line in self.lost()]
+        parts = [
+            f"# {as_markdown(self.plan.name)}",
+            f"{as_markdown(self.plan.game.name)}, {len(self.plan.names)} entries, seed {self.plan.seed}.",
+            *map(as_markdown, self.told()),
+            self.to_table(crossed=True).to_markdown(),
+            f"The numbered columns are the points a game against the player of that row. {LEGEND}",
+            "## What is proved",
+            "\n".join(proved),
+            *(["## Games lost by naming no free cell", "\n".join(lost)] if lost else []),
+        ]
+        return "\n\n".join(parts) + "\n"
+
+    @property
+    def forfeits(self) -> list[tuple[str, Forfeited]]:
+        """The losses of the entries by naming no free cell, the best entry first."""
+        losses = self.tournament.forfeits
+        return [(name, lost) for name in self.order for lost in losses.get(name, ())]
+
+    def lost(self) -> list[str]:
+        """The losses of the entries by naming no free cell, with the reasons, a line each."""
+        return [f"{name} lost {each}." for name, each in self.forfeits]
+
+    def to_csv(self) -> str:
+        """The table with all digits, one row an entry; empty where there is no number."""
+        against = [f"{kind} {name}" for name in self.order for kind in ("against", "margin against")]
+        head = [
+            "rank", "name", "author", "points", "margin", "exact", "rating", "rating_margin", "unbeatable",
+            *against,
+        ]  # fmt: skip
+        rows = []
+        for standing in self.standings:
+            rank, name, points, is_exact, margin, *others = standing
+            verdict = self.verdict(name)
+            proved = None if verdict.certificate is None else verdict.certificate.unbeatable
+            cells = [
+                (None, None) if (met := self.tournament.matches.get((standing.name, other))) is None
+                else (share(met), met.margin / 2)
+                for other in self.order
+            ]  # fmt: skip
+            row = [
+                rank, name, self.authors[standing.name], points, margin, is_exact, *others,
+                NOT_JUDGED if verdict.not_judged else proved,
+                *chain(*cells),
+            ]  # fmt: skip
+            rows.append(row)
+        return Table.of(head, rows).to_csv()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tournament as `Tournament.from_dict` reads it, with its entries and games."""
+        return {
+            **self.tournament.to_dict(),
+            "name": self.plan.name,
+            "games": self.plan.games,
+            "seed": self.plan.seed,
+            "entries": [self._entry_facts(standing) for standing in self.standings],
+            "meetings_not_judged": [
+                {**meeting._asdict(), "entry": name, "reason": why}
+                for meeting, (name, why) in self.not_judged.items()
+            ],
+            "games_played": [
+                {
+                    "x": each.x,
+                    "o": each.o,
+                    **each.played.to_dict(),
+                    "winner": each.played.winner,
+                    "counts": each.counts,
+                }
+                for each in self.games()
+            ],
+        }
+
+    def _entry_facts(self, standing: Standing) -> dict[str, Any]:
+        name = standing.name
+        certificate, lack, not_judged = self.verdict(name)
+        file = self.contest.certificate_file(name)
+        return {
+            **standing._asdict(),
+            "author": self.authors[name],
+            "certificate": None
+            if certificate is None
+            else {
+                "unbeatable": certificate.unbeatable,
+                "source": certificate.source,
+                "asked": certificate.asked,
+                "worst_case": certificate.worst_case,
+                "refutation": None
+                if certificate.refuted_as is None
+                else {"seat": certificate.refuted_as, "record": str(certificate.shortest_refutation)},
+                "file": file.relative_to(self.contest.folder).as_posix(),
+            },
+            "proved": self.proved(name),
+            "not_certified": lack or None,
+            "not_judged": not_judged or None,
+            "forfeits": [lost._asdict() for lost in self.tournament.forfeits.get(name, ())],
+        }
+
+    def proved(self, name: str) -> str:
+        """A line with the proof about an entry."""
+        certificate, lack, not_judged = self.verdict(name)
+        if not_judged:
+            return f"{NOT_JUDGED}: {not_judged}"
+        return f"not certified, as {lack}" if certificate is None else told_in_a_line(certificate)
+
+    def _cell(self, row: str, column: str) -> str:
+        if (met := self.tournament.matches.get((row, column))) is not None:
+            return with_margin(f"{share(met):.2f}", met.margin / 2, met.exact)
+        return NOT_JUDGED if self.is_not_judged(row, column) else NOT_MET
+
+    def is_not_judged(self, one: str, other: str) -> bool:
+        """True if the two were to meet, and one of them could not be asked."""
+        return any({one, other} == {each.first, each.second} for each in self.not_judged)
+
+
+def with_margin(number: str, margin: float, is_exact: bool) -> str:
+    """A number, with ± its margin unless it is exact."""
+    return number if is_exact else f"{number} ±{margin:.2f}"
+
+
+def _meetings(number: int) -> str:
+    return f"{number:,} meeting{' is' if number == 1 else 's are'}"
+
+
+BEST_PLAY = ""
+"""The opponent of an entry in the game of its certificate: the one name that no entry can have."""
+_CALLED = {BEST_PLAY: "best play"}
+LOOKS = (Look(None), *(Look(seat, accent) for seat in SEATS for accent in ("none", "last", "completed")))
+"""The looks of a tile: empty; a stone of X, as the last move, in a completed set; the same of O."""
+_TEMPLATE = "index.html"
+
+
+def write_results(results: Documents) -> None:
+    """Write the results of all that is finished to the folder of the tournament. Raises `OSError`."""
+    texts = {
+        "results.json": json.dumps(results.to_dict(), indent=1, ensure_ascii=False) + "\n",
+        "table.md": results.to_markdown(),
+        "table.csv": results.to_csv(),
+        "games.txt": "".join(f"{each.played.record}\n" for each in results.games()),
+        "index.html": page(results),
+    }
+    for name, text in texts.items():
+        # A program may have sent half a letter.
+        write_atomically(results.contest.folder / name, text.encode("utf-8", "replace"))
+
+
+def templates_in(package: str, folder: str) -> "Environment":
+    """The templates in a folder of a package, whose variables must all be there, and are escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader(package, folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def page(results: Documents) -> str:
+    """The page as HTML."""
+    environment = templates_in("ttt_env.bots", "static")
+    environment.globals |= {"quoted": quoted, "LEGEND": LEGEND, "share": share}
+    static = resources("ttt_env.bots") / "static"
+    return environment.get_template(_TEMPLATE).render(
+        page=_Page(results),
+        style=(static / "page.css").read_text("utf-8"),
+        script=(static / "page.js").read_text("utf-8"),
+    )
+
+
+class _Shown(NamedTuple):
+    """A game on the page: who had X and O, its cells, what it is, and how it ends."""
+
+    x: str
+    o: str
+    cells: tuple[int, ...]
+    kind: str
+    end: str
+
+
+class _Page:
+    """The data of the template."""
+
+    def __init__(self, results: Documents) -> None:
+        self.results, self.plan = results, results.plan
+        rows = results.standings
+        self._low = min(row.rating - row.rating_margin for row in rows)
+        self._width = max(row.rating + row.rating_margin for row in rows) - self._low or 1.0
+
+    @cached_property
+    def games(self) -> list[_Shown]:
+        """All games of the tournament, then those of the certificates."""
+        numbers: Counter[frozenset[str]] = Counter()
+        games = []
+        for each in self.results.games():
+            pair = frozenset((each.x, each.o))
+            numbers[pair] += 1
+            kind = f"game {numbers[pair]}"
+            if not each.counts:
+                kind = f"{kind}: an example, as the result is computed"
+            games.append(
+                _Shown(each.x, each.o, each.played.record.cells, kind, _end(each.x, each.o, each.played))
+            )
+        for name in self.results.order:
+            certificate = self.results.verdict(name).certificate
+            if certificate is not None and (record := certificate.shortest_refutation) is not None:
+                x, o = (name, BEST_PLAY) if certificate.refuted_as == "X" else (BEST_PLAY, name)
+                played = Played(record, certificate.forfeit_after(record))
+                games.append(_Shown(x, o, record.cells, f"certificate of {name}", _end(x, o, played)))
+        return games
+
+    def game_of(self, name: str, other: str = BEST_PLAY) -> int | None:
+        """The number of the first game between the two, None if there is none."""
+        return self._first_games.get(frozenset((name, other)))
+
+    @cached_property
+    def _first_games(self) -> dict[frozenset[str], int]:
+        numbered = list(enumerate(self.games))
+        return {frozenset((game.x, game.o)): number for number, game in reversed(numbered)}
+
+    def interval(self, row: Standing) -> tuple[float, float, float]:
+        """The places of the lower end of a rating's interval, the rating and the upper end, in percent."""
+        ends = (row.rating - row.rating_margin, row.rating, row.rating + row.rating_margin)
+        low, middle, high = (100 * (end - self._low) / self._width for end in ends)
+        return low, middle, high
+
+    @property
+    def board(self) -> str:
+        """The empty board, whose tiles are one group: the script fills it."""
+        layout = layout_of(self.plan.game)
+        tiles = [tile(box, LOOKS[0], layout) for box in layout.tiles]
+        return document("the board", layout, layout.width // 2, ['<g id="tiles">', *tiles, "</g>"])
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The data of the script: the tiles in all looks, the winning sets, the names and the games."""
+        names = [*self.results.order, BEST_PLAY]
+        place = {name: at for at, name in enumerate(names)}
+        layout = layout_of(self.plan.game)
+        return {
+            "names": [_CALLED.get(name, name) for name in names],
+            "sets": self.plan.game.winning_sets,
+            "tiles": [[tile(box, look, layout) for look in LOOKS] for box in layout.tiles],
+            "games": [
+                [place[game.x], place[game.o], list(game.cells), game.kind, game.end] for game in self.games
+            ],
+        }
+
+
+def _end(x: str, o: str, played: Played) -> str:
+    names = {"X": _CALLED.get(x, x), "O": _CALLED.get(o, o)}
+    if played.forfeit is not None:
+        position, outcome, said = played.forfeit
+        loser = names[position.to_move]
+        return (
+            f"{loser} ({position.to_move}) names no free cell, and loses: {outcome} ({quoted(said, outcome)})"
+        )
+    if played.winner is None:
+        return "Draw"
+    return f"{names[played.winner]} ({played.winner}) wins"

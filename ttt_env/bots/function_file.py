@@ -1,0 +1,138 @@
+"""A function in a Python file as a bot: `python -P -m MODULE FILE FUNCTION [GAME]`, where this is the module.
+
+The file is imported by a process of its own, which answers the questions of `docs/bots.md`. Whatever the file
+prints goes to standard error. The function is `choose(position)`, `choose(position, rng)`, or `policy` with
+the same arguments, which returns the probability of each cell. GAME is a game of one's own as JSON.
+"""
+
+import ast
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_env.agent import Agent, FunctionAgent, chosen_cell, takes_rng
+from ttt_env.bots.protocol import answer_line, read_question
+from ttt_env.errors import IllegalMoveError, ParameterError, PolicyError
+from ttt_env.rules import Game, Position
+from ttt_env.storage import game_from_dict, opened, reason
+
+MODULE = "ttt_env.bots.function_file"
+FUNCTIONS = ("choose", "policy")
+"""The functions that are taken where none is named: the first that the file has, else its only function."""
+
+
+def function_in(path: Path, name: str) -> str:
+    """The name of the function that is asked, of a file that is read and not run; "" names none.
+
+    Raises `ParameterError` for a file that is not there, that cannot be read, such as a pipe, or that is no
+    Python, and for a function that it does not have.
+    """
+    try:
+        with opened(path) as file:
+            tree = ast.parse(file.read(), path.name)
+    except FileNotFoundError:
+        raise ParameterError(f"there is no file {str(path)!r} in the folder {Path.cwd()}") from None
+    except OSError as error:
+        raise ParameterError(f"{path} cannot be read: {reason(error)}") from None
+    except (SyntaxError, ValueError) as error:
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        message = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise ParameterError(f"{path.name}{line}: {message}") from None
+    names = list(_names_in(tree.body))
+    wanted = [name] if name else list(FUNCTIONS)
+    for each in wanted:
+        if each in names or "*" in names:
+            return each
+    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    if not name and len(functions) == 1:
+        return functions[0]
+    raise ParameterError(
+        f"{path.name} has no function {' or '.join(wanted)}; it has {', '.join(functions) or 'none'}"
+    )
+
+
+def _names_in(body: list[ast.stmt]) -> Iterator[str]:
+    """The names that statements of a module define."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name for alias in node.names)
+        else:
+            for each in ast.walk(node):
+                if isinstance(each, ast.FunctionDef):
+                    yield each.name
+                elif isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+                    yield each.id
+
+
+def main(path: str, function: str, game: str = "") -> None:
+    """Answer questions until the input ends."""
+    given: Game | None = game_from_dict(json.loads(game)) if game else None
+    questions, say = _own_streams()
+    chosen = _imported(Path(path), function)
+    is_random = takes_rng(chosen)
+    rng = np.random.default_rng()
+    for line in questions:
+        position, _, number = read_question(line, given)
+        arguments = (position, rng) if is_random else (position,)
+        say(_answer(chosen(*arguments), position, rng, number))
+
+
+def _answer(choice: object, position: Position, rng: np.random.Generator, number: int | None) -> str:
+    """The line for what the function has returned: a cell, or probabilities of which one is drawn."""
+    if isinstance(choice, list | tuple | np.ndarray) and np.ndim(choice) == 1:
+        agent: Agent = _Drawing(position.game, choice)
+    else:
+        agent = FunctionAgent(position.game, lambda _: choice)  # type: ignore[arg-type, return-value]
+    try:
+        return answer_line(chosen_cell(agent, position, rng), number)
+    except (IllegalMoveError, PolicyError) as error:
+        if isinstance(choice, int | np.integer) and not isinstance(choice, bool):
+            return answer_line(int(choice), number)
+        return json.dumps({"error": str(error)} if number is None else {"error": str(error), "id": number})
+
+
+class _Drawing(Agent):
+    """Has this policy, wherever it is asked."""
+
+    def __init__(self, game: Game, probabilities: Any) -> None:
+        super().__init__(game)
+        self._probabilities = probabilities
+
+    def __repr__(self) -> str:
+        return "the function"
+
+    def policy(self, position: Position) -> Any:
+        return np.asarray(self._probabilities)
+
+
+def _own_streams() -> tuple[Iterator[str], Callable[[str], object]]:
+    """The lines of standard input, and a function that says a line; nobody else reads or writes there."""
+    asked, answers = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    lines = open(asked, encoding="utf-8")
+    return iter(lines), lambda line: os.write(answers, line.encode() + b"\n")
+
+
+def _imported(path: Path, function: str) -> Callable[..., object]:
+    sys.path.insert(0, str(path.absolute().parent))
+    spec = spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)
+    spec.loader.exec_module(module)
+    found: Callable[..., object] = getattr(module, function)
+    return found
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

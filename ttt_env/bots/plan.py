@@ -1,0 +1,232 @@
+"""The file of a tournament: its fields, and their values."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from os.path import isdir, isfile  # False, and no error, for a name that no file can have
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args
+
+from ttt_env.bots.program import STARTUP
+from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, shown
+from ttt_env.rules import MAX_SEED, Game, as_bool, as_integer, as_positive, check_names
+from ttt_env.storage import opened, parse_toml, reason
+from ttt_env.storage.models import game_of, spec_of
+
+Kind = Literal["spec", "command", "model"]
+Value = TypeVar("Value")
+MODEL_SUFFIXES = (".npz", ".onnx")
+_KEYS = ("name", "game", "games", "seed", "timeout", "startup", "memory", "exact", "entry")
+_ENTRY_KEYS = (
+    "name", "author", "spec", "command", "model", "folder", "memory", "timeout", "startup",
+    "fixed", "certify",
+)  # fmt: skip
+_OF_COMMANDS = ("folder", "memory", "timeout", "startup")
+_MOST_ENTRIES, _MOST_GAMES, _MOST_MEMORY = 200, 100_000, 1 << 30
+_NAME_LETTERS, _TEXT_LETTERS = 60, 10_000
+_SECONDS = 10.0  # for a move
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A player: an agent by its spec string, the command of a program, or the file of a model.
+
+    `source` is which one, `folder` where a program runs, `memory` how many MiB each of its processes may
+    have, `timeout` its seconds for a move, `startup` those for its start. One that `is_fixed` is asked once
+    in each position, and all of its results are computed from these answers. `certify` says whether it is
+    certified; None: if that is cheap.
+    """
+
+    name: str
+    kind: Kind
+    source: str | tuple[str, ...]
+    author: str = ""
+    folder: Path | None = None
+    memory: int | None = None
+    timeout: float = _SECONDS
+    startup: float = STARTUP
+    is_fixed: bool = False
+    certify: bool | None = None
+
+
+@dataclass(frozen=True)
+class TournamentPlan:
+    """A tournament as its file describes it.
+
+    `games` is the number of games in each meeting, half of them on each seat. With `exact` results are
+    computed where that is possible. `folder` is that of the file; `keys` holds all that the file says, by
+    key.
+    """
+
+    name: str
+    game: Game
+    games: int
+    seed: int
+    exact: bool
+    entries: tuple[Entry, ...]
+    folder: Path
+    keys: Mapping[str, Any]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the entries in their order."""
+        return tuple(entry.name for entry in self.entries)
+
+
+def read_plan(path: Path) -> TournamentPlan:
+    """The plan in a TOML file; relative paths in it are those from its folder.
+
+    Raises `TournamentFileError`, which names the file and the key, for what cannot be read, an unknown key, a
+    value of a wrong type or out of its range, and a file or folder that does not exist.
+    """
+    try:
+        with opened(path) as file:
+            data = parse_toml(file.read())
+        return _plan_of(data, path)
+    except OSError as error:
+        raise TournamentFileError(f"{path} cannot be read: {reason(error)}") from error
+    except TttEnvError as error:
+        raise TournamentFileError(f"{path}: {error}") from error
+
+
+class _Table:
+    """A table of the file, of which keys are read one after another."""
+
+    def __init__(self, data: object, owner: str, allowed: tuple[str, ...]) -> None:
+        if not isinstance(data, dict):
+            raise ParameterError(f"{owner} is a table of keys and values, not {shown(data)}")
+        check_names(owner, data, allowed, "key")
+        self.data, self.owner = data, owner
+
+    def read(self, key: str, read: Callable[[str, object, str], Value]) -> Value | None:
+        """The value of a key as `read(key, value, owner)` gives it; None if the key is missing."""
+        return read(key, self.data[key], self.owner) if key in self.data else None
+
+    def need(self, key: str, read: Callable[[str, object, str], Value]) -> Value:
+        """The value of a key. Raises `ParameterError` if it is missing."""
+        if key not in self.data:
+            raise ParameterError(f"{self.owner} needs the key {key}")
+        return read(key, self.data[key], self.owner)
+
+    def limits(self) -> dict[str, Any]:
+        """The limits of programs that the table gives, by their keys."""
+        return {key: self.need(key, read) for key, read in _LIMITS.items() if key in self.data}
+
+
+def _plan_of(data: dict[str, Any], path: Path) -> TournamentPlan:
+    table = _Table(data, "the tournament", _KEYS)
+    folder = path.absolute().parent
+    game = game_of(table.need("game", _text), folder)
+    entries = _entries(table, folder)
+    keys = {key: value for key, value in data.items() if key != "entry"}
+    for entry in data["entry"]:
+        keys |= {f"entry {entry['name']!r}.{key}": value for key, value in entry.items() if key != "name"}
+    return TournamentPlan(
+        table.read("name", _text) or path.stem,
+        game,
+        table.read("games", _even) or 2,
+        table.read("seed", partial(as_integer, least=0, most=MAX_SEED)) or 0,
+        table.read("exact", as_bool) is not False,
+        entries,
+        folder,
+        keys | {"entries": [entry["name"] for entry in data["entry"]]},
+    )
+
+
+def _entries(table: _Table, folder: Path) -> tuple[Entry, ...]:
+    given, limits = table.need("entry", _tables), table.limits()
+    entries = tuple(_entry(each, number, folder, limits) for number, each in enumerate(given, 1))
+    named: dict[str, str] = {}
+    for entry in entries:
+        if (other := named.get(entry.name.casefold())) is not None:
+            raise ParameterError(f"two entries are called {other!r} and {entry.name!r}: names have to differ")
+        named[entry.name.casefold()] = entry.name
+    return entries
+
+
+def _entry(data: object, number: int, folder: Path, limits: dict[str, Any]) -> Entry:
+    """The entry of a table; a program that has no limits of its own has these."""
+    named = data.get("name") if isinstance(data, dict) else None
+    table = _Table(data, f"entry {shown(named) if named else number}", _ENTRY_KEYS)
+    name = table.need("name", _name)
+    kinds: tuple[Kind, ...] = get_args(Kind)
+    given = [kind for kind in kinds if kind in table.data]
+    if len(given) != 1:
+        raise ParameterError(f"{table.owner} needs one of the keys {', '.join(kinds)}, and has {given}")
+    (kind,) = given
+    if kind != "command" and (wrong := [key for key in _OF_COMMANDS if key in table.data]):
+        raise ParameterError(f"{wrong[0]} of {table.owner}: this key belongs to a command")
+    place = folder / (table.read("folder", _text) or ".")
+    if not isdir(place):
+        raise ParameterError(f"folder of {table.owner}: there is no folder {str(place)!r}")
+    return Entry(
+        name,
+        kind,
+        _source(table, kind, folder),
+        table.read("author", _text) or "",
+        place if kind == "command" else None,
+        is_fixed=table.read("fixed", as_bool) or False,
+        certify=table.read("certify", as_bool),
+        **limits | table.limits(),
+    )
+
+
+def _source(table: _Table, kind: Kind, folder: Path) -> str | tuple[str, ...]:
+    """The spec string of an agent or a model, or the command of a program."""
+    if kind == "command":
+        return table.need(kind, _command)
+    text = table.need(kind, _text)
+    if kind == "spec":
+        return text
+    path = folder / text
+    if path.suffix not in MODEL_SUFFIXES:
+        raise ParameterError(
+            f"model={text!r} of {table.owner}: {' and '.join(MODEL_SUFFIXES)} files are allowed, which run "
+            'no code; who trusts a .zip writes spec = "sb3:FILE.zip"'
+        )
+    if not isfile(path):
+        raise ParameterError(f"model of {table.owner}: there is no file {str(path)!r}")
+    return spec_of(str(path))
+
+
+def _text(name: str, value: object, owner: str) -> str:
+    if isinstance(value, str) and value.strip() and value.isprintable() and len(value) <= _TEXT_LETTERS:
+        return value.strip()
+    raise ParameterError(
+        f"{name}={shown(value)} of {owner}: a text in one line, of up to {_TEXT_LETTERS:,} letters, is needed"
+    )
+
+
+def _name(name: str, value: object, owner: str) -> str:
+    text = _text(name, value, owner)
+    if len(text) > _NAME_LETTERS:
+        raise ParameterError(f"{name}={shown(value)} of {owner}: at most {_NAME_LETTERS} letters are allowed")
+    return text
+
+
+def _command(name: str, value: object, owner: str) -> str | tuple[str, ...]:
+    if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+        return tuple(value)
+    return _text(name, value, owner)
+
+
+def _tables(name: str, value: object, owner: str) -> list[object]:
+    if isinstance(value, list) and 2 <= len(value) <= _MOST_ENTRIES:
+        return value
+    raise ParameterError(f"{owner} takes 2 to {_MOST_ENTRIES} entries, each below a line [[{name}]]")
+
+
+def _even(name: str, value: object, owner: str) -> int:
+    games = as_integer(name, value, owner, 2, _MOST_GAMES)
+    if games % 2:
+        raise ParameterError(
+            f"{name}={games} of {owner}: an even number is needed, half of them on each seat"
+        )
+    return games
+
+
+_LIMITS: dict[str, Callable[[str, object, str], object]] = {
+    "memory": partial(as_integer, least=1, most=_MOST_MEMORY),
+    "timeout": as_positive,
+    "startup": as_positive,
+}

@@ -1,0 +1,252 @@
+"""Environments by id: `make`, `make_vec`, the registries of Gymnasium and PettingZoo, and `module.env()`."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args, overload
+
+import gymnasium
+import pettingzoo
+from gymnasium.envs.registration import EnvSpec
+from pettingzoo import ParallelEnv
+from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
+
+from ttt_env.envs.board import Opponents
+from ttt_env.envs.observation import DictObservation, Flat, Planes
+from ttt_env.envs.single import SingleAgentEnv
+from ttt_env.envs.two_player import TwoPlayerEnv
+from ttt_env.envs.vector.env import VectorGameEnv
+from ttt_env.errors import EpisodeOrderError, ParameterError, shown
+from ttt_env.rules import CATALOGUE, Game, get_game, one_of, parameters_of_game
+from ttt_env.rules.sizes import BOARD_CELLS
+
+NAMESPACE = "ttt_env"
+_ENTRY_POINT = "ttt_env.envs.single:SingleAgentEnv"
+_SINGLE_AGENT_PARAMETERS = "play_as", "opponent_weights"
+_VECTOR_ENTRY_POINT = "ttt_env.envs.registration:registered_vector_env"
+
+Api = Literal["aec", "parallel"]
+"""PettingZoo's two interfaces for two players."""
+
+
+@overload
+def make(
+    id: Game | str, opponent: None = None, *, observation: Literal["dict"] = "dict", **kwargs: Any
+) -> TwoPlayerEnv[DictObservation]: ...
+@overload
+def make(
+    id: Game | str, opponent: None = None, *, observation: Literal["planes"], **kwargs: Any
+) -> TwoPlayerEnv[Planes]: ...
+@overload
+def make(
+    id: Game | str, opponent: None = None, *, observation: Literal["flat"], **kwargs: Any
+) -> TwoPlayerEnv[Flat]: ...
+@overload
+def make(
+    id: Game | str, opponent: None = None, *, api: Literal["parallel"], **kwargs: Any
+) -> ParallelEnv[str, Any, Any]: ...
+@overload
+def make(
+    id: Game | str, opponent: Opponents, *, observation: Literal["planes"] = "planes", **kwargs: Any
+) -> SingleAgentEnv[Planes]: ...
+@overload
+def make(
+    id: Game | str, opponent: Opponents, *, observation: Literal["dict"], **kwargs: Any
+) -> SingleAgentEnv[DictObservation]: ...
+@overload
+def make(
+    id: Game | str, opponent: Opponents, *, observation: Literal["flat"], **kwargs: Any
+) -> SingleAgentEnv[Flat]: ...
+def make(
+    id: Game | str, opponent: Opponents | None = None, *, api: Api = "aec", **kwargs: Any
+) -> TwoPlayerEnv[Any] | ParallelEnv[str, Any, Any] | SingleAgentEnv[Any]:
+    """The environment of a game: for two players without `opponent`, else for one player against it.
+
+    `id` is the id of a game or a `Game`; `kwargs` are the parameters of the game (`m`, `n`, `k`, `misere`, …)
+    and those of `TwoPlayerEnv` or `SingleAgentEnv`.
+
+    Returns a `pettingzoo.AECEnv`, whose agents are "X" and "O" unless `agent_names` says otherwise, or a
+    `gymnasium.Env`. With `api="parallel"` the two-player environment is a `pettingzoo.ParallelEnv`, by
+    PettingZoo's `turn_based_aec_to_parallel`: both agents act in each step, and the action of the one that is
+    not to move, whose mask is all 0, does not count. A step before `reset` or after the end raises
+    `EpisodeOrderError`.
+
+    Raises `UnknownGameError`, `UnknownAgentError`, and `ParameterError` for a parameter that does not
+    exist, one that only an env with an opponent has, or a value that is not allowed.
+
+    >>> env = make("tictactoe-v0", opponent="minimax", play_as="X")
+    >>> observation, info = env.reset(seed=0)
+    >>> observation.shape, info["seat"], info["action_mask"].tolist()
+    ((3, 3, 2), 0, [1, 1, 1, 1, 1, 1, 1, 1, 1])
+    >>> observation, reward, terminated, truncated, info = env.step(4)
+    >>> reward, terminated, sum(info["action_mask"].tolist())
+    (0.0, False, 7)
+    """
+    _check_game_once(id, kwargs)
+    if opponent is None:
+        for name in filter(kwargs.__contains__, _SINGLE_AGENT_PARAMETERS):
+            game = getattr(id, "name", id)
+            raise ParameterError(
+                f"{name}={shown(kwargs[name])} needs an opponent, and none is given: "
+                f"make({shown(game)}, opponent='random', {name}={shown(kwargs[name])}) plays against one"
+            )
+        env_for_two: TwoPlayerEnv[Any] = TwoPlayerEnv(id, **kwargs)
+        is_parallel = one_of("api", api, get_args(Api)) == "parallel"
+        return _TwoPlayerParallelEnv(env_for_two) if is_parallel else env_for_two
+    if api != "aec":
+        raise ParameterError(f"api={shown(api)} is for two players: it takes no opponent")
+    env: SingleAgentEnv[Any] = SingleAgentEnv(id, opponent, **kwargs)
+    env.spec = _spec(id, env.game, {**kwargs, "opponent": opponent})
+    return env
+
+
+@overload
+def make_vec(
+    id: Game | str,
+    num_envs: int = 1,
+    opponent: Opponents | None = "random",
+    *,
+    observation: Literal["planes"] = "planes",
+    **kwargs: Any,
+) -> VectorGameEnv[Planes]: ...
+@overload
+def make_vec(
+    id: Game | str,
+    num_envs: int = 1,
+    opponent: Opponents | None = "random",
+    *,
+    observation: Literal["dict"],
+    **kwargs: Any,
+) -> VectorGameEnv[DictObservation]: ...
+@overload
+def make_vec(
+    id: Game | str,
+    num_envs: int = 1,
+    opponent: Opponents | None = "random",
+    *,
+    observation: Literal["flat"],
+    **kwargs: Any,
+) -> VectorGameEnv[Flat]: ...
+def make_vec(
+    id: Game | str, num_envs: int = 1, opponent: Opponents | None = "random", **kwargs: Any
+) -> VectorGameEnv[Any]:
+    """A batch of games as a `gymnasium.vector.VectorEnv`; with `opponent=None` both sides are stepped.
+
+    `kwargs` are the parameters of the game and those of `VectorGameEnv`. Raises the errors of `make`.
+
+    >>> envs = make_vec("tictactoe-v0", num_envs=4, opponent="random", play_as="X")
+    >>> observations, infos = envs.reset(seed=0)
+    >>> observations.shape, infos["action_mask"].shape
+    ((4, 3, 3, 2), (4, 9))
+    >>> observations, rewards, terminated, truncated, infos = envs.step([4, 4, 4, 4])
+    >>> rewards.tolist()
+    [0.0, 0.0, 0.0, 0.0]
+    """
+    _check_game_once(id, kwargs)
+    envs: VectorGameEnv[Any] = VectorGameEnv(id, num_envs, opponent, **kwargs)
+    of_vector = {"opponent": opponent, "num_envs": num_envs, "vectorization_mode": "vector_entry_point"}
+    envs.spec = _spec(id, envs.game, {**kwargs, **of_vector})
+    return envs
+
+
+class _TwoPlayerParallelEnv(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc]
+    """PettingZoo's wrapper, with our errors for steps out of order and actions that lack the mover's."""
+
+    agents: Sequence[str] = ()  # until the first reset
+
+    def step(self, actions: Any) -> Any:
+        if not self.agents:
+            raise EpisodeOrderError("step() before reset(), or after the end of the episode: call reset()")
+        mover = self.aec_env.agent_selection
+        if not isinstance(actions, Mapping) or mover not in actions:
+            raise ParameterError(f"actions={shown(actions)}: a dict with an action of {mover} is needed")
+        return super().step(actions)
+
+
+def _check_game_once(id: Game | str, kwargs: dict[str, Any]) -> None:
+    if "game" in kwargs:
+        raise ParameterError(f"'game' is given twice, as {shown(id)} and as {shown(kwargs['game'])}")
+
+
+def _spec(id: Game | str, game: Game, kwargs: dict[str, Any]) -> EnvSpec:
+    """The spec from which Gymnasium can make this env again."""
+    name = id.partition(":")[0] if isinstance(id, str) else "game-v0"
+    return EnvSpec(
+        f"{NAMESPACE}/{name}",
+        _ENTRY_POINT,
+        max_episode_steps=game.n_cells,
+        order_enforce=False,
+        disable_env_checker=True,
+        kwargs={"game": id, **kwargs},
+        vector_entry_point=_VECTOR_ENTRY_POINT,
+    )
+
+
+def registered_vector_env(*, max_episode_steps: int | None = None, **kwargs: Any) -> VectorGameEnv[Any]:
+    """The vector env that Gymnasium's `make_vec` makes, to which it passes `max_episode_steps` of the spec.
+
+    No episode is cut off. Raises `ParameterError` where `max_episode_steps` would do so.
+    """
+    envs: VectorGameEnv[Any] = VectorGameEnv(**kwargs)
+    if max_episode_steps is not None and max_episode_steps < envs.game.n_cells:
+        raise ParameterError(
+            f"max_episode_steps={max_episode_steps}: no episode of a vector env is cut off, and one of "
+            f"{envs.game.name} may have {envs.game.n_cells} moves"
+        )
+    return envs
+
+
+def register_envs() -> None:
+    """Register all games, as `ttt_env/tictactoe-v0` and so on; `import ttt_env` does it.
+
+    Gymnasium gets the envs with an opponent, PettingZoo (1.27 or newer) those for two players.
+    """
+    for name in CATALOGUE:
+        if f"{NAMESPACE}/{name}" not in gymnasium.registry:
+            has_one_size = parameters_of_game(name).keys() <= {"misere"}
+            gymnasium.register(
+                f"{NAMESPACE}/{name}",
+                _ENTRY_POINT,
+                max_episode_steps=get_game(name).n_cells if has_one_size else BOARD_CELLS,
+                kwargs={"game": name},
+                vector_entry_point=_VECTOR_ENTRY_POINT,
+            )
+        module = PettingZooModule(name)
+        for api, entry_point in (("aec", module.env), ("parallel", module.parallel_env)):
+            if f"{NAMESPACE}/{name}" not in getattr(pettingzoo, f"{api}_registry", [f"{NAMESPACE}/{name}"]):
+                pettingzoo.register(api, f"{NAMESPACE}/{name}", entry_point)
+
+
+class PettingZooModule:
+    """A module such as PettingZoo users import: the functions `env`, `raw_env` and `parallel_env`.
+
+    The first two are the same: the checks of PettingZoo's wrappers are built into the environment.
+
+    >>> from ttt_env import mnk_v0
+    >>> env = mnk_v0.env(m=4, n=3, k=3)
+    >>> env.reset(seed=0)
+    >>> env.agent_selection, len(env.position.legal_cells)
+    ('X', 12)
+    """
+
+    def __init__(self, id: str) -> None:
+        self._id = id
+        self.__doc__ = inspect.getdoc(CATALOGUE[id])
+
+    @overload
+    def env(
+        self, *, observation: Literal["dict"] = "dict", **kwargs: Any
+    ) -> TwoPlayerEnv[DictObservation]: ...
+    @overload
+    def env(self, *, observation: Literal["planes"], **kwargs: Any) -> TwoPlayerEnv[Planes]: ...
+    @overload
+    def env(self, *, observation: Literal["flat"], **kwargs: Any) -> TwoPlayerEnv[Flat]: ...
+    def env(self, **kwargs: Any) -> TwoPlayerEnv[Any]:
+        """The environment of two players, as `make` gives it."""
+        env: TwoPlayerEnv[Any] = make(self._id, **kwargs)
+        return env
+
+    raw_env = env
+
+    def parallel_env(self, **kwargs: Any) -> ParallelEnv[str, Any, Any]:
+        """The environment of two players who act in each step, as `make` gives it with `api="parallel"`."""
+        return make(self._id, api="parallel", **kwargs)

@@ -1,0 +1,84 @@
+"""The strategy of a proof as an agent."""
+
+from typing import Any
+
+import numpy as np
+
+from ttt_env.agent import (
+    Agent,
+    AgentLike,
+    Effort,
+    Explanation,
+    Floats,
+    PartExplanation,
+    effort_of,
+    make_agent,
+    name_of,
+)
+from ttt_env.errors import PolicyFileError
+from ttt_env.proofs import file as proof_file
+from ttt_env.rules import Game, Position
+
+
+class ProvedStrategy(Agent):
+    """Plays the strategy in the file of a proof, `Proof.save`, and so wins, or holds the draw, as proved.
+
+    In positions for which the file has no move, those of the other seat and those that are never reached by
+    the strategy, it plays as `fallback` does, another agent: by default it completes a set if it can, else
+    blocks one, else moves at random.
+
+    Loading a file runs no code, and does not check the proof: `scripts/check_proof.py` does. Raises
+    `PolicyFileError` for a file that is no proof of this game, or one without a strategy.
+    """
+
+    def __init__(self, game: Game | str, path: str, fallback: AgentLike = "win-block") -> None:
+        super().__init__(game)
+        self.fallback = make_agent(fallback, self.game)
+        filed = proof_file.read(path, self.game)
+        if not filed.strategies:
+            raise PolicyFileError(
+                f"{path} holds no strategy: the value of {filed.position!r} is not proved in it"
+            )
+        self._strategies = {strategy.seat: strategy for strategy in filed.strategies}
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        return effort_of(parameters.get("fallback", "win-block"), game)
+
+    @property
+    def is_fixed(self) -> bool:  # noqa: D102
+        return self.fallback.is_fixed
+
+    @property
+    def parts(self) -> tuple[Agent]:  # noqa: D102
+        return (self.fallback,)
+
+    def _cell(self, position: Position) -> int | None:
+        """The strategy's move; None where it has none."""
+        strategy = self._strategies.get(position.to_move)
+        return None if strategy is None else strategy.cell(position)
+
+    def policy(self, position: Position) -> Floats:  # noqa: D102
+        cell = self._cell(position)
+        if cell is None:
+            return self.fallback.policy(position)
+        policy = np.zeros(self.game.n_cells)
+        policy[cell] = 1.0
+        return policy
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
+        cell = self._cell(position)
+        return self.fallback.choose(position, rng) if cell is None else cell
+
+    def _explained(self, position: Position) -> Explanation:
+        cell = self._cell(position)
+        if cell is None:
+            name = name_of(self.fallback)
+            part = PartExplanation(name, self.fallback.explain(position))
+            reason = f"The strategy has no move in this position, which it never reaches: {name} plays."
+            return Explanation(position, part.why.policy, reason, parts=(part,))
+        strategy = self._strategies[position.to_move]
+        aim = "wins" if strategy.wins else "does not lose"
+        reason = f"By the strategy of the proof {position.to_move} {aim} with {{cells}}."
+        policy = dict.fromkeys(position.legal_cells, 0.0) | {cell: 1.0}
+        return Explanation(position, policy, reason)
