@@ -24,7 +24,6 @@ from ttt_env.errors import (
     ResultFileError,
     TournamentFileError,
     missing_extra,
-    shown,
 )
 from ttt_env.rules import SEATS, Game, is_enumerable
 from ttt_env.storage import Fields, LineFile, game_to_dict
@@ -51,15 +50,9 @@ class Computed(NamedTuple):
 
     @classmethod
     def read(cls, data: Fields, game: Game) -> "Computed":
-        """The content of a line. Raises `ResultFileError` if the examples do not fit to the match."""
+        """The content of a line."""
         match = data.read("match", Match.from_dict)
         examples = tuple(Played.read(each, game) for each in data.parts("examples"))
-        if not match.exact or len(examples) != 2:
-            raise data.error("match", "it is not computed, or has not two examples")
-        for seat, result, example in zip(SEATS, (match.as_x, match.as_o), examples, strict=True):
-            chance = result.draw if example.winner is None else result[0 if example.winner == seat else 2]
-            if not chance:
-                raise data.error("examples", f"{example.record} ends as no game between these two")
         return cls(match, examples)
 
 
@@ -144,18 +137,11 @@ class Journal:
             )
         line = Fields(data)
         names = self._plan.names
-        first, second = line.choice("first", names), line.choice("second", names)
-        meeting = Meeting(first, second)
-        games = self.games.get(meeting, [])
-        if first == second or meeting in self.computed or len(games) == self._plan.games:
-            raise line.error("second", f"{first!r} and {second!r} have no more games")
-        if not line.has("match"):
+        meeting = Meeting(line.choice("first", names), line.choice("second", names))
+        if line.has("match"):
+            self.computed[meeting] = Computed.read(line, self._plan.game)
+        else:
             self.games.setdefault(meeting, []).append(Played.read(line, self._plan.game))
-            return
-        computed = Computed.read(line, self._plan.game)
-        if games:
-            raise line.error("match", "it is computed, and games have been played")
-        self.computed[meeting] = computed
 
 
 def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -166,21 +152,18 @@ def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 JOURNAL, ANSWERS, CERTIFICATES = "journal.jsonl", "answers", "certificates"
 WRITTEN = ("results.json", "table.md", "table.csv", "games.txt", "index.html")
 """The files that show the results."""
-_BASIS = ("source", "asked")  # parts of a certificate that say how it was made
-_WORDS = "words of forfeits"
 _LIBRARIES = ("jinja2", "scipy")
 Say = Callable[[str], object]
 
 
 class Verdict(NamedTuple):
-    """The proof about an entry, or why there is none, and the worth of the certificate that it brought.
+    """The proof about an entry, or why there is none.
 
     `not_judged` tells the accidents, or the line too many, by which an entry could not be judged.
     """
 
     certificate: Certificate | None
     lack: str = ""
-    brought: str = ""
     not_judged: str = ""
 
 
@@ -259,8 +242,7 @@ class Contest:
                 self.players.give_up(name)
             except Exception as error:  # nothing that an entry does may end the tournament
                 lack = f"it fails where it is asked: {type(error).__name__}: {error}"
-            brought = "" if entry.certificate is None else _compared(entry.certificate, certificate)
-            self.verdicts[name] = Verdict(certificate, lack, brought, not_judged)
+            self.verdicts[name] = Verdict(certificate, lack, not_judged)
         for meeting in self.schedule:
             self._meet(meeting)
 
@@ -309,52 +291,3 @@ class Contest:
         if (computed := self.journal.computed.get(meeting)) is not None:
             return computed.examples
         return tuple(self.journal.games.get(meeting, ()))
-
-
-def _compared(file: Path, ours: Certificate | None) -> str:
-    """The verdict on the certificate in a file that an entry brought: it is not believed, but checked.
-
-    It is confirmed if all that the file says is found here as well. The words of a forfeit may differ from
-    run to run. If only one of the two certificates is about recorded answers, their basis differs, and one
-    may leave counts open. Parts that cannot be compared for these reasons are named.
-    """
-    try:
-        theirs = Certificate.load(file)
-    except ResultFileError as error:
-        why = str(error).replace(str(file), file.name)  # no path of this machine goes into the results
-        return f"the certificate that it brought cannot be read: {why}"
-    if ours is None:
-        return "the certificate that it brought is not checked, so it does not count"
-    if theirs.game != ours.game:
-        return f"the certificate that it brought is of {theirs.game.name}"
-    said, found = _parts_of(theirs), _parts_of(ours)
-    skipped = []
-    for key in ("unbeatable", *_differing(said, found)):  # the verdict first
-        pair = said[key], found[key]
-        has_other_basis = theirs.source != ours.source and (key in _BASIS or None in pair)
-        if key == _WORDS or has_other_basis:
-            skipped.append(key)
-        elif pair[0] != pair[1]:
-            return f"the certificate that it brought is wrong: {_difference(key, *pair)}"
-    rest = f", except for parts that cannot be compared: {', '.join(skipped)}" if skipped else ""
-    return f"the certificate that it brought is confirmed{rest}"
-
-
-def _parts_of(certificate: Certificate) -> dict[str, Any]:
-    """All that the file of a certificate says, with the words of its forfeits as a part of their own."""
-    parts = certificate.to_dict()
-    return parts | {_WORDS: [forfeit.pop("said") for forfeit in parts["forfeits"]]}
-
-
-def _difference(part: str, said: Any, found: Any) -> str:
-    """The first difference in a part that differs, with both values."""
-    entries: list[tuple[str, Any, Any]] = []
-    if isinstance(said, Mapping):
-        entries = [(f"{part}.{key}", said[key], found[key]) for key in found]
-    elif isinstance(said, list):
-        entries = [(f"the number of {part}", len(said), len(found))]
-        entries += [(f"{part}[{at}]", *pair) for at, pair in enumerate(zip(said, found, strict=False))]
-    for entry in entries:
-        if entry[1] != entry[2]:
-            return _difference(*entry)
-    return f"it says {part} = {shown(said)}, and here it is {shown(found)}"

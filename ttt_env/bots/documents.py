@@ -199,7 +199,7 @@ class Documents:
 
     def _entry_facts(self, standing: Standing) -> dict[str, Any]:
         name = standing.name
-        certificate, lack, brought, not_judged = self.verdict(name)
+        certificate, lack, not_judged = self.verdict(name)
         file = self.contest.certificate_file(name)
         return {
             **standing._asdict(),
@@ -219,18 +219,15 @@ class Documents:
             "proved": self.proved(name),
             "not_certified": lack or None,
             "not_judged": not_judged or None,
-            "certificate_brought": brought or None,
             "forfeits": [lost._asdict() for lost in self.tournament.forfeits.get(name, ())],
         }
 
     def proved(self, name: str) -> str:
-        """A line with the proof about an entry, and the worth of the certificate that it brought."""
-        certificate, lack, brought, not_judged = self.verdict(name)
+        """A line with the proof about an entry."""
+        certificate, lack, not_judged = self.verdict(name)
         if not_judged:
-            line = f"{NOT_JUDGED}: {not_judged}"
-        else:
-            line = f"not certified, as {lack}" if certificate is None else told_in_a_line(certificate)
-        return f"{line}; {brought}" if brought else line
+            return f"{NOT_JUDGED}: {not_judged}"
+        return f"not certified, as {lack}" if certificate is None else told_in_a_line(certificate)
 
     def _cell(self, row: str, column: str) -> str:
         if (met := self.tournament.matches.get((row, column))) is not None:

@@ -18,8 +18,8 @@ Value = TypeVar("Value")
 MODEL_SUFFIXES = (".npz", ".onnx")
 _KEYS = ("name", "game", "games", "seed", "timeout", "startup", "memory", "exact", "entry")
 _ENTRY_KEYS = (
-    "name", "author", "spec", "command", "model", "folder", "memory", "timeout", "startup", "fixed",
-    "certify", "certificate",
+    "name", "author", "spec", "command", "model", "folder", "memory", "timeout", "startup",
+    "fixed", "certify",
 )  # fmt: skip
 _OF_COMMANDS = ("folder", "memory", "timeout", "startup")
 _MOST_ENTRIES, _MOST_GAMES, _MOST_MEMORY = 200, 100_000, 1 << 30
@@ -34,7 +34,7 @@ class Entry:
     `source` is which one, `folder` where a program runs, `memory` how many MiB each of its processes may
     have, `timeout` its seconds for a move, `startup` those for its start. One that `is_fixed` is asked once
     in each position, and all of its results are computed from these answers. `certify` says whether it is
-    certified; None: if that is cheap. `certificate` is the file of one that it brings.
+    certified; None: if that is cheap.
     """
 
     name: str
@@ -47,7 +47,6 @@ class Entry:
     startup: float = STARTUP
     is_fixed: bool = False
     certify: bool | None = None
-    certificate: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -160,9 +159,6 @@ def _entry(data: object, number: int, folder: Path, limits: dict[str, Any]) -> E
     place = folder / (table.read("folder", _text) or ".")
     if not isdir(place):
         raise ParameterError(f"folder of {table.owner}: there is no folder {str(place)!r}")
-    certificate = table.read("certificate", _text)
-    if certificate is not None and not isfile(folder / certificate):
-        raise ParameterError(f"certificate of {table.owner}: there is no file {str(folder / certificate)!r}")
     return Entry(
         name,
         kind,
@@ -171,7 +167,6 @@ def _entry(data: object, number: int, folder: Path, limits: dict[str, Any]) -> E
         place if kind == "command" else None,
         is_fixed=table.read("fixed", as_bool) or False,
         certify=table.read("certify", as_bool),
-        certificate=None if certificate is None else folder / certificate,
         **limits | table.limits(),
     )
 
