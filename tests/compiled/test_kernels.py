@@ -144,7 +144,7 @@ def test_without_any_folder_there_is_none_and_the_cost_is_said(monkeypatch, tmp_
     monkeypatch.setattr(compiler, "_parents", lambda: places)
     assert compiler.folder_for.__wrapped__("digest") is None
     (told,) = logged
-    assert f"cannot be kept in {places[0]} (" in told and f", {places[1]} (" in told
+    assert f"cannot be kept in {places[0]}, {places[1]}: " in told
     assert "compiles it again" in told
 
 
@@ -157,17 +157,14 @@ def closed(copy):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_chosen", [False, True], ids=["beside the sources", "chosen"])
-def test_a_folder_that_cannot_be_written_to_is_passed_over_and_said_once(copy, is_chosen):
+def test_a_folder_that_cannot_be_written_to_is_passed_over(copy, is_chosen):
     path, environment = closed(copy), {"XDG_CACHE_HOME": str(copy / "mine")}
     if is_chosen:
         path = path / "below"
         environment["NUMBA_CACHE_DIR"] = str(path)
-    answer, said = run(copy, **environment)
-    assert answer == ["1001", "0"]
-    assert len(said) == 1
-    assert f"is kept in {copy / 'mine' / 'ttt_env'}" in said[0]
-    assert f"not in {path}" in said[0]
+    assert run(copy, **environment) == (["1001", "0"], [])
     assert run(copy, **environment) == (["1001", "1"], [])
+    assert {path.parts[:2] for path in files_of_compiled_code(copy)} == {("mine", "ttt_env")}
 
 
 TWICE = f"{CALL}\nimport ttt_env.agents.mcts.search_kernel"  # many functions, one complaint
@@ -197,24 +194,7 @@ print(compiler.folder_for("digest"), compiler.folder_for("digest"))
     answer, said = run(copy, script)
     assert answer == ["None", "None"]
     assert len(said) == 1
-    assert "Permission denied" in said[0] and "compiles it again" in said[0]
-
-
-@pytest.mark.slow
-def test_a_full_disk(copy):
-    script = f"""
-import resource, signal
-from ttt_env.agents.caller_kernel import stepped
-from ttt_env.compiled.compiler import ready
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
-ready("the test", lambda: stepped(1))
-{CALL}
-"""
-    pytest.importorskip("resource", reason="POSIX")
-    answer, said = run(copy, script)
-    assert answer == ["1001", "0"]
-    assert len([line for line in said if "cannot be kept" in line and "compiles it again" in line]) == 1
+    assert "cannot be kept" in said[0] and "compiles it again" in said[0]
 
 
 @pytest.mark.slow
@@ -230,15 +210,6 @@ def test_two_processes_that_compile_at_once(copy):
 def test_without_numbas_compiler_the_functions_are_pythons(copy):
     script = "from ttt_env.agents.caller_kernel import stepped\nprint(stepped(1000), type(stepped).__name__)"
     assert run(copy, script, NUMBA_DISABLE_JIT="1") == (["1001", "function"], [])
-
-
-@pytest.mark.slow
-def test_code_that_numba_keeps_elsewhere_is_not_used(copy):
-    """A user may have told numba another way to find folders, which knows nothing of digests."""
-    locators = {"NUMBA_CACHE_LOCATOR_CLASSES": "InTreeCacheLocator"}
-    for step in (1, 22):
-        write(copy, "compiled/called", CALLED.format(step=step))
-        assert run(copy, CALL, **locators)[0][0] == str(1000 + step)
 
 
 def test_compiling_that_takes_long_is_said_and_nothing_else(monkeypatch, logged):

@@ -9,7 +9,6 @@ leads to another folder. Compiled code must use nothing from other files.
 """
 
 # mypy: allow-untyped-calls, allow-untyped-decorators
-import gc
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -31,25 +30,28 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import LoweringPass, register_pass
 from numba.core.event import Event, Listener, install_listener
 from numba.core.typed_passes import NativeLowering
-from numba.extending import overload as _numba_overload
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 SILENT_SECONDS = 1.0  # of compiling before a message says so
 _PACKAGE = Path(__file__).parents[1]
 _KEPT_FOLDERS = 8  # one for each state of the sources and version of numba, the last used
-_COST = "every process that uses it compiles it again, which takes some seconds"
 _njit: Any = numba.njit  # its types know few of its options
-_overload: Any = _numba_overload
 _OPTIONS = {"nogil": True, "no_cfunc_wrapper": True}
 _config: Any = numba.config
 _lock = Lock()  # of numba's settings
 _logger = logging.getLogger(__name__)
 
 
-class _LinkedCode(JITCodeLibrary):
-    """The code of a function that is linked into its callers, to be optimised and translated with theirs."""
+# numba makes each function callable from Python and from C, and translates it by itself; then it links it
+# into each caller, and translates it again as a part of that. A function of `inner` has only compiled
+# callers: it is not callable otherwise, and translated only as a part of them. `_Linker` adds `_Link` to
+# numba's own passes, which tells numba where callers find the function; `_Code` leaves out the translation.
+# With plain `njit` the first calls of searches take two to four times as long, which is why private parts of
+# numba are used here.
 
+
+class _Code(JITCodeLibrary):
     def _optimize_final_module(self) -> None:
         pass
 
@@ -59,8 +61,6 @@ class _LinkedCode(JITCodeLibrary):
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class _Link(LoweringPass):
-    """Let callers find the function, which is not made ready to be called from Python."""
-
     _name = "link"
 
     def __init__(self) -> None:  # numba's own is abstract
@@ -79,92 +79,54 @@ class _Linker(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         state = self.state
         state.flags.no_compile = True
-        state.library = _LinkedCode(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = _Code(state.targetctx.codegen(), state.func_id.func_qualname)
         passes = DefaultPassBuilder.define_nopython_pipeline(state)
         passes.add_pass_after(_Link, NativeLowering)
         passes.finalize()
         return [passes]
 
 
-_LINKED: dict[str, Any] = {"_nrt": False, "no_cpython_wrapper": True, "pipeline_class": _Linker, **_OPTIONS}
-
-
 def inner(function: Function) -> Function:
     """The function as machine code for `compiled` functions alone, which are kept with all they call.
 
-    So a call from Python loads one file, and processes that compile different callers at the same time never
-    write the same file. numba neither makes a way to call it from Python nor translates it by itself, which
-    took most of the time, and counts no references, which took up to nine tenths of the time of short
-    functions that get many arrays: it must not make or return an array.
+    It must not make or return an array: numba counts no references in it, which took up to nine tenths of the
+    time of short functions that get many arrays.
     """
-    if _config.DISABLE_JIT:
-        return function
-    dispatcher = _njit(**_LINKED)(function)
-    template = dispatcher.get_call_template
-
-    def template_of_types(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
-        return template(tuple(map(_widest, args)), kws)
-
-    dispatcher.get_call_template = template_of_types
-    return cast(Function, dispatcher)
-
-
-def _widest(argument: Any) -> Any:
-    """One type for all signed numbers: else a function is compiled again for each size and each literal."""
-    argument = numba.types.unliteral(argument)
-    if argument in numba.types.signed_domain:
-        return numba.types.int64
-    return numba.types.float64 if argument == numba.types.float32 else argument
-
-
-def inner_by_types(function: Callable[..., Any]) -> Callable[[Function], Function]:
-    """`inner` for a function whose code another one, which gets numba's types of its arguments, chooses."""
-    # Not `strict`, which would compare annotations.
-    return cast(Callable[[Function], Function], _overload(function, jit_options=_LINKED, strict=False))
+    options = {"_nrt": False, "no_cpython_wrapper": True, "pipeline_class": _Linker, **_OPTIONS}
+    return function if _config.DISABLE_JIT else cast(Function, _njit(**options)(function))
 
 
 def compiled(function: Function) -> Function:
     """The function as machine code, kept on disk where some folder can be written to; see `folder_for`."""
     with _lock:
         folder = None if _config.DISABLE_JIT else folder_for(_digest())
-        if folder is not None:
-            configured, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
-            try:
-                dispatcher = _njit(cache=True, **_OPTIONS)(function)
-                if Path(dispatcher.stats.cache_path).is_relative_to(folder):
-                    return cast(Function, dispatcher)
-            except RuntimeError:  # numba finds no folder for this function
-                pass
-            finally:
-                _config.CACHE_DIR = configured
-            _say(f"numba does not keep the compiled code of ttt_env in {folder}: {_COST}")
-        return cast(Function, _njit(**_OPTIONS)(function))
+        configured = _config.CACHE_DIR
+        _config.CACHE_DIR = configured if folder is None else str(folder)
+        try:
+            return cast(Function, _njit(cache=folder is not None, **_OPTIONS)(function))
+        finally:
+            _config.CACHE_DIR = configured
 
 
 def ready(name: str, *calls: Callable[[], object]) -> None:
     """Make calls of compiled functions, so that these are compiled or loaded before anything is timed.
 
-    Logs a warning if something is compiled for longer than `SILENT_SECONDS`, and if compiled code cannot be
-    written to disk.
+    Logs a warning if something is compiled for longer than `SILENT_SECONDS`.
     """
     notice = _Notice(name)
-    is_collecting = gc.isenabled()
-    gc.disable()  # numba makes many objects and few cycles; to look for these takes a seventh of its time
     try:
         with install_listener("numba:compile", notice):
             for call in calls:
-                _call_twice_if_not_written(call)
+                call()
     finally:
         notice.timer.cancel()
-        if is_collecting:
-            gc.enable()
 
 
 class _Notice(Listener):
     """A line that says that something is compiled: none where all is loaded from disk, or soon done."""
 
     def __init__(self, name: str) -> None:
-        self.timer = Timer(SILENT_SECONDS, _say, [f"{name}: compiling, once on this machine"])
+        self.timer = Timer(SILENT_SECONDS, _logger.warning, [f"{name}: compiling, once on this machine"])
         self.timer.daemon = True
 
     def on_start(self, event: Event) -> None:
@@ -175,41 +137,26 @@ class _Notice(Listener):
         pass
 
 
-def _call_twice_if_not_written(call: Callable[[], object]) -> None:
-    """Numba raises a disk's error, such as a full disk, after it has compiled: repeat the call."""
-    try:
-        call()
-    except OSError as error:
-        _say(f"the compiled code of ttt_env cannot be kept ({error}): {_COST}")
-        call()
-
-
 @cache
 def folder_for(digest: str) -> Path | None:
     """The folder for what is compiled from the sources of this digest; None if none can be written to.
 
     It is in the folder that `NUMBA_CACHE_DIR` names, else beside the bytecode of this room, else in
-    the user's cache folder. A warning names the places that had to be passed over when the folder is made.
+    the user's cache folder.
     """
-    refusals = []
     for parent in _parents():
         folder = parent / digest
-        try:
-            is_new = not folder.is_dir()
-            folder.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):
+            if not folder.is_dir():
+                folder.mkdir(parents=True, exist_ok=True)
+                _remove_oldest(parent)
             os.utime(folder)
             TemporaryFile(dir=folder).close()
-        except OSError as error:
-            refusals.append(f"{parent} ({error.strerror})")
-            continue
-        if is_new:
-            _remove_oldest(parent)
-            if refusals:
-                _say(f"the compiled code of ttt_env is kept in {folder}, not in {', '.join(refusals)}")
-        return folder
-    _say(
-        f"the compiled code of ttt_env cannot be kept in {', '.join(refusals)}: {_COST}. "
-        "Name a folder that can be written to as NUMBA_CACHE_DIR."
+            return folder
+    _logger.warning(
+        "the compiled code of ttt_env cannot be kept in %s: every process that uses it compiles it again, "
+        "which takes some seconds. Name a folder that can be written to as NUMBA_CACHE_DIR.",
+        ", ".join(map(str, _parents())),
     )
     return None
 
@@ -249,9 +196,3 @@ def _digest() -> str:
         text = source.read_bytes()
         digest.update(f"\n{source.relative_to(_PACKAGE).as_posix()} {len(text)}\n".encode() + text)
     return digest.hexdigest()[:16]
-
-
-@cache
-def _say(text: str) -> None:
-    """Log a warning, once per process; without logging settings it goes to stderr."""
-    _logger.warning(text)

@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from ttt_env.compiled.bits import NONE, cell_of, completing, count, is_several, lowest
+from ttt_env.compiled.bits import NONE, ZERO, cell_of, completing, count, is_several, lowest
 from ttt_env.compiled.canonical import COMPLETE, NO, OPEN, YES, heaviest, weigh
 from ttt_env.compiled.compiler import inner
 from ttt_env.compiled.sets import WinningSets
@@ -77,7 +77,7 @@ def _holds_by_pairs(s: ProofSearch, depth: int, sets: WinningSets) -> bool:
             break
         reply = heaviest(cells, s.weights[depth])
         cells ^= reply
-        n_pairs = holds_by_groups(s.attacker[depth], s.defender[depth] | reply, sets, s.pairs, _PAIRS, 0)
+        n_pairs = holds_by_groups(s.attacker[depth], s.defender[depth] | reply, sets, s.pairs, _PAIRS, ZERO)
         if n_pairs >= 0:
             s.candidates[depth] = s.zones[depth] = reply
             for number in range(n_pairs):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.compiled.bits import NONE, ONE, cell_of, count, is_several, lowest, size
+from ttt_env.compiled.bits import NONE, ONE, ZERO, cell_of, count, is_several, lowest, size
 from ttt_env.compiled.canonical import COMPLETE, NO, OPEN, YES
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.sets import WinningSets
@@ -101,9 +101,9 @@ def holds_by_groups(
     if max_group == 0:
         n_kept = _place_held(p)
         if n_kept > 0:
-            n_pairs = _place_others(p, n_kept, min(budget, _REPAIRS), 0)
+            n_pairs = _place_others(p, n_kept, min(budget, _REPAIRS), ZERO)
     if n_pairs < 0:
-        n_pairs = _place_others(p, 0, budget, max_group)
+        n_pairs = _place_others(p, ZERO, budget, max_group)
     if n_pairs >= 0 and max_group == 0:
         for level in range(_LEVELS):
             p.held[level] = p.chosen[level] if level < n_pairs else NONE
@@ -296,7 +296,7 @@ def _takes_all(p: Pairs, level: int) -> int:
     p.n_in_group[0] = p.n_rests[level]
     for number in range(p.n_rests[level]):
         p.in_group[0, number] = p.rests[level, number]
-    depth, answer = 0, _judge(p, 0)
+    depth, answer = ZERO, _judge(p, ZERO)
     for _ in range(_GROUP_MOVES):
         if answer == OPEN:  # the next move of the attacker
             if p.gains[depth] == NONE:

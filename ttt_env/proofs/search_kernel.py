@@ -36,7 +36,7 @@ again. Positions that were met before, or symmetric ones, keep their numbers in 
 
 import numpy as np
 
-from ttt_env.compiled.bits import NONE, ONE, SCATTER, cell_of, completing, count
+from ttt_env.compiled.bits import NONE, ONE, SCATTER, ZERO, cell_of, completing, count
 from ttt_env.compiled.canonical import NO, OPEN, YES, codes_of, heaviest, least_code, moved
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.sets import WinningSets
@@ -130,7 +130,7 @@ def search(s: ProofSearch, sets: WinningSets, n_nodes: int) -> int:
     With none at all the root is judged, so that its `candidates` and `weights` are known.
     """
     if n_nodes == 0:
-        judge(s, 0, sets)
+        judge(s, ZERO, sets)
     stop = s.state[NODES] + n_nodes
     while s.state[NODES] < stop:
         if s.state[PHASE] == _OVER:

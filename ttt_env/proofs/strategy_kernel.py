@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ttt_env.compiled.bits import (
     NONE,
     ONE,
+    ZERO,
     cell_of,
     completing,
     completing_through,
@@ -189,7 +190,7 @@ def _holds_by_pairs(
 ) -> bool:
     """True if pairs break every set of the other, who is to move; they are then kept as one sequence."""
     p = finder.pairs
-    n_pairs = holds_by_groups(other, own, sets, p, finder.budget, 0)
+    n_pairs = holds_by_groups(other, own, sets, p, finder.budget, ZERO)
     if n_pairs >= 0:
         row = _new_sequence(number, cover)
         for level in range(n_pairs):
