@@ -319,8 +319,8 @@ class TestDevice:
         ({"drops": 5}, "drops=5 of alphazero"),
         ({"judged": 10**5000}, "judged=<an int without text> of alphazero"),
         ({"drops": (5, 0)}, "drops=0"),
-        ({"device": "nowhere"}, "device='nowhere': alphazero cannot use it"),
-        ({"device": "meta"}, "device='meta': alphazero cannot use it"),
+        ({"device": "nowhere"}, "device='nowhere' of alphazero: "),
+        ({"device": "meta"}, "device='meta' of alphazero: "),
         ({"device": 0}, "device=0 of alphazero"),
     ],
 )

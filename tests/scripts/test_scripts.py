@@ -20,7 +20,7 @@ SMALL: dict[str, tuple[str, str]] = {
     "benchmark_envs.py": ("--seconds 0.001 --rounds 1", "np.take alone"),
     "benchmark_exact.py": ("--rounds 1 --games mnk-v0:m=4,n=3,k=3", "value  1"),
     "benchmark_gpu.py": (
-        "--device cpu --sizes 4 --seconds 0.001 --game tictactoe-v0 --rounds 1 --factor 2",
+        "--device cpu --game tictactoe-v0 --rounds 1 --factor 2",
         "| cpu | 512 |",
     ),
     "benchmark_search.py": ("--rounds 1 --share 0.01", "ratio"),

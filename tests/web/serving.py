@@ -14,8 +14,9 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.web.questions import think
 from ttt_env import Agent
-from ttt_env.agent import ENTRY_POINT_GROUP, installed
+from ttt_env.agent import ENTRY_POINT_GROUP, installed, making
 from ttt_env.compiled.stopping import StoppedError
+from ttt_env.web import controls
 from ttt_env.web.compare.curves import TAG
 from ttt_env.web.start import config_of
 
@@ -40,6 +41,8 @@ def install(monkeypatch, name, kind):
     """Let an agent of this class, one of this module, be installed under a name."""
     point = EntryPoint(name, f"{__name__}:{kind.__name__}", ENTRY_POINT_GROUP)
     monkeypatch.setitem(installed(), name, point)
+    for module in (making, controls):  # as if it were an agent of this package
+        monkeypatch.setattr(module, "is_of_package", installed().__contains__)
 
 
 class Server(uvicorn.Server):

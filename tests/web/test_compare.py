@@ -168,7 +168,7 @@ def test_each_board_is_told_marks_a_mistake_and_leads_to_the_review(client, naiv
         is_blunder = cell not in naive.best_cells(boards[number - 1])
         end = " · X wins" if number == len(strip) else ""
         assert told.startswith(f"{number}. {'OX'[number % 2]}{'?' * is_blunder}{end}")
-        assert f"cell {cell}" in told and ("a mistake" in told) == is_blunder
+        assert f"cell {cell}" in told and ("a blunder" in told) == is_blunder
         assert int(review.get("at", len(strip))) == number and ("review" in review) == (number < len(strip))
     reviewed = client.get("/play?" + urlencode(strip[2][1])).text
     assert "Move 3 of 7" in text_of(reviewed)

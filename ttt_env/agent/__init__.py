@@ -41,5 +41,6 @@ from ttt_env.agent.registry import (
     agent_class,
     agent_names,
     installed,
+    is_of_package,
     name_of,
 )

@@ -16,8 +16,7 @@ from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
 from ttt_env.envs.vector.env import VectorGameEnv
 from ttt_env.errors import EpisodeOrderError, ParameterError, shown
-from ttt_env.rules import CATALOGUE, Game, get_game, one_of, parameters_of_game
-from ttt_env.rules.sizes import BOARD_CELLS
+from ttt_env.rules import BOARD_CELLS, CATALOGUE, Game, get_game, one_of, parameters_of_game
 
 NAMESPACE = "ttt_env"
 _ENTRY_POINT = "ttt_env.envs.single:SingleAgentEnv"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 
-from ttt_env.agent import agent_class, agent_names
+from ttt_env.agent import agent_class, agent_names, is_of_package
 from ttt_env.agents.heuristics.rules import RULES
 from ttt_env.errors import ParameterError, UnknownAgentError, unknown
 from ttt_env.rules import parameters_of, split_items, split_spec
@@ -144,13 +144,17 @@ def controls_of(name: str) -> Mapping[str, Control]:
 
 
 def offered_names() -> list[str]:
-    """The registered agents whose required parameters all have a control."""
-    return [name for name in agent_names() if _can_be_made(name, agent_class(name).takes_agent)]
+    """The agents of this package whose required parameters all have a control."""
+    return [
+        name
+        for name in agent_names()
+        if is_of_package(name) and _can_be_made(name, agent_class(name).takes_agent)
+    ]
 
 
 def _plain_names() -> tuple[str, ...]:
     """The offered agents that another agent, such as epsilon, can be made of."""
-    builds = {name: agent_class(name) for name in agent_names() if name != READER}
+    builds = {name: agent_class(name) for name in agent_names() if name != READER and is_of_package(name)}
     return tuple(
         name
         for name, build in builds.items()

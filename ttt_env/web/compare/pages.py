@@ -10,10 +10,11 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from ttt_env.agent import learner_names
+from ttt_env.analysis.known import blunders_of
 from ttt_env.analysis.tally import Expectation, Tally
 from ttt_env.errors import ParameterError, TttEnvError
 from ttt_env.render.svg import CaptionedBoard, boards_of
-from ttt_env.rules import TABLE_CELLS, Game, as_seat, is_tabulated
+from ttt_env.rules import TABLE_CELLS, Game, GameRecord, as_seat, is_tabulated
 from ttt_env.web.compare import agents, curves
 from ttt_env.web.computing import Answer, BusyError
 from ttt_env.web.controls import Control
@@ -31,6 +32,11 @@ GAME, AGENT = "tictactoe-v0", "win-block"  # one that can be beaten has more to 
 
 Strip = tuple[Visit, list[CaptionedBoard]]
 """A game board by board: the visit that reviews it on the page for playing, and the boards."""
+
+
+def _marked_boards(record: GameRecord) -> list[CaptionedBoard]:
+    """The boards of a game, its blunders marked."""
+    return boards_of(record, blunders_of(record))
 
 
 class AddressReader:
@@ -123,7 +129,7 @@ class ComparePages:
 
     async def _strip(self, table: PlayTable) -> Strip:
         lane = await self._services.lane_of_study(table.game)
-        boards = await self._services.queues.study(lane, boards_of, table.record)
+        boards = await self._services.queues.study(lane, _marked_boards, table.record)
         return Visit(table, is_paused=True), boards
 
     async def match(self, request: Request) -> Response:
