@@ -9,7 +9,7 @@ Björnsson and Saito 2008); with `threats` forced moves are made at once: see `f
 """
 
 from math import log, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from ttt_env.compiled.bits import (
     NONE,
     ONE,
     SCATTER,
+    ZERO,
     cell_of,
     completes,
     completing,
@@ -43,8 +44,8 @@ from ttt_env.compiled.threats import (
 )
 from ttt_env.rules import Game, Masks, motions
 
-_THREAT_NODES = 100  # threats that are tried for one sequence
-_ROOT_THREAT_NODES = 10_000  # for one of each length, in the position that is to be played
+_THREAT_NODES: Any = np.int64(100)  # threats that are tried for one sequence
+_ROOT_THREAT_NODES: Any = np.int64(10_000)  # for one of each length, in the position that is to be played
 _29 = np.uint64(29)
 
 NODE = np.dtype(
@@ -241,7 +242,7 @@ def simulate_once(
 @inner
 def select(forest: Forest, game: int, settings: PuctSettings) -> None:
     """Follow the best children from the root to a node that is not expanded, over or proved."""
-    tree, node, depth = forest.nodes[game], 0, 0
+    tree, node, depth = forest.nodes[game], ZERO, 0
     mine, theirs = forest.roots[game, 0], forest.roots[game, 1]
     forest.paths[game, 0] = 0
     while tree[node].n_children > 0 and tree[node].value == UNKNOWN:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ttt_env.compiled.bits import (
     NONE,
     ONE,
+    ZERO,
     cell_of,
     completing,
     completing_through,
@@ -94,11 +95,11 @@ def wins_by_threats(
     t.attacker[0] = attacker
     t.defender[0] = defender
     t.block[0] = block
-    if _has_failed(t, 0):
+    if _has_failed(t, ZERO):
         return False
-    t.tried[0], t.n_pairs[0], level = 0, 0, 0
+    t.tried[0], t.n_pairs[0], level = 0, 0, ZERO
     for number in range(len(sets.masks)):
-        _add_pair(t, 0, sets.masks[number])
+        _add_pair(t, level, sets.masks[number])
     while level >= 0:
         if not _next_threat(t, level):
             if len(t.failed) > 0:

@@ -3,6 +3,8 @@
 `search_kernel` describes the question, the answers and the zones.
 """
 
+from typing import Any
+
 import numpy as np
 
 from ttt_env.compiled.bits import NONE, ZERO, cell_of, completing, count, is_several, lowest
@@ -16,7 +18,7 @@ from ttt_env.proofs.state_kernel import BY_THREATS, ROOT_ATTACKS, ProofSearch
 ALL_CELLS = 64  # of a set, or more
 _THREAT_NODES = 1000  # threats tried for one sequence
 _PAIRED_REPLIES = 7  # of the defender, after which pairs are looked for
-_PAIRS = 60  # tried after one reply
+_PAIRS: Any = np.int64(60)  # tried after one reply
 
 
 @inner

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ttt_env.agents.learned.value_network_kernel import BoardView, NetworkLayers, forward, see
 from ttt_env.compiled.bits import (
     NONE,
+    ZERO,
     completes,
     completing,
     is_several,
@@ -148,7 +149,7 @@ def has_room(tree: Tree) -> bool:
 @inner
 def select(tree: Tree, settings: UctSettings) -> tuple[int, np.uint64, np.uint64]:
     """The first node on the path of best children that is over, proved or has untried cells; its masks."""
-    node, depth, mine, theirs = 0, 0, tree.root[0], tree.root[1]
+    node, depth, mine, theirs = ZERO, 0, tree.root[0], tree.root[1]
     tree.path[0] = node
     while tree.nodes[node].untried == NONE and tree.nodes[node].value == UNKNOWN:
         node = best_child(tree, settings, node)
