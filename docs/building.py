@@ -38,8 +38,8 @@ def write_copies(_: Any) -> None:
 # The pages about the commands: titles and commands.
 COMMANDS = {
     "training": ("Train and judge", "train bench certify export solve"),
-    "playing": ("Play and watch", "play text replay games web"),
-    "joining": ("Bots, tournaments, data", "new agents tournament dataset docs"),
+    "playing": ("Play and watch", "play replay games web"),
+    "joining": ("Bots, tournaments, data", "new agents tournament docs"),
 }
 
 
@@ -86,7 +86,7 @@ def keep_notices_out(_: Any) -> None:
 
 def forget_overloads(_: Any) -> None:
     """Show a function that is overloaded for type checkers by its one signature."""
-    for module in ("registration", "rules.boards", "envs.two_player"):
+    for module in ("envs.registration", "rules.boards", "envs.two_player"):
         analyzer = ModuleAnalyzer.for_module(f"ttt_env.{module}")
         analyzer.analyze()
         analyzer.overloads.clear()

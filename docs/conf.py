@@ -15,6 +15,7 @@ version = release = ttt_env.__version__
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_design",
     "sphinx_copybutton",
