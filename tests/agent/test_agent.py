@@ -4,6 +4,7 @@ import importlib
 import sys
 from fractions import Fraction
 from functools import wraps
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,9 +28,10 @@ from ttt_env import (
 from ttt_env import agent as agent_module
 from ttt_env.agent import FunctionAgent, agent_class, checked_policies, checked_policy, sample, sample_each
 from ttt_env.agents.combining import Epsilon
+from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.agents.mcts.agent import MCTS
 from ttt_env.agents.planning.planners import Minimax, Softmax
-from ttt_env.errors import ParameterError, PolicyError, UnknownAgentError, UnknownGameError
+from ttt_env.errors import ParameterError, PolicyError, PolicyFileError, UnknownAgentError, UnknownGameError
 from ttt_env.rules.specs import split_spec
 
 
@@ -336,15 +338,22 @@ class TestMakeAgent:
             (Weighted, "not <class .*Weighted"),
             ("mcts,simulations=5", "parameters follow a colon, as in mcts:simulations=5"),
             ("ben.py,timeout=6", "parameters follow a colon, as in ben.py:timeout=6"),
-            ("a.zip", "is a file, not an agent: [a-z0-9]+:a.zip plays from it"),
-            ("b/c.npz", "is a file, not an agent: [a-z0-9]+:b/c.npz plays from it"),
-            ("d.onnx", "is a file, not an agent: [a-z0-9]+:d.onnx plays from it"),
         ],
         ids=lambda value: str(value)[:20] if type(value) is not int else "huge",
     )
     def test_what_names_no_agent(self, spec, said):
         with pytest.raises(UnknownAgentError, match=said):
             make_agent(spec)
+
+    def test_a_file_alone_is_the_agent_that_plays_from_it(self, tmp_path):
+        Lookup.of("minimax").save(tmp_path / "table.npz")
+        assert isinstance(make_agent(f"{tmp_path}/table.npz"), Lookup)
+        assert certify(f"{tmp_path}/table.npz").unbeatable
+        proof = Path(__file__).parents[2] / "docs" / "proofs" / "tictactoe-v0.npz"
+        assert type(make_agent(str(proof))).__name__ == "ProvedStrategy"
+        for name in ("none.zip", "none.npz"):
+            with pytest.raises(PolicyFileError, match=name):
+                make_agent(f"{tmp_path}/{name}")
 
     def test_games_that_do_not_fit(self):
         with pytest.raises(UnknownAgentError, match="plays lopsided, not tictactoe-v0"):

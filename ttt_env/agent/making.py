@@ -21,6 +21,7 @@ from ttt_env.rules import (
 )
 from ttt_env.rules.checks import as_text
 from ttt_env.rules.specs import Spec, as_value, convert, joined_path, key_of, read_items
+from ttt_env.storage.models import spec_of
 
 _MOST_AGENTS = 10_000  # that are named at once
 
@@ -43,6 +44,8 @@ def make_agent(
     "file.py:function" is a function of a Python file, `file.py` alone its `choose`, its `policy` or its only
     function: it takes a position, maybe an `rng` too, and returns a cell or the probability of each. It is
     asked in a process of its own, with the parameters of `process`.
+
+    The path of a model alone, "models/mine.zip" or "table.npz", is the agent that plays from it.
 
     A function of this process takes the same arguments and returns a cell.
 
@@ -82,7 +85,7 @@ def make_agent(
             spec, game, **{name: value for name, value in given.items() if value is not None}
         )
     if isinstance(spec, str):
-        build, parameters = _parsed(split_spec(spec), trusted)
+        build, parameters = _parsed(split_spec(spec_of(spec) if trusted else spec), trusted)
         return build(game, **parameters)
     if isinstance(spec, Agent):
         if spec.game != game:
@@ -104,7 +107,7 @@ def effort_of(spec: AgentLike, game: Game | str = "tictactoe-v0", *, trusted: bo
     if not isinstance(spec, str):
         make_agent(spec, game)
         return "little"
-    build, parameters = _parsed(split_spec(spec), trusted)
+    build, parameters = _parsed(split_spec(spec_of(spec) if trusted else spec), trusted)
     return build.effort(game, **parameters)
 
 

@@ -15,7 +15,6 @@ MODEL_GROUP = "ttt_env.models"
 """Entry points by the import name of a library: functions `(model, game) -> Agent` for its models."""
 FUNCTION_FILE = ".py"  # the ending of a file in which a function plays, asked in a process of its own
 PROGRAM = "process"  # the agent that runs programs
-_READERS = {".zip": "sb3", ".npz": "lookup", ".onnx": "onnx"}  # agents that play from files, by their endings
 
 
 @lru_cache(maxsize=3)
@@ -61,7 +60,5 @@ def agent_class(name: str) -> "type[Agent]":
         if comma and (agent in installed() or agent.endswith(FUNCTION_FILE)):
             text = f"unknown agent {shown(name)}: parameters follow a colon, as in {agent}:{parameters}"
             raise UnknownAgentError(text)
-        reader = _READERS.get(name[name.rfind(".") :])
-        file = f"{name!r} is a file, not an agent: {reader}:{name} plays from it; " if reader else ""
-        raise UnknownAgentError(file + unknown("agent", name, installed()))
+        raise UnknownAgentError(unknown("agent", name, installed()))
     return _loaded(installed()[name])
