@@ -48,6 +48,19 @@ class TestAtomicWrites:
         assert (tmp_path / "link").is_symlink()
         assert (tmp_path / "deep" / "er" / "file").read_bytes() == b"content"
 
+    @pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+    def test_permissions_stay_and_a_read_only_file_is_not_replaced(self, tmp_path):
+        path = tmp_path / "file"
+        write_atomically(path, b"old")
+        path.chmod(0o600)
+        write_atomically(path, b"new")
+        assert path.read_bytes() == b"new" and path.stat().st_mode & 0o777 == 0o600
+        path.chmod(0o400)
+        with pytest.raises(PermissionError) as caught:
+            write_atomically(path, b"newest")
+        assert caught.value.filename == str(path)
+        assert path.read_bytes() == b"new" and [*tmp_path.iterdir()] == [path]
+
     def test_what_cannot_be_written_is_named(self, tmp_path):
         (tmp_path / "file").touch()
         for path in (tmp_path, tmp_path / "file" / "below"):

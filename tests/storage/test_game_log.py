@@ -277,3 +277,15 @@ def test_the_log_itself_is_neither_read_nor_written_over(tmp_path, monkeypatch):
             log.add("tictactoe-v0: 4")
         log.add(GameRecord.parse("tictactoe-v0: 1"))
     assert not list(Path().iterdir()) and len(GameLog("../games.sqlite")) == 2
+
+
+def test_damage_is_noticed_at_opening(tmp_path):
+    path = tmp_path / "games.sqlite"
+    with GameLog(path) as log:
+        for _ in range(200):
+            log.add(GameRecord("tictactoe-v0", (4, 0, 8)), x="random", o="random")
+    content = bytearray(path.read_bytes())
+    content[-4096 + 8 : -4096 + 64] = b"\xff" * 56  # in the middle of a page of the tree
+    path.write_bytes(content)
+    with pytest.raises(GameLogError, match=r"games\.sqlite"):
+        GameLog(path)

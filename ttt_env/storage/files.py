@@ -50,7 +50,8 @@ def check_regular(path: str | Path) -> None:
 def write_atomically(path: str | Path, content: bytes | Callable[[BufferedWriter], object]) -> None:
     """Write a file, or let `content` fill it, that takes this path only when it is complete and on the disk.
 
-    Folders that are missing are made. Whenever the process is killed, the path holds what it held before, or
+    Folders that are missing are made. A file that is replaced hands on its permissions; one that is read-only
+    is not replaced. Whenever the process is killed, the path holds what it held before, or
     all of the new file. A symbolic link stays one, and the file that it leads to is replaced.
     A pipe or a device cannot be replaced, and is written to.
 
@@ -87,9 +88,14 @@ def _check_path(path: object) -> None:
 
 
 def _replace(target: Path, write: Callable[[BufferedWriter], object]) -> None:
+    mode = target.stat().st_mode if target.exists() else None
+    if mode is not None and not mode & stat.S_IWUSR:  # to replace it would be to write to it
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
     part = target.with_name(f".{target.name[:40]}.{token_hex(4)}.part")  # others may write the same file
     try:
         with part.open("xb") as file:
+            if mode is not None:
+                part.chmod(stat.S_IMODE(mode))
             write(file)
             file.flush()
             os.fsync(file.fileno())
