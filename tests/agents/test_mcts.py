@@ -205,7 +205,7 @@ def test_a_search_stays_in_its_game(go, game):
     assert search.expected == 0
     search.run(50)
     before = search.tree(), search.position
-    for position in (get_game(game).start.play(0), Position(TICTACTOE, 3, 3), "X../.../...", None):
+    for position in (get_game(game).start.play(0), Position(TICTACTOE, 3, 3), 7, None):
         with pytest.raises(ImpossiblePositionError):
             go(search, position)
         assert (search.tree(), search.position) == before

@@ -81,7 +81,7 @@ class TestOrder:
 
 
 BAD_POSITIONS: list[Any] = [
-    *("X../.../...", None, Position.parse("XXX/OO./..."), Position.parse("XOX/XOO/OXX")),
+    *(7, None, Position.parse("XXX/OO./..."), Position.parse("XOX/XOO/OXX")),
     *(ttt_env.get_game("square-v0").start, MISERE.start),  # of other games
     *(Position(TICTACTOE, 0b111, 0), Position(TICTACTOE, 1, 1), Position(TICTACTOE, 0, 1 << 9)),
 ]
@@ -101,11 +101,11 @@ class TestReset:
 
         def start(rng: np.random.Generator) -> Any:
             rng.random(draws)
-            return TICTACTOE.start if good else "none"
+            return TICTACTOE.start if good else 7
 
         env = make(4, start=start)
         good.clear()
-        raises_and_keeps(env, lambda env: env.reset(seed=seed), ImpossiblePositionError, "'none'")
+        raises_and_keeps(env, lambda env: env.reset(seed=seed), ImpossiblePositionError, "7 is not")
 
     def test_with_a_seed_that_is_none(self, make: Callable[..., Any], seed: int | None) -> None:
         bad: list[Any] = [-1, "1", 1.5]

@@ -229,7 +229,7 @@ def test_starts_that_are_none(opponent: str | None) -> None:
         ttt_env.get_game("tictactoe-v0", misere=True).start,
         ttt_env.Position.parse("XXX/OO./..."),
         ttt_env.Position(ttt_env.get_game("tictactoe-v0"), 0b111, 0),
-        *("X../.../...", "", 0, False, ()),
+        *(0, False, ()),
     ]
     make = partial(ttt_env.make, "tictactoe-v0", opponent=opponent)
     all_raise(errors.ImpossiblePositionError, "", lambda start: make(start=start), starts)

@@ -522,7 +522,7 @@ class TestErrorsChangeNothing:
             {"position": Position.parse("XXX/OO./...")},
             {"position": [NEAR_WIN] * 3},
             {"position": [NEAR_WIN] * 3 + [None]},
-            {"position": "X../.../..."},  # no list of positions
+            {"position": "X../.../.."},
             {"reset_mask": [True] * 4},
             {"reset_mask": np.zeros(4, bool)},
             {"reset_mask": np.ones(4, int)},

@@ -339,7 +339,7 @@ def test_wrong_positions_and_boards():
     with pytest.raises(ImpossiblePositionError, match="a position of tictactoe-v0, not of square-v0"):
         prove("square-v0", TICTACTOE.start)
     with pytest.raises(ImpossiblePositionError, match="is not a Position of square-v0"):
-        prove("square-v0", "..../..../..../....")
+        prove("square-v0", 7)
     with pytest.raises(ImpossiblePositionError, match="both players on cells"):
         prove(TICTACTOE, ttt_env.Position(TICTACTOE, 1, 1))
 

@@ -340,7 +340,6 @@ class TestErrors:
         ("package", "extra"),
         [
             ("loky", "tournament"),
-            ("cloudpickle", "tournament"),
             ("scipy.optimize", "tournament"),
             ("matplotlib.figure", "plot"),
         ],
@@ -348,7 +347,7 @@ class TestErrors:
     def test_a_missing_package_names_its_extra(self, package: str, extra: str, monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, package, None)
         with pytest.raises(ImportError, match=rf"pip install \"\.\[{extra}\]\""):
-            tournament(TRIO, workers=2 if package in ("loky", "cloudpickle") else None).plot()
+            tournament(TRIO, workers=2 if package == "loky" else None).plot()
 
     def test_a_missing_extra_is_told_before_anybody_plays(self, monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, "scipy.optimize", None)

@@ -103,15 +103,15 @@ class GameLog:
                 if identity != _EMPTY and self._connection.execute(_CONTENT).fetchall() != _TABLES:
                     # A view may compute its rows without end, and a trigger change what is written.
                     raise GameLogError(f"{self.path} is no game log: it holds other tables than games")
-                damage = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-                if damage != "ok":
-                    raise GameLogError(f"game log {self.path} is damaged: {damage}")
                 self._connection.execute("PRAGMA journal_mode = WAL")  # what was committed survives a kill
                 self._connection.execute("PRAGMA synchronous = FULL")  # and a power cut
                 if identity == _EMPTY:
                     with self._connection:
                         for statement in _SCHEMA:
                             self._connection.execute(statement)
+                damage = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+                if damage != "ok":
+                    raise GameLogError(f"game log {self.path} is damaged: {damage}")
             except BaseException:
                 self._connection.close()
                 raise
