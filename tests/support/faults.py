@@ -6,14 +6,11 @@ tests.
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -26,8 +23,6 @@ def kills_its_process(folder: Path, times: int) -> Callable[[Any], Any]:
     """A function that returns its argument, but ends its process the first `times` times it is given 5."""
 
     def function(number: Any) -> Any:
-        import os
-        import signal
         import uuid
 
         if number == 5 and len(list(folder.iterdir())) < times:
@@ -42,7 +37,6 @@ def hangs(folder: Path) -> Callable[[Any], Any]:
     """A function that returns its argument, but for 5 notes its process's number and never returns."""
 
     def function(number: Any) -> Any:
-        import os
         import time
 
         if number == 5:
@@ -77,30 +71,6 @@ def named(number: Any) -> str:
     return f"the task of {number}"
 
 
-def counts_its_loads(folder: Path) -> Any:
-    """A function that leaves a file in the folder each time that it is unpickled."""
-
-    def load(folder: Path) -> Any:
-        import uuid
-
-        (folder / uuid.uuid4().hex).touch()
-        return Counted(folder)
-
-    class Counted:
-        def __init__(self, folder: Path) -> None:
-            self.folder = folder
-
-        def __reduce__(self) -> tuple[Any, ...]:
-            return load, (self.folder,)
-
-        def __call__(self, number: Any) -> tuple[int, int]:
-            import os
-
-            return number, os.getpid()
-
-    return Counted(folder)
-
-
 def agent_that(act: Callable[[Any], Any]) -> Callable[[Position], int]:
     """An agent that plays the lowest cell, but first does what `act` does for 5, once a game is under way."""
 
@@ -121,24 +91,6 @@ folder, backend, address = sys.argv[1:]
 agents = {"random": "random", "slow": faults.agent_that(faults.hangs(Path(folder)))}
 tournament(agents, workers=2, backend=backend, address=address or None)
 """
-
-
-def interrupt_a_tournament(folder: Path, backend: str, address: str = "") -> tuple[str, int]:
-    """Start a tournament that hangs, and press Ctrl-C: the mark of its processes, and the one that hung."""
-    mark = uuid4().hex
-    program = subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", INTERRUPTED, str(folder), backend, address],
-        env=os.environ | {"TTT_ENV_MARK": mark, "PYTHONPATH": str(Path(__file__).parents[2])},
-        start_new_session=True,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert eventually(lambda: any(folder.iterdir()) or program.poll() is not None)
-    os.killpg(program.pid, signal.SIGINT)  # as a terminal does, to all that stand in the foreground
-    _, told = program.communicate(timeout=PATIENCE)
-    assert program.returncode == -signal.SIGINT and "KeyboardInterrupt" in told, told
-    (process,) = folder.iterdir()
-    return mark, int(process.name)
 
 
 def marked(mark: str) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""Every limit on the size of a game, in cells and by the use made of it, of a text and of a sweep.
+"""Every limit on the size of a game, in cells and by the use made of it, and of a text.
 
 A game of `n` cells has at most `n_placements(n)` positions, so what enumerating it costs depends on the cells
 alone, whatever its winning sets are.
@@ -24,7 +24,6 @@ SPEC_DEPTH = 32  # colons and brackets of a spec around one of its letters: agen
 CODE_CELLS = 40  # 3⁴⁰ is the last power of three below 2⁶⁴: base-3 codes of boards
 SIGNED_CODE_CELLS = 39  # 3³⁹ is below 2⁶³
 OWNERSHIP_TABLE_CELLS = 20  # who owns a winning set is looked up in a table of all masks
-FILED_CELLS = 21  # 2.2e9 placements: a byte each, in files
 ENUMERABLE_CELLS = 18  # 8.7e7 placements; one number each is what the sweep stores
 INTERACTIVE_CELLS = 16  # 1.0e7 placements: solved in seconds, while a visitor waits
 TABLE_CELLS = 12  # 143,365 placements: whole policies as tables, some tens of megabytes and a second
@@ -88,8 +87,3 @@ def check_tabulated(game: "Game", purpose: str) -> None:
 def check_coded(game: "Game") -> None:
     """Raise `GameTooLargeError` for a game of more than 40 cells, whose boards have no base-3 codes."""
     _check_cells(game, CODE_CELLS, "for base-3 codes of boards")
-
-
-def check_filed(game: "Game") -> None:
-    """Raise `GameTooLargeError` for a game of too many positions to keep the value of each in files."""
-    _check_cells(game, FILED_CELLS, "to keep the value of each position in files")
