@@ -83,7 +83,7 @@ def test_after_a_game_the_board_and_the_next_game_are_seen_without_scrolling(que
 def test_a_stroke_goes_through_its_cells_on_a_board_that_is_scrolled_on_a_phone(page):
     resize(page.browser, *PHONE)
     page.open(f"x=person&o=random&{WON[3]}")
-    stroke, first, last = (page.find(each).rect for each in (".strokes path", "#cell-84", "#cell-140"))
+    stroke, first, last = (page.find(each).rect for each in (".strokes path", "#cell-22", "#cell-50"))
     assert abs(stroke["x"] - (last["x"] + last["width"] / 2)) < 2
     assert abs(stroke["y"] - (first["y"] + first["height"] / 2)) < 2
 

@@ -134,7 +134,7 @@ def test_a_number_of_the_cross_table_leads_to_the_games_of_the_two_and_keys_step
     link.send_keys(Keys.ENTER)
     page.wait(lambda: page.focused == "forward")
     cells = GameRecord.parse(game["record"]).cells
-    assert page.text("#seats").startswith(f"X: {game['x']}, O: {game['o']} (game 1)")
+    assert page.text("#seats").startswith(f"X: {game['x']}, O: {game['o']} (game 1")
     assert page.text("#status").startswith(f"Move {len(cells)} of {len(cells)}")
     page.press(*[Keys.ARROW_LEFT] * len(cells))
     assert page.text("#status") == f"The start, {len(cells)} moves."
