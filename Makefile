@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 demo: $(VENV)/.demo
 	$(BIN)/ttt train --seconds 60 --out models/demo.zip
-	$(BIN)/ttt certify models/demo.zip
+	$(BIN)/ttt certify models/demo.zip || test $$? -eq 1  # beatable is a verdict, too
 
 test: $(STAMP)
 	$(PYTEST) -m "not slow and not browser"
