@@ -1,5 +1,6 @@
 """One interface over loky's and Ray's processes: the order of results, progress, errors, ended processes."""
 
+import sys
 import threading
 import time
 
@@ -12,6 +13,13 @@ from ttt_env.workers import Workers
 
 NUMBERS = [(number,) for number in range(40)]
 TEAMS = [("loky", None), ("loky", 2), slow(("ray", 2))]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _leave_the_cluster():
+    yield
+    if "ray" in sys.modules:
+        sys.modules["ray"].shutdown()
 
 
 @pytest.fixture(params=TEAMS, ids=["here", "loky", "ray"])

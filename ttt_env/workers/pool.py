@@ -81,7 +81,7 @@ class Workers:
             pool = Pool(self.workers, ray_address=self.address)
             try:
                 chunk = _chunk(len(calls), self.workers or len(calls))
-                yield pool.imap(call, calls, chunksize=chunk), RayActorError
+                yield _raised(pool.imap(call, calls, chunksize=chunk)), RayActorError
             finally:
                 pool.terminate()
         elif self.workers in (None, 1):
@@ -98,6 +98,15 @@ class Workers:
             except BaseException:
                 executor.shutdown(kill_workers=True)
                 raise
+
+
+def _raised(results: Iterable[Any]) -> Iterator[Any]:
+    """The results of Ray's `imap`, whose errors, which it returns as results, are raised."""
+    for result in results:
+        error = getattr(result, "underlying", result)  # of Ray's PoolTaskError
+        if isinstance(error, Exception):
+            raise error
+        yield result
 
 
 def _called(function: Callable[..., Any], call: tuple[str, tuple[Any, ...]]) -> Any:
