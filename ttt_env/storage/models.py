@@ -10,6 +10,7 @@ from ttt_env.rules.specs import key_of
 from ttt_env.storage.game_file import load_game
 from ttt_env.storage.policy_file import array_names
 
+_PATH_LETTERS = 4096  # of a path on Linux; other systems allow fewer
 _OF_SUFFIX = {".zip": "sb3", ".onnx": "onnx"}
 _OF_ARRAY = {  # of an .npz file
     "codes": "lookup",
@@ -43,7 +44,7 @@ def spec_of(text: str) -> str:
         if suffix == ".py":
             raise ParameterError(f"{text}: the path of a Python file is needed without a colon in it")
         is_path = True
-    if suffix not in (".npz", *_OF_SUFFIX) or not is_path:
+    if suffix not in (".npz", *_OF_SUFFIX) or not is_path or len(text) > _PATH_LETTERS:
         return text
     agent = _OF_SUFFIX.get(suffix)
     if agent is None:  # if none plays from the file, the error of "lookup" says what is wrong
