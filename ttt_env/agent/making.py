@@ -85,7 +85,7 @@ def make_agent(
             spec, game, **{name: value for name, value in given.items() if value is not None}
         )
     if isinstance(spec, str):
-        build, parameters = _parsed(split_spec(spec_of(spec) if trusted else spec), trusted)
+        build, parameters = _parsed(spec, trusted)
         return build(game, **parameters)
     if isinstance(spec, Agent):
         if spec.game != game:
@@ -107,7 +107,7 @@ def effort_of(spec: AgentLike, game: Game | str = "tictactoe-v0", *, trusted: bo
     if not isinstance(spec, str):
         make_agent(spec, game)
         return "little"
-    build, parameters = _parsed(split_spec(spec_of(spec) if trusted else spec), trusted)
+    build, parameters = _parsed(spec, trusted)
     return build.effort(game, **parameters)
 
 
@@ -172,8 +172,9 @@ def _checked_name(name: object) -> str:
     return str(name)
 
 
-def _parsed(spec: Spec, trusted: bool) -> tuple[type[Agent], dict[str, Any]]:
+def _parsed(text: str, trusted: bool) -> tuple[type[Agent], dict[str, Any]]:
     """The class that a spec names and the values of its parameters; see `make_agent` for `trusted`."""
+    spec = split_spec(spec_of(text) if trusted else text)
     if not trusted and not is_of_package(spec.name):
         raise ParameterError(
             f"{shown(str(spec))} arrived as data, where only the package's own agents may be named: "
@@ -207,10 +208,10 @@ def _check_plain(owner: str, build: type[Agent], values: Mapping[str, Any]) -> N
             continue
         kinds = get_args(hints[name]) if get_origin(hints[name]) is not Annotated else (hints[name],)
         if Agent in kinds:
-            _parsed(split_spec(text), trusted=False)
+            _parsed(text, trusted=False)
         elif AgentNames in kinds:
             for spec in split_items(text, "+"):
-                _parsed(split_spec(spec), trusted=False)
+                _parsed(spec, trusted=False)
         elif Choice not in kinds:
             raise ParameterError(
                 f"{name}={shown(text)} of {owner} arrived as data, where parameters are numbers, flags and "

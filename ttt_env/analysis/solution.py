@@ -158,7 +158,8 @@ class Solution:
     def best_cells(self, position: Position | str) -> list[int]:
         """The legal cells that keep the value of the position, ascending; none if it is over."""
         values = self.values_by_cell(position)
-        return [cell for cell, value in values.items() if value == max(values.values())]
+        best = max(values.values(), default=0)
+        return [cell for cell, value in values.items() if value == best]
 
     def good(self, boards: Boards) -> Bools:
         """True for moves that keep a position's value, `[B, cells]`; all False where the game is over."""
