@@ -26,15 +26,15 @@ from ttt_env.agents.pretrained import FOLDER
 from ttt_env.alphazero.agent import AlphaZero
 from ttt_env.alphazero.network import DEFAULT_SIMULATIONS
 from ttt_env.alphazero.torch_network import ResidualNetwork
+from ttt_env.analysis.certificate import certify
 from ttt_env.analysis.dossier import dossier, sampled_scorecard
-from ttt_env.analysis.saved import write_json
-from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import GameTooLargeError
 from ttt_env.proofs.proof import prove
 from ttt_env.render.table import Table
 from ttt_env.render.words import RESULTS
 from ttt_env.rules import Game, is_enumerable, is_tabulated
 from ttt_env.storage import save_arrays
+from ttt_env.storage.codec import write_json
 
 
 def trained_q_learning(game: Game, share: float) -> QLearning:
@@ -179,10 +179,11 @@ def proved_worst_case(agent: Agent) -> dict[str, Any] | None:
     if prove(agent.game, seconds=10).value != 1:
         return None
     try:
-        found = worst_case(agent, "X")
+        found = certify(agent, seats="X", most=1_000_000, complete=True)
     except GameTooLargeError:
         return None
-    return {"seat": "X", "value": found.value, "positions": found.positions, "record": str(found.record)}
+    value, record = found.worst_case["X"], found.worst_games["X"]
+    return {"seat": "X", "value": value, "positions": found.n_queries, "record": str(record)}
 
 
 def table(folder: Path) -> str:
@@ -191,7 +192,7 @@ def table(folder: Path) -> str:
     for path in sorted(folder.glob("*.certificate.json")):
         facts = json.loads(path.read_text(encoding="utf-8"))
         everywhere = facts["blunders_everywhere"]
-        counts = [facts["blunders"]["count"], "–" if everywhere is None else everywhere["count"]]
+        counts = [facts["n_blunders"], "–" if everywhere is None else len(everywhere)]
         rows.append((_file(facts), f"`{facts['game']['name']}`", *map(str, counts)))
     ends: list[str] = []
     won: list[str] = []

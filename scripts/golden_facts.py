@@ -32,14 +32,14 @@ def certificate_facts(agent: Agent, game: Game) -> Facts:
     """The verdict on an agent, its counts and the games that beat it."""
     proof = ttt_env.certify(agent, game)
     worst = {f"worst_as_{seat}": proof.worst_case[seat] for seat in "XO"}
-    n_queries = sum(proof.positions.values())  # each position was asked for once, whoever was asked
+    n_queries = sum(proof.n_positions.values())  # each position was asked for once, whoever was asked
     yield "certificate", pairs({"unbeatable": proof.unbeatable} | worst | {"n_queries": n_queries})
     for seat, record in proof.refutations.items():
         yield f"refutation as {seat}", None if record is None else text_of(record.cells)
     blunders = {"n_blunders": proof.n_blunders, "n_missed_wins": proof.n_missed_wins}
     yield "blunders", pairs(blunders | {"positions": digest(*in_order(proof.blunders))})
     if proof.inconsistent is not None:
-        counts = {"n_imperfect": proof.n_imperfect, "n_classes": proof.n_classes}
+        counts = {"n_imperfect": proof.n_imperfect, "n_classes": proof.n_symmetry_classes}
         yield "consistency", pairs(counts | {"n_inconsistent": len(proof.inconsistent)})
     if proof.forfeits:
         yield "forfeits", len(proof.forfeits)

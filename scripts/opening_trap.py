@@ -49,7 +49,7 @@ WAYS: dict[str, tuple[str, Until, dict[str, Any]]] = {
 class Opening(Agent):
     """Another agent, but for the first move of the game."""
 
-    is_fixed = True
+    is_stationary = True
 
     def __init__(self, agent: Agent, cell: int) -> None:
         super().__init__(agent.game)

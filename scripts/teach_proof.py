@@ -1,12 +1,13 @@
-"""Teach a network the moves of a proof, and prove that it wins with them against every reply.
+"""Teach a network the moves of a proof, and write its own moves as a proof that X wins.
 
     python scripts/teach_proof.py                                      Qubic, with the network of the package
     python scripts/teach_proof.py --game mnk-v0:m=6,n=5,k=4 --new      a new network
 
 The agent is `symmetric:alphazero`. Where threats win, its search plays them; the network learns the proof's
 moves in all other positions that these moves lead to, and keeps to what it said before in positions of other
-games. Then `worst_case` plays the agent, with the network from its file and nothing else, against every
-reply. Its moves are written as a proof of their own, which `scripts/check_proof.py` accepts.
+games. Then the agent, with the network from its file and nothing else, is asked for its move after every
+reply that no sequence of threats answers. Its moves and the sequences are written as a proof, which
+`scripts/check_proof.py` accepts.
 """
 
 import argparse
@@ -26,13 +27,11 @@ from ttt_env.alphazero.agent import AlphaZero
 from ttt_env.alphazero.network import NetworkSize, PolicyValueNetwork, load_network
 from ttt_env.alphazero.search import PuctSearch, merged
 from ttt_env.alphazero.torch_network import ResidualNetwork
-from ttt_env.analysis.worst_case import WorstCase, worst_case
 from ttt_env.proofs import file as proof_file
 from ttt_env.proofs.extraction import Extraction
 from ttt_env.proofs.strategy import Strategy
 from ttt_env.rules import Boards, Game
 
-MOST = 20_000_000  # positions that the agent is asked in
 N_KEPT = 20_000  # positions of other games
 BATCH = 128
 EPOCHS = 200
@@ -49,7 +48,7 @@ class Targets(NamedTuple):
 class Taught(ttt_env.Agent):
     """Plays threats as the search finds them, else as the strategy says, and notes where."""
 
-    is_fixed = completes_sets = True
+    is_stationary = True
 
     def __init__(self, network: PolicyValueNetwork, strategy: Strategy) -> None:
         super().__init__(network.game)
@@ -135,11 +134,11 @@ def _loss(net: ResidualNetwork, targets: Targets, rows: NDArray[np.intp]) -> tor
     return policy_loss + mse_loss(values, torch.from_numpy(targets.values[rows]))
 
 
-def proof_of(agent: ttt_env.Agent, found: WorstCase, seconds: float) -> proof_file.Filed:
-    """The moves of an agent that wins every game as X, as the contents of a proof's file."""
-    start = agent.game.start
-    moves = Extraction(start, "X", True, lambda position, _: [int(agent.policy(position).argmax())])
-    return proof_file.Filed(start, (1, 1), found.record.cells, found.positions, seconds, (moves.strategy(),))
+def moves_of(agent: ttt_env.Agent) -> Strategy:
+    """The moves of an agent that wins as X, after every reply that no sequence of threats answers."""
+    return Extraction(
+        agent.game.start, "X", True, lambda position, _: [int(agent.policy(position).argmax())]
+    ).strategy()
 
 
 def winning_strategy(game: Game, path: Path | None) -> Strategy:
@@ -153,14 +152,14 @@ def winning_strategy(game: Game, path: Path | None) -> Strategy:
 def taught(net: ResidualNetwork, strategy: Strategy, seed: int, keeps: bool = True) -> PolicyValueNetwork:
     """The network after it has learned the strategy's moves; of other positions it keeps what it says."""
     teacher = Taught(net.exported(), strategy)
-    worst_case(Symmetric(strategy.game, teacher), "X", most=MOST, trusted=True)
+    moves_of(Symmetric(strategy.game, teacher))
     targets = teacher.targets()
     others = kept(net.exported(), targets, np.random.default_rng(seed)) if keeps else None
     return learned(net, targets, others, seed)
 
 
 def main() -> None:
-    """Teach, prove, and write the network and its proof."""
+    """Teach, and write the network and its proof."""
     torch.set_num_threads(1)  # more threads are slower with networks as small as this
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--game", default="qubic-v0", help="a game that X wins")
@@ -187,12 +186,10 @@ def main() -> None:
 
     begin = time.process_time()
     agent = Symmetric(game, AlphaZero(game, str(options.out), options.simulations))
-    found = worst_case(agent, "X", most=MOST)
+    moves, game_won = moves_of(agent), ttt_env.play_game(agent, "win-block", rng=0)
     seconds = time.process_time() - begin
-    print(f"{found}\n{seconds:.0f} s of the processor", flush=True)
-    if found.value < 1:
-        raise SystemExit(1)
-    filed = proof_of(agent, found, seconds)
+    print(f"{game_won}\n{seconds:.0f} s of the processor", flush=True)
+    filed = proof_file.Filed(game.start, (1, 1), game_won.cells, len(moves), seconds, (moves,))
     proof_file.write(options.proof, filed)
     size = options.proof.stat().st_size / 1000
     print(f"{options.proof}: {len(filed.strategies[0]):,} positions, {size:.0f} kB")

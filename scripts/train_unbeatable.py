@@ -62,7 +62,7 @@ def trained(training: dict[str, Any]) -> dict[str, Any]:
         "refutations": {seat: record and str(record) for seat, record in proof.refutations.items()},
         "unbeatable": proof.unbeatable,
         "blunders": proof.n_blunders,
-        "positions": proof.positions,
+        "positions": proof.n_positions,
         "everywhere": best.blunders_everywhere,
         "versions": versions(),
     }

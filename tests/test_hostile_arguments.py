@@ -73,7 +73,7 @@ FUNCTIONS: list[Callable[..., Any]] = [
     *(ttt_env.make, ttt_env.make_vec, ttt_env.envs.sb3.make_vec_env, ttt_env.make_agent, ttt_env.get_game),
     *(ttt_env.Position.parse, ttt_env.GameRecord.parse, ttt_env.certify, ttt_env.exploitability),
     *(ttt_env.best_response, ttt_env.tournament, ttt_env.solve, ttt_env.prove, ttt_env.random_position),
-    *(ttt_env.register_game, ttt_env.RecordedAgent),
+    *(ttt_env.register_game, ttt_env.PolicyTable.of),
 ]
 CALLS: dict[str, Callable[[Any], Any]] = {
     f"{function}({name}=)": of_name(name) for function, (of_name, names) in KEYWORDS.items() for name in names
@@ -98,7 +98,7 @@ NOT_QUICK = ("make_vec_env(", "make two players(", "Game(winning_sets=)")
 
 def test_no_public_function_is_left_out() -> None:
     functions = {name for name in ttt_env.__all__ if isinstance(getattr(ttt_env, name), FunctionType)}
-    classes = {"Game", "Position", "GameRecord", "RecordedAgent"}
+    classes = {"Game", "Position", "GameRecord", "PolicyTable.of"}
     assert functions - {"agent_names", "game_names"} | classes <= {name.partition("(")[0] for name in CALLS}
 
 

@@ -19,7 +19,7 @@ Agents
     make_agent          an agent from a spec such as "minimax", a function, a network or a trained model
     agent_names         the names that a spec may begin with
     Agent               the class to derive your own agents from
-    RecordedAgent       an agent that is asked once in each position, and plays by these answers
+    PolicyTable         the answers of an agent, each given once: what exact results are about
     Explanation         the reasons of an agent for its moves, as `Agent.explain` returns them
     play_game           one game between two agents
 
@@ -60,7 +60,7 @@ from ttt_env.agent.explanation import Explanation
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import best_response, exploitability, match
 from ttt_env.analysis.play import play_game
-from ttt_env.analysis.recorded import RecordedAgent
+from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.analysis.results import Exploitability, Match, Result
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.envs import sb3 as _sb3
@@ -97,9 +97,9 @@ __all__ = [
     "GameRecord",
     "IllegalMoveError",
     "Match",
+    "PolicyTable",
     "Position",
     "Proof",
-    "RecordedAgent",
     "Result",
     "Solution",
     "Tournament",

@@ -111,7 +111,7 @@ class UntrustedAnswersError(PlayerError):
     """A player has said a line too many, so its other lines may answer other questions than they seem to."""
 
 
-class NotJudgedError(TttEnvError):
+class NoVerdictError(TttEnvError):
     """A player has given no answer in a position because of accidents, within the tries that it has.
 
     `player` is its name, `reason` tells the accidents. `loses_by` is the outcome by which it loses a game
@@ -125,7 +125,7 @@ class NotJudgedError(TttEnvError):
         self.player, self.position, self.reason, self.loses_by = player, position, reason, loses_by
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return NotJudgedError, (self.player, self.position, self.reason, self.loses_by)
+        return NoVerdictError, (self.player, self.position, self.reason, self.loses_by)
 
 
 class ForfeitError(IllegalMoveError):

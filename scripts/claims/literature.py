@@ -110,7 +110,7 @@ def grid_squares() -> Finding:
 def newell_simon() -> Finding:
     """On both seats, over all games that can come up."""
     certificate = ttt_env.certify("newell-simon")
-    n = sum(certificate.positions.values())
+    n = certificate.n_queries
     return found(f"value given away in {certificate.n_blunders} of {n} positions", certificate.unbeatable)
 
 
@@ -258,7 +258,7 @@ def alphazero_masters() -> Finding:
     """
     names = ("alphazero", "alphazero@square", "alphazero@4-4-4")
     certificates = [ttt_env.Certificate.load(FOLDER / f"{name}.certificate.json") for name in names]
-    first, second, third = (f"{sum(one.positions.values()):,}" for one in certificates)
+    first, second, third = (f"{one.n_queries:,}" for one in certificates)
     errors = sum(one.n_blunders for one in certificates)
     text = f"the included networks give value away in {errors} of {first} positions on 3×3, {second} on "
     text += (

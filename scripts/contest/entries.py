@@ -46,7 +46,7 @@ class FirstOfBest(Agent):
     An agent that draws among equal moves comes into many more positions than one that does not.
     """
 
-    is_fixed = True
+    is_stationary = True
 
     def __init__(self, agent: Agent) -> None:
         super().__init__(agent.game)

@@ -12,16 +12,14 @@ from math import inf
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ttt_env
-from ttt_env.agent import Agent, AgentLike, checked_policies, make_agent
+from ttt_env.agent import Agent, AgentLike
 from ttt_env.agents.learned.lookup import Lookup
-from ttt_env.analysis.induction import follow
 from ttt_env.analysis.layers import reachable
-from ttt_env.analysis.recorded import answering
+from ttt_env.analysis.policy_table import PolicyTable, Positions
 from ttt_env.analysis.solution import distances, solve
-from ttt_env.rules import Boards, Game, is_tabulated
+from ttt_env.rules import SEATS, Boards, Game, is_tabulated
 
 CPU_SECONDS = {"tictactoe-v0": 300.0, "tictactoe-v0:misere=true": 300.0, "mnk-v0:m=4,n=3,k=3": 600.0}
 CPU_SECONDS_ELSE = 1_200.0
@@ -240,29 +238,31 @@ def judge(policy: AgentLike, game: Game) -> tuple[Lookup | None, Judged]:
     The table is judged, with its numbers of 32 bits, so that its readers find the same. If it would be too
     large to keep, the table is None and the policy itself is judged.
     """
-    answers = _Answers(answering(make_agent(policy, game), game))
+    positions: Positions = "all" if is_tabulated(game) else "reachable"
+    answers = _Answers(PolicyTable.of(policy, game, positions=positions, complete=True))
     table = answers.table()
     return table, answers.judged(answers.agent if table is None else table)
 
 
 def judge_table(table: Lookup) -> Judged:
     """The scores of a table that `judge` has made."""
-    return _Answers(table).judged(table)
+    return _Answers(PolicyTable.of(table, complete=True)).judged(table)
 
 
 class _Answers:
     """The answers of an agent in all positions that can come up with it to move."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: PolicyTable) -> None:
         self.agent, self.game = agent, agent.game
         self.n = self.n_good = self.n_perfect = 0
         self._positions: list[Boards] = []
-        follows = follow(self._answers)
-        reachable(self.game, follows, None)
-        reachable(self.game, None, follows)
+        for first_ply, seat in enumerate(SEATS):
+            for layer in agent.layers(seat)[first_ply::2]:
+                for moves in layer.moves():
+                    self._look(moves.boards)
 
-    def _answers(self, boards: Boards) -> NDArray[np.float64]:
-        policies = checked_policies(self.agent, boards)
+    def _look(self, boards: Boards) -> None:
+        policies = self.agent.policies(boards)
         q = solve(self.game).values.q(boards)
         is_best = q == np.nanmax(q, axis=1, keepdims=True)
         self.n += len(boards)
@@ -270,7 +270,6 @@ class _Answers:
         self.n_perfect += int((distances(self.game).perfect(boards) | (policies == 0)).all(axis=1).sum())
         if self.n <= MOST_POSITIONS:
             self._positions.append(boards)
-        return policies
 
     def judged(self, player: Agent) -> Judged:
         """The figures of the answers, and the exploitability of who gives them."""

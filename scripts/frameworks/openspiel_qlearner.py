@@ -44,7 +44,7 @@ def time_step(position: ttt_env.Position, rewards: list[float]) -> TimeStep:  # 
 class Learned(ttt_env.Agent):  # ttt_env
     """The policy of the two learners, one for each seat."""
 
-    is_fixed = True  # ttt_env
+    is_stationary = True  # ttt_env
 
     def __init__(self, game: ttt_env.Game, learners: list[AbstractAgent]) -> None:  # ttt_env
         super().__init__(game)  # ttt_env

@@ -1,6 +1,7 @@
 """The interface that all agents share, spec strings and the registry."""
 
 import importlib
+import pickle
 import sys
 from fractions import Fraction
 from functools import wraps
@@ -26,7 +27,15 @@ from ttt_env import (
     play_game,
 )
 from ttt_env import agent as agent_module
-from ttt_env.agent import FunctionAgent, agent_class, checked_policies, checked_policy, sample, sample_each
+from ttt_env.agent import (
+    FunctionAgent,
+    agent_class,
+    checked_policies,
+    checked_policy,
+    name_of,
+    sample,
+    sample_each,
+)
 from ttt_env.agents.combining import Epsilon
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.agents.mcts.agent import MCTS
@@ -38,7 +47,7 @@ from ttt_env.rules.specs import split_spec
 class Weighted(Agent):
     """Plays cell c with a probability that grows with c; written for batches."""
 
-    is_fixed = True
+    is_stationary = True
 
     def policies(self, boards):
         weights = boards.legal * np.arange(1.0, self.game.n_cells + 1)
@@ -105,7 +114,7 @@ class TestFunctionAgents:
         agent = make_agent(
             lambda position: asked.append(position) or np.int8(position.legal_cells[-1]), LOPSIDED
         )
-        assert not agent.is_fixed and not asked  # it declares nothing, and is never asked for that
+        assert not agent.is_stationary and not asked  # it declares nothing, and is never asked for that
         for position in open_boards(LOPSIDED):
             due = position.legal_cells[-1]
             assert agent.policy(position).tolist() == [float(cell == due) for cell in range(6)]
@@ -159,25 +168,87 @@ class TestFunctionAgents:
 
 
 class TestDeclarations:
-    def test_a_class_declares_its_own_moves_and_an_instance_its_own(self):
-        def last_cell(self, position, rng):
-            return position.legal_cells[-1]
+    def test_a_class_or_an_agent_declares_that_it_is_stationary(self):
+        class Last(Agent):
+            def choose(self, position, rng):
+                return position.legal_cells[-1]
 
-        def first_cell(self, position):
-            return np.eye(self.game.n_cells)[position.legal_cells[0]]
+        agent = Last(TICTACTOE)
+        assert not agent.is_stationary and not match(agent, "random", games=2).exact
+        agent.is_stationary = True
+        assert match(agent, "random").exact
+        assert [make_agent(spec).is_stationary for spec in STATIONARY] == list(STATIONARY.values())
 
-        for parent, moves, is_fixed in (
-            (Minimax, {}, True),
-            (Minimax, {"choose": last_cell}, False),
-            (Minimax, {"policy": first_cell}, False),
-            (Minimax, {"policy": first_cell, "is_fixed": True}, True),
-            (Agent, {"choose": last_cell}, False),
-        ):
-            agent = type("Derived", (parent,), moves)(TICTACTOE)
-            assert agent.is_fixed is is_fixed
-        agent.is_fixed = True
-        assert agent.is_fixed
 
+STATIONARY = {
+    "random": True, "minimax": True, "minimax:seconds=1": False, "mcts": False, "mcts:seed=0": True,
+    "mcts:seed=0,seconds=0.01": False, "mixture:mcts+random": False, "mixture:(mcts:seed=1)+random": True,
+    "epsilon:mcts": False, "epsilon:minimax": True, "symmetric:mcts": False, "symmetric:rules": True,
+    "imitation:fallback=mcts": False, "imitation": True,
+}  # fmt: skip
+
+
+def one_hot(self, position):
+    return np.eye(self.game.n_cells)[position.legal_cells[0]]
+
+
+def one_hots(self, boards):
+    return np.stack([one_hot(self, position) for position in boards])
+
+
+def first(self, position, rng):
+    return position.legal_cells[0]
+
+
+METHODS = {"policy": one_hot, "policies": one_hots, "choose": first}
+
+
+class TestAnAgentIsOneMethod:
+    @pytest.mark.parametrize("name", METHODS)
+    def test_from_which_the_others_follow(self, name):
+        agent = type("Lowest", (Agent,), {name: METHODS[name]})(TICTACTOE)
+        boards, rng = Boards.of(open_boards()[::97]), np.random.default_rng(0)
+        due = one_hots(agent, boards)
+        assert agent.plays_by == name and np.array_equal(agent.policies(boards), due)
+        for position, policy in zip(boards, due, strict=True):
+            assert np.array_equal(agent.policy(position), policy)
+            assert agent.choose(position, rng) == policy.argmax()
+
+    @pytest.mark.parametrize("one", METHODS)
+    @pytest.mark.parametrize("other", METHODS)
+    def test_a_second_one_is_refused_where_the_class_is_defined(self, one, other):
+        parent = type("Parent", (Agent,), {one: METHODS[one]})
+        with pytest.raises(TypeError, match=f"Child has Child.{other} and Parent.{one}: .* Wrap the agent"):
+            type("Child", (parent,), {other: METHODS[other]})
+        mixin = type("Mixin", (), {other: METHODS[other]})
+        with pytest.raises(TypeError, match=f"Mixed has Mixin.{other} and Parent.{one}"):
+            type("Mixed", (mixin, parent), {})
+        if one != other:
+            with pytest.raises(TypeError, match=r"Both has Both.* and Both.*: an agent is one method"):
+                type("Both", (Agent,), {one: METHODS[one], other: METHODS[other]})
+
+    def test_a_subclass_may_change_the_rest(self):
+        class Named(Minimax):
+            def __repr__(self):
+                return "me"
+
+        assert certify(Named(TICTACTOE)) == certify("minimax") and Named.plays_by == "policies"
+
+    def test_none_is_refused_where_the_agent_is_made(self):
+        with pytest.raises(PolicyError, match="Silent says nowhere how it plays"):
+            type("Silent", (Agent,), {})(TICTACTOE)
+
+    @pytest.mark.parametrize(
+        "spec", ["mixture:mcts+random", "symmetric:mcts", "imitation:fallback=mcts", "mcts"]
+    )
+    def test_two_classes_of_one_name_are_pickled_alike(self, spec):
+        agent = make_agent(spec)
+        again = pickle.loads(pickle.dumps(agent))
+        assert type(again) is type(agent) and name_of(again) == spec.partition(":")[0]
+        assert again.choose(TICTACTOE.start, np.random.default_rng(0)) in range(9)
+
+
+class TestPoliciesOfChoices:
     def test_the_policy_of_a_random_choice_depends_on_the_position_alone(self):
         class Roll(Agent):
             def choose(self, position, rng):
@@ -208,9 +279,9 @@ def with_a_taken_cell(p):
 class Given(Agent):
     """Plays a policy as it is given; declares it fixed or not."""
 
-    def __init__(self, game, policy, is_fixed=True):
+    def __init__(self, game, policy, is_stationary=True):
         super().__init__(game)
-        self.given, self.is_fixed = policy, is_fixed
+        self.given, self.is_stationary = policy, is_stationary
 
     def __repr__(self):
         return "<given>"
@@ -237,7 +308,7 @@ def played_once(env):
     env.step(np.array([4, 4]) if hasattr(env, "num_envs") else 4)
 
 
-@pytest.mark.parametrize("is_fixed", [True, False], ids=["declared", "undeclared"])
+@pytest.mark.parametrize("is_stationary", [True, False], ids=["declared", "undeclared"])
 @pytest.mark.parametrize("way", WAYS)
 class TestOneRuleForPolicies:
     @pytest.mark.parametrize(
@@ -253,8 +324,8 @@ class TestOneRuleForPolicies:
         ],
         ids=["list", "tuple", "float32", "longdouble", "fractions", "a little more", "a little less"],
     )
-    def test_is_accepted(self, way, is_fixed, policy):
-        WAYS[way](Given(LOPSIDED, policy, is_fixed))
+    def test_is_accepted(self, way, is_stationary, policy):
+        WAYS[way](Given(LOPSIDED, policy, is_stationary))
 
     @pytest.mark.parametrize(
         "policy, said",
@@ -277,12 +348,12 @@ class TestOneRuleForPolicies:
             *("texts", "complex", "masked"),
         ],
     )
-    def test_is_refused_by_name(self, way, is_fixed, policy, said):
+    def test_is_refused_by_name(self, way, is_stationary, policy, said):
         with pytest.raises(PolicyError, match=rf"<given> has no policy in [XO./]{{7}}.*({said})"):
-            WAYS[way](Given(LOPSIDED, policy, is_fixed))
+            WAYS[way](Given(LOPSIDED, policy, is_stationary))
 
 
-@pytest.mark.parametrize("way", sorted(set(WAYS) - {"policies", "choose"}))
+@pytest.mark.parametrize("way", sorted(set(WAYS) - {"policies", "choose", "certify"}))
 def test_a_choice_of_a_taken_cell_is_refused_by_name(way):
     class Stubborn(Agent):
         def choose(self, position, rng):
@@ -505,8 +576,8 @@ class TestSpecs:
             make_agent(spec)
 
     def test_agents_in_and_beside_each_other_up_to_there(self):
-        assert make_agent("epsilon:" * 32 + "random").is_fixed
-        assert make_agent("epsilon:(" * 16 + "random" + ")" * 16).is_fixed
+        assert make_agent("epsilon:" * 32 + "random").is_stationary
+        assert make_agent("epsilon:(" * 16 + "random" + ")" * 16).is_stationary
         assert len(make_agent("mixture:" + "+".join(["(epsilon:random)"] * 200)).agents) == 200
 
     def test_numbers_of_numpy(self):
@@ -523,7 +594,7 @@ class TestSpecs:
             (Softmax(TICTACTOE, np.uint8(1), np.float64(0.5)), "softmax:1,opponent_temperature=0.5"),
         ):
             np.testing.assert_array_equal(agent.policy(asked), make_agent(spec).policy(asked))
-        assert not Minimax(TICTACTOE, seconds=np.float32(0.5)).is_fixed
+        assert not Minimax(TICTACTOE, seconds=np.float32(0.5)).is_stationary
 
 
 class TestPlayGame:

@@ -15,7 +15,7 @@ NEEDS = {
     "mixture": ":minimax+random",
     "symmetric": ":minimax",
 }
-FROM_FILES = ("sb3", "onnx", "process", "strategy")
+FROM_FILES = ("sb3", "onnx", "process", "strategy", "policy-table")
 SPECS = [name + NEEDS.get(name, "") for name in agent_names() if name not in FROM_FILES]
 SPECS += ["minimax:depth=2", "minimax:seconds=0.02", "epsilon:(minimax:depth=2)",
           "best-response:(mcts:simulations=2)", "mixture:weights+(mcts:seed=0)",

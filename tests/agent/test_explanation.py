@@ -49,7 +49,7 @@ class TestEveryAgent:
     def test_every_registered_agent_is_here(self):
         programs = {"process"}
         named = {spec.partition(":")[0] for spec in SPECS}
-        assert named | {"sb3", "onnx", "strategy"} | programs == set(agent_names())
+        assert named | {"sb3", "onnx", "strategy", "policy-table"} | programs == set(agent_names())
 
     @pytest.mark.parametrize("spec", SPECS)
     def test_the_chances_are_those_by_which_it_plays_and_it_can_be_shown(self, spec):
@@ -57,7 +57,7 @@ class TestEveryAgent:
         for position in random_positions(TICTACTOE, 10):
             why = agent.explain(position)
             assert why.position == position and list(why.policy) == position.legal_cells
-            if agent.is_fixed:
+            if agent.is_stationary:
                 policy = agent.policy(position)[position.legal_cells]
                 assert list(why.policy.values()) == pytest.approx(policy)
             assert sum(why.policy.values()) == pytest.approx(1)

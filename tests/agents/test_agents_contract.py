@@ -89,8 +89,9 @@ SPECS = {
         ("alphazero:{alphazero},simulations=9,solve=false,seed=1", EVERYWHERE),
     ],
 }
-# Others' programs, whose play is their own: see tests/bots/test_players.py.
-PROGRAMS = {"process"}
+# Others' programs, whose play is their own, and tables, which answer only where they were asked: see
+# tests/bots/test_players.py and tests/analysis/test_policy_table.py.
+ELSEWHERE = {"process", "policy-table"}
 # A network and a random search know nothing of symmetry, and a strategy has one move where several are
 # symmetric. All others treat symmetric positions alike.
 WITHOUT_SYMMETRY = {"mcts", "sb3", "onnx", "ppo", "dqn", "value-network", "alphazero", "strategy"}
@@ -223,7 +224,7 @@ PLAYABLE, REFUSED = cases(True), cases(False)
 
 
 def test_every_registered_agent_is_here_and_its_docstring_is_the_rule():
-    assert set(ttt_env.agent_names()) == set(SPECS) | PROGRAMS
+    assert set(ttt_env.agent_names()) == set(SPECS) | ELSEWHERE
     assert all(spec.startswith(name) for name in SPECS for spec, _ in SPECS[name])
     assert all(len((agent_class(agent).__doc__ or "").strip()) > 80 for agent in SPECS)
 
@@ -263,7 +264,7 @@ def the_declaration_holds_in_any_order_alone_in_batches_and_in_copies(agent, nam
         policy.setflags(write=True)  # what was handed out belongs to the caller
         policy[:] = 0.0
     copy = pickle.loads(pickle.dumps(agent))
-    assert (copy.game, copy.is_fixed) == (agent.game, agent.is_fixed)
+    assert (copy.game, copy.is_stationary) == (agent.game, agent.is_stationary)
     for again in (agent, copy):
         for position in (positions[i] for i in rng.permutation(len(positions))[::3]):
             np.testing.assert_array_equal(again.policy(position), first[position])
@@ -272,27 +273,15 @@ def the_declaration_holds_in_any_order_alone_in_batches_and_in_copies(agent, nam
             np.testing.assert_allclose(batch, [first[positions[i]] for i in half], atol=1e-6)
 
 
-def sets_are_completed(agent):
-    n_looked_at = 0
-    for position in random_positions(agent.game, 60, seed=3):
-        ends = [cell for cell in position.legal_cells if position.child(cell).is_won]
-        if ends:
-            assert agent.policy(position)[ends].sum() == pytest.approx(1)
-            n_looked_at += 1
-    assert n_looked_at > 5
-
-
 @pytest.mark.parametrize(("spec", "name"), PLAYABLE)
 def test_contract(make, spec, name):
     agent, kind = make(spec, name), spec.partition(":")[0]
-    assert agent.is_fixed
+    assert agent.is_stationary
     the_policy_of_a_position_is_a_distribution_by_which_it_chooses(agent, name)
     the_declaration_holds_in_any_order_alone_in_batches_and_in_copies(agent, name)
     boards = some_boards(name)
     policies = agent.policies(boards)
     policies_are_distributions_over_the_free_cells(policies, boards)
-    if agent.completes_sets:
-        sets_are_completed(agent)
     if kind not in WITHOUT_SYMMETRY:
         symmetric_positions_are_played_the_same_way(agent, policies, boards)
 
@@ -300,7 +289,7 @@ def test_contract(make, spec, name):
 @pytest.mark.parametrize("spec", ["mcts:simulations=9", "minimax:seconds=0.01", "epsilon:mcts,epsilon=0.5"])
 def test_agents_that_answer_differently_do_not_declare_it(spec):
     agent = ttt_env.make_agent(spec)
-    assert agent.is_fixed is pickle.loads(pickle.dumps(agent)).is_fixed is False
+    assert agent.is_stationary is pickle.loads(pickle.dumps(agent)).is_stationary is False
 
 
 @pytest.mark.parametrize(("spec", "name"), REFUSED)

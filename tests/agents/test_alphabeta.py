@@ -136,7 +136,7 @@ def test_seconds_are_kept_and_more_than_one_depth_is_reached(game):
     assert time.thread_time() - begin < 1.0
     assert found.depth >= 2
     assert set(found.cells) <= set(game.start.legal_cells)
-    assert AlphaBeta(game, seconds=0.5).is_fixed is False
+    assert AlphaBeta(game, seconds=0.5).is_stationary is False
 
 
 def test_each_finished_depth_is_exact():

@@ -8,6 +8,7 @@ import pytest
 
 import ttt_env
 from tests import reference
+from tests.support.agents import Nth
 from tests.support.games import TICTACTOE, lowest, open_boards
 from ttt_env.agents.combining import BestResponse, Epsilon, Mixture, Punish, Symmetric
 from ttt_env.agents.heuristics.rules import Random
@@ -58,12 +59,16 @@ class TestEpsilon:
             ttt_env.make_agent(f"epsilon:{parameters}")
 
     def test_takes_agents_and_functions(self):
-        agent = Epsilon(TICTACTOE, lowest, 0.5)
+        agent = Epsilon(TICTACTOE, Nth(TICTACTOE, 0), 0.5)
         assert agent.policy(TICTACTOE.start) == pytest.approx([0.5 + 1 / 18] + [1 / 18] * 8)
         twice = Epsilon(TICTACTOE, agent, 0)
         assert twice.policy(TICTACTOE.start) == pytest.approx(agent.policy(TICTACTOE.start))
         with pytest.raises(UnknownAgentError, match="plays tictactoe-v0, not square-v0"):
             Epsilon(ttt_env.get_game("square-v0"), agent)
+        drawn, rng = Epsilon(TICTACTOE, lowest, 0.5), np.random.default_rng(0)
+        assert not drawn.is_stationary
+        chosen = [drawn.choose(TICTACTOE.start, rng) for _ in range(3600)]
+        assert np.bincount(chosen)[0] == pytest.approx(2000, abs=150) and len(set(chosen)) == 9
 
 
 class TestMixture:
@@ -78,9 +83,11 @@ class TestMixture:
 
     def test_constructed_from_python(self):
         agent = Mixture(TICTACTOE, [lowest, "random", Random(TICTACTOE)], [2, 1, 1])
-        assert agent.policy(TICTACTOE.start) == pytest.approx([0.5 + 1 / 18] + [1 / 18] * 8)
-        assert not agent.is_fixed  # a function declares nothing
-        assert Mixture(TICTACTOE, ["block", Random(TICTACTOE)]).is_fixed
+        assert not agent.is_stationary  # a function declares nothing, so the one that is drawn chooses
+        rng = np.random.default_rng(0)
+        chosen = [agent.choose(TICTACTOE.start, rng) for _ in range(3600)]
+        assert np.bincount(chosen)[0] == pytest.approx(2000, abs=150) and len(set(chosen)) == 9
+        assert Mixture(TICTACTOE, ["block", Random(TICTACTOE)]).is_stationary
 
     @pytest.mark.parametrize(
         "weights",
@@ -123,25 +130,24 @@ class TestAgentsWithoutAPolicy:
     @pytest.mark.parametrize("wrap", [Epsilon, lambda game, agent: Mixture(game, [agent, "random"])])
     def test_wrappers_pass_it_on_and_still_choose(self, wrap):
         agent = wrap(TICTACTOE, Restless(TICTACTOE))
-        assert not agent.is_fixed
+        assert not agent.is_stationary
         rng = np.random.default_rng(0)
         chosen = {agent.choose(TICTACTOE.start, rng) for _ in range(400)}
         assert chosen == set(range(9))
         alone = Epsilon(TICTACTOE, Restless(TICTACTOE), 0.0)
         assert {alone.choose(TICTACTOE.start, rng) for _ in range(100)} == {0, 8}
         assert all(type(cell) is int for cell in chosen)
-        assert ttt_env.exploitability(agent).source == "recorded"
         assert not ttt_env.match(agent, "random", games=20).exact
 
     def test_a_best_response_is_one_to_the_answers_that_it_gave(self):
         asked = []
 
-        class Counted(Restless):
+        class Counted(ttt_env.Agent):
             def choose(self, position, rng):
                 asked.append(position)
-                return super().choose(position, rng)
+                return Restless(TICTACTOE).choose(position, rng)
 
-        assert BestResponse(TICTACTOE, Counted(TICTACTOE)).is_fixed
+        assert BestResponse(TICTACTOE, Counted(TICTACTOE)).is_stationary
         assert len(asked) == len(set(asked))
 
 
@@ -164,7 +170,7 @@ class TestBestResponse:
 
         game = ttt_env.get_game(game)
         response = wrapper(first, game) if wrapper is ttt_env.best_response else wrapper(game, first)
-        assert ttt_env.match(response, "random", game).exact and ttt_env.certify(response).positions["X"]
+        assert ttt_env.match(response, "random", game).exact and ttt_env.certify(response).n_positions["X"]
         for position in open_boards(game):
             assert response.policy(position).sum() == pytest.approx(1)
 
@@ -227,7 +233,7 @@ class TestSymmetric:
             return position.legal_cells[0]
 
         game, player = TICTACTOE, Symmetric(TICTACTOE, corner)
-        assert not player.is_fixed
+        assert not player.is_stationary
         for cell in (0, 2, 6, 8):
             position = game.start.play(cell)
             after = position.play(player.choose(position, np.random.default_rng(0)))
@@ -243,8 +249,8 @@ class TestSymmetric:
             ttt_env.play_game(Symmetric(TICTACTOE, Nowhere(TICTACTOE)), "random")
 
     def test_answers_that_name_no_cell_are_refused_with_the_position(self):
-        silent = ttt_env.RecordedAgent(ttt_env.make_agent(lambda position: 99, TICTACTOE))
-        with pytest.raises(ttt_env.errors.PolicyError, match=r"in \.{3}/\.{3}/\.{3}: it names no free cell"):
+        silent = ttt_env.PolicyTable.of(lambda position: 99, TICTACTOE)
+        with pytest.raises(ttt_env.errors.ForfeitError, match=r"plays 99 in \.{3}/\.{3}/\.{3}"):
             ttt_env.certify(Symmetric(TICTACTOE, silent))
 
 

@@ -122,7 +122,7 @@ def test_a_fallback_that_is_not_fixed(path):
     write(path, "tictactoe-v0: 4")
     spec, position = "mcts:simulations=20", TICTACTOE.start.play(0)
     agent = Imitation(TICTACTOE, path, spec)
-    assert not agent.is_fixed
+    assert not agent.is_stationary
     assert agent.choose(TICTACTOE.start, np.random.default_rng(0)) == 4
     cells = {Imitation(TICTACTOE, path, spec).choose(position, np.random.default_rng(1)) for _ in range(3)}
     assert len(cells) == 1

@@ -61,7 +61,7 @@ PERFECT = ttt_env.make_agent("minimax")
 class HardlyEverWrong(ttt_env.Agent):
     """Perfect but for a losing move of probability 1e-9 in one of four symmetric positions."""
 
-    is_fixed = True
+    is_stationary = True
 
     def policies(self, boards):
         policies = PERFECT.policies(boards)

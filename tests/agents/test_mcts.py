@@ -253,7 +253,7 @@ def test_without_a_seed_the_rng_decides():
     def game(seed):
         return ttt_env.play_game("mcts:simulations=20", "mcts:simulations=20", rng=seed)
 
-    assert not MCTS(TICTACTOE).is_fixed
+    assert not MCTS(TICTACTOE).is_stationary
     assert [game(seed) for seed in range(5)] == [game(seed) for seed in range(5)]
     assert len({game(seed) for seed in range(20)}) > 5
     match = ttt_env.match("mcts:simulations=20", "random", games=20)
@@ -261,8 +261,8 @@ def test_without_a_seed_the_rng_decides():
 
 
 def test_only_a_seed_and_simulations_make_a_fixed_policy():
-    assert MCTS(TICTACTOE, seed=0).is_fixed
-    assert not MCTS(TICTACTOE, seconds=0.01, seed=0).is_fixed
+    assert MCTS(TICTACTOE, seed=0).is_stationary
+    assert not MCTS(TICTACTOE, seconds=0.01, seed=0).is_stationary
     one, other, again = (MCTS(TICTACTOE, 50, seed=s).policies(open_boards()[::20]) for s in (0, 1, 0))
     np.testing.assert_array_equal(one, again)
     assert (one != other).any()

@@ -190,7 +190,7 @@ class TestLiveModels:
 
     def test_of_normalised_observations_is_refused(self):
         envs = VecNormalize(make_vec_env("tictactoe-v0", n_envs=1), norm_obs=False)
-        assert ttt_env.make_agent(sb3.PPO("MlpPolicy", envs, n_steps=16, batch_size=16)).is_fixed
+        assert ttt_env.make_agent(sb3.PPO("MlpPolicy", envs, n_steps=16, batch_size=16)).is_stationary
         envs.norm_obs = True
         model = sb3.PPO("MlpPolicy", envs, n_steps=16, batch_size=16)
         with pytest.raises(ParameterError, match=r"normalised by VecNormalize.*norm_obs=False"):

@@ -266,7 +266,7 @@ class TestAgent:
         agent = AlphaZero.of(network(), simulations)
         boards = Boards.of(sorted(map(canonical, positions(TICTACTOE, 30)), key=str))
         priors, _ = agent.network.evaluate(boards)
-        assert agent.is_fixed
+        assert agent.is_stationary
         assert agent.policies(boards).argmax(axis=1).tolist() == priors.argmax(axis=1).tolist()
 
     @pytest.mark.parametrize("is_judged", [False, True])

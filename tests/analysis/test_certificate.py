@@ -13,7 +13,7 @@ from tests.support.naive import twin
 from tests.support.naive_agent import Plays
 from ttt_env import Game, certify, get_game, solve
 from ttt_env.agent import checked_policies
-from ttt_env.analysis import certificate
+from ttt_env.analysis import policy_table
 from ttt_env.analysis.certificate import blunders_everywhere
 
 O_WINS = Game("O wins", (2, 2), [(0, 1), (2, 3), (0, 2), (1, 3), (0, 3), (1, 2)], misere=True)
@@ -168,6 +168,6 @@ def test_each_policy_is_asked_for_once(monkeypatch):
         asked.extend(boards)
         return checked_policies(agent, boards)
 
-    monkeypatch.setattr(certificate, "checked_policies", counted)
+    monkeypatch.setattr(policy_table, "checked_policies", counted)
     found = certify("minimax")
-    assert len(asked) == len(set(asked)) == sum(found.positions.values())
+    assert len(asked) == len(set(asked)) == sum(found.n_positions.values()) == found.n_queries

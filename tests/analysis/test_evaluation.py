@@ -228,7 +228,7 @@ def test_best_and_worst_results_of_agents_that_keep_the_value_in_every_position(
 class Broken(Agent):
     """Random, with a fault in its policy."""
 
-    is_fixed = True
+    is_stationary = True
 
     def __init__(self, game, fault):
         super().__init__(game)
@@ -244,7 +244,7 @@ class Broken(Agent):
 class Vandal(Agent):
     """Plays as another agent, and writes into the arrays that it is asked with."""
 
-    is_fixed = True
+    is_stationary = True
 
     def policies(self, boards):
         policies = make_agent("win-block", self.game).policies(boards)
@@ -296,7 +296,8 @@ class TestAgentsThatCannotBeEvaluated:
 
     def test_because_the_game_is_too_large_or_another_one(self):
         three = (exploitability, best_response, certify)
-        all_raise(GameTooLargeError, "qubic-v0 has 64 cells", lambda f: f("random", "qubic-v0"), three)
+        told = "random as X: more than 1,000 positions of qubic-v0 are reached, at ply 2 of 64: raise most="
+        all_raise(GameTooLargeError, told, lambda f: f("random", "qubic-v0", most=1000), three)
         another, four = make_agent("random", "square-v0"), (*three, lambda *those: match("random", *those))
         told = "plays square-v0, not tictactoe-v0"
         all_raise(UnknownAgentError, told, lambda f: f(another, TICTACTOE), four)

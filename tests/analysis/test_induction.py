@@ -9,13 +9,14 @@ import pytest
 
 from tests import reference
 from tests.support import naive
+from tests.support.agents import asked
 from tests.support.games import LOPSIDED, MISERE, ONE_CELL, SHORT, TICTACTOE, boards_of, positions_of
 from tests.support.marks import slow
 from tests.support.naive import twin
 from tests.support.refusals import all_raise
 from ttt_env import Boards, Position, get_game, solve
-from ttt_env.analysis.induction import backward_induction, best, follow, softmax, uniform
-from ttt_env.analysis.layers import reachable
+from ttt_env.analysis.induction import answered, backward_induction, best, follow, softmax, uniform
+from ttt_env.analysis.layers import explored, reachable
 from ttt_env.errors import GameTooLargeError, ImpossiblePositionError, ParameterError, shown
 
 SMALL = [TICTACTOE, slow(MISERE), LOPSIDED, SHORT, get_game("mnk-v0:m=4,n=2,k=3"), ONE_CELL]
@@ -106,7 +107,8 @@ class TestTheSweepIsTheNaiveOne:
             assert found == pytest.approx(float(x_wins - o_wins) * sign, abs=1e-12)
         x_wins, _, o_wins = map(float, expected[other.empty])
         assert outcomes.start == pytest.approx((x_wins, o_wins))
-        reached = backward_induction(reachable(game, *seats), *seats)
+        asks = [asked(policy_of(game, getattr(other, name))) for name in (x, o)]
+        reached = backward_induction(list(explored(game, *asks)), answered, answered)
         assert reached.start == pytest.approx((x_wins, o_wins))
 
     def test_softmax_on_both_seats(self, game):

@@ -9,13 +9,13 @@ import pytest
 
 from tests import reference
 from tests.support import naive
+from tests.support.agents import asked
 from tests.support.games import LOPSIDED, MISERE, TICTACTOE
 from tests.support.marks import slow
 from tests.support.naive import twin
 from ttt_env import Game, Position, get_game
 from ttt_env.analysis.grid import Grid, grid
-from ttt_env.analysis.induction import follow
-from ttt_env.analysis.layers import reachable
+from ttt_env.analysis.layers import explored, reachable
 from ttt_env.errors import GameTooLargeError
 from ttt_env.rules.sizes import is_enumerable
 
@@ -100,7 +100,7 @@ class TestReachable:
             return np.cumsum(boards.legal, axis=1) * boards.legal == 1
 
         for x, o in [(True, False), (False, True), (True, True)]:
-            layers = reachable(game, follow(first_of) if x else None, follow(first_of) if o else None)
+            layers = list(explored(game, asked(first_of) if x else None, asked(first_of) if o else None))
             expected = other.layers({"X": first if x else None, "O": first if o else None})
             found = [set(layer.boards(slots_of(layer))) for layer in layers]
             assert found == [positions(game, boards) for boards in expected]
@@ -122,7 +122,7 @@ class TestTicTacToe:
     def test_perft(self):
         games = [np.ones(1, np.int64)]
         for layer, after in zip(self.layers[:-1], self.layers[1:], strict=True):
-            games.append(np.zeros(after.grid.n_slots, np.int64))
+            games.append(np.zeros(after.numbering.n_slots, np.int64))
             for moves in layer.moves():
                 for row in moves.successors:
                     np.add.at(games[-1], row, games[-2][moves.slots])

@@ -7,7 +7,7 @@ from tests.support.games import lowest
 from tests.support.marks import slow
 from tests.support.refusals import all_raise
 from ttt_env import certify, exploitability
-from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, UnknownAgentError
+from ttt_env.errors import ParameterError, PolicyError, UnknownAgentError
 
 SPECS = ["minimax", "mcts:simulations=2,seed=0", "block"]
 DRAWN = "mnk-v0:m=4,n=2,k=3"
@@ -16,7 +16,7 @@ DRAWN = "mnk-v0:m=4,n=2,k=3"
 class Leaking(ttt_env.Agent):
     """Plays taken cells."""
 
-    is_fixed = True
+    is_stationary = True
 
     def policies(self, boards):
         return boards.cells(boards.occupied_masks).astype(float)
@@ -57,9 +57,8 @@ def test_the_agent_that_fails_is_named(workers):
     [
         (["minmax"], None, UnknownAgentError, "minmax"),
         (["random", "random"], None, ParameterError, "two agents are called 'random'"),
-        (["random"], "mnk-v0:m=5,n=5,k=4", GameTooLargeError, "25 cells"),
     ],
-    ids=["unknown", "twice", "large"],
+    ids=["unknown", "twice"],
 )
 def test_errors_before_anything_is_judged(agents, game, error, message):
     told = []

@@ -14,23 +14,23 @@ import pytest
 import ttt_env
 from tests import reference
 from tests.support.agents import FILES, cases_of, shipped
-from tests.support.games import LOPSIDED, SHORT, lowest
+from tests.support.games import LOPSIDED, SHORT, highest, lowest
 from ttt_env import Certificate, Match, Proof, TttEnvError
-from ttt_env.analysis import certificate as certificate_module
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.results import match_of
-from ttt_env.analysis.saved import write_json
 from ttt_env.errors import ResultFileError
+from ttt_env.storage import codec
+from ttt_env.storage.codec import write_json
 
 RESULTS = {
     "beatable": lambda: ttt_env.certify("weights"),
     "unbeatable": lambda: ttt_env.certify("minimax"),
     "misère": lambda: ttt_env.certify("random", SHORT),
     "own game": lambda: ttt_env.certify("random", LOPSIDED),
-    "recorded": lambda: ttt_env.certify(lowest),
+    "of a function": lambda: ttt_env.certify(lowest),
     "match": lambda: ttt_env.match("random", "minimax"),
     "sampled match": lambda: ttt_env.match("random", "random", exact=False, games=10),
-    "recorded match": lambda: ttt_env.match(lowest, "random", exact=True),
+    "match of a function": lambda: ttt_env.match(lowest, "random", exact=True),
     "exploitability": lambda: ttt_env.exploitability("random"),
     "tournament": lambda: ttt_env.tournament(["random", "minimax", "win-block"]),
     "tournament of functions": lambda: ttt_env.tournament({"lowest": lowest, "random": "random"}, width=1.0),
@@ -71,7 +71,9 @@ class TestRoundTrips:
     def test_what_is_left_out_or_has_another_type_is_an_error(self, result):
         data = result.to_dict()
         for key in data:
-            if not (isinstance(result, Proof) and key == "value"):  # follows from the others
+            if key not in getattr(result, "DERIVED", ()) and not (
+                isinstance(result, Proof) and key == "value"
+            ):
                 with pytest.raises(ResultFileError, match=f"no {type(result).__name__}"):
                     type(result).from_dict({name: part for name, part in data.items() if name != key})
             for wrong in ("x", [7], {"a": 1}):
@@ -93,7 +95,7 @@ class TestFiles:
         assert run.returncode == 0
 
     def test_long_lists_are_cut_off_and_counted(self, monkeypatch):
-        monkeypatch.setattr(certificate_module, "MAX_LISTED", 10)
+        monkeypatch.setattr(codec, "MOST_LISTED", 10)
         found = ttt_env.certify("random")
         again = Certificate.from_dict(found.to_dict())
         assert len(again.blunders) == 10 and again.n_blunders == len(found.blunders) > 3000
@@ -115,27 +117,46 @@ class TestWords:
     def test_of_a_certificate(self):
         found = ttt_env.certify("random")
         text = str(found)
-        assert found.positions == reference.TO_BE_PLAYED_BY_SEAT
-        assert text.startswith("tictactoe-v0: beatable\nDeclared: ")
-        assert "\nAs X it loses at worst.\nA shortest game that ends worse for it" in text
-        assert f"best play: {found.refutations['O']}" in text
-        assert "In 3,191 of them it may give value away" in text
-        assert "certified unbeatable" in str(result_of("unbeatable"))
-        assert repr(result_of("unbeatable")) == "<Certificate of tictactoe-v0: certified unbeatable>"
-        assert result_of("recorded").asked == sum(result_of("recorded").positions.values())
-        assert f"asked once in {result_of('recorded').asked:,} positions" in str(result_of("recorded"))
-        assert "asked once" in result_of("recorded").picture().svg
+        assert found.n_positions == reference.TO_BE_PLAYED_BY_SEAT
+        assert text.startswith("tictactoe-v0: BEATABLE as X and as O. Asked once in 4,520 positions.\n")
+        assert f"\nShortest refutation as {found.refuted_as}: " in text and "\nAs X it loses at worst" in text
+        assert f"\nBlunders in {reference.CAN_BLUNDER:,} positions, " in text
+        assert str(result_of("unbeatable")).startswith("tictactoe-v0: UNBEATABLE. Asked once in ")
+        assert repr(result_of("unbeatable")) == "<Certificate of tictactoe-v0: UNBEATABLE>"
+        asked = result_of("of a function")
+        assert asked.n_queries == sum(asked.n_positions.values())
+        assert f"not stationary: asked once in {asked.n_queries:,} positions" in str(asked)
+        assert "asked once" in asked.picture().svg
+
+    def test_one_reason_for_all_failures_comes_first(self):
+        def broken(position):
+            return bord[0]  # noqa: F821
+
+        with pytest.raises(NameError):
+            ttt_env.certify(broken)
+        text = str(ttt_env.certify(lambda position: 9))
+        assert text.startswith(
+            "No answer names a free cell: no cell: '9'\ntictactoe-v0: BEATABLE as X and as O"
+        )
+
+    def test_an_unknown_value_is_said(self):
+        found = ttt_env.certify(lowest, "mnk-v0:m=5,n=4,k=3,misere=true")
+        assert found.unbeatable is found.game_value is None and not found.is_complete and not found
+        assert "loses as X and as O, and whether best play does is not known" in str(found)
+        assert "counts are not complete" in str(found) and "As O it loses at worst: " in str(found)
+        assert found.refutations == {"X": None, "O": None} and found.worst_games["X"].value("X") == -1
 
     def test_of_other_results_say_whose_gain_it_is(self):
         text = str(result_of("match"))
-        assert "The first agent against the second, computed:" in text
+        assert text.startswith("Score −0.8726 for the first agent, computed: wins less losses")
         assert "as O, moving second  wins 0%, draws" in text
-        assert "what the first agent wins less what it loses" in text
-        assert "sampled in 10 games (with 95 % confidence" in str(result_of("sampled match"))
+        assert "sampled in 10 games, 10 different: with 95 % confidence in [" in str(
+            result_of("sampled match")
+        )
         text, found = str(result_of("exploitability")), result_of("exploitability")
-        assert "What the best response gains against the agent" in text
-        assert f"against the agent as O, moving first itself   +{found.as_o:.4f}" in text
-        assert f"Exploitability {found.exploitability:.4f}" in text
+        assert text.startswith(f"Exploitability {found.exploitability:.4f}, the mean over both seats.")
+        assert f"A best response, moving first, gains  +{found.as_o:.4f} against it as O" in text
+        assert "0.0000: no opponent gains anything" in str(ttt_env.exploitability("minimax"))
         assert "X to move: X draws.\nBest play: " in str(result_of("proof"))
         assert "too small to know more" in str(result_of("unfinished proof"))
 
@@ -147,13 +168,20 @@ class TestIntervals:
         "counts", [[[50, 0, 0], [50, 0, 0]], [[0, 0, 50], [0, 0, 50]], [[0, 50, 0], [0, 50, 0]]]
     )
     def test_where_all_games_end_alike(self, counts):
-        found = match_of(np.array(counts))
+        found = match_of(np.array(counts), 100)
         wins, losses = counts[0][0] + 1, counts[0][2] + 1
         mean = (wins - losses) / 52
         margin = 1.959964 * (((wins + losses) / 52 - mean**2) / 50 / 2) ** 0.5
         assert found.interval == pytest.approx((max(-1, found.score - margin), min(1, found.score + margin)))
 
     def test_wins_and_losses_count_alike(self):
-        low, high = match_of(np.array([[30, 10, 10], [20, 20, 10]])).interval
-        turned_low, turned_high = match_of(np.array([[10, 10, 30], [10, 20, 20]])).interval
+        low, high = match_of(np.array([[30, 10, 10], [20, 20, 10]]), 100).interval
+        turned_low, turned_high = match_of(np.array([[10, 10, 30], [10, 20, 20]]), 100).interval
         assert (low, high) == pytest.approx((-turned_high, -turned_low))
+
+    def test_none_where_the_same_games_come_again_and_again(self):
+        found = ttt_env.match("minimax:depth=1", lowest, games=40)
+        assert not found.exact and found.distinct_games <= found.games
+        same = ttt_env.match(lowest, highest, games=40)
+        assert same.distinct_games == 2 and same.interval is None and same.width == 0
+        assert "sampled in 40 games, 2 different." in str(same)

@@ -83,7 +83,7 @@ def test_where_there_is_no_expectation_it_is_said_why():
     )  # without a sweep of it
 
     class Slow(Agent):
-        is_fixed, seconds_per_move = True, 1.0
+        is_stationary, seconds_per_move = True, 1.0
 
         def policy(self, position):
             raise AssertionError("asked")

@@ -382,7 +382,7 @@ class TestStandardOutput:
             raise ttt_env.errors.PolicyError("no idea")
 
         monkeypatch.setattr("ttt_env.agents.heuristics.rules.Block.policies", policies)
-        monkeypatch.setattr("ttt_env.agents.heuristics.rules.Block.is_fixed", True)
+        monkeypatch.setattr("ttt_env.agents.heuristics.rules.Block.is_stationary", True)
         run = ttt("bench", "random", "block")
         assert run.returncode == 2
         assert run.stderr == "ttt: no idea, in the agent 'block', asked in all positions\n"
@@ -577,7 +577,7 @@ def test_ttt_alone_shows_where_to_begin():
 class TestErrors:
     def test_the_exit_code_tells_input_from_accidents(self, monkeypatch):
         for error, status in [
-            (ttt_env.errors.NotJudgedError("it", None, "timed out"), 3),
+            (ttt_env.errors.NoVerdictError("it", None, "timed out"), 3),
             (ttt_env.errors.UntrustedAnswersError("a line too many"), 3),
             (ttt_env.errors.WorkerError("a process ended"), 3),
             (ttt_env.errors.PlayerError("wrong key"), 2),

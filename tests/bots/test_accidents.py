@@ -27,7 +27,7 @@ from ttt_env.bots.documents import Documents, write_results
 from ttt_env.bots.plan import read_plan
 from ttt_env.errors import (
     ForfeitError,
-    NotJudgedError,
+    NoVerdictError,
     ParameterError,
     PlayerError,
     ResultFileError,
@@ -88,7 +88,7 @@ class TestOneAccident:
         late = "import time; time.sleep(9)"
         with bot("say(cell)", tmp_path, before=late, timeout=0.05, startup=0.1) as agent:
             with pytest.raises(
-                NotJudgedError, match=r"timed out 3 times \(0\.05 s each, and 0\.1 s to start\)"
+                NoVerdictError, match=r"timed out 3 times \(0\.05 s each, and 0\.1 s to start\)"
             ):
                 agent.answer(GAME.start)
 
@@ -105,7 +105,7 @@ class TestOneAccident:
     def test_a_crash_that_comes_again_is_its_answer(self, tmp_path: Path) -> None:
         with bot("if is_first() or True: raise ValueError('lost')", tmp_path) as agent:
             answer = agent.answer(GAME.start)
-        assert answer.outcome == "crashed" and "ValueError: lost" in answer.said
+        assert answer.outcome == "crashed" and "ValueError: lost" in answer.reply
         assert len((tmp_path / "starts").read_text()) == 2
 
     def test_only_a_free_process_is_asked_again(self, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ class TestOneAccident:
     def test_crash_and_time_outs_are_not_an_answer(self, tmp_path: Path) -> None:
         body = "if is_first():\n    os._exit(3)\ntime.sleep(1000)"
         with bot(body, tmp_path, **HANGS) as agent:
-            with pytest.raises(NotJudgedError, match="crashed once, timed out twice") as caught:
+            with pytest.raises(NoVerdictError, match="crashed once, timed out twice") as caught:
                 agent.answer(GAME.start)
         assert caught.value.loses_by == "timed out"
         again = pickle.loads(pickle.dumps(caught.value))
@@ -137,13 +137,13 @@ class TestNotJudged:
     )
     def test_analyses_end(self, judge: Any, tmp_path: Path) -> None:
         with bot("time.sleep(1000)", tmp_path, timeout=0.05, startup=0.05) as agent:
-            with pytest.raises(NotJudgedError, match="timed out 3 times"):
+            with pytest.raises(NoVerdictError, match="timed out 3 times"):
                 judged = judge(agent)
                 judged.policy(GAME.start)
 
     def test_a_bot_that_hangs_where_it_would_lose_gains_nothing(self, tmp_path: Path) -> None:
         with bot(HANGS_IN_CORNER, tmp_path, **HANGS) as agent:
-            with pytest.raises(NotJudgedError) as caught:
+            with pytest.raises(NoVerdictError) as caught:
                 ttt_env.certify(agent, answers=tmp_path / "kept.jsonl")
             position: Any = caught.value.position
             assert str(position).startswith("O")
@@ -156,7 +156,7 @@ class TestNotJudged:
     @pytest.mark.parametrize("judge", JUDGES)
     def test_analyses_of_an_agent_that_holds_it_end_the_same_way(self, judge: Any, tmp_path: Path) -> None:
         with bot("time.sleep(1000)", tmp_path, timeout=0.05, startup=0.05) as inner:
-            with pytest.raises(NotJudgedError, match="timed out 3 times"):
+            with pytest.raises(NoVerdictError, match="timed out 3 times"):
                 judge(Mixture(GAME, [inner, "random"]))
             with pytest.raises(ForfeitError, match="timed out"):
                 Mixture(GAME, [inner]).choose(GAME.start, np.random.default_rng(0))
@@ -167,7 +167,7 @@ class TestNotJudged:
                 return Answer.failed("timed out", "")
 
         for workers in (1, 2):
-            with pytest.raises(NotJudgedError):
+            with pytest.raises(NoVerdictError):
                 ttt_env.certify(Late(GAME), workers=workers, answers=tmp_path / "kept.jsonl")
         assert not (tmp_path / "kept.jsonl").read_text()
 
@@ -179,7 +179,7 @@ class TestNotJudged:
     def test_what_cannot_be_started_loses_no_game(self, tmp_path: Path) -> None:
         (tmp_path / "bot").write_bytes(b"\0")
         (tmp_path / "bot").chmod(0o755)
-        with pytest.raises(NotJudgedError, match="cannot be started 3 times") as caught:
+        with pytest.raises(NoVerdictError, match="cannot be started 3 times") as caught:
             ttt_env.match(f"process:{tmp_path}/bot", "random", games=2)
         assert "cannot be run: [Errno 8] Exec format error" in caught.value.reason
         assert caught.value.loses_by is None
@@ -357,7 +357,7 @@ class TestContest:
         found = self.results(tmp_path, 'name = "r"\nspec = "random"', entry)
         talks = next(each for each in found["entries"] if each["name"] == "talks")
         assert [each["outcome"] for each in talks["forfeits"]] == ["unreadable"]
-        assert talks["points"] == 0 and "has said a line too many, 'bye'" in talks["forfeits"][0]["said"]
+        assert talks["points"] == 0 and "has said a line too many, 'bye'" in talks["forfeits"][0]["reply"]
         for game in found["games_played"]:
             assert game["winner"] == ("X" if game["x"] == "r" else "O")
 
@@ -422,7 +422,7 @@ class TestFunctionFiles:
                 assert tuple(agent.answer(each).cell for each in (GAME.start, later)) == cells
                 assert "ben.py:" in repr(agent) and "ben" not in sys.modules
                 answer = agent.answer(later.play(2).play(3))
-        assert answer.outcome == "unreadable" and "None" in answer.said and agent.timeout == 9.0
+        assert answer.outcome == "unreadable" and "None" in answer.reply and agent.timeout == 9.0
 
     def test_the_only_function_needs_no_name_and_the_game_may_be_ones_own(self) -> None:
         game = ttt_env.Game("mine", (2, 2), [(0, 1), (2, 3)])

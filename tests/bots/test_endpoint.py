@@ -18,7 +18,7 @@ from tests.support.games import TICTACTOE
 from ttt_env import Position
 from ttt_env.bots import ChatAgent
 from ttt_env.bots import chat as endpoints
-from ttt_env.errors import NotJudgedError, PlayerError
+from ttt_env.errors import NoVerdictError, PlayerError
 from ttt_env.text import PromptAgent
 
 MIDDLE = Position.parse("XO./.../...", TICTACTOE)
@@ -228,7 +228,7 @@ def test_accidents_are_asked_again_and_never_lose(
     endpoint.faults = [fault]
     assert model.answer(MIDDLE).cell is not None and len(endpoint.requests) == 2
     endpoint.lasting = fault
-    with pytest.raises(NotJudgedError, match="gave no answer in 2 attempts: ") as caught:
+    with pytest.raises(NoVerdictError, match="gave no answer in 2 attempts: ") as caught:
         model.answer(MIDDLE)
     assert caught.value.position == MIDDLE and len(endpoint.requests) == 4
     assert KEY not in "".join(traceback.format_exception(caught.value))
@@ -241,7 +241,7 @@ def test_a_certificate_goes_on_after_accidents(endpoint: Endpoint, tmp_path: Pat
     answers = tmp_path / "answers.jsonl"
     with ChatAgent(TICTACTOE, endpoint.url, "echo", retries=0) as model:  # which asks for the centre always
         for number in range(1, len(quick) + 1):
-            with pytest.raises(NotJudgedError):
+            with pytest.raises(NoVerdictError):
                 ttt_env.certify(model, answers=answers)
             kept = [json.loads(line) for line in answers.read_text().splitlines()[1:]]
             assert len(kept) == number and {each["outcome"] for each in kept} <= {"played", "taken"}
@@ -279,7 +279,7 @@ def test_a_pause_that_is_too_long_is_not_waited_for(endpoint: Endpoint, pause: s
     endpoint.lasting = body({"error": "full"}, 429, Retry_After=pause)
     with (
         ChatAgent(TICTACTOE, endpoint.url, "perfect") as model,
-        pytest.raises(NotJudgedError, match=r"in 1 attempt: .*asks for a pause of \d+ s"),
+        pytest.raises(NoVerdictError, match=r"in 1 attempt: .*asks for a pause of \d+ s"),
     ):
         model.answer(MIDDLE)
 
@@ -295,7 +295,7 @@ def test_endless_replies_are_not_kept(
 ) -> None:
     monkeypatch.setattr(endpoints, "LONGEST_REPLY", 10_000)
     endpoint.lasting = body(b" " * 10_001)
-    with pytest.raises(NotJudgedError, match="more than 10000 bytes"):
+    with pytest.raises(NoVerdictError, match="more than 10000 bytes"):
         model.answer(MIDDLE)
 
 

@@ -38,7 +38,7 @@ from ttt_env.app.scorecard import verdict
 from ttt_env.bots import ChatAgent, CommandAgent
 from ttt_env.bots.process import NoLineError, Program
 from ttt_env.bots.protocol import read_answer
-from ttt_env.errors import NotJudgedError, ParameterError, PlayerError
+from ttt_env.errors import NoVerdictError, ParameterError, PlayerError
 from ttt_env.text import PromptAgent, TextEnv, prompt_text, refutation_text
 
 PROGRAM = Path(scripted_models.__file__)
@@ -155,11 +155,11 @@ class TestPromptAgent:
 
         agent, answers = PromptAgent(TICTACTOE, cut_off, errors=errors), tmp_path / "answers.jsonl"
         with pytest.raises(
-            NotJudgedError, match=r"gave no answer: RuntimeError.* in position XO\./.../..."
+            NoVerdictError, match=r"gave no answer: RuntimeError.* in position XO\./.../..."
         ) as caught:
             agent.answer(MIDDLE)
         assert caught.value.position == MIDDLE and pickle.loads(pickle.dumps(caught.value)).position == MIDDLE
-        with pytest.raises(NotJudgedError):
+        with pytest.raises(NoVerdictError):
             ttt_env.certify(agent, answers=answers)
         assert not answers.exists() or len(answers.read_text().splitlines()) <= 1
 
@@ -229,7 +229,7 @@ class TestCommandAgent:
         ) as agent:
             assert agent.answer(TICTACTOE.start).cell == 8
             agent.timeout = 0.1
-            with pytest.raises(NotJudgedError) as caught:
+            with pytest.raises(NoVerdictError) as caught:
                 agent.answer(MIDDLE)
             assert ("yes" in caught.value.reason) == ("yes" in then)
             assert not agent._programs and end(pids.read_text())
@@ -248,7 +248,7 @@ class TestCommandAgent:
         with CommandAgent("mnk-v0:m=2,n=2,k=2", ["sh", "-c", "echo no such module >&2; exit 1"]) as agent:
             certificate = ttt_env.certify(agent)
         assert certificate.asked == 5  # the empty board, and each first move of X
-        assert {forfeit.said for forfeit in certificate.forfeits} == {"exit status 1: no such module"}
+        assert {forfeit.reply for forfeit in certificate.forfeits} == {"exit status 1: no such module"}
 
     def test_runs_in_its_folder(self, tmp_path: Path) -> None:
         (tmp_path / "bot").write_text("#!/bin/sh\nread l; cat cell; read l")
@@ -266,7 +266,7 @@ class TestCommandAgent:
         command = [sys.executable, "-I", "-c", script]
         with CommandAgent(TICTACTOE, command, memory=128) as agent:
             answer = agent.answer(TICTACTOE.start)
-            assert answer.outcome == "crashed" and "MemoryError" in answer.said
+            assert answer.outcome == "crashed" and "MemoryError" in answer.reply
         with CommandAgent(TICTACTOE, command) as agent:
             assert agent.answer(TICTACTOE.start).cell == 4
 
@@ -292,7 +292,7 @@ class TestCommandAgent:
                     agent.timeout = 0.01
                     (tmp_path / "bot.sh").write_text("sleep 1000")  # the fresh processes only hang
                     agent.startup = 0.1
-                    with pytest.raises(NotJudgedError):
+                    with pytest.raises(NoVerdictError):
                         agent.answer(MIDDLE)
                 elif how == "end of the bot":
                     assert end((tmp_path / "pids").read_text())
@@ -368,7 +368,7 @@ class TestCommandAgent:
 
     def test_no_shell_is_used(self, tmp_path: Path) -> None:
         with CommandAgent(TICTACTOE, f"echo '; touch {tmp_path}/x' $HOME `date`") as agent:
-            assert agent.answer(MIDDLE).said == f"; touch {tmp_path}/x $HOME `date`"
+            assert agent.answer(MIDDLE).reply == f"; touch {tmp_path}/x $HOME `date`"
         assert not (tmp_path / "x").exists()
 
     def test_is_known_by_what_is_in_its_files(self, tmp_path: Path) -> None:
@@ -472,13 +472,13 @@ class TestChatAgent:
     def test_refused_connections_and_late_replies(self, endpoint: Endpoint) -> None:
         with (
             ChatAgent(TICTACTOE, "http://127.0.0.1:1/v1", "perfect", retries=0) as agent,
-            pytest.raises(NotJudgedError, match=r"<ChatAgent perfect at .*1 attempt: .*failed") as caught,
+            pytest.raises(NoVerdictError, match=r"<ChatAgent perfect at .*1 attempt: .*failed") as caught,
         ):
             agent.answer(MIDDLE)
         assert caught.value.position == MIDDLE
         endpoint.barrier = threading.Barrier(2)
         with ChatAgent(TICTACTOE, endpoint.url, "perfect", retries=0, timeout=0.05) as agent:
-            with pytest.raises(NotJudgedError, match=r"no reply within 0\.05 seconds"):
+            with pytest.raises(NoVerdictError, match=r"no reply within 0\.05 seconds"):
                 agent.answer(MIDDLE)
             endpoint.barrier.abort()
 
@@ -509,7 +509,7 @@ class TestChatAgent:
         monkeypatch.setenv("OPENAI_API_KEY", key.replace("é", "e"))
         endpoint.lasting = lambda exchange: exchange.send(status, body(key.replace("é", "e")))
         with ChatAgent(TICTACTOE, endpoint.url, "echo", retries=0) as agent:
-            with pytest.raises((NotJudgedError, PlayerError)) as caught:
+            with pytest.raises((NoVerdictError, PlayerError)) as caught:
                 agent.answer(MIDDLE)
         told = str(caught.value)
         assert "[key]" in told and not any(key[at : at + 6] in told for at in range(len(key) - 5))

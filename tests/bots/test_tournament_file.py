@@ -575,7 +575,7 @@ def test_an_agent_that_fails_has_lost_that_game(error):
     random = ttt_env.make_agent("random", TICTACTOE)
     played = play_to_the_end(random, Broken(error), np.random.default_rng(0))
     assert played.winner == "X" and len(played.record.cells) == 3
-    assert played.forfeit.outcome == "crashed" and played.forfeit.said.startswith(type(error).__name__)
+    assert played.forfeit.outcome == "crashed" and played.forfeit.reply.startswith(type(error).__name__)
     with pytest.raises(KeyboardInterrupt):
         play_to_the_end(Broken(KeyboardInterrupt()), random, np.random.default_rng(0))
 
@@ -646,7 +646,7 @@ class TestWhatLiesInTheFolder:
             ({"second": "Bot", "record": "tictactoe-v0: 0 3 1 4 2", "forfeit": "taken"}, "record"),
             ({"second": "Bot", "record": "tictactoe-v0: 0", "forfeit": "played"}, "forfeit"),
             ({"second": "Bot", "record": "tictactoe-v0: 0", "forfeit": "lost"}, "forfeit"),
-            ({"second": "Bot", "said": 3}, "said"),
+            ({"second": "Bot", "reply": 3}, "said"),
             ({"second": "Bot", "match": {}, "examples": []}, "match"),
         ],
         ids=str,
@@ -659,7 +659,7 @@ class TestWhatLiesInTheFolder:
         with Contest(plan, tmp_path / "class-results") as contest:
             file = contest.journal._file
             for _ in range(2):
-                file.add(line | {"forfeit": None, "said": ""})
-            file.add(line | {"forfeit": None, "said": ""} | changes)
+                file.add(line | {"forfeit": None, "reply": ""})
+            file.add(line | {"forfeit": None, "reply": ""} | changes)
         with pytest.raises(ResultFileError, match=rf"journal\.jsonl, line 4: {part}: "):
             Contest(plan, tmp_path / "class-results")

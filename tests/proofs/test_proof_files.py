@@ -20,7 +20,6 @@ from tests.support.naive_proof_checker import mask_of, proof_arrays
 from tests.support.proof_checker import CHECKER, check
 from tests.support.random_games import random_game
 from ttt_env import Game, Proof, get_game, prove
-from ttt_env.analysis.worst_case import worst_case
 from ttt_env.errors import ProofError, ResultFileError
 from ttt_env.proofs import extraction, state_kernel, strategy_kernel
 from ttt_env.rules.game import random_position
@@ -526,7 +525,7 @@ def test_sequences_that_break_nothing_are_not_played(tmp_path):
     np.savez(tmp_path / "q.npz", **arrays)
     assert "drawn" in check(tmp_path / "q.npz")
     Proof.load(tmp_path / "q.npz").check()
-    assert worst_case(f"strategy:{tmp_path / 'q.npz'}", "O", game).value == 0
+    assert ttt_env.certify(f"strategy:{tmp_path / 'q.npz'}", game).worst_case["O"] == 0
 
 
 @pytest.mark.parametrize("file", ["mnk-v0-m-4-n-3-k-3", "cube"])
@@ -694,8 +693,8 @@ def test_the_agent_keeps_what_is_proved(game, tmp_path):
     found = prove(game)
     found.save(tmp_path / "p.npz")
     for strategy in found.strategies:
-        worst = worst_case(f"strategy:{tmp_path / 'p.npz'}", strategy.seat, game)
-        assert worst.value == int(strategy.wins)
+        found_by_its_moves = ttt_env.certify(f"strategy:{tmp_path / 'p.npz'}", game)
+        assert found_by_its_moves.worst_case[strategy.seat] == int(strategy.wins)
     if game == "tictactoe-v0":
         refutations = ttt_env.certify(f"strategy:{tmp_path / 'p.npz'}").refutations
         assert refutations["O"] is None and refutations["X"] is not None
@@ -703,7 +702,7 @@ def test_the_agent_keeps_what_is_proved(game, tmp_path):
 
 def test_it_wins_qubic():
     agent = ttt_env.make_agent(f"strategy:{QUBIC}", "qubic-v0")
-    assert agent.is_fixed
+    assert agent.is_stationary
     for seed in range(3):
         assert ttt_env.play_game(agent, "win-block", "qubic-v0", rng=seed).positions()[-1].winner == "X"
 

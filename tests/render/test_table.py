@@ -59,7 +59,7 @@ def test_a_dollar_begins_no_formula_in_markdown() -> None:
 
 
 def test_a_cell_has_one_line() -> None:
-    table = Table.of(["said"], [["half\na | word"]])
+    table = Table.of(["reply"], [["half\na | word"]])
     assert table.lines[1:] == ["half a | word"]
     assert table.to_markdown().splitlines()[2:] == [r"| half a \| word |"]
 

@@ -61,7 +61,7 @@ SMALL: dict[str, tuple[str, str]] = {
     "web_pictures.py": ("--out . web-why web-phone", "web-phone.png"),
     "teach_proof.py": (
         "--game mnk-v0:m=4,n=3,k=3 --new --out a.npz --proof b.npz",
-        "as X it wins at worst, of all games",
+        "b.npz: 1 positions",
     ),
     "train_unbeatable.py": ("--algo dqn --seeds 1 --steps 2000", "| dqn | certified |"),
 }

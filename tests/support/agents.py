@@ -12,6 +12,7 @@ from ttt_env.agent.learner import Budget
 from ttt_env.agents.learned.q_learning import TableLearner
 from ttt_env.agents.pretrained import FOLDER
 from ttt_env.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
+from ttt_env.analysis.rows import compact
 from ttt_env.storage.policy_file import array_names
 
 SMALL = NetworkSize(channels=6, blocks=1, filters=2, units=5)
@@ -43,7 +44,7 @@ def learner(game="tictactoe-v0", games=500, seed=0, **hyperparameters):
 class Nth(Agent):
     """Plays the free cell of this rank, counted on from the lowest if there are fewer."""
 
-    is_fixed = True
+    is_stationary = True
 
     def __init__(self, game, rank):
         super().__init__(game)
@@ -58,7 +59,7 @@ class Nth(Agent):
 class Wandering(Nth):
     """The same, but not a fixed policy, and so asked by `choose`."""
 
-    is_fixed = False
+    is_stationary = False
 
 
 def cases_of(paths):
@@ -74,3 +75,12 @@ def certificate(path, suffix=".certificate.json"):
 def shipped(path):
     """The name of the agent of a file, and its game."""
     return path.stem.split("@")[0], ttt_env.get_game(certificate(path)["game"]["name"])
+
+
+def asked(policy):
+    """A seat that moves as this policy of batches says, as `explored` asks it."""
+
+    def ask(moves):
+        return compact(moves.of_policy(policy(moves.boards) * 1.0), moves.cells)
+
+    return ask

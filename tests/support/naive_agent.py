@@ -18,7 +18,7 @@ def answers(game, chances):
 class Plays(Agent):
     """Plays a naive policy: a function from a board to chances, or its name in `NaiveGame`."""
 
-    is_fixed = True
+    is_stationary = True
 
     def __init__(self, game, chances):
         super().__init__(game)

@@ -15,7 +15,7 @@ def test_points_are_shares_of_games_and_say_what_is_exact():
     names = ["minimax", "random", "block"]
     pairs = ("minimax", "random"), ("block", "minimax")
     won, drawn = (ttt_env.match(one, other) for one, other in pairs)
-    sampled = match_of(np.array([[30, 10, 60], [20, 10, 70]]))
+    sampled = match_of(np.array([[30, 10, 60], [20, 10, 70]]), 50)
     games = {Meeting(*pairs[0]): won, Meeting(*pairs[1]): drawn, Meeting("random", "block"): sampled}
     rows = {row.name: row for row in standings(names, both_sides(games))}
     assert rows["minimax"].is_exact and rows["minimax"].margin == 0
@@ -27,7 +27,7 @@ def test_points_are_shares_of_games_and_say_what_is_exact():
 
 
 def test_equals_share_a_rank():
-    draw, win = (match_of(np.array([counts] * 2)) for counts in ((0, 1, 0), (1, 0, 0)))
+    draw, win = (match_of(np.array([counts] * 2), 2) for counts in ((0, 1, 0), (1, 0, 0)))
     matches = both_sides({Meeting("b", "a"): draw, Meeting("a", "c"): win, Meeting("b", "c"): win})
     assert [(row.rank, row.name) for row in standings("cba", matches)] == [(1, "a"), (1, "b"), (3, "c")]
 

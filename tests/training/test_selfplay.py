@@ -13,7 +13,7 @@ import ttt_env
 from tests import reference
 from tests.support.games import ANY_MOVE_WINS, LOPSIDED, TICTACTOE, open_boards
 from tests.support.marks import slow
-from ttt_env.analysis.layers import reachable
+from ttt_env import PolicyTable
 from ttt_env.envs.sb3 import make_vec_env
 from ttt_env.errors import ParameterError, PolicyFileError, UnknownAgentError
 
@@ -24,7 +24,7 @@ from stable_baselines3.common.vec_env import VecEnvWrapper, VecNormalize  # noqa
 
 from ttt_env.agents.learned.sb3 import SB3  # noqa: E402
 from ttt_env.training.masking import MaskedDQN, MaskedQRDQN  # noqa: E402
-from ttt_env.training.pool import Frozen, OpponentPool, RandomStarts, Remembered, response_to  # noqa: E402
+from ttt_env.training.pool import OpponentPool, RandomStarts, response_to  # noqa: E402
 from ttt_env.training.selfplay import SelfPlay  # noqa: E402
 
 LARGE = "mnk-v0:m=5,n=4,k=2"  # too large to be enumerated, and soon over
@@ -50,21 +50,16 @@ def same_policy(one, two):
     return np.array_equal(one.policies(boards), two.policies(boards))
 
 
-class TestFrozen:
-    def test_a_model_goes_on_learning(self):
+class TestPastSelves:
+    def test_stay_as_they_were_while_the_model_goes_on_learning(self):
         model, boards = fresh("MaskedDQN"), open_boards()
         agent = SB3.from_model(TICTACTOE, model)
-        frozen = Frozen(agent)
+        frozen = PolicyTable.of(agent, positions="all")
         before = frozen.policies(boards)
         assert same_policy(frozen, agent)
         model.learn(128)
         assert not same_policy(frozen, agent)
         assert np.array_equal(before, frozen.policies(boards))
-
-    def test_only_some_positions(self):
-        agent, random, boards = ttt_env.make_agent("minimax"), ttt_env.make_agent("random"), open_boards()
-        expected = np.where(boards.ply[:, None] < 3, agent.policies(boards), random.policies(boards))
-        assert np.array_equal(Frozen(agent, reachable(TICTACTOE)[:3]).policies(boards), expected)
 
     @pytest.mark.parametrize("is_large", [False, True])
     def test_a_response_gets_what_a_best_response_gets(self, is_large, monkeypatch):
@@ -76,11 +71,6 @@ class TestFrozen:
             played = ttt_env.match(response_to(ttt_env.make_agent(name)), name)
             got = played.as_o.value, played.as_x.value
             assert got == pytest.approx((worst.as_x, worst.as_o), abs=1e-12)
-
-    def test_too_large(self):
-        for kind in (Frozen, Remembered):
-            with pytest.raises(ttt_env.errors.GameTooLargeError):
-                kind(ttt_env.make_agent("random", ttt_env.get_game("mnk-v0:m=5,n=5,k=4")))
 
 
 def pool_of(learner, **options):
@@ -94,7 +84,7 @@ class TestPool:
 
     def test_is_bounded_and_keeps_the_latest(self):
         pool = pool_of(self.minimax, scripted=["random"], past=2, responses=1)
-        learners = [Frozen(ttt_env.make_agent(name)) for name in ("weights", "block", "minimax")]
+        learners = [PolicyTable.of(name, positions="all") for name in ("weights", "block", "minimax")]
         for learner in learners:
             pool.add(learner, exact=True)
         assert list(pool.past) == learners[1:]
@@ -277,7 +267,7 @@ class TestSelfPlay:
         pool = OpponentPool("minimax", past=0, responses=1)
         model.learn(64, SelfPlay(pool, every=32, until="budget", report=found.append))
         assert [evaluation.steps for evaluation in found] == [0, 32, 64]
-        assert [type(agent).__name__ for agent in pool.agents] == ["Minimax", "Frozen"]
+        assert [type(agent).__name__ for agent in pool.agents] == ["Minimax", "PolicyTable"]
 
     def test_stops_at_a_certificate(self):
         """On a board that X wins with any move, everyone is unbeatable."""

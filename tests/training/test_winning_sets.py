@@ -1,7 +1,5 @@
 """Networks that look at winning sets, the positions where training begins again, and what is remembered."""
 
-import pickle
-
 import gymnasium
 import numpy as np
 import pytest
@@ -9,7 +7,7 @@ import pytest
 import ttt_env
 from tests.support.games import TICTACTOE, lowest, open_boards, random_positions
 from tests.support.marks import slow
-from ttt_env.agent import Agent, checked_policies
+from ttt_env.agent import checked_policies
 from ttt_env.agent.learner import Budget
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.envs.sb3 import make_vec_env
@@ -25,7 +23,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.training.evaluation import costly
 from ttt_env.training.loop import TrainingOptions, train
-from ttt_env.training.pool import Frozen, RandomStarts, Remembered
+from ttt_env.training.pool import RandomStarts
 from ttt_env.training.winning_sets import FallingRate, WinningSetsDQN, WinningSetsPPO
 
 ALGORITHMS = {
@@ -129,37 +127,6 @@ class TestFallingRate:
         assert model.num_timesteps == 64 and rates == pytest.approx([0.5e-2])
         model.save(tmp_path / "model.zip")
         assert build.load(tmp_path / "model.zip").lr_schedule(1.0) == pytest.approx(rates[0])
-
-
-class Counting(Agent):
-    """Plays the weights, and counts how often it is asked about each position."""
-
-    is_fixed = True
-
-    def __init__(self, game):
-        super().__init__(game)
-        self.agent, self.asked = ttt_env.make_agent("weights", game), []
-
-    def policies(self, boards):
-        self.asked += [str(position) for position in boards]
-        return self.agent.policies(boards)
-
-
-class TestRemembered:
-    def test_asks_once(self):
-        agent = Counting(TICTACTOE)
-        remembered, boards = Remembered(agent), open_boards()
-        for _ in range(2):
-            for part in (boards[:100], boards[50:], boards[::-1]):
-                assert np.array_equal(remembered.policies(part), Frozen(agent.agent).policies(part))
-        assert len(agent.asked) == len(set(agent.asked)) == len(boards)
-
-    def test_is_small_in_a_file(self):
-        remembered = Remembered(ttt_env.make_agent("weights", GAMES["Square"]))
-        content = pickle.dumps(remembered)
-        assert len(content) < 10_000
-        boards = Boards.of(random_positions(GAMES["Square"], 100))
-        assert np.array_equal(pickle.loads(content).policies(boards), remembered.policies(boards))
 
 
 class TestErrors:

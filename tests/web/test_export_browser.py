@@ -98,7 +98,7 @@ def visitor(browser, public):
 class Weighing(Agent):
     """Plays each cell with a chance of its own."""
 
-    is_fixed = True
+    is_stationary = True
 
     def policies(self, boards):
         weights = np.where(boards.legal, np.arange(1, boards.game.n_cells + 1) ** 2.0, 0)

@@ -32,7 +32,7 @@ const [seed, games, done] = arguments, { src } = document.querySelector('script[
 class Learned(Agent):
     """Plays as the page has learned to."""
 
-    is_fixed = True
+    is_stationary = True
 
     def __init__(self, rows):
         super().__init__(get_game("tictactoe-v0"))

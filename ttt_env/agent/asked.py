@@ -2,62 +2,50 @@
 
 from collections.abc import Callable
 from inspect import Signature, signature
-from typing import Any, ClassVar, get_args
+from typing import Any, get_args
 
 import numpy as np
 
-from ttt_env.agent.fingerprint import fingerprint, function_name
 from ttt_env.agent.interface import Agent
 from ttt_env.agent.policies import TIMED_OUT, Answer, Outcome, checked_cell, generator_of, read_cell
-from ttt_env.errors import NotJudgedError, ParameterError, PolicyError
+from ttt_env.errors import NoVerdictError, ParameterError, PolicyError
 from ttt_env.rules import Game, Position, one_of
 
 
 class AskedAgent(Agent):
-    """An agent outside of this package, a function or a program, that is asked for its moves and may fail.
+    """A player in another process or behind an endpoint, which is asked for its moves and may fail.
 
     A subclass defines `answer`, which is called from several threads at once if several are to be asked at a
-    time, and `check_asked` if lines of a player may get out of step with the questions. An agent of this kind
-    declares no fixed policy. Where it names no free cell it loses the game.
+    time, and `check_asked` if lines of a player may get out of step with the questions. Where it names no
+    free cell it loses the game.
 
     An accident of the machine, such as a time-out, is no answer. `answer` asks again, and raises
-    `NotJudgedError` where that does not help. An analysis ends with that error. A game that is played is lost
+    `NoVerdictError` where that does not help. An analysis ends with that error. A game that is played is lost
     by a player that did not answer, and does not count where the machine alone failed.
     """
 
-    is_cheap: ClassVar[bool] = False
-    """True if it may be asked more questions than judging it needs, because they cost next to nothing."""
+    @property
+    def label(self) -> str:
+        """What results call the player; never its command line."""
+        return repr(self)
 
     @property
     def identity(self) -> str:
-        """The key under which its answers are kept, so that no other agent continues with them."""
-        return repr(self)
+        """What tells this player from others of its label, so that results are not taken for theirs."""
+        return self.label
 
     def answer(self, position: Position) -> Answer:
-        """The agent's answer in a position. Raises `NotJudgedError` if there is none because of accidents."""
+        """The agent's answer in a position. Raises `NoVerdictError` if there is none because of accidents."""
         raise NotImplementedError
-
-    def judged_answer(self, position: Position) -> Answer:
-        """The answer in a position, to be kept. Raises `NotJudgedError` where it would be an accident."""
-        answer = self.answer(position)
-        if answer.outcome == TIMED_OUT:
-            raise NotJudgedError(repr(self), position, f"{TIMED_OUT}: {answer.said}", TIMED_OUT)
-        return answer
-
-    def _cell_of_policy(self, position: Position, choose: object) -> int:
-        answer = self.judged_answer(position)
-        if answer.cell is None:
-            raise answer.refusal(self, position)
-        return answer.cell
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         """The cell that is answered. Raises `ForfeitError` where it is not free, or none is answered.
 
-        Raises `NotJudgedError` where none is, and the machine alone failed.
+        Raises `NoVerdictError` where none is, and the machine alone failed.
         """
         try:
             answer = self.answer(position)
-        except NotJudgedError as error:
+        except NoVerdictError as error:
             if error.loses_by is None:
                 raise
             answer = Answer.failed(one_of("outcome", error.loses_by, get_args(Outcome)), error.reason)
@@ -66,18 +54,16 @@ class AskedAgent(Agent):
         raise answer.refusal(self, position)
 
 
-class FunctionAgent(AskedAgent):
+class FunctionAgent(Agent):
     """Plays the cell that a function `Position -> cell` returns, which may be another one in each call.
 
     A function of two arguments gets a NumPy random generator after the position: that of the game in play,
     one seeded by the position in an analysis. In a game that is played, a cell that is not free is an
-    `IllegalMoveError`: the function is one's own. To return several numbers, such as the probabilities of the
-    cells, is a `PolicyError` everywhere.
+    `IllegalMoveError`: the function is one's own. In an analysis it loses there. To return several numbers,
+    such as the probabilities of the cells, is a `PolicyError` everywhere.
 
     Raises `ParameterError` for a function of other arguments.
     """
-
-    is_cheap = True
 
     def __init__(self, game: Game | str, function: Callable[..., int]) -> None:
         super().__init__(game)
@@ -85,33 +71,22 @@ class FunctionAgent(AskedAgent):
         self._is_random = takes_rng(function)
 
     def __repr__(self) -> str:
-        return f"<FunctionAgent {function_name(self.function)} of {self.game.name}>"
+        return f"<FunctionAgent {self.label} of {self.game.name}>"
 
     @property
-    def identity(self) -> str:
-        """The name of the function and the fingerprint of its code, which are the same in the next run."""
-        return f"the function {function_name(self.function)} ({fingerprint(self.function)})"
-
-    def answer(self, position: Position) -> Answer:  # noqa: D102
-        choice = self._choice(position)
-        answer = Answer.of(choice, position)
-        if answer.outcome == "no cell":
-            self._check_one_choice(choice)
-        return answer
+    def label(self) -> str:
+        """The name of the function, or of the class of an object that can be called."""
+        return function_name(self.function)
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
-        choice = self._choice(position, rng)
-        cell, outcome = read_cell(choice, position)  # no text of the answer is made
-        if cell is not None:
-            return cell
-        if outcome == "no cell":
-            self._check_one_choice(choice)
-        return checked_cell(self, position, choice)
+        return checked_cell(self, position, self.reply(position, rng))
 
-    def _choice(self, position: Position, rng: np.random.Generator | None = None) -> object:
-        if not self._is_random:
-            return self.function(position)
-        return self.function(position, generator_of(position) if rng is None else rng)
+    def reply(self, position: Position, rng: np.random.Generator) -> Any:
+        """What the function returns. Raises `PolicyError` for several numbers."""
+        choice = self.function(position, rng) if self._is_random else self.function(position)
+        if read_cell(choice, position)[1] == "no cell":
+            self._check_one_choice(choice)
+        return choice
 
     def _check_one_choice(self, choice: object) -> None:
         """Raise `PolicyError` for several numbers: the function was meant to be a policy, not to lose."""
@@ -123,8 +98,28 @@ class FunctionAgent(AskedAgent):
             raise PolicyError(
                 f"{self!r} returns {n_values} values, in a {type(choice).__name__}: a function returns one "
                 "cell. For probabilities derive a class from ttt_env.Agent with a method policy(position) "
-                "and is_fixed = True"
+                "and is_stationary = True"
             )
+
+
+def function_name(function: object) -> str:
+    """The qualified name of a function, or that of the class of an object that can be called."""
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
+
+
+def answer_of(agent: Agent, position: Position) -> Answer:
+    """The answer, to be kept, of an agent that plays by `choose`: its cell, or why it names no free one.
+
+    Random numbers depend on the position alone. Raises `NoVerdictError` where the answer would be an accident
+    of the machine.
+    """
+    if not isinstance(agent, AskedAgent):
+        ask = agent.reply if isinstance(agent, FunctionAgent) else agent.choose
+        return Answer.of(ask(position, generator_of(position)), position)
+    answer = agent.answer(position)
+    if answer.outcome == TIMED_OUT:
+        raise NoVerdictError(repr(agent), position, f"{TIMED_OUT}: {answer.reply}", TIMED_OUT)
+    return answer
 
 
 def takes_rng(function: Callable[..., Any]) -> bool:

@@ -5,10 +5,10 @@ from contextlib import suppress
 from inspect import Parameter
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from ttt_env.agent.asked import FunctionAgent
+from ttt_env.agent.asked import AskedAgent, FunctionAgent
 from ttt_env.agent.interface import Agent, AgentLike, AgentNames, Choice, Effort
 from ttt_env.agent.registry import FUNCTION_FILE, MODEL_GROUP, agent_class, installed, is_of_package
-from ttt_env.errors import ParameterError, UnknownAgentError, shown, unknown
+from ttt_env.errors import ParameterError, PolicyError, UnknownAgentError, shown, unknown
 from ttt_env.rules import (
     Game,
     check_names,
@@ -21,7 +21,7 @@ from ttt_env.rules import (
 )
 from ttt_env.rules.checks import as_text
 from ttt_env.rules.specs import Spec, as_value, convert, joined_path, key_of, read_items
-from ttt_env.storage.models import spec_of
+from ttt_env.storage.models import file_of, spec_of
 
 _MOST_AGENTS = 10_000  # that are named at once
 
@@ -86,7 +86,11 @@ def make_agent(
         )
     if isinstance(spec, str):
         build, parameters = _parsed(spec, trusted)
-        return build(game, **parameters)
+        agent = build(game, **parameters)
+        if not _asks_program(agent):  # whose command line may hold what is secret
+            file = file_of(spec)
+            agent._label = spec if file is None else spec.replace(str(file), file.name)
+        return agent
     if isinstance(spec, Agent):
         if spec.game != game:
             raise UnknownAgentError(f"{spec!r} plays {spec.game.name}, not {game.name}")
@@ -96,6 +100,21 @@ def make_agent(
     if callable(spec) and not isinstance(spec, type):
         return FunctionAgent(game, spec)
     raise UnknownAgentError(f"an agent is a spec string, an Agent, a function or a model, not {shown(spec)}")
+
+
+def _asks_program(agent: Agent) -> bool:
+    return isinstance(agent, AskedAgent) or any(map(_asks_program, agent.parts))
+
+
+def stationary_agent(agent: AgentLike, game: Game | str) -> Agent:
+    """The agent, if it is stationary. Raises `PolicyError` otherwise.
+
+    This is for callers that cannot wait until an agent has been asked in every position.
+    """
+    player = make_agent(agent, game)
+    if not player.is_stationary:
+        raise PolicyError(f"{player!r} is not stationary: give it a seed= if it has one")
+    return player
 
 
 def effort_of(spec: AgentLike, game: Game | str = "tictactoe-v0", *, trusted: bool = True) -> Effort:

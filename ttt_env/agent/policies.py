@@ -112,15 +112,12 @@ def checked_policies(agent: "Agent", boards: Boards) -> Floats:
     """The agent's `policies`, `[B, cells]`, each scaled to sum to 1 exactly.
 
     This is the one rule for what a policy is, in batches and single positions (`checked_policy`): real
-    numbers of any type, ≥ 0, 0 on taken cells, whose sum is 1 to within `ROUNDING`; or, in a batch of an
-    agent that `may_forfeit`, 0 everywhere. Numbers below `NEGLIGIBLE` become 0. Raises `PolicyError` for
-    others.
+    numbers of any type, ≥ 0, 0 on taken cells, whose sum is 1 to within `ROUNDING`. Numbers below
+    `NEGLIGIBLE` become 0. Raises `PolicyError` for others.
     """
     answer = agent.policies(boards.copy())  # an agent may write into what it is given
     policies = _as_floats(agent, answer, boards.legal.shape, f"{len(boards)} positions")
     totals = policies.sum(axis=1)
-    if agent.may_forfeit:
-        totals[~policies.any(axis=1)] = 1.0
     deviations = np.abs(totals - 1)
     # Comparisons with NaN are false, so a policy with NaN is always refused.
     if (
@@ -222,48 +219,48 @@ def read_cell(choice: object, position: Position) -> tuple[int | None, Outcome]:
 class Answer(NamedTuple):
     """The answer in a position: a free cell, or None with the reason in `outcome`.
 
-    `said` is the answer itself, at most its first 1,000 letters.
+    `reply` is the answer itself, at most its first 1,000 letters.
     """
 
     cell: int | None
     outcome: Outcome
-    said: str = ""
+    reply: str = ""
 
     @classmethod
-    def of(cls, choice: object, position: Position, said: str | None = None) -> "Answer":
-        """The answer that chooses this cell, or what is wrong with it. `said` is by default its text."""
+    def of(cls, choice: object, position: Position, reply: str | None = None) -> "Answer":
+        """The answer that chooses this cell, or what is wrong with it. `reply` is by default its text."""
         cell, outcome = read_cell(choice, position)
-        return cls(cell, outcome, _kept(shown(choice) if said is None else said))
+        return cls(cell, outcome, _kept(shown(choice) if reply is None else reply))
 
     @classmethod
-    def failed(cls, outcome: Outcome, said: str) -> "Answer":
+    def failed(cls, outcome: Outcome, reply: str) -> "Answer":
         """The answer that plays no cell, for this reason."""
-        return cls(None, outcome, _kept(said))
+        return cls(None, outcome, _kept(reply))
 
     def refusal(self, agent: "Agent", position: Position) -> ForfeitError:
         """The error that ends the game in which this agent has answered so, and named no free cell."""
         legal = f"legal are {position.legal_cells}"
         if self.outcome in ("no cell", "taken"):
-            message = f"{agent!r} plays {self.said} in {position}; {legal}"
+            message = f"{agent!r} plays {self.reply} in {position}; {legal}"
         else:
-            message = f"{agent!r} names no cell in {position} ({self.outcome}): {self.said!r}; {legal}"
-        return ForfeitError(message, Forfeit(position, self.outcome, self.said))
+            message = f"{agent!r} names no cell in {position} ({self.outcome}): {self.reply!r}; {legal}"
+        return ForfeitError(message, Forfeit(position, self.outcome, self.reply))
 
 
-def _kept(said: str) -> str:
+def _kept(reply: str) -> str:
     """The start of an answer, with question marks for halves of letters, which no file can keep."""
-    return said[:_SAID].encode("utf-8", "replace").decode()
+    return reply[:_SAID].encode("utf-8", "replace").decode()
 
 
 class Forfeit(NamedTuple):
-    """A position in which an agent that was asked named no free cell, and so loses: why, and what it said."""
+    """A position in which an agent named no free cell, and so loses: why, and what it replied."""
 
     position: Position
     outcome: Outcome
-    said: str
+    reply: str
 
 
-def quoted(said: str, outcome: Outcome) -> str:
+def quoted(reply: str, outcome: Outcome) -> str:
     """The start of an answer in quotes, or the reason of a failure, in one line, with no control characters.
 
     Of a traceback these are the last file and line, and the message.
@@ -274,10 +271,10 @@ def quoted(said: str, outcome: Outcome) -> str:
     'exit status 1: ben.py, line 7: NameError: no x'
     """
     if outcome not in _FAILURES:
-        text = repr(said)
+        text = repr(reply)
         return text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}…"
     # The exit status, the place of the error and its message, as far as they are in the end of an output.
-    status, rest = _STATUS.fullmatch(said).groups("")  # type: ignore[union-attr]
+    status, rest = _STATUS.fullmatch(reply).groups("")  # type: ignore[union-attr]
     message = next((line.strip() for line in reversed(rest.splitlines()) if line.strip()), "")
     places = _TRACED.findall(rest)
     if places:

@@ -42,8 +42,9 @@ def agent_names() -> list[str]:
 
 def name_of(agent: "Agent") -> str:
     """The name under which the agent's class is installed; that of the class if it is not."""
-    kind = f"{type(agent).__module__}:{type(agent).__qualname__}"
-    return next((name for name, point in installed().items() if point.value == kind), type(agent).__name__)
+    kind = getattr(type(agent), "variant_of", type(agent))
+    value = f"{kind.__module__}:{kind.__qualname__}"
+    return next((name for name, point in installed().items() if point.value == value), kind.__name__)
 
 
 def is_of_package(name: str) -> bool:

@@ -18,8 +18,8 @@ from ttt_env.agent import (
     Explanation,
     Floats,
     PartExplanation,
+    chances,
     checked_policies,
-    checked_policy,
     chosen_cell,
     effort_of,
     make_agent,
@@ -28,11 +28,10 @@ from ttt_env.agent import (
 )
 from ttt_env.agents.heuristics.rules import Random
 from ttt_env.agents.planning.planners import Planner
-from ttt_env.analysis.declared import is_own
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.analysis.solution import solve
 from ttt_env.errors import ParameterError, shown
-from ttt_env.rules import Boards, Game, Position, as_number, check_enumerable, split_items
+from ttt_env.rules import Boards, Game, Position, as_number, check_enumerable, get_game, split_items
 from ttt_env.rules.symmetry import automorphisms
 
 
@@ -42,15 +41,15 @@ class BestResponse(Planner):
     It is computed exactly, and is what a learner that meets only that agent strives for (the oracle of
     Lanctot et al. 2017). Other agents can often beat it.
 
-    An agent that declares no fixed policy is asked once in each position that play against it can reach, and
-    it is the answers that this one replies to; elsewhere it plays any move. Raises `GameTooLargeError` for a
-    game of too many positions.
+    The agent is asked once in each position of the game, a program in each that it can reach, and it is the
+    answers that this one replies to. Raises `GameTooLargeError` for a game of too many positions.
     """
 
     takes_agent = True
     _keeps_value = False
 
     def __init__(self, game: Game | str, agent: AgentLike) -> None:
+        check_enumerable(get_game(game))
         self.agent = make_agent(agent, game)
         plan = best_response(self.agent, game, keep_value=self._keeps_value)
         super().__init__(game, plan, self.agent)
@@ -107,66 +106,15 @@ class Punish(BestResponse):
         return replace(why, reason=reason, numbers=(values, *why.numbers))
 
 
-class Mixture(Agent):
-    """Draws one of several agents for each move: its policy is their weighted average.
+class _OfSeveral:
+    """What both kinds of mixtures have."""
 
-    `agents` and `weights` are sequences, or texts joined by `+`: `mixture:minimax+random,weights=7+3`. The
-    weights are equal by default and need not sum to 1. An agent whose parameters contain a comma or a plus is
-    put in round brackets. The mixture plays the games that all of its agents play.
-
-    Raises `ParameterError` unless there is one number from 0 on for each agent, and not all of them are 0.
-    """
-
-    def __init__(
-        self,
-        game: Game | str,
-        agents: AgentNames | Sequence[AgentLike],
-        weights: Choice | Sequence[float] | None = None,
-    ) -> None:
-        super().__init__(game)
-        if not isinstance(agents, str | Sequence):
-            raise ParameterError(
-                f"agents={shown(agents)} of mixture: a sequence, or specs joined by +, is allowed"
-            )
-        specs = split_items(agents, "+") if isinstance(agents, str) else agents
-        self.agents = [make_agent(spec, game) for spec in specs]
-        self._are_own = all(map(is_own, self.agents))  # whose answers need no check
-        self.weights = _shares(weights, len(self.agents))
-
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        agents = parameters["agents"]
-        specs = split_items(agents, "+") if isinstance(agents, str) else agents
-        _shares(parameters.get("weights"), len(specs))
-        return max((effort_of(spec, game) for spec in specs), key=EFFORTS.index, default="little")
+    agents: list[Agent]
+    weights: Floats
 
     @property
-    def is_fixed(self) -> bool:  # noqa: D102
-        return all(agent.is_fixed for agent in self.agents)
-
-    @property
-    def parts(self) -> list[Agent]:  # noqa: D102
+    def parts(self) -> list[Agent]:
         return self.agents
-
-    def policy(self, position: Position) -> Floats:  # noqa: D102
-        if self._are_own:
-            return self._average([agent.policy(position) for agent in self.agents])
-        return self._average([checked_policy(agent, position) for agent in self.agents])
-
-    def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        if self._are_own:
-            return self._average([agent.policies(boards) for agent in self.agents])
-        return self._average([checked_policies(agent, boards) for agent in self.agents])
-
-    def _average(self, policies: list[Floats]) -> Floats:
-        average: Floats = sum(w * policy for w, policy in zip(self.weights, policies, strict=True))
-        return average
-
-    def choose(self, position: Position, rng: np.random.Generator) -> int:
-        """A cell drawn from `policy`; without a fixed policy, the choice of one agent, drawn by weight."""
-        if self.is_fixed:
-            return super().choose(position, rng)
-        return self.agents[rng.choice(len(self.agents), p=self.weights)].choose(position, rng)
 
     def _explained(self, position: Position) -> Explanation:
         asked = [
@@ -181,6 +129,58 @@ class Mixture(Agent):
             for cell in position.legal_cells
         }
         return Explanation(position, average, reason, parts=parts)
+
+
+class Mixture(_OfSeveral, Agent):
+    """Draws one of several agents for each move: its policy is their weighted average.
+
+    `agents` and `weights` are sequences, or texts joined by `+`: `mixture:minimax+random,weights=7+3`. The
+    weights are equal by default and need not sum to 1. An agent whose parameters contain a comma or a plus is
+    put in round brackets. The mixture plays the games that all of its agents play. If all of them are
+    stationary it is, too; else the one that is drawn chooses.
+
+    Raises `ParameterError` unless there is one number from 0 on for each agent, and not all of them are 0.
+    """
+
+    is_stationary = True
+
+    def __init__(
+        self,
+        game: Game | str,
+        agents: AgentNames | Sequence[AgentLike],
+        weights: Choice | Sequence[float] | None = None,
+    ) -> None:
+        super().__init__(game)
+        if not isinstance(agents, str | Sequence):
+            raise ParameterError(
+                f"agents={shown(agents)} of mixture: a sequence, or specs joined by +, is allowed"
+            )
+        specs = split_items(agents, "+") if isinstance(agents, str) else agents
+        self.agents = [make_agent(spec, game) for spec in specs]
+        self.weights = _shares(weights, len(self.agents))
+        if not all(agent.is_stationary for agent in self.agents):
+            self.__class__ = _DrawnMixture  # type: ignore[assignment]
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        agents = parameters["agents"]
+        specs = split_items(agents, "+") if isinstance(agents, str) else agents
+        _shares(parameters.get("weights"), len(specs))
+        return max((effort_of(spec, game) for spec in specs), key=EFFORTS.index, default="little")
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        answers = (checked_policies(agent, boards) for agent in self.agents)
+        average: Floats = sum(w * policy for w, policy in zip(self.weights, answers, strict=True))
+        return average
+
+
+class _DrawnMixture(_OfSeveral, Agent):
+    """A mixture of agents of which not all are stationary: the agent that is drawn chooses."""
+
+    variant_of = Mixture
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:
+        return self.agents[rng.choice(len(self.agents), p=self.weights)].choose(position, rng)
 
 
 def _shares(weights: str | Sequence[float] | None, count: int) -> Floats:
@@ -219,57 +219,64 @@ class Epsilon(Mixture):
         return effort_of(parameters["agent"], game)
 
 
-class Symmetric(Agent):
+class _OfOne:
+    """What both kinds of symmetric agents have."""
+
+    agent: Agent
+    _permutations: NDArray[np.uint8]
+
+    @property
+    def parts(self) -> tuple[Agent]:
+        return (self.agent,)
+
+    def _images(self, position: Position) -> tuple[Position, NDArray[np.int64]]:
+        """The least image of a position, and for each cell of it the cell of this board."""
+        from ttt_env.compiled.canonical import images_of  # imports numba: where it is wanted
+
+        images, (cells,) = images_of(Boards.single(position), self._permutations)
+        return images[0], cells
+
+    def _explained(self, position: Position) -> Explanation:
+        name = name_of(self.agent)
+        part = PartExplanation(f"{name}, in the least image", self.agent.explain(self._images(position)[0]))
+        reason = f"It plays what {name} plays in a symmetric position, turned back: {{cells}}."
+        policy = chances(self, position)  # type: ignore[arg-type]
+        return Explanation(position, policy, reason, parts=(part,))
+
+
+class Symmetric(_OfOne, Agent):
     """Another agent, made to play all symmetric positions in the same way.
 
     In each position it plays what the agent plays in the least image of the position under the automorphisms
-    of the game, turned back to this board. So what an agent has learned of one orientation holds for all, and
-    `worst_case` asks it in one position of each class, on Qubic one of 192.
+    of the game, turned back to this board. So what an agent has learned of one orientation holds for all. It
+    is stationary if the agent is.
     """
 
     takes_agent = True
-    is_symmetric = True
+    is_stationary = True
 
     def __init__(self, game: Game | str, agent: AgentLike) -> None:
         super().__init__(game)
         self.agent = make_agent(agent, self.game)
         self._permutations = np.array(automorphisms(self.game), np.uint8)
-
-    @property
-    def completes_sets(self) -> bool:  # noqa: D102
-        return self.agent.completes_sets
+        if not self.agent.is_stationary:
+            self.__class__ = _SampledSymmetric  # type: ignore[assignment]
 
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
         return effort_of(parameters["agent"], game)
-
-    @property
-    def is_fixed(self) -> bool:  # noqa: D102
-        return self.agent.is_fixed
-
-    @property
-    def parts(self) -> tuple[Agent]:  # noqa: D102
-        return (self.agent,)
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         from ttt_env.compiled.canonical import answers_by_class  # imports numba: where it is wanted
 
         return answers_by_class(boards, self._permutations, self.agent.policies)
 
+
+class _SampledSymmetric(_OfOne, Agent):
+    """The same for an agent that is not stationary, which chooses in the least image."""
+
+    variant_of = Symmetric
+
     def choose(self, position: Position, rng: np.random.Generator) -> int:
-        """A cell drawn from `policy`; without a fixed policy, the agent's choice in the least image."""
-        if self.is_fixed:
-            return super().choose(position, rng)
-        image, cells = self._images(Boards.of([position]))
-        return int(np.flatnonzero(cells[0] == chosen_cell(self.agent, image[0], rng))[0])
-
-    def _images(self, boards: Boards) -> tuple[Boards, NDArray[np.int64]]:
-        from ttt_env.compiled.canonical import images_of  # imports numba: where it is wanted
-
-        return images_of(boards, self._permutations)
-
-    def _explained(self, position: Position) -> Explanation:
-        image, _ = self._images(Boards.of([position]))
-        part = PartExplanation(f"{name_of(self.agent)}, in the least image", self.agent.explain(image[0]))
-        reason = f"It plays what {name_of(self.agent)} plays in a symmetric position, turned back: {{cells}}."
-        return self._why(position, reason, parts=(part,))
+        image, cells = self._images(position)
+        return int(np.flatnonzero(cells == chosen_cell(self.agent, image, rng))[0])

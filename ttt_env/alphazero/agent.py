@@ -67,7 +67,7 @@ class AlphaZero(Agent):
     package has none for it; `ParameterError` for parameters out of their ranges.
     """
 
-    is_fixed = True
+    is_stationary = True
 
     def __init__(
         self,
@@ -100,7 +100,6 @@ class AlphaZero(Agent):
         self.simulations = max(1, as_integer("simulations", simulations, "alphazero", 0, MAX_SIMULATIONS))
         self._seed = as_integer("seed", seed, "alphazero", 0, (1 << 64) - 1)
         as_bool("solve", solve, "alphazero")
-        self._completes_sets = solve and self.simulations > 1 and not network.game.misere
         as_bool("threats", threats, "alphazero")
         self._parameters = simulations, seed, c, solve, threats
         self.network = network
@@ -130,10 +129,6 @@ class AlphaZero(Agent):
     @classmethod
     def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
         return effort_of_file("alphazero", game, parameters.get("path"))
-
-    @property
-    def completes_sets(self) -> bool:  # noqa: D102
-        return self._completes_sets
 
     @property
     def seconds_per_move(self) -> float:  # noqa: D102

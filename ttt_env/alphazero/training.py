@@ -353,8 +353,9 @@ class AlphaZeroLearner(Learner):
         return {} if is_enumerable(self.game) else named_opponents(self.settings.opponents, self.game)
 
     def looked(self, evaluation: Evaluation) -> None:  # noqa: D102
-        if evaluation.certificate is not None and self.is_due:
-            self.games.blunders = evaluation.certificate.blunders
+        blunders = None if evaluation.certificate is None else evaluation.certificate.blunders
+        if blunders is not None and self.is_due:
+            self.games.blunders = blunders
 
     def save(self, path: str | Path) -> None:  # noqa: D102
         self.exported().save(path)

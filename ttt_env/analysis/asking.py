@@ -1,24 +1,41 @@
-"""Ask agents outside of this package: several at a time, with every answer kept in a file."""
+"""Ask agents that play by `choose`: several at a time, with every answer kept in a file."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import date
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
-from ttt_env.agent import TIMED_OUT, Answer, AskedAgent, Outcome
+from ttt_env.agent import TIMED_OUT, Agent, Answer, Outcome, answer_of
 from ttt_env.errors import ResultFileError, UntrustedAnswersError
-from ttt_env.rules import Game, Position, as_path
+from ttt_env.rules import Game, Position, as_integer, as_path
 from ttt_env.storage import Fields, LineFile, game_from_dict, game_to_dict
 
 _Questions = SimpleQueue[int | None]
 _Results = SimpleQueue[tuple[int, Answer | BaseException]]
 _FORM = "ttt_env answers"
 _FORMAT = f"{_FORM} 2"
+_MOST_WORKERS = 256
+_AGAIN = 20  # kept answers that are asked for again
 _LOOK_UP = 0.5  # seconds of a wait: Ctrl-C that comes just before one is noticed only after it
+
+
+class Asked(NamedTuple):
+    """The number of positions in which an agent has been asked, and an upper bound on the final number.
+
+    The bound falls as the answers come: they rule out the positions after other answers.
+    """
+
+    positions: int
+    at_most: int
+
+
+Asking = Callable[[Asked], None]
+"""A function to show progress: called before the first question, then about ten times a second."""
 
 
 class AnswerFile:
@@ -31,9 +48,9 @@ class AnswerFile:
     answers in one position, and for one that cannot be read or written.
     """
 
-    def __init__(self, path: str | Path, game: Game, identity: str) -> None:
+    def __init__(self, path: str | Path, game: Game, label: str) -> None:
         self.path = as_path("answers", path, "an agent that is asked")
-        self.game, self.identity = game, identity
+        self.game, self.label = game, label
         self._answers: dict[tuple[int, int], Answer] = {}
         self._added: list[tuple[int, int]] = []  # in this run
         self._file = LineFile(self.path, _FORM, "holds no answers")
@@ -46,6 +63,29 @@ class AnswerFile:
     def get(self, position: Position) -> Answer | None:
         """The answer that is kept of a position, None if there is none."""
         return self._answers.get((position.mine, position.theirs))
+
+    def check_again(self, agent: Agent) -> None:
+        """Ask for twenty of the kept answers again, that on the empty board among them.
+
+        Raises `ResultFileError`, which names the position, for the first one that is another now: the file is
+        of a player that has changed, or of one that does not always answer the same.
+        """
+        keys = sorted(self._answers, key=lambda key: (key[0] | key[1]).bit_count())
+        for number in sorted({round(at * (len(keys) - 1) / _AGAIN) for at in range(_AGAIN)}):
+            position = Position(self.game, *keys[number])
+            kept, now = self._answers[keys[number]], answer_of(agent, position)
+            if (kept.cell, kept.outcome) != (now.cell, now.outcome):
+                told = [each.outcome if each.cell is None else f"cell {each.cell}" for each in (kept, now)]
+                raise ResultFileError(
+                    f"{self.path}: {self.label} answered {told[0]} in {position}, and {told[1]} now: name "
+                    "another file, or remove this one"
+                )
+
+    @property
+    def origin(self) -> str:
+        """The number of the kept answers, the name of the file, and its date."""
+        day = date.fromtimestamp(self.path.stat().st_mtime)
+        return f"{len(self):,} answers from {self.path.name} of {day}"
 
     def reserve(self, positions: Iterable[Position]) -> None:
         """Keep other runs from writing to the file, if an answer in one of these positions is missing.
@@ -62,7 +102,7 @@ class AnswerFile:
     def add(self, position: Position, answer: Answer) -> None:
         """Keep an answer, in the file first."""
         if not self._is_begun:
-            self._file.add({"format": _FORMAT, "game": game_to_dict(self.game), "agent": self.identity})
+            self._file.add({"format": _FORMAT, "game": game_to_dict(self.game), "agent": self.label})
             self._is_begun = True
         self._file.add({"position": str(position), **answer._asdict()})
         self._answers[position.mine, position.theirs] = answer
@@ -88,11 +128,11 @@ class AnswerFile:
     def _check_header(self, data: Mapping[str, Any]) -> None:
         self._is_begun, header = True, Fields(data)
         header.choice("format", [_FORMAT])
-        game, identity = header.read("game", game_from_dict), header.text("agent")
-        if (game, identity) != (self.game, self.identity):
+        game, label = header.read("game", game_from_dict), header.text("agent")
+        if (game, label) != (self.game, self.label):
             raise ResultFileError(
-                f"it holds the answers of {identity} on {game.name}, "
-                f"not of {self.identity} on {self.game.name}: name another file"
+                f"it holds the answers of {label} on {game.name}, "
+                f"not of {self.label} on {self.game.name}: name another file"
             )
 
     def _take(self, data: Mapping[str, Any]) -> None:
@@ -113,11 +153,16 @@ class AnswerFile:
         if cell is not None and cell not in position.legal_cells:
             raise line.error("cell", f"{cell}, which is not free in {position}")
         if outcome != TIMED_OUT:  # an accident, which is asked again
-            self._answers[position.mine, position.theirs] = Answer(cell, outcome, line.text("said"))
+            self._answers[position.mine, position.theirs] = Answer(cell, outcome, line.text("reply"))
+
+
+def checked_workers(workers: object) -> int:
+    """The number of questions asked at a time. Raises `ParameterError` unless it is from 1 to 256."""
+    return as_integer("workers", workers, "an agent that is asked", 1, _MOST_WORKERS)
 
 
 def answers_of(
-    agent: AskedAgent, positions: list[Position], workers: int, file: AnswerFile | None
+    agent: Agent, positions: list[Position], workers: int, file: AnswerFile | None
 ) -> Iterator[tuple[int, Answer]]:
     """The agent's answer in each position, with the position's index, as they come; the kept ones first.
 
@@ -145,11 +190,11 @@ def answers_of(
 
 
 def _asked(
-    agent: AskedAgent, positions: list[Position], indices: list[int], workers: int
+    agent: Agent, positions: list[Position], indices: list[int], workers: int
 ) -> Iterator[tuple[int, Answer]]:
     if workers == 1:
         for index in indices:
-            yield index, agent.judged_answer(positions[index])
+            yield index, answer_of(agent, positions[index])
         return
     questions: _Questions = SimpleQueue()
     results: _Results = SimpleQueue()
@@ -189,9 +234,29 @@ def _next(results: _Results) -> tuple[int, Answer | BaseException]:
             return results.get(timeout=_LOOK_UP)
 
 
-def _work(agent: AskedAgent, positions: list[Position], questions: _Questions, results: _Results) -> None:
+def _work(agent: Agent, positions: list[Position], questions: _Questions, results: _Results) -> None:
     while (index := questions.get()) is not None:
         try:
-            results.put((index, agent.judged_answer(positions[index])))
+            results.put((index, answer_of(agent, positions[index])))
         except BaseException as error:  # raised again where the results are taken
             results.put((index, error))
+
+
+@contextmanager
+def asking(*agents: Agent) -> Iterator[None]:
+    """A block in which these agents are asked; at its end they are checked by `check_asked`.
+
+    They are checked after an error of the block too, which may rest on an answer to another question; what
+    the check raises goes before it. Only an interrupt of the user stays what it is.
+    """
+    passed_over: tuple[type[Exception], ...] = ()
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            passed_over = (UntrustedAnswersError,)
+        raise
+    finally:
+        for agent in agents:
+            with suppress(*passed_over):
+                agent.check_asked()

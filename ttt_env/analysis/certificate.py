@@ -1,42 +1,44 @@
-"""The proof that an agent is unbeatable, or the game that beats it."""
+"""The verdict on an agent: the worst that can happen to its policy table, and the game that shows it."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ttt_env.agent import FORFEITS, TIMED_OUT, Agent, AgentLike, Floats, Forfeit, checked_policies
-from ttt_env.analysis.certificate_check import check_certificate
-from ttt_env.analysis.declared import is_own
-from ttt_env.analysis.evaluation import explored_between
-from ttt_env.analysis.grid import Slots, grid
-from ttt_env.analysis.induction import Values, follow
-from ttt_env.analysis.known import blunders_of
-from ttt_env.analysis.layers import Bools, Layer, Moves, Responder, reachable
+from ttt_env.agent import AgentLike, Floats, Forfeit, game_of, make_agent
+from ttt_env.analysis.asking import Asking
+from ttt_env.analysis.induction import Values
+from ttt_env.analysis.known import blunders_of, known_value
+from ttt_env.analysis.layers import MOST, Bools, Layer, Moves
 from ttt_env.analysis.many import one_or_several
-from ttt_env.analysis.recorded import (
-    COMPUTED,
-    Asking,
-    RecordedAgent,
-    Source,
-    answering,
-    asking,
-    check_declared_in,
-    source_of,
-)
-from ttt_env.analysis.saved import Saved
-from ttt_env.analysis.solution import Solution, distances, solve
+from ttt_env.analysis.policy_table import PolicyTable, is_lost_on_board
+from ttt_env.analysis.rows import is_forfeit
+from ttt_env.analysis.solution import distances, solve
 from ttt_env.analysis.verdict import told, verdict_of
-from ttt_env.errors import PolicyError
+from ttt_env.analysis.versions import versions
 from ttt_env.render.svg import Picture, Section, boards_of, draw_sheet
-from ttt_env.rules import SEATS, Boards, Game, GameRecord, Position, Seat, cells_of, is_tabulated
+from ttt_env.rules import (
+    SEATS,
+    Boards,
+    Game,
+    GameRecord,
+    Position,
+    Seat,
+    cells_of,
+    is_enumerable,
+    is_tabulated,
+)
 from ttt_env.rules.symmetry import canonical_answers
-from ttt_env.storage import Fields, game_from_dict, game_to_dict
+from ttt_env.storage.codec import Saved
 
 _UNITS = 1e6  # of a probability of 1; probabilities are compared after rounding to these
+_SIGN = {"X": 1, "O": -1}
+
+Basis = Literal["table", "sweep", "proof", ""]
+"""What the value of the game rests on: the table itself, where it holds a draw on both seats or wins; a sweep
+over all positions of the game; the proof of a short search; or nothing, where it is not known."""
 
 
 class Consistency(NamedTuple):
@@ -46,7 +48,7 @@ class Consistency(NamedTuple):
     reflection of the board maps to each other.
     """
 
-    n_classes: int
+    n_symmetry_classes: int
     inconsistent: tuple[tuple[Position, Position], ...]
 
 
@@ -71,30 +73,31 @@ def consistency(boards: Boards, policies: Floats) -> Consistency:
     return Consistency(int((sizes > 1).sum()), tuple((boards[one], boards[other]) for one, other in pairs))
 
 
-MAX_LISTED = 100_000  # positions in a file; all are counted
-_SIGN = {"X": 1, "O": -1}
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Saved):
-    """The possible results of an agent, over all games that its moves of positive probability allow.
+    """What a policy table shows of an agent, over all games that its moves of positive probability allow.
 
-    `worst_case` is its worst result on each seat (1 won, 0 drawn, −1 lost). `refutations` holds for each seat
-    a shortest whole game that ends worse for the agent than best play by both sides, or None if none does.
-    `positions` counts for each seat the positions that can be reached with the agent to move. In `n_blunders`
-    of them, counted over both seats, it may give value away; `n_missed_wins` of these are won for it.
-    `blunders` and `missed_wins` are these positions; a file lists at most 100,000 of each.
+    It is about the answers that the agent called `label` gave in `n_queries` positions, once in each: the
+    `table`, whose `digest` is kept with it. `is_sampled` says that the agent is not stationary, so that these
+    answers are one sample of what it may play. `origin` names the file from which some of them come.
 
-    `source` is the basis of all this: "declared", the policy that the agent declares, which was compared with
-    its answers as `analysis.declared` does; or "recorded", the answers that it gave when it was asked once in
-    each of `asked` positions. `forfeits` are the positions in which it named no free cell, and so lost; a
-    refutation may end in one of them, with the agent to move.
+    `worst_case` is the worst result on each seat (1 won, 0 drawn, −1 lost), and `worst_games` a shortest game
+    that ends so. Where that is worse than best play by both sides, it is a refutation: `refutations` holds it
+    for the seat, else None. `game_value` is the value of the game for X, and `value_from` what it rests on;
+    None if it is not known. `forfeits` are the positions in which the agent named no free cell, and so lost;
+    a game may end in one of them, with the agent to move.
 
+    `n_positions` counts for each seat the positions that can be reached with the agent to move. In
+    `n_blunders` of them, counted over both seats, it may give value away; `n_missed_wins` of these are won
+    for it. `blunders` and `missed_wins` are these positions; a file lists at most 100,000 of each.
     `n_imperfect` counts the positions in which it may make an imperfect move: one that gives value away, wins
-    later than it can, or loses sooner than it must. `n_classes` is the number of classes of symmetric
-    positions of which several can be reached, and `inconsistent` has two positions of each class that it
-    answers inconsistently. On games of more than 12 cells these three are known only of agents that were
-    asked, and None for others.
+    later than it can, or loses sooner than it must. `n_symmetry_classes` is the number of classes of
+    symmetric positions of which several can be reached, and `inconsistent` has two positions of each class
+    that it answers inconsistently. All these are computed on up to 18 cells, the last three on up to 12, and
+    None on larger boards.
+
+    Where `is_complete` is False, the asking ended at the first lost game, a shortest one: counts are those up
+    to there, and no worst result but a loss is known.
 
     >>> import ttt_env
     >>> certificate = ttt_env.certify("win-block")
@@ -104,69 +107,86 @@ class Certificate(Saved):
     'tictactoe-v0: 3 5 2 4 0 6 1'
     """
 
-    FORMAT = "ttt_env certificate 4"
+    FORMAT = "ttt_env certificate 5"
+    DERIVED = ("unbeatable",)
 
     game: Game
-    game_value: int
+    label: str
+    game_value: int | None
+    value_from: Basis
     worst_case: dict[Seat, int]
+    worst_games: dict[Seat, GameRecord]
     refutations: dict[Seat, GameRecord | None]
-    blunders: Boards
-    missed_wins: Boards
-    n_blunders: int
-    n_missed_wins: int
-    positions: dict[Seat, int]
-    source: Source = "declared"
-    asked: int = 0
-    forfeits: tuple[Forfeit, ...] = ()
-    n_imperfect: int | None = None
-    n_classes: int | None = None
-    inconsistent: tuple[tuple[Position, Position], ...] | None = None
+    n_queries: int
+    digest: str
+    n_positions: dict[Seat, int]
+    is_complete: bool
+    is_sampled: bool
+    forfeits: tuple[Forfeit, ...]
+    n_blunders: int | None
+    n_missed_wins: int | None
+    blunders: Boards | None
+    missed_wins: Boards | None
+    n_imperfect: int | None
+    n_symmetry_classes: int | None
+    inconsistent: tuple[tuple[Position, Position], ...] | None
+    origin: str = ""
+    versions: dict[str, str] = field(default_factory=versions)
+    table: PolicyTable | None = field(default=None, metadata={"saved": False})
+    """The answers that it is about; None for a certificate that was read from a file."""
 
     @property
-    def good_share(self) -> float:
+    def unbeatable(self) -> bool | None:
+        """True if no game on either seat ends worse for the table than with best play by both sides.
+
+        None if that cannot be told, as the value of the game is not known.
+        """
+        if any(record is not None for record in self.refutations.values()):
+            return False
+        if self.game_value is not None:
+            return True
+        return None
+
+    def __bool__(self) -> bool:
+        return self.unbeatable is True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Certificate) and _compared(self) == _compared(other)
+
+    def __hash__(self) -> int:
+        return hash((self.game, self.unbeatable, self.n_blunders))
+
+    def __repr__(self) -> str:
+        return f"<Certificate of {self.game.name}: {verdict_of(self)}>"
+
+    def __str__(self) -> str:
+        return "\n".join(line for paragraph in told(self) for line in paragraph.lines)
+
+    @property
+    def good_share(self) -> float | None:
         """The share of the positions that it can reach in which it gives no value away, in [0, 1]."""
-        return 1.0 - self.n_blunders / sum(self.positions.values())
+        return None if self.n_blunders is None else 1.0 - self.n_blunders / self.n_queries
 
     @property
     def perfect_share(self) -> float | None:
-        """The share of them in which all its moves are perfect; None where `n_imperfect` is."""
-        return None if self.n_imperfect is None else 1.0 - self.n_imperfect / sum(self.positions.values())
+        """The share of them in which all its moves are perfect."""
+        return None if self.n_imperfect is None else 1.0 - self.n_imperfect / self.n_queries
 
     @property
     def refuted_as(self) -> Seat | None:
-        """The agent's seat in the shorter of the refuting games, None if it is unbeatable."""
+        """The agent's seat in the shorter of the refuting games, None if there is none."""
         moves = {seat: len(record.cells) for seat, record in self.refutations.items() if record is not None}
         return min(moves, key=moves.__getitem__, default=None)
 
     @property
     def shortest_refutation(self) -> GameRecord | None:
-        """The shorter of the refuting games on the two seats, None if it is unbeatable."""
+        """The shorter of the refuting games on the two seats, None if there is none."""
         return None if self.refuted_as is None else self.refutations[self.refuted_as]
 
     def forfeit_after(self, record: GameRecord) -> Forfeit | None:
         """The forfeit in which this game ends, None if it ends on the board."""
         end = record.positions()[-1]
         return next((forfeit for forfeit in self.forfeits if forfeit.position == end), None)
-
-    @property
-    def unbeatable(self) -> bool:
-        """True if no game on either seat ends worse for the agent than with best play by both sides."""
-        return all(record is None for record in self.refutations.values())
-
-    def __bool__(self) -> bool:
-        return self.unbeatable
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Certificate) and self.to_dict() == other.to_dict()
-
-    def __hash__(self) -> int:
-        return hash((self.game, self.unbeatable, self.n_blunders))
-
-    def __repr__(self) -> str:
-        return f"<Certificate of {self.game.name}: {verdict_of(self.unbeatable)}>"
-
-    def __str__(self) -> str:
-        return "\n".join(line for paragraph in told(self) for line in paragraph.lines)
 
     def picture(self) -> Picture:
         """The verdict, and the refuting games board by board, to look at in a notebook or to save."""
@@ -182,95 +202,13 @@ class Certificate(Saved):
     def _repr_html_(self) -> None:
         return None
 
-    def to_dict(self) -> dict[str, Any]:  # noqa: D102
-        return {
-            "format": self.FORMAT,
-            "game": {**game_to_dict(self.game), "value": self.game_value},
-            "source": self.source,
-            "asked": self.asked,
-            "unbeatable": self.unbeatable,
-            "worst_case": dict(self.worst_case),
-            "refutations": {seat: record and str(record) for seat, record in self.refutations.items()},
-            "positions": dict(self.positions),
-            "blunders": listed(self.blunders, self.n_blunders),
-            "missed_wins": listed(self.missed_wins, self.n_missed_wins),
-            "forfeits": [
-                {"position": str(position), "outcome": outcome, "said": said}
-                for position, outcome, said in self.forfeits
-            ],
-            "imperfect": self.n_imperfect,
-            "symmetry_classes": self.n_classes,
-            "inconsistent": None
-            if self.inconsistent is None
-            else [[str(one), str(other)] for one, other in self.inconsistent],
-            **self._derived,
-        }
 
-    @property
-    def _derived(self) -> dict[str, int | None]:
-        """Counts in a file that follow from the others, so that one that was changed contradicts them."""
-        total = sum(self.positions.values())
-        n_consistent = None
-        if self.n_classes is not None and self.inconsistent is not None:
-            n_consistent = self.n_classes - len(self.inconsistent)
-        return {
-            "good": total - self.n_blunders,
-            "perfect": None if self.n_imperfect is None else total - self.n_imperfect,
-            "consistent": n_consistent,
-        }
-
-    @classmethod
-    def _read(cls, data: Mapping[str, Any]) -> Self:
-        entries = Fields(data)
-        game = entries.read("game", game_from_dict)
-        seats: Sequence[Seat] = SEATS
-        worst_case, positions = entries.part("worst_case"), entries.part("positions")
-        records, outcomes = entries.part("refutations"), [each for each in FORFEITS if each != TIMED_OUT]
-        certificate = cls(
-            game,
-            entries.part("game").integer("value", -1, 1),
-            {seat: worst_case.integer(seat, -1, 1) for seat in seats},
-            {seat: records.optional(records.record, seat, game) for seat in seats},
-            _read_listed(entries.part("blunders"), game),
-            _read_listed(entries.part("missed_wins"), game),
-            entries.part("blunders").integer("count"),
-            entries.part("missed_wins").integer("count"),
-            {seat: positions.integer(seat) for seat in seats},
-            entries.choice("source", COMPUTED),
-            entries.integer("asked"),
-            tuple(
-                Forfeit(each.position("position", game), each.choice("outcome", outcomes), each.text("said"))
-                for each in entries.parts("forfeits")
-            ),
-            entries.optional(entries.integer, "imperfect"),
-            entries.optional(entries.integer, "symmetry_classes"),
-            None
-            if entries.is_null("inconsistent")
-            else tuple(
-                (one, other)
-                for one, other in (pair.positions(game) for pair in entries.parts("inconsistent"))
-            ),
-        )
-        check_certificate(certificate, MAX_LISTED)
-        for key, due in {"unbeatable": certificate.unbeatable, **certificate._derived}.items():
-            entries.agrees(key, due)
-        return certificate
-
-
-def listed(boards: Boards, count: int | None = None) -> dict[str, Any]:
-    """Positions for a JSON file: how many there are, and the first 100,000 of them as text.
-
-    `count` is their number where `boards` are not all of them.
-    """
-    return {
-        "count": len(boards) if count is None else count,
-        "positions": [str(position) for position in boards[:MAX_LISTED]],
-    }
-
-
-def _read_listed(entries: Fields, game: Game) -> Boards:
-    positions = entries.part("positions").positions(game)
-    return Boards.joined(game, [Boards.of(positions)] if positions else [])
+def _compared(certificate: Certificate) -> dict[str, object]:
+    """What a certificate says of the table, whoever has given these answers."""
+    facts = certificate.to_dict()
+    for name in ("digest", "is_sampled", "label", "origin", "versions"):
+        del facts[name]
+    return facts
 
 
 @one_or_several
@@ -278,192 +216,225 @@ def certify(
     agent: AgentLike,
     game: Game | str | None,
     *,
+    seats: Literal["X", "O", "XO"] = "XO",
+    most: int = MOST,
+    complete: bool | None = None,
     progress: Asking | None,
     workers: int,
     answers: str | Path | None,
 ) -> Certificate:
-    """The certificate of an agent: its possible results, on both seats, over every game that it allows.
+    """The certificate of an agent: its worst results, over every game that its answers allow.
 
-    `game` is by default the one that the agent plays. An agent that does not declare a fixed policy, such as
-    a function, is asked once in each position that it can reach, layer by layer; the certificate is about
-    these answers, and says so. `progress` is called before the first question and then about ten times a
-    second; without it, a warning is logged every ten seconds while the agent is being asked.
+    The agent is asked once in each position that it can reach, as X and as O, whatever its opponent plays;
+    the certificate is about these answers, for every agent alike, and says in how many positions it was
+    asked. Its `table` holds them: saved as a file it is the proof, which `scripts/check_policy.py` checks. A
+    `PolicyTable` may be given instead of an agent.
 
-    An agent outside of this package, such as a function, a prompted model or a program (`AskedAgent`), is
-    asked `workers` questions at a time, in as many threads. Each answer is kept in the file `answers`, if it
-    is given, as it comes, and a run that was killed goes on from there. An answer that names no free cell is
-    no error: the game is lost there, and the certificate lists it among its `forfeits`.
+    Args:
+        agent: The agent, or several in a list or a mapping that gives them names.
+        game: The game, or its id; by default that which the agent plays.
+        seats: The seats on which it is asked; the verdict is about these.
+        most: The most positions to hold, of all games on a seat.
+        complete: True to ask in all positions that can be reached, False to stop for each seat at the first
+            lost game; by default it stops on boards of more than 18 cells.
+        progress: Called before the first question, and then about ten times a second: see `PolicyTable.of`.
+        workers: How many questions to ask a function, a program or a model behind an endpoint at once; of
+            several agents, the processes that share out the work.
+        answers: The file in which each answer of such a player is kept as it comes, so that a run that was
+            stopped goes on from there.
 
-    Raises `GameTooLargeError`, before the agent is asked, if the game cannot be enumerated; `PolicyError` for
-    a policy that is no distribution, or that is declared fixed and differs when asked for again or for a
-    batch; `ResultFileError` if `answers` holds another agent's answers, cannot be written, or another run
-    writes to it; `NotJudgedError` where accidents leave a question without an answer, and
-    `UntrustedAnswersError` for a program that says a line too many.
+    Returns:
+        The certificate. Of several agents the certificates by name, in their order: each is the one that the
+        agent would get alone. The work is shared out to `workers` processes of this machine or, with
+        `backend="ray"`, of the Ray cluster at `address`; each agent travels once. `progress` is called with
+        the number of agents that have been judged and of all.
 
-    Several agents, in a list or a mapping that gives them names, have their certificates by name, in their
-    order: each is the one that the agent would get alone. Names are as in `tournament`. The work is shared
-    out to `workers` processes of this machine or, with `backend="ray"`, of the Ray cluster at `address`; each
-    agent travels once. A process takes about 1.2 GB for games of 16 cells, 0.1 GB for games of up to 12, and
-    the memory of the agent. `progress` is called with the number of agents that have been judged and of all.
-    `ParameterError` for two agents of one name or one that cannot be sent to another process, and the error
-    of an agent that cannot be made, are raised before an agent is asked; later errors have a note that names
-    the agent.
+    Raises:
+        GameTooLargeError: The agent reaches more than `most` positions.
+        PolicyError: An answer is no distribution over the free cells; it names agent, position and answer.
+        NoVerdictError: Accidents of the machine leave a question without an answer.
+        UntrustedAnswersError: A program says a line too many.
+        ResultFileError: `answers` holds another player's answers, or cannot be written.
+        ParameterError: Two agents of one name, or one that cannot be sent to another process.
 
-    >>> certify("minimax").unbeatable
-    True
-    >>> certificate = certify("block")
-    >>> certificate.worst_case, str(certificate.refutations["O"])
-    ({'X': -1, 'O': -1}, 'tictactoe-v0: 3 5 2 4 0 6 1')
-    >>> {name: each.unbeatable for name, each in certify(["minimax", "block"]).items()}
-    {'minimax': True, 'block': False}
+    Example:
+        >>> certify("minimax").unbeatable
+        True
+        >>> certificate = certify("block")
+        >>> certificate.worst_case, str(certificate.refutations["O"])
+        ({'X': -1, 'O': -1}, 'tictactoe-v0: 3 5 2 4 0 6 1')
+        >>> {name: each.unbeatable for name, each in certify(["minimax", "block"]).items()}
+        {'minimax': True, 'block': False}
+
     """
-    judged = answering(agent, game, progress, workers, answers)
-    if is_tabulated(judged.game) and not (isinstance(judged, RecordedAgent) or is_own(judged)):
-        judged = RecordedAgent(judged)  # its answers are asked for several times
-    with asking(judged):
-        solution = solve(judged.game)
-        source = source_of(judged)
-        is_close = source == "recorded" or is_tabulated(judged.game)
-        heard = _Heard(judged, is_close)
-        seats = {seat: _SeatAnalysis(judged, seat, solution, heard) for seat in SEATS}
-        positions = {seat: analysis.n_positions for seat, analysis in seats.items()}
-        scores = distances(judged.game).scores if is_close else None
-        mistakes = [analysis.mistakes(scores) for analysis in seats.values()]
-        alike = heard.consistency() if is_close else None
-        blunders = Boards.joined(judged.game, [boards for boards, _ in mistakes])
-        missed_wins = blunders[solution.values.of(blunders) == 1]
-        return Certificate(
-            judged.game,
-            solution.value,
-            {seat: analysis.worst_case() for seat, analysis in seats.items()},
-            {seat: analysis.refutation() for seat, analysis in seats.items()},
-            blunders,
-            missed_wins,
-            len(blunders),
-            len(missed_wins),
-            positions,
-            source,
-            sum(positions.values()) if source == "recorded" else 0,
-            tuple(forfeit for analysis in seats.values() for forfeit in analysis.forfeits),
-            sum(n_imperfect for _, n_imperfect in mistakes) if is_close else None,
-            None if alike is None else alike.n_classes,
-            None if alike is None else alike.inconsistent,
-        )
-
-
-class _Heard:
-    """The checked policies of an agent; if `is_kept`, they are kept with the positions that they are for."""
-
-    def __init__(self, agent: Agent, is_kept: bool) -> None:
-        self._agent, self._is_kept = agent, is_kept
-        self._boards: list[Boards] = []
-        self._policies = [np.empty((0, agent.game.n_cells))]
-
-    def __call__(self, boards: Boards) -> Floats:
-        policies = checked_policies(self._agent, boards)
-        if self._is_kept:
-            self._boards.append(boards)
-            self._policies.append(policies)
-        return policies
-
-    def consistency(self) -> Consistency:
-        """The consistency of the answers in these positions: see `consistency`."""
-        return consistency(Boards.joined(self._agent.game, self._boards), np.concatenate(self._policies))
+    table = PolicyTable.of(
+        agent,
+        game,
+        seats=seats,
+        most=most,
+        complete=complete,
+        progress=progress,
+        workers=workers,
+        answers=answers,
+    )
+    layers = {seat: table.layers(seat) for seat in table.seats}
+    worst = {seat: _worst_end(layers[seat], seat) for seat in table.seats}
+    is_complete = all(map(table.is_complete, table.seats))
+    value, basis, (low, high) = _value_of(table, {seat: end.result for seat, end in worst.items()})
+    games = {seat: _game_to(layers[seat], seat, end) for seat, end in worst.items()}
+    blundered = _blundered(table, layers) if is_enumerable(table.game) and is_complete else _Blundered()
+    return Certificate(
+        table.game,
+        table.label,
+        value,
+        basis,
+        {seat: end.result for seat, end in worst.items()},
+        games,
+        {
+            seat: games[seat] if end.result < (low if seat == "X" else -high) else None
+            for seat, end in worst.items()
+        },
+        table.n_queries,
+        table.digest,
+        {seat: sum(len(layer.open) for layer in _own(layers[seat], seat)) for seat in table.seats},
+        is_complete,
+        table.is_sampled,
+        tuple(table.forfeits),
+        *blundered,
+        origin=table.origin,
+        table=table,
+    )
 
 
 def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boards:
     """All positions of the game in which the agent may give value away, reached or not.
 
-    An agent without any is optimal everywhere, which is more than unbeatable. An agent that does not declare
-    a fixed policy is asked once in every position. Raises the errors of `certify`.
+    An agent without any is optimal everywhere, which is more than unbeatable. Raises the errors of `certify`.
     """
-    judged = answering(agent, game)
-    solution, follows = solve(judged.game), follow(partial(checked_policies, judged))
-    with asking(judged):
-        return _mistakes(judged.game, reachable(judged.game), follows, solution.values, None)[0]
+    player = make_agent(agent, game_of(game, agent))
+    table = PolicyTable.of(player, positions="all")
+    return _given_away(table.game, table.answered_layers, solve(table.game).values, None)[0]
 
 
-class _SeatAnalysis:
-    """All positions that can be reached with the agent on one seat and any opponent on the other."""
+class _End(NamedTuple):
+    """An end of games: the result for the agent, and the position, which is open where it named no cell."""
 
-    def __init__(self, agent: Agent, seat: Seat, solution: Solution, heard: _Heard) -> None:
-        self.agent, self.seat, self.solution = agent, seat, solution
-        x, o = (agent, None) if seat == "X" else (None, agent)
-        self.layers, responders = explored_between(x, o, heard)
-        (self.follows,) = filter(None, responders)
-        self.own_layers = self.layers[SEATS.index(seat) :: 2]
-        self.value_of_game = solution.value * _SIGN[seat]
-        listed = agent.forfeits if isinstance(agent, RecordedAgent) else []
-        self.forfeits = [
-            forfeit
-            for forfeit in listed
-            if forfeit.position.to_move == seat
-            and forfeit.position.ply < len(self.layers)
-            and _holds(self.layers[forfeit.position.ply], forfeit.position)
-        ]
-
-    @property
-    def n_positions(self) -> int:
-        """The number of positions that can be reached with the agent to move."""
-        return sum(len(layer.open) for layer in self.own_layers)
-
-    def _ends(self) -> list[tuple[int, Layer, Slots]]:
-        """The ends of games, by ply: (result for the agent, layer, slots)."""
-        ends = []
-        forfeited = [np.empty(0, np.int64) for _ in self.layers]
-        for position, _, _ in self.forfeits:
-            forfeited[position.ply] = np.append(forfeited[position.ply], _slot(position))
-        for layer in self.layers:
-            last_mover = SEATS[(layer.ply + 1) % 2]
-            is_ours = (last_mover == self.seat) != self.agent.game.misere
-            ends.append((1 if is_ours else -1, layer, layer.won))
-            ends.append((0, layer, layer.drawn))
-            ends.append((-1, layer, forfeited[layer.ply]))
-        return [end for end in ends if len(end[2])]
-
-    def worst_case(self) -> int:
-        return min(result for result, _, _ in self._ends())
-
-    def refutation(self) -> GameRecord | None:
-        for result, layer, slots in self._ends():
-            if result < self.value_of_game:
-                end = layer.boards(slots[:1])[0]
-                cells: list[int] = []
-                while end.occupied_mask:
-                    cell, end = self._last_move(end)
-                    cells.append(cell)
-                return GameRecord(self.agent.game, tuple(reversed(cells)))
-        return None
-
-    def _last_move(self, position: Position) -> tuple[int, Position]:
-        """A last move that leads here: its cell, and the position before it, which can be reached as well."""
-        parents = [
-            (cell, Position(position.game, position.theirs ^ 1 << cell, position.mine))
-            for cell in cells_of(position.theirs)
-        ]
-        before = self.layers[position.ply - 1]
-        parents = [(cell, parent) for cell, parent in parents if _holds(before, parent)]
-        for cell, parent in parents:
-            if parent.to_move != self.seat:
-                return cell, parent
-            boards = Boards.of([parent])
-            if checked_policies(self.agent, boards)[0, cell] > 0:
-                check_declared_in(self.agent, boards)
-                return cell, parent
-        cell, parent = parents[0]
-        policy_now = checked_policies(self.agent, Boards.of([parent]))[0].round(6).tolist()
-        raise PolicyError(
-            f"{self.agent!r} is no fixed policy, though it declares one: in {parent} it first played cell "
-            f"{cell} with a positive probability, and when asked again it gives {policy_now}"
-        )
-
-    def mistakes(self, scores: Values | None) -> tuple[Boards, int]:
-        """The blunders, and how many moves are imperfect by these scores: see `_mistakes`."""
-        return _mistakes(self.agent.game, self.own_layers, self.follows, self.solution.values, scores)
+    result: int
+    position: Position
 
 
-def _mistakes(
-    game: Game, layers: Iterable[Layer], follows: Responder, values: Values, scores: Values | None
+def _worst_end(layers: list[Layer], seat: Seat) -> _End:
+    """The first of the worst ends, and so a shortest game: layers ascend by ply."""
+    worst: _End | None = None
+    for layer in layers:
+        if is_lost_on_board(layer, seat):
+            return _End(-1, layer.boards(layer.won[:1])[0])
+        if layer.rows is not None and (none := is_forfeit(layer.rows)).any():
+            return _End(-1, layer.boards(layer.open[none][:1])[0])
+        result, slots = (0, layer.drawn) if len(layer.drawn) else (1, layer.won)
+        if len(slots) and (worst is None or result < worst.result):
+            worst = _End(result, layer.boards(slots[:1])[0])
+    assert worst is not None  # every game ends
+    return worst
+
+
+def _game_to(layers: list[Layer], seat: Seat, end: _End) -> GameRecord:
+    """A game of these layers that comes to this end."""
+    position, cells = end.position, list[int]()
+    while position.occupied_mask:
+        cell, position = _last_move(layers[position.ply - 1], position, seat)
+        cells.append(cell)
+    return GameRecord(position.game, tuple(reversed(cells)))
+
+
+def _last_move(before: Layer, position: Position, seat: Seat) -> tuple[int, Position]:
+    """A last move that leads here: its cell, and the position before it, which can be reached as well."""
+    cells = cells_of(position.theirs)
+    parents = [Position(position.game, position.theirs ^ 1 << cell, position.mine) for cell in cells]
+    places = before.places(Boards.of(parents))
+    for cell, parent, place in zip(cells, parents, places.tolist(), strict=True):
+        if place < 0:
+            continue
+        if before.rows is None or parent.to_move != seat:
+            return cell, parent
+        moves = Moves(before, before.open[[place]], before.rows[[place]])
+        if moves.chances[0, moves.cells[0] == cell][0] > 0:
+            return cell, parent
+    raise AssertionError(f"no move of a reached position leads to {position}")
+
+
+def _value_of(table: PolicyTable, worst: dict[Seat, int]) -> tuple[int | None, Basis, tuple[int, int]]:
+    """The value of the game for X, what it rests on, and bounds of it where it is not known.
+
+    A seat that cannot get less than a result bounds the value. In a game that is not misère X does not lose
+    under best play: with an extra stone it could play O's strategy (Hales and Jewett 1963).
+    """
+    low, high = (-1 if table.game.misere else 0), 1
+    for seat, result in worst.items():
+        if table.is_complete(seat):
+            low, high = (max(low, result), high) if seat == "X" else (low, min(high, -result))
+    if low == high and low in (result * _SIGN[seat] for seat, result in worst.items()):
+        return low, "table", (low, high)
+    if is_enumerable(table.game):
+        value = solve(table.game).value
+        return value, "sweep", (value, value)
+    if low == high:
+        return low, "table", (low, high)
+    if (known := known_value(table.game.start)) is not None:
+        return known, "proof", (known, known)
+    return None, "", (low, high)
+
+
+class _Blundered(NamedTuple):
+    """The parts of a certificate that need the values of all positions."""
+
+    n_blunders: int | None = None
+    n_missed_wins: int | None = None
+    blunders: Boards | None = None
+    missed_wins: Boards | None = None
+    n_imperfect: int | None = None
+    n_symmetry_classes: int | None = None
+    inconsistent: tuple[tuple[Position, Position], ...] | None = None
+
+
+def _blundered(table: PolicyTable, layers: dict[Seat, list[Layer]]) -> _Blundered:
+    game, values = table.game, solve(table.game).values
+    scores = distances(game).scores if is_tabulated(game) else None
+    own = [layer for seat in table.seats for layer in _own(layers[seat], seat)]
+    blunders, n_imperfect = _given_away(game, own, values, scores)
+    missed_wins = blunders[values.of(blunders) == 1]
+    if scores is None:
+        return _Blundered(len(blunders), len(missed_wins), blunders, missed_wins)
+    alike = _consistency(game, own)
+    return _Blundered(
+        len(blunders),
+        len(missed_wins),
+        blunders,
+        missed_wins,
+        n_imperfect,
+        alike.n_symmetry_classes,
+        alike.inconsistent,
+    )
+
+
+def _own(layers: list[Layer], seat: Seat) -> list[Layer]:
+    """The layers in which this seat has the move."""
+    return layers[SEATS.index(seat) :: 2]
+
+
+def _consistency(game: Game, layers: Iterable[Layer]) -> Consistency:
+    boards, policies = [], [np.empty((0, game.n_cells))]
+    for layer in layers:
+        for moves in layer.moves():
+            boards.append(moves.boards)
+            policy = np.zeros((len(moves.slots), game.n_cells))
+            np.put_along_axis(policy, moves.cells, moves.chances, axis=1)
+            policies.append(policy)
+    return consistency(Boards.joined(game, boards), np.concatenate(policies))
+
+
+def _given_away(
+    game: Game, layers: Iterable[Layer], values: Values, scores: Values | None
 ) -> tuple[Boards, int]:
     """The positions of these layers in which a possible move is not a best one, by values −1, 0 and 1.
 
@@ -472,7 +443,7 @@ def _mistakes(
     blunders, n_imperfect = [], 0
     for layer in layers:
         for moves in layer.moves():
-            possible = moves.chosen_by(follows).T > 0
+            possible = moves.chances.T > 0
             blunders.append(layer.boards(moves.slots[_is_worse(possible, moves, values, -1)]))
             if scores is not None:
                 loss_now = layer.ply - game.n_cells - 1
@@ -487,15 +458,3 @@ def _is_worse(possible: Bools, moves: Moves, values: Values, of_forfeit: int) ->
     is_worse: Bools = (possible & (q < highest)).any(axis=0)
     is_worse |= ~possible.any(axis=0) & (highest > of_forfeit)
     return is_worse
-
-
-def _slot(position: Position) -> np.int64:
-    masks = (np.array([mask], np.uint64) for mask in (position.mine, position.theirs))
-    slot: np.int64 = grid(position.game.n_cells, position.ply).slots(*masks)[0]
-    return slot
-
-
-def _holds(layer: Layer, position: Position) -> bool:
-    slot = _slot(position)
-    index = int(np.searchsorted(layer.open, slot))
-    return index < len(layer.open) and bool(layer.open[index] == slot)

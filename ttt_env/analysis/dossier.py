@@ -1,59 +1,59 @@
 """All that is known about an agent, for a JSON file to keep beside its model: exactly, or sampled."""
 
 import hashlib
-import platform
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from ttt_env.agent import Agent, AgentLike, AskedAgent, game_of, make_agent, named_agents
-from ttt_env.analysis.certificate import Certificate, blunders_everywhere, certify, listed
+from ttt_env.agent import AgentLike, AskedAgent, game_of, make_agent, named_agents
+from ttt_env.analysis.asking import Asking
+from ttt_env.analysis.certificate import Certificate, blunders_everywhere, certify
 from ttt_env.analysis.evaluation import exploitability, match
-from ttt_env.analysis.recorded import Asking, RecordedAgent, answering
+from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.analysis.results import Exploitability, Match
+from ttt_env.analysis.versions import versions
 from ttt_env.rules import Game, is_tabulated
 from ttt_env.storage import game_to_dict
+from ttt_env.storage.codec import encoded
 
 LADDER = ("random", "block", "win-block", "weights", "newell-simon", "minimax")
 SCORECARD_FORMAT = "ttt_env scorecard 1"
-_PACKAGES = ("ttt-env", "numpy", "torch", "stable-baselines3", "sb3-contrib")
 
 
 class Strength:
-    """All that is computed about an agent, each part once, when it is first asked for."""
+    """All that is computed about a policy table, each part once, when it is first asked for."""
 
-    def __init__(self, agent: Agent) -> None:
-        self.agent = agent
+    def __init__(self, table: PolicyTable) -> None:
+        self.table = table
         self._matches: dict[str, Match] = {}
 
-    @classmethod
-    def of(cls, agent: "AgentLike | Strength", game: Game | str | None = None, *asking: Any) -> "Strength":
-        """The strength of an agent that answers by `answering`; `asking` are its further arguments."""
-        return agent if isinstance(agent, Strength) else cls(answering(agent, game, *asking))
+    @property
+    def is_mute(self) -> bool:
+        """True if the agent has named no free cell in any position: a bot that cannot be loaded, for one."""
+        return len(self.table.forfeits) == self.table.n_queries
 
     @cached_property
     def certificate(self) -> Certificate:
         """As `certify` makes it."""
-        return certify(self.agent)
+        return certify(self.table)
 
     @cached_property
     def exploitability(self) -> Exploitability:
         """As `ttt_env.exploitability` computes it."""
-        return exploitability(self.agent)
+        return exploitability(self.table)
 
     def match(self, opponent: AgentLike) -> Match:
         """The exact result against an opponent."""
         if not isinstance(opponent, str):  # two agents of one class may look the same
-            return match(self.agent, opponent, self.agent.game, exact=True)
+            return match(self.table, opponent, self.table.game, exact=True)
         if opponent not in self._matches:
-            self._matches[opponent] = match(self.agent, opponent, self.agent.game, exact=True)
+            self._matches[opponent] = match(self.table, opponent, self.table.game, exact=True)
         return self._matches[opponent]
 
 
 def dossier(
-    agent: AgentLike | Strength,
+    agent: AgentLike,
     game: Game | str | None = None,
     *,
     name: str | None = None,
@@ -62,6 +62,7 @@ def dossier(
     progress: Asking | None = None,
     workers: int = 1,
     answers: str | Path | None = None,
+    strength: Strength | None = None,
 ) -> dict[str, Any]:
     """The certificate of an agent, its exact results, and what is needed to repeat them, for `write_json`.
 
@@ -74,33 +75,37 @@ def dossier(
     "name (2)".
 
     `optimal_everywhere` is true if the agent gives value away in no position of the game at all; it and
-    `blunders_everywhere` are null on games of more than 12 cells, and for a program or a prompted model,
-    which is asked only in positions that it can reach. `progress`, `workers` and `answers` are as in
-    `certify`.
+    `blunders_everywhere` are null on games of more than 12 cells, and for a program, a prompted model or a
+    table, which is asked only in positions that it can reach. `progress`, `workers` and `answers` are as in
+    `certify`; with the `strength` of the agent it is not asked again.
 
     Raises `ParameterError` for `opponents` that are no collection of agents, and the errors of `certify`.
     """
     rivals = named_agents(opponents, "opponents", numbered=True)
-    strength = Strength.of(agent, game, progress, workers, answers)
+    player = make_agent(agent, game_of(game, agent))
+    if strength is None:
+        table = PolicyTable.of(player, complete=True, progress=progress, workers=workers, answers=answers)
+        strength = Strength(table)
     facts, exploited = strength.certificate.to_dict(), strength.exploitability
+    identity = _identity(agent, name, file)
+    facts["label"] = identity["name"]
     results = {
         called: {"as_X": met.as_x._asdict(), "as_O": met.as_o._asdict()}
         for called, met in zip(rivals, map(strength.match, rivals.values()), strict=True)
     }
-    judged = strength.agent
-    asked = judged.agent if isinstance(judged, RecordedAgent) else judged
-    is_costly = isinstance(asked, AskedAgent) and not asked.is_cheap  # too many questions to ask
-    all_blunders = None if is_costly or not is_tabulated(judged.game) else blunders_everywhere(judged)
+    is_asked_everywhere = is_tabulated(strength.table.game) and not isinstance(
+        player, AskedAgent | PolicyTable
+    )
+    all_blunders = blunders_everywhere(player) if is_asked_everywhere else None
     return {
         "format": facts.pop("format"),
         "game": facts.pop("game"),
-        "agent": _identity(asked if isinstance(agent, Strength) else agent, name, file),
+        "agent": identity,
         "optimal_everywhere": None if all_blunders is None else not len(all_blunders),
         **facts,
         "exploitability": {"as_X": exploited.as_x, "as_O": exploited.as_o, "mean": exploited.exploitability},
         "results": results,
-        "blunders_everywhere": None if all_blunders is None else listed(all_blunders),
-        "versions": versions(),
+        "blunders_everywhere": None if all_blunders is None else encoded(all_blunders),
     }
 
 
@@ -145,14 +150,3 @@ def _identity(agent: AgentLike, name: str | None, file: str | Path | None) -> di
         return {"name": name, "file": None, "sha256": None}
     path = Path(file)
     return {"name": name, "file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-
-
-def versions() -> dict[str, str]:
-    """The versions of Python and of the installed packages on which an agent's results depend."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import Floats
 from ttt_env.analysis.grid import grid
-from ttt_env.analysis.layers import BatchPolicy, Bools, Layer, Moves, Responder
+from ttt_env.analysis.layers import BatchPolicy, Bools, Layer, Moves, Numbering, Responder
 from ttt_env.rules import Boards, Game, as_number
 
 TIE = 1e-9  # action values closer than this count as equal: they may differ by rounding alone
@@ -91,25 +91,11 @@ def follow(policy: BatchPolicy) -> Responder:
     return respond
 
 
-class TwoPass:
-    """A responder that follows a policy, computed only once for two passes over a game.
-
-    `reachable` asks it about every batch of positions, then the sweep asks about the same ones again.
-    """
-
-    def __init__(self, policy: BatchPolicy) -> None:
-        self._follow = follow(policy)
-        self._kept_for_sweep: dict[tuple[int, int], Floats] = {}
-
-    def __call__(self, q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
-        """The policy's probabilities, `[B, K]`."""
-        if moves is None:
-            return self._follow(q, legal, moves)
-        key = moves.layer.ply, int(moves.slots[0])
-        if key in self._kept_for_sweep:
-            return self._kept_for_sweep.pop(key)
-        self._kept_for_sweep[key] = self._follow(q, legal, moves)
-        return self._kept_for_sweep[key]
+def answered(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
+    """The responder that moves as the agent has answered that was asked in these layers: see `explored`."""
+    if moves is None:
+        raise ValueError("answers were given in positions: `moves` is needed")
+    return moves.chances
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +109,7 @@ class Outcomes:
     game: Game
     ply: int
     layers: list[Floats]
+    numberings: Sequence[Numbering]
 
     @property
     def start(self) -> tuple[float, float]:
@@ -131,23 +118,36 @@ class Outcomes:
 
     def values(self) -> "Values":
         """The payoff of the player to move minus the other's, for each position: usually win − loss."""
-        return Values(self.game, [layer[0] - layer[1] for layer in self.layers], self.ply)
+        return Values(self.game, [layer[0] - layer[1] for layer in self.layers], self.ply, self.numberings)
 
 
 class Values:
     """The value of each position of a game for the player to move.
 
-    `layers` hold the values `[slots]`, of any number type, ply by ply from `first_ply` on.
+    `layers` hold the values `[slots]`, of any number type, ply by ply from `first_ply` on. `numberings` are
+    those of the slots, by default the grids.
     """
 
-    def __init__(self, game: Game, layers: Sequence[NDArray[np.number]], first_ply: int = 0) -> None:
-        self.game, self.first_ply, self.layers = game, first_ply, layers
+    def __init__(
+        self,
+        game: Game,
+        layers: Sequence[NDArray[np.number]],
+        first_ply: int = 0,
+        numberings: Sequence[Numbering] | None = None,
+    ) -> None:
+        self.game, self.first_ply, self.layers, self._numberings = game, first_ply, layers, numberings
+
+    def numbering(self, ply: int) -> Numbering:
+        """The numbering of the slots of a ply."""
+        if self._numberings is None:
+            return grid(self.game.n_cells, ply)
+        return self._numberings[ply - self.first_ply]
 
     def of(self, boards: Boards) -> Floats:
         """The values of these positions, `[B]`."""
         values = np.empty(len(boards))
         for ply, at in boards.by_ply():
-            slots = grid(self.game.n_cells, ply).slots(boards.mine[at], boards.theirs[at])
+            slots = self.numbering(ply).slots(boards.mine[at], boards.theirs[at])
             values[at] = self.layers[ply - self.first_ply][slots]
         return values
 
@@ -163,7 +163,7 @@ class Values:
         is_open = ~boards.is_over
         for ply in np.unique(boards.ply[is_open]):
             at = np.flatnonzero(is_open & (boards.ply == ply))
-            numbering = grid(self.game.n_cells, int(ply))
+            numbering = self.numbering(int(ply))
             slots = numbering.slots(boards.mine[at], boards.theirs[at])
             q[at, numbering.free_cells(slots)] = -self.layers[ply + 1 - self.first_ply][
                 numbering.successors(slots)
@@ -182,8 +182,8 @@ def backward_induction(
 ) -> Outcomes:
     """The outcome of every position when the seats move as these responders say.
 
-    `positions` are successive layers of a game: all of it, what `x` and `o` can bring up (`reachable`), or
-    only some plies. Where the last layer has open positions, `leaves` gives their values `[B]` for the
+    `positions` are successive layers of a game: all of it, what two agents can bring up (`explored`), or only
+    some plies. Where the last layer has open positions, `leaves` gives their values `[B]` for the
     player to move. A player whose responder gives no cell a probability above 0 has lost there.
 
     With the values of the solved game as `above`, row 0 of the outcomes is what the player to move gets above
@@ -196,11 +196,12 @@ def backward_induction(
         outcomes[0][0, last.open] = leaves(last.boards(last.open))
     for layer in reversed(positions[:-1]):
         outcomes.append(_outcomes_of(layer, outcomes[-1], o if layer.ply % 2 else x, payoff, above))
-    return Outcomes(last.game, positions[0].ply, outcomes[::-1])
+    numberings = [layer.numbering for layer in positions]
+    return Outcomes(last.game, positions[0].ply, outcomes[::-1], numberings)
 
 
 def _ends_of(layer: Layer, payoff: Payoff, above: Values | None) -> Floats:
-    outcomes = np.zeros((2, layer.grid.n_slots))
+    outcomes = np.zeros((2, layer.numbering.n_slots))
     if above is not None:
         return outcomes
     win, draw, loss = payoff(layer.ply)

@@ -1,89 +1,117 @@
-"""All reachable positions of a game, ply by ply, and the way from each to its successors."""
+"""The reachable positions of a game, ply by ply, and the way from each to its successors.
+
+On up to 18 cells the positions of a ply have the numbers of a `Grid`, on larger boards their places among
+those that are reached (`Keyed`). Whoever goes through them sees the same `Layer`s.
+"""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import Floats
 from ttt_env.analysis.grid import Grid, Slots, grid
+from ttt_env.analysis.keyed import Gathered, Keyed
+from ttt_env.analysis.rows import Rows, chances, joined
 from ttt_env.compiled.stopping import check_wanted
-from ttt_env.rules import Boards, Game, check_enumerable
+from ttt_env.errors import GameTooLargeError
+from ttt_env.rules import Boards, Game, Position, check_enumerable, is_enumerable
 from ttt_env.rules.boards import owns_set
 
 Bools = NDArray[np.bool_]
 BatchPolicy = Callable[[Boards], Floats]
+Numbering: TypeAlias = Grid | Keyed
+
+MOST = 20_000_000
+"""The most positions that are held by default, of all games with an agent on one seat."""
 
 _CHUNK = 1 << 15  # positions in a batch: their successors' values stay in the processor's cache
 
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """The moves of S positions of one ply, none of them over, with F free cells each."""
+    """The moves of S positions of one ply, none of them over, with F empty cells each."""
 
     layer: "Layer"
     slots: Slots
+    rows: Rows | None = None
+    """The answers that were given in these positions, if they were asked for: see `rows`."""
 
     @cached_property
     def boards(self) -> Boards:
         """The positions, `Boards[S]`."""
-        return Boards(self.layer.game, *self.layer.grid.masks(self.slots))
+        return Boards(self.layer.game, *self.layer.numbering.masks(self.slots))
 
-    @property
+    @cached_property
     def cells(self) -> NDArray[np.int64]:
         """The cell of each move, `[S, F]`."""
-        return self.layer.grid.free_cells(self.slots).T
+        return self.layer.numbering.free_cells(self.slots).T
 
     @property
     def successors(self) -> Slots:
-        """The slots in the next layer that the moves lead to, `[F, S]`: a row for each free cell."""
-        return self.layer.grid.successors(self.slots)
+        """The slots in the next layer that the moves lead to, `[F, S]`: a row for each empty cell."""
+        return self.layer.numbering.successors(self.slots)
 
     def of_policy(self, policy: Floats) -> Floats:
-        """Move probabilities `[S, cells]` as `[S, F]`: a column for each free cell."""
+        """Move probabilities `[S, cells]` as `[S, F]`: a column for each empty cell."""
         probabilities: Floats = policy[self.boards.legal].reshape(len(self.slots), -1)
         return probabilities
 
-    def chosen_by(self, respond: "Responder") -> Floats:
-        """The move probabilities `[S, F]` of a responder that does not look at action values."""
-        shape = len(self.slots), self.layer.game.n_cells - self.layer.ply
-        return respond(np.broadcast_to(np.nan, shape), np.broadcast_to(np.True_, shape), self)
+    @property
+    def chances(self) -> Floats:
+        """The probability of each move in the answers that were given, `[S, F]`; all 0 for no cell."""
+        assert self.rows is not None
+        return chances(self.rows, self.cells)
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """All positions of one ply that can be reached, as ascending slots of a `Grid`.
+    """All positions of one ply that can be reached, as ascending slots of a numbering.
 
     In `open` the game goes on, in `won` the last move has completed a winning set, and `drawn` are full
-    boards without one.
+    boards without one. `rows` are the answers of an agent in the open positions, if it was asked there.
     """
 
     game: Game
     ply: int
+    numbering: Numbering
     open: Slots
     won: Slots
     drawn: Slots
-
-    @property
-    def grid(self) -> Grid:
-        """The numbering of this ply's positions."""
-        return grid(self.game.n_cells, self.ply)
+    rows: Rows | None = None
 
     def __len__(self) -> int:
         return len(self.open) + len(self.won) + len(self.drawn)
 
     def boards(self, slots: Slots) -> Boards:
         """The positions in these slots."""
-        return Boards(self.game, *self.grid.masks(slots))
+        return Boards(self.game, *self.numbering.masks(slots))
 
     def moves(self) -> Iterator[Moves]:
         """The moves of the open positions, in batches of at most 32,768 positions."""
         for start in range(0, len(self.open), _CHUNK):
             check_wanted()
-            yield Moves(self, self.open[start : start + _CHUNK])
+            part = slice(start, start + _CHUNK)
+            yield Moves(self, self.open[part], None if self.rows is None else self.rows[part])
+
+    def places(self, boards: Boards) -> NDArray[np.intp]:
+        """The places in `open` of positions of this ply, `[B]`; −1 for one that is not there."""
+        numbering, places = self.numbering, np.full(len(boards), -1, np.intp)
+        known = np.ones(len(boards), np.bool_)
+        if isinstance(numbering, Keyed):
+            known = numbering.holds(boards.mine, boards.theirs)
+        slots = numbering.slots(boards.mine[known], boards.theirs[known])
+        found = np.searchsorted(self.open, slots)
+        is_there = self.open[np.minimum(found, len(self.open) - 1)] == slots if len(self.open) else slots < 0
+        places[known] = np.where(is_there, found, -1)
+        return places
+
+    def place(self, position: Position) -> int:
+        """`places` of one position."""
+        return int(self.places(Boards.single(position))[0])
 
 
 class Responder(Protocol):
@@ -97,45 +125,111 @@ class Responder(Protocol):
         """The probability of each move, `[B, K]`."""
 
 
-def reachable(game: Game, x: Responder | None = None, o: Responder | None = None) -> list[Layer]:
-    """The layers of the reachable positions, with the empty board first.
+Ask: TypeAlias = Callable[[Moves], Rows]
+"""Asks an agent in some positions of one ply, and returns its answers there."""
 
-    A seat with a responder makes only moves of positive probability; a seat without makes every move.
+
+def reachable(game: Game) -> list[Layer]:
+    """The layers of all positions of a game, with the empty board first.
 
     Raises `GameTooLargeError` if the game has too many positions to enumerate.
     """
-    if x is None and o is None:
-        return list(_all_reachable(game))
-    return _explore(game, x, o)
+    return list(_all_reachable(game))
 
 
 @lru_cache(maxsize=4)
 def _all_reachable(game: Game) -> tuple[Layer, ...]:
-    layers = tuple(_explore(game, None, None))
+    check_enumerable(game)
+    layers = tuple(explored(game, most=None))
     for layer in layers:
         for slots in (layer.open, layer.won, layer.drawn):
             slots.flags.writeable = False
     return layers
 
 
-def _explore(game: Game, x: Responder | None, o: Responder | None) -> list[Layer]:
-    check_enumerable(game)
-    layers = [_layer(game, 0, np.zeros(1, np.int64))]
-    while len(layers[-1].open):
-        layer = layers[-1]
-        respond = o if layer.ply % 2 else x
-        seen = np.zeros(grid(layer.game.n_cells, layer.ply + 1).n_slots, np.bool_)
+def explored(
+    game: Game, x: Ask | None = None, o: Ask | None = None, *, most: int | None = MOST
+) -> Iterator[Layer]:
+    """Yield the layers of all games in which the seats move as they answer; None makes every move.
+
+    A seat is asked in all open positions of its plies, each once; the layer then has its answers as `rows`.
+    The next layer is what the moves of positive probability lead to.
+
+    Raises `GameTooLargeError` as soon as more than `most` positions would be held, of all plies together.
+    """
+    held, ply = 0, 0
+
+    def check(n_more: int) -> None:
+        if most is not None and held + n_more > most:
+            raise GameTooLargeError(
+                f"more than {most:,} positions of {game.name} are reached, at ply {ply} of {game.n_cells}: "
+                "raise most=, or take an agent that leaves fewer moves open"
+            )
+
+    numbering: Numbering = grid(game.n_cells, 0) if is_enumerable(game) else Keyed.start(game.n_cells)
+    layer = _layer(game, numbering, np.zeros(1, np.int64))
+    while True:
+        ask = o if layer.ply % 2 else x
+        held, ply = held + len(layer), layer.ply + 1
+        n_parents = layer.ply // 2 + 1  # of a position of the next ply, at most: it lacks one of these stones
+        n_moves, asked = len(layer.open) * (game.n_cells - layer.ply), list[Rows]()
+        if ask is not None:
+            n_moves = 0
+            for moves in layer.moves():
+                rows = ask(moves)
+                asked.append(rows)
+                n_moves += int((chances(rows, moves.cells) > 0).sum())
+                check(n_moves // n_parents)
+            if asked:
+                rows = joined(asked, (moves.cells for moves in layer.moves()))
+                layer = replace(layer, rows=rows)
+        yield layer
+        if not len(layer.open):
+            return
+        check(n_moves // n_parents)
+        found = _Seen(layer) if isinstance(layer.numbering, Grid) else _New(layer, check)
         for moves in layer.moves():
-            successors = moves.successors
-            if respond is not None:
-                successors = successors[moves.chosen_by(respond).T > 0]
-            seen[successors.ravel()] = True
-        layers.append(_layer(game, layer.ply + 1, np.flatnonzero(seen)))
-    return layers
+            found.add(moves)
+        layer = _layer(game, *found.numbered())
+        check(len(layer))
 
 
-def _layer(game: Game, ply: int, slots: Slots) -> Layer:
-    won = owns_set(game, grid(game.n_cells, ply).masks(slots)[1])
+class _Seen:
+    """The positions of the next ply that moves lead to, ticked off on its grid."""
+
+    def __init__(self, layer: Layer) -> None:
+        self._next = grid(layer.game.n_cells, layer.ply + 1)
+        self._seen = np.zeros(self._next.n_slots, np.bool_)
+
+    def add(self, moves: Moves) -> None:
+        successors = moves.successors
+        self._seen[successors.ravel() if moves.rows is None else successors[moves.chances.T > 0]] = True
+
+    def numbered(self) -> tuple[Numbering, Slots]:
+        return self._next, np.flatnonzero(self._seen)
+
+
+class _New:
+    """The same, gathered as keys."""
+
+    def __init__(self, layer: Layer, check: Callable[[int], None]) -> None:
+        assert isinstance(layer.numbering, Keyed)
+        self._numbering, self._gathered = layer.numbering, Gathered(check)
+
+    def add(self, moves: Moves) -> None:
+        keys = self._numbering.successor_keys(moves.slots)
+        self._gathered.add(keys.ravel() if moves.rows is None else keys[moves.chances.T > 0])
+
+    def numbered(self) -> tuple[Numbering, Slots]:
+        before = self._numbering
+        before.following = Keyed(before.n_cells, before.ply + 1, self._gathered.keys)
+        return before.following, np.arange(before.following.n_slots)
+
+
+def _layer(game: Game, numbering: Numbering, slots: Slots) -> Layer:
+    won = owns_set(game, numbering.masks(slots)[1])
     rest, none = slots[~won], slots[:0]
-    is_full = ply == game.n_cells
-    return Layer(game, ply, none if is_full else rest, slots[won], rest if is_full else none)
+    is_full = numbering.ply == game.n_cells
+    return Layer(
+        game, numbering.ply, numbering, none if is_full else rest, slots[won], rest if is_full else none
+    )

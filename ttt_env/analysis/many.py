@@ -6,13 +6,14 @@ agent that is judged there (`reachable`, `solve`); the others only add their own
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial, update_wrapper
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar, cast, overload
 
 from ttt_env.agent import Agent, AgentLike, game_of, make_agent, named_agents
-from ttt_env.analysis.recorded import Asking
+from ttt_env.analysis.asking import Asking
 from ttt_env.errors import ParameterError
-from ttt_env.rules import Game, as_callback, check_enumerable
+from ttt_env.rules import Game, as_callback
 from ttt_env.workers import Backend, Progress, Workers
 
 Verdict = TypeVar("Verdict")
@@ -41,6 +42,7 @@ class Judge(Protocol[Verdict]):
         progress: Asking | None = None,
         workers: int | None = None,
         answers: str | Path | None = None,
+        **options: Any,
     ) -> Verdict: ...
 
     @overload
@@ -53,6 +55,7 @@ class Judge(Protocol[Verdict]):
         workers: int | None = None,
         backend: Backend = "loky",
         address: str | None = None,
+        **options: Any,
     ) -> dict[str, Verdict]: ...
 
 
@@ -68,19 +71,27 @@ def one_or_several(judge: Callable[..., Verdict]) -> Judge[Verdict]:
         answers: str | Path | None = None,
         backend: Backend = "loky",
         address: str | None = None,
+        **options: Any,
     ) -> Verdict | dict[str, Verdict]:
         as_callback("progress", progress, "an analysis")
         if is_one(agent):
             if backend != "loky" or address is not None:
                 raise ParameterError("backend and address share out the work on several agents: here is one")
             n_workers = 1 if workers is None else workers
-            return judge(agent, game, progress=progress, workers=n_workers, answers=answers)
+            return judge(agent, game, progress=progress, workers=n_workers, answers=answers, **options)
         if answers is not None:
             raise ParameterError("answers=… is the file of one agent, and here are several")
-        return _judged_all(judged, agent, game, Workers(workers, backend, address), progress)
+        return _judged_all(
+            partial(judged, **options), agent, game, Workers(workers, backend, address), progress
+        )
 
     update_wrapper(judged, judge, ("__module__", "__name__", "__qualname__", "__doc__"))
     del judged.__wrapped__  # type: ignore[attr-defined]  # the signature is its own
+    own, of_one = signature(judged), signature(judge).parameters
+    parameters = own.parameters.values()
+    options = [each for name, each in of_one.items() if name not in own.parameters]
+    kept = [each for each in parameters if each.kind is not Parameter.VAR_KEYWORD]
+    judged.__signature__ = own.replace(parameters=[*kept, *options])  # type: ignore[attr-defined]
     return cast(Judge[Verdict], judged)
 
 
@@ -89,7 +100,6 @@ def _judged_all(
 ) -> dict[str, Any]:
     entrants: dict[str, AgentLike] = named_agents(agents)
     judged_on = game_of(game, *entrants.values())
-    check_enumerable(judged_on)
     for agent in entrants.values():
         make_agent(agent, judged_on)  # one that cannot be made raises its error now, not after hours of work
     verdicts = team.map(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, chosen_cell, game_of, make_agent
-from ttt_env.analysis.recorded import asking
+from ttt_env.analysis.asking import asking
 from ttt_env.rules import Game, GameRecord, as_generator
 
 
@@ -15,7 +15,7 @@ def play_game(
     """One whole game of agent `x` moving first against agent `o`.
 
     `rng` is a generator or a seed; the same seed gives the same game. Raises `ForfeitError` where a program,
-    or another agent that is asked, names no free cell: it has lost there. Raises `NotJudgedError` where it
+    or another agent that is asked, names no free cell: it has lost there. Raises `NoVerdictError` where it
     cannot be asked, and `UntrustedAnswersError` for a program that says a line too many.
 
     >>> record = play_game("minimax", "random", rng=0)

@@ -1,25 +1,18 @@
 """The results of analyses: win, draw and loss, matches, exploitability; as text, dictionaries and files."""
 
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from math import isnan, nan
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import FORFEITS, Forfeit, Outcome, quoted
-from ttt_env.analysis.recorded import COMPUTED, Source
-from ttt_env.analysis.saved import Saved
-from ttt_env.errors import shown
+from ttt_env.agent import Forfeit, Outcome, quoted
 from ttt_env.render.words import gain, percent, signed
-from ttt_env.rules import Seat
-from ttt_env.storage import Fields
+from ttt_env.rules import GameRecord, Seat
+from ttt_env.storage.codec import Saved
 
-CLOSE = 1e-9
-"""The largest distance of a number in a file from the one that follows from the others."""
-_POSITION = re.compile(r"[XO./|]+")
 _Z95 = 1.959964  # two-sided 95 % of the normal distribution
 _DIGITS = 14  # of a sum of up to 64 bits; the last ones are rounding errors
 
@@ -49,44 +42,27 @@ class Result(NamedTuple):
     def __str__(self) -> str:
         return f"wins {percent(self.win)}, draws {percent(self.draw)}, loses {percent(self.loss)}"
 
-    @classmethod
-    def read(cls, entries: Fields) -> Self:
-        """The result of a file. Raises `ResultFileError` for shares that do not sum to 1."""
-        result = cls(*(entries.number(end, 0, 1) for end in cls._fields))
-        if abs(sum(result) - 1) > CLOSE:
-            raise entries.error("loss", f"{result.loss}, where the three shares are to sum to 1")
-        return result
-
 
 class Forfeited(NamedTuple):
     """The number of games that an agent has lost by naming no free cell, for one reason.
 
-    `position` is the first such position, as text, and `said` the agent's answer there.
+    `position` is the first such position, as text, and `reply` the agent's answer there.
     """
 
     outcome: Outcome
     games: int
     position: str
-    said: str
+    reply: str
 
     def __str__(self) -> str:
-        games, said = f"{self.games:,} game{'s' * (self.games > 1)}", quoted(self.said, self.outcome)
-        return f"{games} by naming no free cell: {self.outcome} (first in {self.position}: {said})"
-
-    @classmethod
-    def read(cls, entries: Fields) -> Self:
-        """The forfeits of a file."""
-        position = entries.text("position")
-        if not _POSITION.fullmatch(position):
-            raise entries.error("position", f"{shown(position)}, which shows no board")
-        outcome = entries.choice("outcome", FORFEITS)
-        return cls(outcome, entries.integer("games", 1), position, entries.text("said"))
+        games, reply = f"{self.games:,} game{'s' * (self.games > 1)}", quoted(self.reply, self.outcome)
+        return f"{games} by naming no free cell: {self.outcome} (first in {self.position}: {reply})"
 
 
 Forfeits: TypeAlias = tuple[tuple[Forfeited, ...], tuple[Forfeited, ...]]
 """The games that the first agent, and the second, has lost by naming no free cell."""
-Ending: TypeAlias = tuple[Seat, int, Forfeit | None]
-"""A game of a match: the seat of the first agent, the value for X, and the forfeit that ended it, if any."""
+Ending: TypeAlias = tuple[Seat, GameRecord, Forfeit | None]
+"""A game of a match: the seat of the first agent, the moves, and the forfeit that ended it, if any."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +70,10 @@ class Match(Saved):
     """The result of the first agent against the second, from the first agent's side.
 
     `as_x` is the first agent's result when it moves first, `as_o` when it moves second. `exact` is True if
-    these results are computed. `source` is their basis: "declared", the policies that both agents declare;
-    "recorded", for at least one of them the answers that it gave; or "sampled", `games` games, half of them
-    on each seat. Of sampled games `interval` is the 95 % confidence interval of `score`, and `forfeits` are
-    the games that the first and the second agent lost by naming no free cell.
+    these results are computed. Else they are those of `games` games, half of them on each seat, of which
+    `distinct_games` are different ones; `interval` is the 95 % confidence interval of `score`, and None where
+    the games say nothing about its width, because each seat has seen the same game again and again.
+    `forfeits` are the games that the first and the second agent lost by naming no free cell.
 
     >>> import ttt_env
     >>> played = ttt_env.match("win-block", "random", "tictactoe-v0")
@@ -107,14 +83,15 @@ class Match(Saved):
     ('+0.761', True, None)
     """
 
-    FORMAT = "ttt_env match 2"
+    FORMAT = "ttt_env match 3"
+    DERIVED = ("score",)
 
     as_x: Result
     as_o: Result
     exact: bool
     games: int | None = None
+    distinct_games: int | None = None
     interval: tuple[float, float] | None = None
-    source: Source = "declared"
     forfeits: Forfeits = ((), ())
 
     @property
@@ -124,7 +101,7 @@ class Match(Saved):
 
     @property
     def width(self) -> float:
-        """The width of the interval; 0 if the match is exact."""
+        """The width of the interval; 0 if there is none."""
         low, high = self.interval or (0.0, 0.0)
         return high - low
 
@@ -141,18 +118,11 @@ class Match(Saved):
         return replace(self, as_x=as_x, as_o=as_o, interval=interval, forfeits=self.forfeits[::-1])
 
     def __str__(self) -> str:
-        origin = "computed" + (" from the answers given" if self.source == "recorded" else "")
-        if self.interval is not None:
-            low, high = (signed(end, 2) for end in self.interval)
-            reach = f"with 95 % confidence the score is in [{low}, {high}]"
-            origin = f"sampled in {self.games} games ({reach})"
         return "\n".join(
             [
-                f"The first agent against the second, {origin}:",
+                f"Score {gain(self.score, 4)} for the first agent, {self._origin}.",
                 f"  as X, moving first   {self.as_x}",
                 f"  as O, moving second  {self.as_o}",
-                f"Score {gain(self.score, 4)}: what the first agent wins less what it loses, "
-                "averaged over both seats.",
                 *(
                     f"The {which} agent lost {lost}."
                     for which, losses in zip(("first", "second"), self.forfeits, strict=True)
@@ -161,60 +131,15 @@ class Match(Saved):
             ]
         )
 
-    def to_dict(self) -> dict[str, Any]:  # noqa: D102
-        return {
-            "format": self.FORMAT,
-            "as_x": self.as_x._asdict(),
-            "as_o": self.as_o._asdict(),
-            "score": self.score,
-            "exact": self.exact,
-            "source": self.source,
-            "games": self.games,
-            "interval": self.interval and list(self.interval),
-            "forfeits": [[lost._asdict() for lost in losses] for losses in self.forfeits],
-        }
-
-    @classmethod
-    def _read(cls, data: Mapping[str, Any]) -> "Match":
-        entries = Fields(data)
-        as_x, as_o = Result.read(entries.part("as_x")), Result.read(entries.part("as_o"))
-        if entries.flag("exact"):
-            played = Match(as_x, as_o, exact=True, source=entries.choice("source", COMPUTED))
-            entries.agrees("games", None)
-            entries.agrees("interval", None)
-        else:
-            source: Source = entries.choice("source", ["sampled"])  # the interval follows from the games
-            games = entries.integer("games", 2)
-            shares = np.array([as_x, as_o]) * (games // 2)
-            counts = np.rint(shares).astype(np.int64)
-            if games % 2 or np.abs(shares - counts).max() > CLOSE * games:
-                raise entries.error("games", f"{games}, which cannot end in these shares")
-            played = match_of(counts)
-            ends = entries.part("interval")
-            if len(ends) != 2:
-                raise entries.error("interval", "two ends are needed")
-            for key, end in enumerate(played.interval or ()):
-                ends.is_near(key, end, CLOSE)
-            played = Match(as_x, as_o, False, games, played.interval, source)
-        entries.is_near("score", played.score, CLOSE)
-        return replace(played, forfeits=_read_forfeits(entries, played))
-
-
-def _read_forfeits(entries: Fields, played: Match) -> Forfeits:
-    """The losses of both agents by forfeits: in games alone, and no more than they have lost in all."""
-    if len(entries.items("forfeits")) != 2:
-        raise entries.error("forfeits", "a list for each of the two agents is needed")
-    lists = entries.part("forfeits")
-    read = []
-    for key, lost in enumerate((played.as_x.loss + played.as_o.loss, played.as_x.win + played.as_o.win)):
-        losses = tuple(map(Forfeited.read, lists.parts(key)))
-        n_lost = round(lost * (played.games or 0) / 2)
-        if sum(each.games for each in losses) > n_lost or len({each.outcome for each in losses}) < len(
-            losses
-        ):
-            raise lists.error(key, f"a reason comes twice, or there are more than the {n_lost:,} games lost")
-        read.append(losses)
-    return read[0], read[1]
+    @property
+    def _origin(self) -> str:
+        if self.exact:
+            return "computed: wins less losses, averaged over both seats"
+        played = f"sampled in {self.games:,} games, {self.distinct_games:,} different"
+        if self.interval is None:
+            return played
+        low, high = (signed(end, 2) for end in self.interval)
+        return f"{played}: with 95 % confidence in [{low}, {high}]"
 
 
 @dataclass(frozen=True)
@@ -227,8 +152,8 @@ class Exploitability(Saved):
 
     `nash_conv` is the sum of both, which is 0 for optimal play of any game (Lanctot et al. 2017). A 0 is
     exact: a gain too small for the digits of a sum, such as that from a slip of probability 1e-15, is
-    computed relative to the value of the game. `source` is "declared" for an agent that declares its policy,
-    "recorded" for one that was asked once in each position.
+    computed relative to the value of the game. The result is about the answers that the agent called `label`
+    gave in `n_queries` positions, whose `digest` is that of their `PolicyTable`.
 
     >>> import ttt_env
     >>> found = ttt_env.exploitability("weights", "tictactoe-v0")
@@ -236,12 +161,15 @@ class Exploitability(Saved):
     (0.0, 1.0, 0.5)
     """
 
-    FORMAT = "ttt_env exploitability 2"
+    FORMAT = "ttt_env exploitability 3"
+    DERIVED = ("exploitability",)
 
     as_x: float
     as_o: float
-    source: Source = "declared"
     nash_conv: float = nan
+    label: str = field(default="", compare=False)
+    n_queries: int = 0
+    digest: str = ""
 
     def __post_init__(self) -> None:
         if isnan(self.nash_conv):
@@ -254,35 +182,14 @@ class Exploitability(Saved):
 
     def __str__(self) -> str:
         mean = gain(self.exploitability, 4).lstrip("+")
-        origin = "computed from the answers it gave" if self.source == "recorded" else "computed"
+        told = ": no opponent gains anything" if self.exploitability == 0 else ", the mean over both seats"
         return "\n".join(
             [
-                f"What the best response gains against the agent, wins − losses per game, {origin}:",
-                f"  against the agent as X, moving second itself  {gain(self.as_x, 4)}",
-                f"  against the agent as O, moving first itself   {gain(self.as_o, 4)}",
-                f"Exploitability {mean}: the mean of the two; 0 is optimal play.",
+                f"Exploitability {mean}{told}. Asked once in {self.n_queries:,} positions.",
+                f"  A best response, moving second, gains {gain(self.as_x, 4)} against it as X",
+                f"  A best response, moving first, gains  {gain(self.as_o, 4)} against it as O",
             ]
         )
-
-    def to_dict(self) -> dict[str, Any]:  # noqa: D102
-        return {
-            "format": self.FORMAT,
-            "as_x": self.as_x,
-            "as_o": self.as_o,
-            "nash_conv": self.nash_conv,
-            "exploitability": self.exploitability,
-            "source": self.source,
-        }
-
-    @classmethod
-    def _read(cls, data: Mapping[str, Any]) -> Self:
-        entries = Fields(data)
-        as_x, as_o = entries.number("as_x", -1, 1), entries.number("as_o", -1, 1)
-        nash_conv = entries.number("nash_conv", 0, 2)
-        entries.is_near("nash_conv", as_x + as_o, CLOSE)
-        found = cls(as_x, as_o, entries.choice("source", COMPUTED), nash_conv)
-        entries.is_near("exploitability", found.exploitability, CLOSE)
-        return found
 
 
 def rounded(number: float) -> float:
@@ -303,24 +210,28 @@ def match_of_games(games: Iterable[Ending]) -> Match:
     """The sampled match of these games, half of them on each seat."""
     counts = np.zeros((2, 3), np.int64)
     losses: tuple[list[Forfeited], list[Forfeited]] = [], []
-    for seat, value, forfeit in games:
-        counts[int(seat == "O"), 1 - (value if seat == "X" else -value)] += 1
+    different: set[tuple[Seat, tuple[int, ...]]] = set()
+    for seat, record, forfeit in games:
+        different.add((seat, record.cells))
+        value = record.value(seat) if forfeit is None else -1 if forfeit.position.to_move == seat else 1
+        counts[int(seat == "O"), 1 - value] += 1
         if forfeit is not None:
-            position, outcome, said = forfeit
-            losses[int(position.to_move != seat)].append(Forfeited(outcome, 1, str(position), said))
+            position, outcome, reply = forfeit
+            losses[int(position.to_move != seat)].append(Forfeited(outcome, 1, str(position), reply))
     first, second = (summed(tuple(each)) for each in losses)
-    return match_of(counts, (first, second))
+    return match_of(counts, len(different), (first, second))
 
 
-def match_of(counts: NDArray[np.int64], forfeits: Forfeits = ((), ())) -> Match:
+def match_of(counts: NDArray[np.int64], distinct_games: int, forfeits: Forfeits = ((), ())) -> Match:
     """The sampled match with these counts, `[2, 3]`: wins, draws and losses as X, then as O."""
     half = int(counts[0].sum())
     as_x, as_o = (Result(*(counts_of_seat / half).tolist()) for counts_of_seat in counts)
+    match = Match(as_x, as_o, False, 2 * half, distinct_games, None, forfeits)
+    if distinct_games <= 2 < 2 * half:  # repetitions of one game on each seat, which are no sample
+        return match
     # One more win and one more loss on each seat keep the interval honest where all games end the same way.
     wins, _, losses = counts.T + np.array([[1], [0], [1]])
     mean = (wins - losses) / (half + 2)
     spread = ((wins + losses) / (half + 2) - mean**2).sum()
     margin = _Z95 * float(np.sqrt(spread / half)) / 2
-    score = (as_x.value + as_o.value) / 2
-    interval = max(-1.0, score - margin), min(1.0, score + margin)
-    return Match(as_x, as_o, False, 2 * half, interval, "sampled", forfeits)
+    return replace(match, interval=(max(-1.0, match.score - margin), min(1.0, match.score + margin)))

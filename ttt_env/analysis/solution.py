@@ -55,16 +55,14 @@ def _distances(game: Game) -> Distances:
     return Distances(game, Values(game, scores))
 
 
-_MEMO_SIZE = 50_000
-
-
 class ValueAgent(Agent):
     """Moves by action values: each seat has the values of a sweep and a responder to them.
 
     With the solution of the game as `keeps` it chooses only among the moves that give nothing away.
     """
 
-    is_fixed = True
+    is_stationary = True
+    _remembers = True
 
     def __init__(
         self,
@@ -75,15 +73,6 @@ class ValueAgent(Agent):
     ) -> None:
         super().__init__(game)
         self._seats, self._keeps = (x, o), keeps
-        self._memo: dict[tuple[int, int], Floats] = {}
-
-    def policy(self, position: Position) -> Floats:  # noqa: D102
-        key = (position.mine, position.theirs)
-        if key not in self._memo:
-            if len(self._memo) >= _MEMO_SIZE:
-                self._memo.clear()
-            self._memo[key] = super().policy(position)
-        return self._memo[key].copy()
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         policies = np.zeros((len(boards), self.game.n_cells))

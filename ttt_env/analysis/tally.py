@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ttt_env.agent import Agent, make_agent
+from ttt_env.agent import Agent, make_agent, stationary_agent
 from ttt_env.analysis.evaluation import match
-from ttt_env.analysis.recorded import declared_agent
 from ttt_env.analysis.results import Match, Result
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
 from ttt_env.rules import SEATS, TABLE_CELLS, Game, Seat, get_game, is_tabulated, n_placements
@@ -102,7 +101,7 @@ def expected(agent: str, game: Game, make: Callable[[str, Game], Agent] = _from_
         if not is_tabulated(game):
             limit = f"up to {TABLE_CELLS} are computed here"
             raise GameTooLargeError(f"{game.name} has {game.n_cells} cells; {limit}")
-        made = declared_agent(make(agent, game), game)
+        made = stationary_agent(make(agent, game), game)
         if made.seconds_per_move * n_placements(game.n_cells) > _MAX_SECONDS:
             raise GameTooLargeError(f"{agent} would search too long in all positions of {game.name}")
         return Expectation(match("random", made, game, exact=True))

@@ -1,23 +1,21 @@
-"""`ttt certify`: agents, programs and models judged, and the certificates kept."""
+"""`ttt certify`: agents, programs and models judged, and what is kept of it where that is asked for."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 import typer
 
-from ttt_env.agent import Agent, agent_class, make_agent
-from ttt_env.analysis.asking import AnswerFile
+from ttt_env.agent import Agent, AskedAgent, make_agent
+from ttt_env.analysis.asking import Asked
 from ttt_env.analysis.certificate import certify
 from ttt_env.analysis.dossier import Strength, dossier
-from ttt_env.analysis.recorded import Asked, answering
-from ttt_env.analysis.saved import write_json
+from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.app.console import (
     STANDARD_OUTPUT,
     ProgressLine,
@@ -28,16 +26,11 @@ from ttt_env.app.console import (
 )
 from ttt_env.app.scorecard import scorecard, verdicts
 from ttt_env.bots import ChatAgent, CommandAgent
-from ttt_env.bots.program import ProgramAgent
 from ttt_env.errors import ParameterError
-from ttt_env.rules import Game, split_spec
-from ttt_env.storage import as_file_name
+from ttt_env.rules import Game, is_enumerable
+from ttt_env.storage.codec import write_json
 from ttt_env.storage.models import file_of, spec_of
 from ttt_env.text import refutation_text
-
-_Outside = ChatAgent | ProgramAgent
-_MODELS = Path("models")
-_NAME = 60  # letters of a player's name in the name of a file
 
 
 @dataclass(frozen=True)
@@ -72,35 +65,29 @@ def certify_and_tell(order: Order) -> int:
     if order.command is not None or order.url is not None:
         if order.agents or order.ray or (order.command is not None and order.url is not None):
             raise ParameterError("one kind is judged at a time: agents, or a --command, or a --url")
-        return _certify_asked(order, *_asked_player(order))
+        return _certify_one(order, *_asked_player(order))
     if order.settings or order.model is not None:
         raise ParameterError("--model, --timeout and the like belong to a --command or a --url")
     if not order.agents:
         raise ParameterError("name an agent, or give a --command, or a --url and a --model")
     if len(order.agents) == 1:
-        return _certify_one(order)
+        return _certify_agent(order)
     if order.answers is not None:
         raise ParameterError("--answers is for one agent")
     if order.out is not None:
-        raise ParameterError("--out is for one agent; several are saved beside their models")
+        raise ParameterError("--out is for one agent")
     return _certify_several(order)
 
 
-def _certify_one(order: Order) -> int:
+def _certify_agent(order: Order) -> int:
     (agent,) = order.agents
+    if order.ray:
+        raise ParameterError("--ray shares out the work on several agents, and here is one")
     spec = spec_of(agent)
-    if issubclass(agent_class(split_spec(spec).name), ProgramAgent) and not order.ray:
-        program = cast(ProgramAgent, make_agent(spec, order.game))
-        return _certify_asked(order, program, program.label)
-    if order.workers is not None or order.ray:
-        raise ParameterError("--workers and --ray share out the work on several agents, and here is one")
-    if order.answers is not None:
-        raise ParameterError(f"--answers is for a program or a language model, and {agent} is neither")
-    file = file_of(spec)
-    with progress_line(f"certify {agent}") as line, redirect_stdout(sys.stderr):
-        player = answering(spec, order.game, lambda asked: line.count(asked.positions, asked.at_most))
-        result = _judged(player, spec, file, order)
-    return _tell(result, order)
+    with redirect_stdout(sys.stderr):
+        player = make_agent(spec, order.game)
+    name = player.label if isinstance(player, AskedAgent) else agent
+    return _certify_one(order, player, name, file_of(spec))
 
 
 def _certify_several(order: Order) -> int:
@@ -120,25 +107,50 @@ def _certify_several(order: Order) -> int:
         )
     else:
         typer.echo(verdicts(certificates))
-    for spec, certificate in certificates.items():
-        if file := file_of(spec):
-            write_file(_certificate_of(file), certificate.save)
-            if not order.as_json:
-                typer.echo(f"Saved as {_certificate_of(file)}")
     return int(not all(certificate.unbeatable for certificate in certificates.values()))
 
 
-def _certify_asked(order: Order, player: _Outside, name: str) -> int:
-    digest = sha256(player.identity.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    usual = f"{as_file_name(name)[:_NAME]}-{as_file_name(player.game.name)}-{digest}.answers.jsonl"
-    path = order.answers or _MODELS / usual
-    n_kept = len(AnswerFile(path, player.game, player.identity))
-    kept = f"{n_kept:,} answers are kept in {path}" if n_kept else f"Every answer is kept in {path}"
-    typer.echo(f"{kept}: the same command goes on from there.", err=True)
-    with progress_line(f"certify {name}") as line, redirect_stdout(sys.stderr), player:
-        judged = answering(player, player.game, _Pace(line, n_kept).say, order.workers or 1, path)
-        result = _judged(judged, name, None, order, is_told=True)
-    return _tell(result, order)
+def _certify_one(order: Order, player: Agent, name: str, file: Path | None = None) -> int:
+    with progress_line(f"certify {name}") as line, redirect_stdout(sys.stderr):
+        try:
+            table = PolicyTable.of(
+                player, progress=_pace(player, line), workers=order.workers or 1, answers=order.answers
+            )
+            strength = Strength(table)
+            text = scorecard(strength, name)
+            facts = dossier(player, name=name, file=file, strength=strength) if _wants_facts(order) else {}
+        finally:
+            if isinstance(player, ChatAgent | CommandAgent):
+                player.close()
+    if isinstance(player, AskedAgent) and is_enumerable(player.game):
+        facts |= {"refutation_text": refutation_text(strength.certificate)}
+    if order.as_json:
+        print_json(facts)
+    else:
+        typer.echo(text, err=order.out == STANDARD_OUTPUT)
+    if order.out is not None:
+        is_table = order.out.suffix == ".npz"
+        write_file(order.out, table.save if is_table else partial(write_json, facts))
+        if order.out != STANDARD_OUTPUT and not order.as_json:
+            typer.echo(f"{'Policy table' if is_table else 'Certificate'}: {order.out}")
+    return int(not strength.certificate.unbeatable)
+
+
+def _wants_facts(order: Order) -> bool:
+    return order.as_json or (order.out is not None and order.out.suffix != ".npz")
+
+
+def _pace(player: Agent, line: ProgressLine) -> Callable[[Asked], None]:
+    """What says how many questions are answered and, of a player outside, how many a second."""
+    if not isinstance(player, AskedAgent):
+        return lambda asked: line.count(asked.positions, asked.at_most)
+    begun = monotonic()
+
+    def say(asked: Asked) -> None:
+        rate, left = asked.positions / max(monotonic() - begun, 1e-3), asked.at_most - asked.positions
+        line.say(f"{asked.positions:,} answers, {rate:.1f}/s, at most {left:,} left")
+
+    return say
 
 
 def _asked_player(order: Order) -> tuple[ChatAgent | CommandAgent, str]:
@@ -153,54 +165,3 @@ def _asked_player(order: Order) -> tuple[ChatAgent | CommandAgent, str]:
     if "startup" in order.settings:
         raise ParameterError("--startup belongs to a --command")
     return ChatAgent(order.game, order.url, order.model, **order.settings), order.model
-
-
-class _Pace:
-    """Says how many questions are answered, how many are left, and how many are answered a second."""
-
-    def __init__(self, line: ProgressLine, n_kept: int) -> None:
-        self._line, self._n_kept, self._begun = line, n_kept, monotonic()
-
-    def say(self, asked: Asked) -> None:
-        """Say how far the asking is; answers that were kept do not count for the rate."""
-        rate = max(0, asked.positions - self._n_kept) / max(monotonic() - self._begun, 1e-3)
-        left = asked.at_most - asked.positions
-        self._line.say(f"{asked.positions:,} answers, {rate:.1f}/s, at most {left:,} left")
-
-
-class _Judged(NamedTuple):
-    text: str
-    facts: dict[str, Any]
-    certificate: Path | None
-    unbeatable: bool
-
-
-def _judged(player: Agent, name: str, file: Path | None, order: Order, is_told: bool = False) -> _Judged:
-    """The scorecard of an agent, its dossier, each if it is wanted, and the file of the dossier.
-
-    The dossier of a player that `is_told` has the refutation in words for it.
-    """
-    strength, certificate = Strength(player), order.out or (file and _certificate_of(file))
-    text = "" if order.as_json else scorecard(strength, player.game, name)
-    facts: dict[str, Any] = {}
-    if order.as_json or certificate is not None:
-        facts = dossier(strength, name=name, file=file)
-        if is_told:
-            facts["refutation_text"] = refutation_text(strength.certificate)
-    return _Judged(text, facts, certificate, strength.certificate.unbeatable)
-
-
-def _tell(judged: _Judged, order: Order) -> int:
-    if order.as_json:
-        print_json(judged.facts)
-    else:
-        typer.echo(judged.text, err=judged.certificate == STANDARD_OUTPUT)
-    if judged.certificate is not None:
-        write_file(judged.certificate, partial(write_json, judged.facts))
-        if judged.certificate != STANDARD_OUTPUT and not order.as_json:
-            typer.echo(f"\nSaved as {judged.certificate}")
-    return int(not judged.unbeatable)
-
-
-def _certificate_of(model: Path) -> Path:
-    return model.with_suffix(".certificate.json")

@@ -21,6 +21,7 @@ except ImportError as missing:  # pragma: no cover (needs an install without the
     raise SystemExit(str(missing_extra("the command line needs", "cli"))) from missing
 
 from ttt_env.agent import agent_names, learner_class, learner_names, make_agent
+from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.app.console import (
     DASH,
     STANDARD_OUTPUT,
@@ -37,7 +38,7 @@ from ttt_env.app.console import (
 from ttt_env.app.games import OwnGameOption, games_app
 from ttt_env.app.solving import solve
 from ttt_env.app.tournament import tournament as tournament_of_file
-from ttt_env.errors import NotJudgedError, ParameterError, TttEnvError, UntrustedAnswersError, WorkerError
+from ttt_env.errors import NoVerdictError, ParameterError, TttEnvError, UntrustedAnswersError, WorkerError
 from ttt_env.render.charts import FORMATS, new_figure
 from ttt_env.render.svg import format_of
 from ttt_env.rules import game_names, one_of, register_game
@@ -230,7 +231,8 @@ def certify(
     ] = None,
     game: GameOption = "tictactoe-v0",
     out: Annotated[
-        Path | None, option("FILE", f"file of the certificate; by default beside the model's file; {DASH}")
+        Path | None,
+        option("FILE", f"write the policy table (.npz), the proof, or the certificate (.json); {DASH}"),
     ] = None,
     workers: Annotated[
         int | None,
@@ -259,17 +261,18 @@ def certify(
         float | None, option("SECONDS", "seconds for a program to start; by default 30", min=0.001)
     ] = None,
     answers: Annotated[
-        Path | None, option("FILE", "save answers to this file, and resume from it; by default in models/")
+        Path | None, option("FILE", "keep each answer in this file, and go on from it")
     ] = None,
 ) -> None:
-    """Prove that an agent is unbeatable, or show what beats it.
+    """Say whether an agent is unbeatable, or show the game that beats it.
 
-    The certificate is saved as JSON in the file --out. Each of several
-    agents gets one line.
+    The agent is asked once in each position that it can reach. Its answers
+    are its policy table: --out policy.npz writes it, and anybody can check
+    it with scripts/check_policy.py. --out FILE.json writes the certificate
+    with exact results. Each of several agents gets one line.
 
-    A program (--command) or a language model (--url, --model) is asked once
-    in each position that it can reach; the same command resumes a run that
-    was killed.
+    With --answers a run that was stopped goes on from the answers that it
+    has, for a program (--command) or a language model (--url, --model).
 
     The exit code is 0 if the agent is unbeatable, 1 if it is beatable, 2 for
     wrong input, and 3 if it could not be judged, for example after a
@@ -309,9 +312,10 @@ def export(
         Path | None, option("FILE", f"write the model's network as this ONNX file instead; {DASH}")
     ] = None,
 ) -> None:
-    """Turn an agent into a table of plain numbers.
+    """Write what an agent answers in each position that it can reach.
 
-    The table loads anywhere, and runs no code.
+    The policy table loads anywhere, runs no code, and is what ttt certify
+    --out writes.
 
     With --onnx the network of a model is written, for browsers and other
     languages: its input "planes", float32 [B, rows, columns, 2], has the
@@ -322,16 +326,14 @@ def export(
         raise ParameterError("export writes a table or, with --onnx FILE, a network: name one file")
     agent = make_agent(spec_of(model), game_of(game))
     if out is not None:
-        from ttt_env.agents.learned.lookup import Lookup
-
-        with progress_line(f"export {model}"):
-            table = Lookup.of(agent, agent.game)
+        with progress_line(f"export {model}") as line:
+            table = PolicyTable.of(agent, progress=lambda asked: line.count(*asked), complete=True)
         write_file(out, table.save)
         if out == STANDARD_OUTPUT:
-            typer.echo(f"{len(table):,} positions", err=True)
+            typer.echo(f"{table.n_queries:,} positions", err=True)
         else:
             size = out.stat().st_size / 1000
-            typer.echo(f"{len(table):,} positions in {out}, {size:.0f} kB: play it as lookup:{out}")
+            typer.echo(f"{table.n_queries:,} positions in {out}, {size:.0f} kB: play it as {out}")
     if onnx is not None:
         from ttt_env.integrations.onnx.export import export_onnx
 
@@ -513,7 +515,7 @@ def main() -> None:
         _end(f"{told[0].lower()}{told[1:]} (`{command} -h` shows the help)", 2)
     except typer.Abort:
         _end("interrupted", 1)
-    except (NotJudgedError, UntrustedAnswersError, WorkerError) as error:
+    except (NoVerdictError, UntrustedAnswersError, WorkerError) as error:
         _end(_in_a_line(error), 3)
     except (TttEnvError, ImportError, OSError) as error:
         _end(_in_a_line(error), 2)

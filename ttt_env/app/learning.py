@@ -15,7 +15,9 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from ttt_env.agent import learner_class, make_agent
+from ttt_env.agent import learner_class
+from ttt_env.analysis.dossier import Strength
+from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.app.console import program_here
 from ttt_env.app.scorecard import scorecard
 from ttt_env.errors import ParameterError, PolicyFileError, ResultFileError, shown
@@ -79,7 +81,7 @@ def train_and_judge(options: TrainingOptions, console: Console, game_text: str |
         return 128 + stopped
     spec = f"{options.learner.plays_as}:{path}"
     if is_enumerable(options.game):
-        say(scorecard(make_agent(spec, options.game), options.game, str(path)))
+        say(scorecard(Strength(PolicyTable.of(spec, options.game)), str(path)))
     say(
         next_steps(options.game, spec, named, f"train {options.algo} --seconds 300 --seed {options.seed + 1}")
     )

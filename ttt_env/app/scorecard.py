@@ -1,8 +1,7 @@
-"""The strength of agents, as text and as JSON."""
+"""The strength of agents, as text."""
 
 from collections.abc import Mapping
 
-from ttt_env.agent import AgentLike
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.dossier import Strength
 from ttt_env.analysis.results import Result
@@ -10,49 +9,47 @@ from ttt_env.analysis.verdict import told, verdict_of
 from ttt_env.render.table import Column, Table
 from ttt_env.render.text import draw_game
 from ttt_env.render.words import RESULTS, gain
-from ttt_env.rules import SEATS, Game
+from ttt_env.rules import is_enumerable
 
 
-def scorecard(agent: AgentLike | Strength, game: Game, name: str) -> str:
-    """Exact results against two opponents, exploitability, and the certificate or the refuting games."""
-    opponents, strength = ("random", "minimax"), Strength.of(agent, game)
-    worst, matches = strength.exploitability, [strength.match(opponent) for opponent in opponents]
-    columns = [Column("", [f"against {opponent}" for opponent in opponents], is_left=True)]
-    for seat, results in (("as X", [m.as_x for m in matches]), ("as O", [m.as_o for m in matches])):
-        for end in Result._fields:
-            columns.append(Column(f"{end} {seat}", [getattr(each, end) for each in results], "{:.4f}".format))
-    lines = [
-        f"Scorecard of {name} on {game.name}: computed over all positions, not sampled",
-        "",
-        *Table(columns).lines,
-        "",
-        f"The best response gets {gain(worst.as_x, 4)} against it as X "
-        f"and {gain(worst.as_o, 4)} against it as O:",
-        f"exploitability {gain(worst.exploitability, 4).lstrip('+')} (0 is perfect play).",
-        "",
-        verdict(strength.certificate),
-    ]
-    return "\n".join(lines)
-
-
-def verdict(certificate: Certificate) -> str:
-    """The certificate in words; where the agent can be beaten, the games that do it, board by board."""
+def scorecard(strength: Strength, name: str) -> str:
+    """The verdict first; exploitability and exact results on small games; and the games that refute it."""
+    certificate = strength.certificate
     head, *seats = told(certificate)
-    lines = [f"{verdict_of(certificate.unbeatable).upper()}.", *head.lines[1:]]
+    lines = [f"{name} on {head.lines[0]}", *head.lines[1:]]
+    if is_enumerable(certificate.game) and not strength.is_mute:
+        exploited = strength.exploitability
+        mean = gain(exploited.exploitability, 4).lstrip("+")
+        means = "no opponent gains anything"
+        if exploited.exploitability != 0:
+            as_x, as_o = (gain(each, 4) for each in (exploited.as_x, exploited.as_o))
+            means = f"a best response gains {as_x} against it as X, {as_o} as O"
+        lines += [f"Exploitability {mean}: {means}.", "", *_results(strength)]
     for told_of_seat, record in seats:
         lines += ["", *told_of_seat, *([draw_game(record)] if record else [])]
     return "\n".join(lines)
 
 
+def _results(strength: Strength) -> list[str]:
+    """The exact results against two opponents."""
+    opponents = ("random", "minimax")
+    matches = [strength.match(opponent) for opponent in opponents]
+    columns = [Column("", [f"against {opponent}" for opponent in opponents], is_left=True)]
+    for seat, results in (("as X", [m.as_x for m in matches]), ("as O", [m.as_o for m in matches])):
+        for end in Result._fields:
+            columns.append(Column(f"{end} {seat}", [getattr(each, end) for each in results], "{:.4f}".format))
+    return Table(columns).lines
+
+
 def verdicts(certificates: Mapping[str, Certificate]) -> Table:
     """The certificates of several agents, a row each: what can happen to them on each seat."""
-    head = ("agent", "verdict", "at worst as X", "as O", "may give value away in")
+    head = ("agent", "verdict", "at worst as X", "as O", "blunders in")
     rows = [
         (
             name,
-            "unbeatable" if certificate.unbeatable else "beatable",
-            *(RESULTS[certificate.worst_case[seat]] for seat in SEATS),
-            f"{certificate.n_blunders:,} positions",
+            verdict_of(certificate),
+            *(RESULTS[result] for result in certificate.worst_case.values()),
+            "not known" if certificate.n_blunders is None else f"{certificate.n_blunders:,} positions",
         )
         for name, certificate in certificates.items()
     ]

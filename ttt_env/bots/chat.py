@@ -15,7 +15,7 @@ from math import isfinite
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from ttt_env.errors import NotJudgedError, ParameterError, PlayerError, extra_for, shown
+from ttt_env.errors import NoVerdictError, ParameterError, PlayerError, extra_for, shown
 from ttt_env.rules import Game, as_integer, as_number, as_positive
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.prompt import PromptAgent, Reply
@@ -86,7 +86,7 @@ class ChatEndpoint:
     def ask(self, request: Mapping[str, Any], asker: str) -> Reply:
         """The reply to a request, a chat completion's without its stream.
 
-        Raises `NotJudgedError` after the last attempt, and `PlayerError` for what cannot be mended by another
+        Raises `NoVerdictError` after the last attempt, and `PlayerError` for what cannot be mended by another
         one, such as a wrong key (401), and after `close`. The messages name `asker` and never the key.
         """
         attempt = 0
@@ -112,7 +112,7 @@ class ChatEndpoint:
                     more = f"; it asks for a pause of {pause:.0f} s" if pause > LONGEST_PAUSE else ""
                     tries = f"{attempt} attempt{'s' * (attempt > 1)}"
                     told = f"gave no answer in {tries}: {self._told(str(accident))}{more}"
-                    raise NotJudgedError(asker, None, told) from None
+                    raise NoVerdictError(asker, None, told) from None
             time.sleep(pause)
 
     async def _reply(self, request: Mapping[str, Any], asker: str) -> Reply:
@@ -318,7 +318,7 @@ class ChatAgent(PromptAgent):
     seconds after the question, the statuses 408, 429 and those from 500 on, and a body that is no chat
     completion. The question is then asked again, up to `retries` times, after 0.5, 1, 2, 4 and then every 8
     seconds, or after as many as the endpoint asks for by `Retry-After`, up to 60. Where that does not help,
-    `NotJudgedError` is raised, and `PlayerError` at once for what another attempt cannot mend, such as a
+    `NoVerdictError` is raised, and `PlayerError` at once for what another attempt cannot mend, such as a
     wrong key (401) or an unknown model (404). Both name the position, and no answer is kept.
 
     The texts of `content` are the reply, read by the rule of `AnswerFormat`; fields for reasoning beside it

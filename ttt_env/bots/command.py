@@ -35,7 +35,7 @@ class CommandAgent(ProgramAgent):
 
     A program has the rights of who runs it: this is no sandbox. Raises `ParameterError` for a command that
     names no program, or a script that is not there, and for a folder that is none. `answer` raises
-    `NotJudgedError` where accidents leave no answer, `UntrustedAnswersError`, as `check_asked` does, for a
+    `NoVerdictError` where accidents leave no answer, `UntrustedAnswersError`, as `check_asked` does, for a
     line too many, and `PlayerError` after `close`. Programs are run by means that Windows does not have.
 
     >>> from ttt_env import certify

@@ -18,7 +18,7 @@ from ttt_env.analysis.results import Match, match_of_games
 from ttt_env.bots.plan import TournamentPlan
 from ttt_env.bots.players import Players
 from ttt_env.errors import (
-    NotJudgedError,
+    NoVerdictError,
     ParameterError,
     PlayerError,
     ResultFileError,
@@ -113,7 +113,7 @@ class Journal:
         games = self.games.get(meeting, [])
         if len(games) < self._plan.games:
             return None
-        return match_of_games((SEATS[at % 2], each.value, each.forfeit) for at, each in enumerate(games))
+        return match_of_games((SEATS[at % 2], each.record, each.forfeit) for at, each in enumerate(games))
 
     def _compare(self, data: Mapping[str, Any]) -> None:
         """Name what the header on the first line has differently."""
@@ -233,11 +233,11 @@ class Contest:
                     certificate = self.players.certificate(name)
                     self.players.tabulate(name)
                     certificate.save(self.certificate_file(name))
-                elif entry.is_fixed:
+                elif entry.is_stationary:
                     self.players.tabulate(name)
             except (TournamentFileError, ResultFileError):  # wrong about its program, or the kept answers are
                 raise
-            except (NotJudgedError, PlayerError) as error:
+            except (NoVerdictError, PlayerError) as error:
                 certificate, not_judged = None, reason_of(error)
                 self.players.give_up(name)
             except Exception as error:  # nothing that an entry does may end the tournament
@@ -270,7 +270,7 @@ class Contest:
 
     def _computed(self, meeting: Meeting) -> Computed | None:
         game = self.plan.game
-        if not (self.plan.exact and is_enumerable(game) and all(map(self.players.is_fixed, meeting))):
+        if not (self.plan.exact and is_enumerable(game) and all(map(self.players.is_stationary, meeting))):
             return None
         try:
             result = match(*self.players.pair(*meeting), game, exact=True)

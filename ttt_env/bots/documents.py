@@ -79,7 +79,7 @@ class Documents:
             lines.append(
                 f"{_meetings(n_sampled)} sampled, in {self.plan.games} games each, half of them on each seat."
             )
-        if any(each.source == "recorded" for each in found):
+        if any(entry.is_stationary for entry in self.plan.entries):
             lines.append(
                 "A program that its entry calls fixed was asked once in each position that it can reach, and "
                 "the computed results rest on these answers."
@@ -208,8 +208,7 @@ class Documents:
             if certificate is None
             else {
                 "unbeatable": certificate.unbeatable,
-                "source": certificate.source,
-                "asked": certificate.asked,
+                "n_queries": certificate.n_queries,
                 "worst_case": certificate.worst_case,
                 "refutation": None
                 if certificate.refuted_as is None
@@ -377,11 +376,9 @@ class _Page:
 def _end(x: str, o: str, played: Played) -> str:
     names = {"X": _CALLED.get(x, x), "O": _CALLED.get(o, o)}
     if played.forfeit is not None:
-        position, outcome, said = played.forfeit
-        loser = names[position.to_move]
-        return (
-            f"{loser} ({position.to_move}) names no free cell, and loses: {outcome} ({quoted(said, outcome)})"
-        )
+        position, outcome, reply = played.forfeit
+        loser, why = names[position.to_move], quoted(reply, outcome)
+        return f"{loser} ({position.to_move}) names no free cell, and loses: {outcome} ({why})"
     if played.winner is None:
         return "Draw"
     return f"{names[played.winner]} ({played.winner}) wins"

@@ -32,9 +32,9 @@ class Entry:
     """A player: an agent by its spec string, the command of a program, or the file of a model.
 
     `source` is which one, `folder` where a program runs, `memory` how many MiB each of its processes may
-    have, `timeout` its seconds for a move, `startup` those for its start. One that `is_fixed` is asked once
-    in each position, and all of its results are computed from these answers. `certify` says whether it is
-    certified; None: if that is cheap.
+    have, `timeout` its seconds for a move, `startup` those for its start. One that `is_stationary` is
+    asked once in each position, and all of its results are computed from these answers. `certify` says
+    whether it is certified; None: if that is cheap.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Entry:
     memory: int | None = None
     timeout: float = _SECONDS
     startup: float = STARTUP
-    is_fixed: bool = False
+    is_stationary: bool = False
     certify: bool | None = None
 
 
@@ -165,7 +165,7 @@ def _entry(data: object, number: int, folder: Path, limits: dict[str, Any]) -> E
         _source(table, kind, folder),
         table.read("author", _text) or "",
         place if kind == "command" else None,
-        is_fixed=table.read("fixed", as_bool) or False,
+        is_stationary=table.read("fixed", as_bool) or False,
         certify=table.read("certify", as_bool),
         **limits | table.limits(),
     )

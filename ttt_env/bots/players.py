@@ -2,23 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, AskedAgent, checked_policies, make_agent
+from ttt_env.agent import Agent, AskedAgent, answer_of, make_agent
+from ttt_env.analysis.asking import Asked
 from ttt_env.analysis.certificate import Certificate, certify
-from ttt_env.analysis.evaluation import exploitability
-from ttt_env.analysis.induction import follow
-from ttt_env.analysis.layers import reachable
-from ttt_env.analysis.recorded import Asked, RecordedAgent
+from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.bots import CommandAgent
 from ttt_env.bots.plan import Entry, TournamentPlan
 from ttt_env.errors import TournamentFileError, TttEnvError
-from ttt_env.rules import Position, check_enumerable, is_enumerable, is_tabulated
+from ttt_env.rules import SEATS, Position, check_enumerable, is_enumerable, is_tabulated
 from ttt_env.storage import as_file_name
 from ttt_env.storage.models import files_of
 
@@ -62,7 +59,7 @@ class Players:
         for entry in plan.entries:
             try:
                 agent = self._made(entry)
-                if entry.is_fixed or entry.certify:
+                if entry.is_stationary or entry.certify:
                     check_enumerable(self._plan.game)
                 if fingerprint := "+".join(_fingerprints(agent, entry)):
                     self.fingerprints[entry.name] = fingerprint
@@ -75,7 +72,7 @@ class Players:
         """End all programs."""
         self._end_all_but()
         for agent in self._kept.values():
-            _end(agent.agent if isinstance(agent, RecordedAgent) else agent)
+            _end(agent)
 
     def _made(self, entry: Entry) -> Agent:
         if entry.kind != "command":
@@ -88,39 +85,40 @@ class Players:
         }
         return CommandAgent(self._plan.game, entry.source, **settings)
 
-    def _recorded(self, name: str, agent: Agent) -> RecordedAgent:
-        """The agent by its answers, which are kept in a file if it is a program."""
+    def _table(self, name: str, agent: Agent) -> PolicyTable:
+        """The agent's answers, each asked for once; those of a program are kept in a file, to go on from."""
 
         def tell(asked: Asked) -> None:
             self._say(f"asking {name}, {asked.positions:,} positions")
 
         if not isinstance(agent, AskedAgent):
-            return RecordedAgent(agent, tell)
-        return RecordedAgent(agent, tell, answers=self._answers / f"{self.file_name(name)}.jsonl")
+            return PolicyTable.of(agent, progress=tell, complete=True)
+        file = self._answers / f"{self.file_name(name)}.jsonl"
+        return PolicyTable.of(agent, progress=tell, complete=True, answers=file)
 
     def file_name(self, name: str) -> str:
         """The beginning of the names of an entry's files: its number in the plan, and its name."""
         return f"{self._plan.names.index(name) + 1:03}-{as_file_name(name)}"
 
-    def is_fixed(self, name: str) -> bool:
+    def is_stationary(self, name: str) -> bool:
         """True if the results of an entry may be computed."""
         if name in self._given_up:
             return False
-        return self._entries[name].is_fixed or (name in self._others and self._others[name].is_fixed)
+        return self._entries[name].is_stationary or (
+            name in self._others and self._others[name].is_stationary
+        )
 
     def give_up(self, name: str) -> None:
         """Compute nothing about an entry any more, as it could not be judged; it goes on playing games."""
         self._given_up.add(name)
-        if isinstance(kept := self._kept.get(name), RecordedAgent):
-            _end(kept.agent)
-            del self._kept[name]
+        self._kept.pop(name, None)
 
     def lack_of_certificate(self, name: str) -> str:
         """The reason why an entry is not certified; empty if it is."""
         entry = self._entries[name]
         if entry.certify is not None:
             return "" if entry.certify else "its entry says certify = false"
-        if not self.is_fixed(name):
+        if not self.is_stationary(name):
             return "it may answer differently each time it is asked"
         game = self._plan.game
         if is_tabulated(game):
@@ -131,29 +129,32 @@ class Players:
 
     def certificate(self, name: str) -> Certificate:
         """The certificate of an entry, made now. Raises as `certify` does."""
-        if self.is_fixed(name):
-            return certify(self._seated(name))
+        if self.is_stationary(name):
+            return certify(self._seated(name), complete=True)
         self._end_all_but(name)
-        return certify(self._recorded(name, self._seated(name)))
+        return certify(self._table(name, self._seated(name)))
 
     def tabulate(self, name: str) -> None:
         """Ask an entry that the plan calls fixed in all positions that it can meet, and end its program.
 
         In some of them it is asked again. Raises `TournamentFileError` if it answers otherwise there.
         """
-        recorded = self._seated(name)
-        if not (self._entries[name].is_fixed and isinstance(recorded, RecordedAgent)):
-            return
-        exploitability(recorded)
-        if isinstance(recorded.agent, AskedAgent):
-            for position, cell in _some_answers(recorded):
-                if (again := recorded.agent.judged_answer(position).cell) != cell:
+        if self._entries[name].is_stationary:
+            self._seated(name)
+
+    def _checked_table(self, name: str, agent: Agent) -> PolicyTable:
+        """The table of an entry that the plan calls fixed, after some questions that are asked again."""
+        table = self._table(name, agent)
+        if isinstance(agent, AskedAgent):
+            for position, cell in _some_answers(table):
+                if (again := answer_of(agent, position).cell) != cell:
                     raise TournamentFileError(
                         f"entry {name!r} is called fixed, but its answers differ: in {position} it played "
                         f"{cell}, and asked again {'nothing' if again is None else again}"
                     )
-            recorded.agent.check_asked()
-        _end(recorded.agent)
+            agent.check_asked()
+            _end(agent)
+        return table
 
     def pair(self, one: str, other: str) -> tuple[Agent, Agent]:
         """The agents of two entries, ready to play; the programs of all others are ended."""
@@ -162,10 +163,13 @@ class Players:
 
     def _seated(self, name: str) -> Agent:
         entry = self._entries[name]
-        if name not in self._kept and (name in self._others or self.is_fixed(name)):
+        if name not in self._kept and (name in self._others or self.is_stationary(name)):
             agent = self._others[name] if name in self._others else self._made(entry)
-            is_kept = self.is_fixed(name) and (entry.is_fixed or is_tabulated(self._plan.game))
-            self._kept[name] = self._recorded(name, agent) if is_kept else agent
+            if entry.is_stationary and self.is_stationary(name):
+                agent = self._checked_table(name, agent)
+            elif self.is_stationary(name) and is_tabulated(self._plan.game):
+                agent = self._table(name, agent)
+            self._kept[name] = agent
         if name in self._kept:
             return self._kept[name]
         if name not in self._programs:
@@ -177,16 +181,15 @@ class Players:
             _end(self._programs.pop(name))
 
 
-def _some_answers(recorded: RecordedAgent) -> Iterator[tuple[Position, int]]:
-    """Up to two reachable positions of each ply, with the cells that were answered there."""
-    answers = follow(partial(checked_policies, recorded))
-    of_seats = reachable(recorded.game, answers), reachable(recorded.game, None, answers)
-    for first_ply, layers in enumerate(of_seats):
-        for layer in layers[first_ply::2]:
+def _some_answers(table: PolicyTable) -> Iterator[tuple[Position, int]]:
+    """Up to two positions of each ply in which the player was asked, with the cells that it answered."""
+    for first_ply, seat in enumerate(SEATS):
+        for layer in table.layers(seat)[first_ply::2]:
             boards = layer.boards(np.unique(layer.open[[0, -1]] if len(layer.open) else layer.open))
-            for position, policy in zip(boards, recorded.policies(boards), strict=True):
-                if policy.any():  # it has named a cell
-                    yield position, int(policy.argmax())
+            lost = {forfeit.position for forfeit in table.forfeits}
+            for position in boards:
+                if position not in lost:
+                    yield position, int(table.policy(position).argmax())
 
 
 def _end(agent: Agent) -> None:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NoReturn, Self
 
 from ttt_env.agent import Answer, AskedAgent, Effort, Outcome, quoted
 from ttt_env.bots.process import NoLineError, Program
-from ttt_env.errors import NotJudgedError, ParameterError, PlayerError, UntrustedAnswersError, shown
+from ttt_env.errors import NoVerdictError, ParameterError, PlayerError, UntrustedAnswersError, shown
 from ttt_env.rules import Game, Position, as_integer, as_path, as_positive, get_game, unwrapped
 
 TRIES = 3
@@ -49,7 +49,7 @@ class ProgramAgent(AskedAgent, ABC):
     of a `with` block and the end of Python end them all, and what they have started.
 
     Raises `ParameterError` for a command that names no program, or a script that is not there, and for a
-    folder that is none. `answer` raises `NotJudgedError` where accidents leave no answer,
+    folder that is none. `answer` raises `NoVerdictError` where accidents leave no answer,
     `UntrustedAnswersError`, as `check_asked` does, for a line too many, and `PlayerError` after `close`.
     """
 
@@ -169,7 +169,7 @@ class ProgramAgent(AskedAgent, ABC):
                     return Answer.failed("crashed", failure.said)
         raise self._not_judged(position, failures)
 
-    def _not_judged(self, position: Position, accidents: list[NoLineError]) -> NotJudgedError:
+    def _not_judged(self, position: Position, accidents: list[NoLineError]) -> NoVerdictError:
         kinds = [each.accident for each in accidents]
         limits = f" ({self.timeout + self.seconds_per_move:g} s each, and {self.startup:g} s to start)"
         parts = []
@@ -181,7 +181,7 @@ class ProgramAgent(AskedAgent, ABC):
         loses_by: Outcome | None = "crashed" if "ended" in reasons else None
         last = quoted(accidents[-1].said, "crashed") if accidents[-1].said else ""
         reason = ", ".join(parts) + (f" [{last}]" if last else "")
-        return NotJudgedError(
+        return NoVerdictError(
             repr(self), position, reason, "timed out" if "timed out" in reasons else loses_by
         )
 
@@ -231,7 +231,7 @@ class ProgramAgent(AskedAgent, ABC):
                 program.allow(seconds + (0 if program.n_lines else self.startup))
                 answer = self._ask(program, position)
                 if program.is_early:
-                    self._distrust(answer.said)
+                    self._distrust(answer.reply)
                 is_kept = program.has_input
                 return answer
             except NoLineError as failure:

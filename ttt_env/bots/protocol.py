@@ -82,7 +82,7 @@ def read_answer(line: str, position: Position) -> Answer:
     """The answer in a line: the cell, if it is free in the position; else the fault.
 
     >>> read_answer('{"cell": 4, "value": 0.5}', get_game("tictactoe-v0").start)
-    Answer(cell=4, outcome='played', said='{"cell": 4, "value": 0.5}')
+    Answer(cell=4, outcome='played', reply='{"cell": 4, "value": 0.5}')
     >>> read_answer("4", get_game("tictactoe-v0").start).outcome
     'unreadable'
     """

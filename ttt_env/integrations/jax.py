@@ -16,8 +16,8 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ttt_env.agent import AgentLike, checked_policies, make_agent
-from ttt_env.analysis.layers import reachable
+from ttt_env.agent import AgentLike
+from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.envs.board import PlayAs
 from ttt_env.errors import ParameterError, extra_for
 from ttt_env.rules import SEATS, Boards, Game, check_tabulated, get_game, one_of
@@ -196,14 +196,15 @@ class JaxGame:
 
     def _tabulated(self, opponent: AgentLike) -> np.ndarray[Any, np.dtype[np.float32]]:
         """The summed probabilities of the cells in each position: `float32[3**cells, cells]`."""
-        game, agent = self.game, make_agent(opponent, self.game)
+        game = self.game
         check_tabulated(game, "for the table of an opponent")
+        table = PolicyTable.of(opponent, game, positions="all")
         totals = np.zeros((3**game.n_cells, game.n_cells), np.float32)
         digits = 3 ** np.arange(game.n_cells)
-        for layer in reachable(game):
+        for layer in table.answered_layers:
             for moves in layer.moves():
                 boards = moves.boards
-                policies = checked_policies(agent, boards)
+                policies = table.policies(boards)
                 rows = boards.cells(boards.mine) @ digits + 2 * (boards.cells(boards.theirs) @ digits)
                 sums = np.cumsum(policies, axis=1).astype(np.float32)
                 last = policies.shape[1] - 1 - np.argmax(policies[:, ::-1] > 0, axis=1)

@@ -17,58 +17,24 @@ from ttt_env.agent import (
 )
 from ttt_env.errors import PolicyFileError
 from ttt_env.proofs import file as proof_file
-from ttt_env.rules import Game, Position
+from ttt_env.proofs.strategy import Strategy
+from ttt_env.rules import Game, Position, Seat
 
 
-class ProvedStrategy(Agent):
-    """Plays the strategy in the file of a proof, `Proof.save`, and so wins, or holds the draw, as proved.
+class _ByStrategy:
+    """What both kinds of the agent have."""
 
-    In positions for which the file has no move, those of the other seat and those that are never reached by
-    the strategy, it plays as `fallback` does, another agent: by default it completes a set if it can, else
-    blocks one, else moves at random.
-
-    Loading a file runs no code, and does not check the proof: `scripts/check_proof.py` does. Raises
-    `PolicyFileError` for a file that is no proof of this game, or one without a strategy.
-    """
-
-    def __init__(self, game: Game | str, path: str, fallback: AgentLike = "win-block") -> None:
-        super().__init__(game)
-        self.fallback = make_agent(fallback, self.game)
-        filed = proof_file.read(path, self.game)
-        if not filed.strategies:
-            raise PolicyFileError(
-                f"{path} holds no strategy: the value of {filed.position!r} is not proved in it"
-            )
-        self._strategies = {strategy.seat: strategy for strategy in filed.strategies}
-
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        return effort_of(parameters.get("fallback", "win-block"), game)
+    fallback: Agent
+    _strategies: dict[Seat, Strategy]
 
     @property
-    def is_fixed(self) -> bool:  # noqa: D102
-        return self.fallback.is_fixed
-
-    @property
-    def parts(self) -> tuple[Agent]:  # noqa: D102
+    def parts(self) -> tuple[Agent]:
         return (self.fallback,)
 
     def _cell(self, position: Position) -> int | None:
         """The strategy's move; None where it has none."""
         strategy = self._strategies.get(position.to_move)
         return None if strategy is None else strategy.cell(position)
-
-    def policy(self, position: Position) -> Floats:  # noqa: D102
-        cell = self._cell(position)
-        if cell is None:
-            return self.fallback.policy(position)
-        policy = np.zeros(self.game.n_cells)
-        policy[cell] = 1.0
-        return policy
-
-    def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
-        cell = self._cell(position)
-        return self.fallback.choose(position, rng) if cell is None else cell
 
     def _explained(self, position: Position) -> Explanation:
         cell = self._cell(position)
@@ -82,3 +48,51 @@ class ProvedStrategy(Agent):
         reason = f"By the strategy of the proof {position.to_move} {aim} with {{cells}}."
         policy = dict.fromkeys(position.legal_cells, 0.0) | {cell: 1.0}
         return Explanation(position, policy, reason)
+
+
+class ProvedStrategy(_ByStrategy, Agent):
+    """Plays the strategy in the file of a proof, `Proof.save`, and so wins, or holds the draw, as proved.
+
+    In positions for which the file has no move, those of the other seat and those that are never reached by
+    the strategy, it plays as `fallback` does, another agent: by default it completes a set if it can, else
+    blocks one, else moves at random.
+
+    Loading a file runs no code, and does not check the proof: `scripts/check_proof.py` does. Raises
+    `PolicyFileError` for a file that is no proof of this game, or one without a strategy.
+    """
+
+    is_stationary = True
+
+    def __init__(self, game: Game | str, path: str, fallback: AgentLike = "win-block") -> None:
+        super().__init__(game)
+        self.fallback = make_agent(fallback, self.game)
+        filed = proof_file.read(path, self.game)
+        if not filed.strategies:
+            raise PolicyFileError(
+                f"{path} holds no strategy: the value of {filed.position!r} is not proved in it"
+            )
+        self._strategies = {strategy.seat: strategy for strategy in filed.strategies}
+        if not self.fallback.is_stationary:
+            self.__class__ = _SampledStrategy  # type: ignore[assignment]
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        return effort_of(parameters.get("fallback", "win-block"), game)
+
+    def policy(self, position: Position) -> Floats:  # noqa: D102
+        cell = self._cell(position)
+        if cell is None:
+            return self.fallback.policy(position)
+        policy = np.zeros(self.game.n_cells)
+        policy[cell] = 1.0
+        return policy
+
+
+class _SampledStrategy(_ByStrategy, Agent):
+    """The agent with a fallback that is not stationary."""
+
+    variant_of = ProvedStrategy
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:
+        cell = self._cell(position)
+        return self.fallback.choose(position, rng) if cell is None else cell

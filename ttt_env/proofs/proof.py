@@ -7,7 +7,6 @@ from math import inf
 from pathlib import Path
 from typing import Any, Self
 
-from ttt_env.analysis.saved import Saved
 from ttt_env.errors import (
     ParameterError,
     PolicyFileError,
@@ -22,6 +21,7 @@ from ttt_env.proofs.strategy import Regions, Strategy, drawing_regions
 from ttt_env.render.words import RESULTS
 from ttt_env.rules import Game, Position, as_path, check_game, get_game
 from ttt_env.storage import MOST, Fields, game_from_dict, game_to_dict
+from ttt_env.storage.codec import Saved
 
 _MOST = 1e300  # finite nodes or seconds: much larger ints do not fit a float
 

@@ -18,6 +18,7 @@ _OF_ARRAY = {  # of an .npz file
     "view": "value-network",
     "policy_filter": "alphazero",
     "bounds": "strategy",
+    "supports": "policy-table",
 }
 _AGENTS_WITH_FILES = {"ppo", "dqn", *_OF_SUFFIX.values(), *_OF_ARRAY.values()}
 

@@ -37,17 +37,19 @@ _HEADER = re.compile(
 class Form(NamedTuple):
     """The required form of an array: its type, and its shape, in which None is any length up to `most`.
 
-    A text has the type `np.str_`, the shape () and up to `most` letters.
+    Texts have the type `np.str_`; one alone, of the shape (), has up to `most` letters, of several each up to
+    `letters`.
     """
 
     dtype: DTypeLike
     shape: tuple[int | None, ...] = ()
     most: int = 0
+    letters: int = 0
 
     def admits(self, header: "_Header") -> bool:
         """True if an array with this header has the form."""
         if self.dtype is np.str_:
-            is_typed = header.dtype.kind == "U" and header.dtype.itemsize <= 4 * self.most
+            is_typed = header.dtype.kind == "U" and header.dtype.itemsize <= 4 * (self.letters or self.most)
         else:
             is_typed = header.dtype == np.dtype(self.dtype)
         is_shaped = len(header.shape) == len(self.shape) and all(
@@ -76,8 +78,10 @@ def save_arrays(path: str | Path, game: Game, arrays: Arrays) -> None:
         write_atomically(path, lambda file: np.savez_compressed(file, **content))  # type: ignore[arg-type]
 
 
-def read_arrays(path: str | Path, game: Game, kind: str, forms: Mapping[str, Form]) -> Arrays:
-    """The arrays of these names and forms from a file that was written for this game.
+def read_arrays(
+    path: str | Path, game: Game, kind: str, forms: Mapping[str, Form | tuple[Form, ...]]
+) -> Arrays:
+    """The arrays of these names, each of its form or one of several, from a file written for this game.
 
     Raises `PolicyFileError`, which says that the file is no `kind`, for any other
     file.
@@ -189,12 +193,12 @@ class _Archive:
                 return name
         return None
 
-    def check(self, forms: Mapping[str, Form]) -> None:
+    def check(self, forms: Mapping[str, Form | tuple[Form, ...]]) -> None:
         """Raise `PolicyFileError` if one of these arrays is not of its form, or all are too large."""
         size = 0
         for name, form in forms.items():
             header = self.header(name)
-            if not form.admits(header):
+            if not any(each.admits(header) for each in ((form,) if isinstance(form, Form) else form)):
                 raise self.error(f"its {name} has another form, {header.dtype} of shape {header.shape}")
             size += _size(header)
         if size > MOST_BYTES:

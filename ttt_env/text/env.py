@@ -14,8 +14,7 @@ from typing import Any, Literal, NamedTuple, Self, SupportsIndex, TypeAlias, Typ
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttt_env.agent import Agent, Outcome, chosen_cell, is_default, read_cell
-from ttt_env.analysis.declared import is_own
+from ttt_env.agent import Agent, Outcome, chosen_cell, read_cell
 from ttt_env.analysis.known import PROOF_NODES, known_value
 from ttt_env.envs.board import DEFAULT_REWARDS, Lineup, Opponents, PlayAs, StartLike
 from ttt_env.envs.single import SingleAgentEnv
@@ -51,8 +50,7 @@ class ByPosition(Agent):
     def __init__(self, agent: Agent) -> None:
         super().__init__(agent.game)
         self.agent, self.seed = agent, 0
-        # Foreign agents may draw from `rng` as they like, and so may ours whose policy is not fixed.
-        self._takes_one_draw = is_default(type(agent), "choose") or (is_own(agent) and agent.is_fixed)
+        self._takes_one_draw = agent.plays_by != "choose"  # which may draw from `rng` as it likes
 
     def __repr__(self) -> str:
         return repr(self.agent)

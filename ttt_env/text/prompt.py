@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Literal, get_args
 
-from ttt_env.agent import Answer, AskedAgent, fingerprint, function_name
-from ttt_env.errors import NotJudgedError, ParameterError, shown
+from ttt_env.agent import Answer, AskedAgent, function_name
+from ttt_env.errors import NoVerdictError, ParameterError, shown
 from ttt_env.rules import Game, Position, get_game, one_of
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.wording import BoardStyle, prompt_text
@@ -34,7 +34,7 @@ class PromptAgent(AskedAgent):
     that names the position. What is no str is unreadable.
 
     An accident of the machine or the network is no answer: an `OSError`, such as a time-out or a connection
-    that failed, or an exception that comes from one, and a `MemoryError` raise `NotJudgedError`, whatever
+    that failed, or an exception that comes from one, and a `MemoryError` raise `NoVerdictError`, whatever
     `errors` says.
 
     Raises `ParameterError` for a `reply` that cannot be called and for other bad settings.
@@ -67,10 +67,9 @@ class PromptAgent(AskedAgent):
         return f"<PromptAgent {self.reply!r} of {self.game.name}>"
 
     @property
-    def identity(self) -> str:
-        """The name of the function, the fingerprint of its code, and what it is shown."""
-        named = f"{function_name(self.reply)} ({fingerprint(self.reply)})"
-        return f"the function {named} of prompts, {self._shown_as}"
+    def label(self) -> str:
+        """The name of the function, and what it is shown."""
+        return f"the function {function_name(self.reply)} of prompts, {self._shown_as}"
 
     @property
     def _shown_as(self) -> str:
@@ -83,14 +82,14 @@ class PromptAgent(AskedAgent):
     def answer(self, position: Position) -> Answer:  # noqa: D102
         try:
             reply: object = self.reply(self.prompt(position))
-        except NotJudgedError as error:
+        except NoVerdictError as error:
             error.position = position
             error.add_note(self._asked_in(position))
             raise
         except Exception as error:
             if _is_accident(error):
                 told = f"gave no answer: {shown(error)}"
-                raise NotJudgedError(repr(self), position, told) from error
+                raise NoVerdictError(repr(self), position, told) from error
             if self.errors == "lose":
                 return Answer.failed("crashed", shown(error))
             error.add_note(self._asked_in(position))

@@ -232,7 +232,7 @@ def refutation_text(certificate: Certificate, board: BoardStyle = "grid") -> str
         if forfeit is None
         else _lost_by(forfeit, solution, board)
     )
-    value = certificate.game_value if seat == "X" else -certificate.game_value
+    value = solution.value if seat == "X" else -solution.value
     moves = f"The cells played were {' '.join(map(str, record.cells))}." if record.cells else ""
     opening = (
         f"You can be beaten at {certificate.game.name}. With best play by both sides the game is "

@@ -1,20 +1,20 @@
 """Meetings of two players on both seats, computed or played, in any process and in any order."""
 
 from collections.abc import Mapping
-from copy import copy
 from traceback import walk_tb
 from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 
-from ttt_env.agent import FORFEITS, Agent, AgentLike, Floats, Forfeit, Outcome, make_agent
-from ttt_env.analysis.evaluation import exploitability, match
+from ttt_env.agent import FORFEITS, Agent, AgentLike, Forfeit, Outcome, make_agent
+from ttt_env.analysis.asking import asking
+from ttt_env.analysis.evaluation import exact_match, exploitability, sampled_games
 from ttt_env.analysis.play import moves_between
-from ttt_env.analysis.recorded import RecordedAgent
-from ttt_env.analysis.results import Exploitability, Forfeits, Match, match_of, summed
-from ttt_env.errors import ForfeitError, NotJudgedError, PlayerError, PolicyError, UntrustedAnswersError
-from ttt_env.rules import SEATS, Boards, Game, GameRecord, Seat, is_enumerable, is_tabulated, other_seat
+from ttt_env.analysis.policy_table import PolicyTable
+from ttt_env.analysis.results import Ending, Exploitability, Match, match_of_games
+from ttt_env.errors import ForfeitError, NoVerdictError, PlayerError, UntrustedAnswersError
+from ttt_env.rules import SEATS, Game, GameRecord, Seat, is_enumerable, is_tabulated, other_seat
 from ttt_env.storage import Fields
 
 _BATCH = 100
@@ -66,20 +66,20 @@ class Played(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """The game as a dictionary that JSON can hold."""
-        outcome, said = (None, "") if self.forfeit is None else self.forfeit[1:]
-        return {"record": str(self.record), "forfeit": outcome, "said": said}
+        outcome, reply = (None, "") if self.forfeit is None else self.forfeit[1:]
+        return {"record": str(self.record), "forfeit": outcome, "reply": reply}
 
     @classmethod
     def read(cls, data: Fields, game: Game) -> "Played":
         """The game whose `to_dict` gave this. Raises `ResultFileError` for one that cannot end so."""
         record = data.record("record", game)
-        said = data.text("said")
+        reply = data.text("reply")
         if data.is_null("forfeit") is not record.is_over:
             raise data.error("record", f"{record}, which ends on the board or in a forfeit, and not in both")
         if record.is_over:
             return cls(record)
         outcome = data.choice("forfeit", FORFEITS)
-        return cls(record, Forfeit(record.positions()[-1], outcome, said))
+        return cls(record, Forfeit(record.positions()[-1], outcome, reply))
 
 
 class NotCountedError(Exception):
@@ -104,7 +104,7 @@ def play_to_the_end(x: Agent, o: Agent, rng: np.random.Generator) -> Played:
         forfeit = error.forfeit
     except UntrustedAnswersError as error:
         forfeit = _forfeit(x.game, cells, "unreadable", str(error))
-    except (NotJudgedError, PlayerError) as error:
+    except (NoVerdictError, PlayerError) as error:
         raise NotCountedError(SEATS[len(cells) % 2], reason_of(error)) from error
     except Exception as error:  # nothing that an entry does may end the tournament
         forfeit = _forfeit(x.game, cells, "crashed", f"{type(error).__name__}: {error}")
@@ -118,13 +118,13 @@ def play_to_the_end(x: Agent, o: Agent, rng: np.random.Generator) -> Played:
     return Played(GameRecord(x.game, tuple(cells)), forfeit)
 
 
-def _forfeit(game: Game, cells: list[int], outcome: Outcome, said: str) -> Forfeit:
-    return Forfeit(GameRecord(game, tuple(cells)).positions()[-1], outcome, said[:1000])
+def _forfeit(game: Game, cells: list[int], outcome: Outcome, reply: str) -> Forfeit:
+    return Forfeit(GameRecord(game, tuple(cells)).positions()[-1], outcome, reply[:1000])
 
 
-def reason_of(error: NotJudgedError | PlayerError) -> str:
+def reason_of(error: NoVerdictError | PlayerError) -> str:
     """The reason why a player is not judged, without its name."""
-    if isinstance(error, NotJudgedError):
+    if isinstance(error, NoVerdictError):
         return f"{error.reason} in position {error.position}"
     return str(error)
 
@@ -141,46 +141,31 @@ class AgentsByName:
 
     def __getitem__(self, name: str) -> Agent:
         if name not in self._agents:
-            agent = make_agent(self.entrants[name], self.game)
-            is_kept = agent.is_fixed and is_tabulated(self.game) and not isinstance(agent, RecordedAgent)
-            self._agents[name] = RecordedAgent(agent) if is_kept else agent
+            self._agents[name] = make_agent(self.entrants[name], self.game)
         return self._agents[name]
-
-
-class _Absent(Agent):
-    """Stands for an agent that has answered in all positions that it can meet, and stays where it did."""
-
-    is_fixed = True
-
-    def policies(self, boards: Boards) -> Floats:
-        raise PolicyError(f"asked only now in {boards[0]}: this position had not been reached before")
 
 
 class Examined(NamedTuple):
     """An agent before its matches."""
 
     exploitability: Exploitability | None
-    player: Agent | None  # with all the answers it will ever give; None for an agent that is asked again
+    player: Agent | None  # its table, with all the answers it will ever give; None if it is asked again
 
 
 def examined(agents: AgentsByName, name: str) -> Examined | NotJudged:
-    """The exploitability of an agent, None where it cannot be computed, and its answers on small games.
+    """The exploitability of a stationary agent, None where it is not computed, and its table on small games.
 
     Whoever plays against a best response meets all positions that he can ever meet. So these answers, which
     may take an agent long to find, are all that its matches need, in whatever process.
     """
     agent = agents[name]
-    if not (agent.is_fixed and is_enumerable(agents.game)):
+    if not (agent.is_stationary and is_enumerable(agents.game)):
         return Examined(None, None)
     try:
-        exploited = exploitability(agent, agents.game)
-    except (NotJudgedError, PlayerError) as error:
+        table = PolicyTable.of(agent)
+        return Examined(exploitability(table), table if is_tabulated(agents.game) else None)
+    except (NoVerdictError, PlayerError) as error:
         return NotJudged(name, str(error))
-    if not isinstance(agent, RecordedAgent):
-        return Examined(exploited, None)
-    player = copy(agent)
-    player.agent = _Absent(agents.game)
-    return Examined(exploited, player)
 
 
 def pairing(
@@ -193,26 +178,22 @@ def pairing(
     """
     names = [crc32(name.encode()) for name in (first, second)]
     rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=names))
-    counts, games = np.zeros((2, 3), np.int64), 0
-    forfeits: Forfeits = ((), ())
-    while True:
-        size = min(_BATCH, max_games - games)
-        try:
-            played = match(agents[first], agents[second], agents.game, games=size, rng=rng)
-        except Exception as error:
-            selves = [frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__)]
-            for name in (first, second):
-                if any(agents[name] is each for each in selves):
-                    if isinstance(error, NotJudgedError | PlayerError):
-                        return NotJudged(name, str(error))
-                    error.add_note(f"raised by the agent {name!r}")
-            raise
-        if played.exact:
-            return played
-        counts += np.rint(np.array([played.as_x, played.as_o]) * (size // 2)).astype(np.int64)
-        games = int(counts.sum())
-        of_first, of_second = zip(forfeits, played.forfeits, strict=True)
-        forfeits = summed(sum(of_first, ())), summed(sum(of_second, ()))
-        together = match_of(counts, forfeits)
-        if together.width <= width or games > max_games - 2:
-            return together
+    one, two = agents[first], agents[second]
+    games: list[Ending] = []
+    try:
+        if (computed := exact_match(one, two, agents.game, max_games // 2)) is not None:
+            return computed
+        while True:
+            with asking(one, two):
+                games += sampled_games(one, two, min(_BATCH, max_games - len(games)) // 2, rng)
+            played = match_of_games(games)
+            if played.width <= width or len(games) > max_games - 2:
+                return played
+    except Exception as error:
+        selves = [frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__)]
+        for name in (first, second):
+            if any(agents[name] is each for each in selves):
+                if isinstance(error, NoVerdictError | PlayerError):
+                    return NotJudged(name, str(error))
+                error.add_note(f"raised by the agent {name!r}")
+        raise

@@ -14,7 +14,6 @@ import numpy as np
 
 from ttt_env.agent import AgentLike, Floats, game_of, named_agents
 from ttt_env.analysis.results import Exploitability, Forfeited, Match, summed
-from ttt_env.analysis.saved import Saved
 from ttt_env.errors import ParameterError, PlayerError, ResultFileError, shown
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import Column, Table
@@ -29,6 +28,7 @@ from ttt_env.rules import (
     is_tabulated,
 )
 from ttt_env.storage import Fields, file_errors, game_from_dict, game_to_dict
+from ttt_env.storage.codec import Saved
 from ttt_env.tournament.meetings import (
     AgentsByName,
     Examined,

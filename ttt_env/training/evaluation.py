@@ -10,6 +10,7 @@ import numpy as np
 from ttt_env.agent import Agent
 from ttt_env.analysis.certificate import Certificate, blunders_everywhere, certify
 from ttt_env.analysis.evaluation import exploitability, match
+from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.analysis.results import Exploitability, Match
 from ttt_env.analysis.solution import solve
 from ttt_env.render.words import RESULTS
@@ -73,7 +74,7 @@ class Evaluation:
         """True if the learner is as strong as `until` asks for; always False for "budget"."""
         if until == "optimal":
             return self.blunders_everywhere == 0
-        return until == "unbeatable" and self.certificate is not None and self.certificate.unbeatable
+        return until == "unbeatable" and bool(self.certificate)
 
     def scalars(self) -> dict[str, float]:
         """The figures by the names they are logged under: `exact/…` are computed, `sampled/…` estimated."""
@@ -88,7 +89,7 @@ class Evaluation:
                 "exact/exploitable as O": self.exploitability.as_o,
             }
         if self.certificate is not None:
-            scalars["exact/blunders"] = len(self.certificate.blunders)
+            scalars["exact/blunders"] = float(self.certificate.n_blunders or 0)
         if self.blunders_everywhere is not None:
             scalars["exact/blunders everywhere"] = self.blunders_everywhere
         return scalars
@@ -108,12 +109,13 @@ def evaluate(
     }
     if not is_enumerable(game):
         return Evaluation(steps, seconds, results)
+    table = PolicyTable.of(learner, game)
     return Evaluation(
         steps,
         seconds,
         results,
-        certify(learner, game),
-        exploitability(learner, game),
+        certify(table),
+        exploitability(table),
         blunders_everywhere(learner, game) if everywhere else None,
     )
 

@@ -21,6 +21,7 @@ import numpy as np
 from ttt_env.agent import NO_LIMIT, Agent, Budget, Learner, Log
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.analysis.layers import reachable
+from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.errors import ParameterError, extra_for, shown
 from ttt_env.rules import (
     as_callback,
@@ -40,7 +41,7 @@ from ttt_env.training.loop import (
     of_another_version,
     read_checkpoint,
 )
-from ttt_env.training.pool import Frozen, OpponentPool, RandomStarts, Remembered
+from ttt_env.training.pool import OpponentPool, RandomStarts
 
 with extra_for("self-play needs", "train"):
     import torch
@@ -119,14 +120,11 @@ class ModelLearner(Learner):
             self.model.learn(left, callback, reset_num_timesteps=False)
 
     def agent(self) -> Agent:
-        """The greedy policy of the model, which is asked once in each position."""
+        """The greedy policy of the model as it is now: a table on small games, else a copy of the model."""
         if self._frozen is None or self._frozen[0] != self.steps:
             live = SB3.from_model(self.game, self.model)
-            if is_tabulated(self.game):
-                self._frozen = self.steps, Frozen(live)
-            else:
-                copied = live.copy()
-                self._frozen = self.steps, Remembered(copied) if is_enumerable(self.game) else copied
+            is_small = is_tabulated(self.game)
+            self._frozen = self.steps, PolicyTable.of(live, positions="all") if is_small else live.copy()
         return self._frozen[1]
 
     def opponents(self) -> Mapping[str, Agent]:  # noqa: D102

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
-from ttt_env.agent import Agent, AskedAgent, Effort, effort_of, make_agent
+from ttt_env.agent import Agent, AskedAgent, Effort, effort_of, make_agent, stationary_agent
 from ttt_env.analysis.known import is_solved
-from ttt_env.analysis.recorded import declared_agent
 from ttt_env.bots.program import ProgramAgent
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
 from ttt_env.rules import TABLE_CELLS, Game, get_game, is_instant, n_placements, split_spec
@@ -94,7 +93,7 @@ class Roster:
             self.effort(player, game)
             agent = make_agent(self.spec(player), game, trusted=self._is_given(player))
             # A program goes on running from move to move.
-            if agent.is_fixed or isinstance(agent, AskedAgent):
+            if agent.is_stationary or isinstance(agent, AskedAgent):
                 self._made.keep(game, player, agent)
         return agent
 
@@ -109,7 +108,7 @@ class Roster:
         Raises `PolicyError` for an agent without a fixed policy, `GameTooLargeError` for one that searches
         anew in each of millions of positions.
         """
-        agent = declared_agent(self.make(player, game), game)
+        agent = stationary_agent(self.make(player, game), game)
         if not is_instant(game) and agent.seconds_per_move:
             raise GameTooLargeError(
                 f"{player} searches anew in every position: computed here on up to {INSTANT_CELLS} cells."

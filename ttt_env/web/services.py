@@ -23,6 +23,7 @@ from starlette.types import Scope
 
 from ttt_env.agent.explanation import fact_text
 from ttt_env.agents.mcts.search import trees_of
+from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.known import known_value
 from ttt_env.analysis.verdict import verdict_of
 from ttt_env.bots.documents import templates_in
@@ -192,11 +193,16 @@ def fields_of(request: Request, lists: tuple[str, ...] = ()) -> dict[str, str]:
     return dict(request.query_params)
 
 
+def _verdict(certificate: Certificate) -> str:
+    """The verdict as a seal shows it."""
+    return verdict_of(certificate).lower().replace("as x", "as X").replace("as o", "as O")
+
+
 @cache
 def templates() -> Environment:
     """The templates of all pages."""
     environment = templates_in(_PACKAGE, "templates")
-    environment.filters |= {"percent": percent, "signed": signed, "gain": gain, "verdict": verdict_of}
+    environment.filters |= {"percent": percent, "signed": signed, "gain": gain, "verdict": _verdict}
     environment.filters |= {"fact": fact_text, "title": title_of, "number": text_of, "told": told_value}
     environment.globals |= {
         "exported": False,

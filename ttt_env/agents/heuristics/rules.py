@@ -19,23 +19,12 @@ _CHUNK = 256  # positions at a time where all their moves are tried
 class Random(Agent):
     """Uniform among the legal cells; the baseline of every comparison. Plays boards of any shape."""
 
-    is_fixed = True
-
-    def policy(self, position: Position) -> Floats:  # noqa: D102
-        cells = position.legal_cells
-        policy = np.zeros(self.game.n_cells)
-        policy[cells] = 1 / len(cells)
-        return policy
+    is_stationary = True
+    _remembers = True
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         policies: Floats = boards.legal / boards.legal.sum(axis=1, keepdims=True)
         return policies
-
-    def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
-        free = self.game.full_mask ^ position.occupied_mask
-        for _ in range(int(rng.random() * free.bit_count())):
-            free &= free - 1  # drop the lowest cell
-        return (free & -free).bit_length() - 1
 
     def _explained(self, position: Position) -> Explanation:
         return self._why(position, "Every free cell has the same chance.")
@@ -141,7 +130,8 @@ class Rules(Agent):
     Raises `ParameterError` for a name that is no rule.
     """
 
-    is_fixed = True
+    is_stationary = True
+    _remembers = True
 
     def __init__(self, game: Game | str, rules: Choice = "centre+block") -> None:
         super().__init__(game)

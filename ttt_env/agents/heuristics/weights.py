@@ -43,7 +43,8 @@ class Weights(Agent):
     game; a misère game is played as if it were none.
     """
 
-    is_fixed = True
+    is_stationary = True
+    _remembers = True
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         winning = OpenSets(self.game, boards.mine, boards.theirs).completing()

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from itertools import cycle
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,10 +17,12 @@ from ttt_env.agent import (
     Explanation,
     Floats,
     PartExplanation,
+    chances,
     effort_of,
     make_agent,
     name_of,
     of_legal_cells,
+    sample,
 )
 from ttt_env.errors import GameLogError
 from ttt_env.rules import (
@@ -36,31 +39,12 @@ from ttt_env.rules.symmetry import transform_boards
 from ttt_env.storage.game_log import PERSON, GameLog, LoggedGame, default_path
 
 
-class Imitation(Agent):
-    """Plays the move that people most often made in the position (Nicolo Davis, "Tic-Tac-Toe Bots").
+class _OfHabits:
+    """What both kinds of the agent have: the log, and the agent that plays where it says nothing."""
 
-    All games in a log count, won or lost, but only the moves of people in them, and of players who are not
-    named. Symmetric positions are counted together, and so are the moves that a symmetry of the position maps
-    to each other: the four corners of an empty board are one move. Cells of equal counts are played
-    uniformly, and in positions that no game has come to `fallback` plays.
-
-    The log is read when the agent is made, and again by `refresh`; in between the agent has a fixed policy if
-    the fallback has one. `path` is the file of a `GameLog`, by default the one where games are recorded here.
-
-    Raises `GameLogError` for a path where there is no game log, `ParameterError` for what is no path.
-    """
-
-    def __init__(self, game: Game | str, path: str | None = None, fallback: AgentLike = "random") -> None:
-        super().__init__(game)
-        self.path = default_path() if path is None else as_path("path", path, "imitation")
-        if path is not None and not os.path.isfile(self.path):
-            raise GameLogError(f"there is no game log {path}")
-        self.fallback = make_agent(fallback, game)
-        self.refresh()
-
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        return effort_of(parameters.get("fallback", "random"), game)
+    game: Game
+    path: Path
+    fallback: Agent
 
     def refresh(self) -> None:
         """Read the log again, so that the games played since then count too."""
@@ -75,22 +59,8 @@ class Imitation(Agent):
             self._habits = _Habits.of(self.game, log.games(self.game))
 
     @property
-    def is_fixed(self) -> bool:  # noqa: D102
-        return self.fallback.is_fixed
-
-    @property
-    def parts(self) -> tuple[Agent]:  # noqa: D102
+    def parts(self) -> tuple[Agent]:
         return (self.fallback,)
-
-    def policy(self, position: Position) -> Floats:  # noqa: D102
-        known, policies = self._habits.policies(Boards.of([position]))
-        return policies[0] if known[0] else self.fallback.policy(position)
-
-    def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        known, policies = self._habits.policies(boards)
-        if not known.all():
-            policies[~known] = self.fallback.policies(boards[~known])
-        return policies
 
     def _explained(self, position: Position) -> Explanation:
         counted = self._habits.counted(position)
@@ -112,12 +82,55 @@ class Imitation(Agent):
             "position maps to each other count as one; moves of agents do not count."
         )
         facts = {"games": n_games, "of people": int(games[0]), "of players not named": int(games[1])}
-        return self._why(position, reason, *numbers, facts=facts)
+        policy = chances(self, position)  # type: ignore[arg-type]
+        return Explanation(position, policy, reason, tuple(numbers), facts)
 
-    def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
-        if self.is_fixed or self._habits.counted(position) is not None:
-            return super().choose(position, rng)
-        return self.fallback.choose(position, rng)
+
+class Imitation(_OfHabits, Agent):
+    """Plays the move that people most often made in the position (Nicolo Davis, "Tic-Tac-Toe Bots").
+
+    All games in a log count, won or lost, but only the moves of people in them, and of players who are not
+    named. Symmetric positions are counted together, and so are the moves that a symmetry of the position maps
+    to each other: the four corners of an empty board are one move. Cells of equal counts are played
+    uniformly, and in positions that no game has come to `fallback` plays.
+
+    The log is read when the agent is made, and again by `refresh`; in between the agent is stationary if the
+    fallback is. `path` is the file of a `GameLog`, by default the one where games are recorded here.
+
+    Raises `GameLogError` for a path where there is no game log, `ParameterError` for what is no path.
+    """
+
+    is_stationary = True
+
+    def __init__(self, game: Game | str, path: str | None = None, fallback: AgentLike = "random") -> None:
+        super().__init__(game)
+        self.path = default_path() if path is None else as_path("path", path, "imitation")
+        if path is not None and not os.path.isfile(self.path):
+            raise GameLogError(f"there is no game log {path}")
+        self.fallback = make_agent(fallback, game)
+        self.refresh()
+        if not self.fallback.is_stationary:
+            self.__class__ = _SampledImitation  # type: ignore[assignment]
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        return effort_of(parameters.get("fallback", "random"), game)
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        known, policies = self._habits.policies(boards)
+        if not known.all():
+            policies[~known] = self.fallback.policies(boards[~known])
+        return policies
+
+
+class _SampledImitation(_OfHabits, Agent):
+    """The agent with a fallback that is not stationary."""
+
+    variant_of = Imitation
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:
+        known, policies = self._habits.policies(Boards.single(position))
+        return sample(policies[0], rng.random()) if known[0] else self.fallback.choose(position, rng)
 
 
 class _Habits(NamedTuple):

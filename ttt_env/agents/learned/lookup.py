@@ -9,9 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env import rules
-from ttt_env.agent import ROUNDING, Agent, AgentLike, Effort, Explanation, Floats, checked_policies
+from ttt_env.agent import (
+    ROUNDING,
+    Agent,
+    AgentLike,
+    Effort,
+    Explanation,
+    Floats,
+    checked_policies,
+    game_of,
+    make_agent,
+)
 from ttt_env.analysis.layers import reachable
-from ttt_env.analysis.recorded import answering
+from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.analysis.tablebase import is_tablebase
 from ttt_env.errors import ParameterError, PolicyError, PolicyFileError
@@ -84,7 +94,8 @@ class Lookup(Agent):
     Raises `PolicyFileError` for a file that is no table of this game. Loading a file runs no code.
     """
 
-    is_fixed = True
+    is_stationary = True
+    _remembers = True
 
     def __init__(self, game: Game | str, path: str | None = None) -> None:
         super().__init__(game)
@@ -109,11 +120,12 @@ class Lookup(Agent):
     ) -> "Lookup":
         """The table of an agent's policy in these `positions`, by default in all of the game.
 
-        An agent that does not declare a fixed policy is asked once in each, and the table holds its answers.
-        Raises `GameTooLargeError` if the positions are too many, `ForfeitError` for a position in which the
-        agent names no free cell, `ParameterError` for no positions.
+        The agent is asked once in each, and the table holds its answers. Raises `GameTooLargeError` if the
+        positions are too many, `ForfeitError` for a position in which the agent names no free cell,
+        `ParameterError` for no positions.
         """
-        fixed = answering(agent, game)
+        player = make_agent(agent, game_of(game, agent))
+        fixed = PolicyTable.of(player, positions="all") if positions is None else player
         if positions is not None and not sum(map(len, positions)):
             raise ParameterError("a table of no positions: one or more are needed")
         codes, policies, merged = _tabulated(fixed, positions)
@@ -205,8 +217,6 @@ def _rows(
     everywhere = (moves.boards for layer in reachable(agent.game) for moves in layer.moves())
     for boards in everywhere if positions is None else positions:
         policies = checked_policies(agent, boards)
-        if not (has_move := policies.any(axis=1)).all():
-            agent.choose(boards[int(has_move.argmin())], np.random.default_rng(0))  # raises the ForfeitError
         if merged:
             kept, back = _merge(boards)
             _, first, which = np.unique(codes(kept), return_index=True, return_inverse=True)

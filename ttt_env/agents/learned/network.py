@@ -42,8 +42,7 @@ class NetworkAgent(Agent):
     same alone and in a batch.
     """
 
-    is_fixed = True
-    asks_others = True
+    is_stationary = True
 
     def __init__(
         self,

@@ -42,8 +42,7 @@ class SB3(Agent):
     that is no such model, or one of another game.
     """
 
-    is_fixed = True
-    asks_others = True
+    is_stationary = True
 
     def __init__(self, game: Game | str, path: str, deterministic: bool = True) -> None:
         super().__init__(game)

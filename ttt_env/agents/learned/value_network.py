@@ -192,7 +192,7 @@ class ValueNetwork(Agent):
     package has none for it.
     """
 
-    is_fixed = True
+    is_stationary = True
 
     def __init__(self, game: Game | str, path: str | None = None) -> None:
         super().__init__(game)

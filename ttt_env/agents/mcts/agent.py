@@ -34,104 +34,30 @@ _EARLY: dict[str, str] = {
 _SIMULATION_SECONDS = 2e-6  # measured: 0.6 µs on 9 cells, 2 µs on 64
 
 
-class MCTS(Agent):
-    """Monte Carlo tree search: UCT with proofs. The most visited move is played, uniformly among equals.
+class _Searching:
+    """What the two kinds of the agent have: a search, its budget, and the explanation of what it found."""
 
-    Each simulation descends the tree to the child with the largest w/n + c·sqrt(ln n_parent / n) (`select`),
-    tries one move where moves are untried (`expand`), plays on to the end of the game (`playout`), and adds
-    the result, a draw as `draw`, to all nodes of its path (`backpropagate`): Kocsis and Szepesvári 2006; the
-    bot of Nicolo Davis, "Tic-Tac-Toe Bots". With `solve` proved values are passed up the tree and what is
-    proved is searched no further, the position itself included; a proved win is played and a proved loss
-    avoided (MCTS-Solver: Winands, Björnsson and Saito 2008). With `threats` as well a move that stops the
-    other from completing a set is made at once, and a sequence of threats that wins, each of which leaves one
-    reply, is found before anything is simulated (Allis 1994), here and in every position of the tree. It is
-    off by default, so that the search is that of the textbooks.
-
-    The budget is `simulations` (the default, 1000) or `seconds` a move. `playout` is `random` or `win-block`:
-    complete a winning set, else block one of the opponent, else move at random. In a misère game `win-block`
-    avoids the cells that complete a set of either player; if there are no others, those that complete its
-    own. With `evaluate=value-network` there are no playouts: the network that comes with this package, or
-    with `evaluate=value-network:PATH` that of a file, says of the new position how it will end, between 0 for
-    a loss and 1 for a win, as in programs like Leela Zero.
-
-    A search can stop before its budget is used up. With `early_stop` it does when the rest of the budget
-    cannot take the lead from the most visited move any more; without `solve` and with a seed this changes no
-    move, with `solve` only where the rest would have proved something (programs like Leela Chess Zero call it
-    smart pruning). With `tolerance`, such as 0.01, it stops when its answer has settled: at 64, 128, 256, …
-    simulations, if the best moves are the same as at half as many and their mean result has changed by less.
-
-    With `seed` and a budget of simulations the agent has a fixed policy, drawn from the seed and the
-    position. Without a seed every search differs: `choose` draws the seed from its `rng`, and goes on with
-    the tree of the last move if the game has gone on from there. `search` is the last search, for a look at
-    its tree.
-
-    Raises `ParameterError` for parameters out of their ranges.
-    """
-
-    def __init__(
-        self,
-        game: Game | str,
-        simulations: int | None = None,
-        seconds: float | None = None,
-        c: float = sqrt(2),
-        draw: float = 0.5,
-        playout: Choice = "random",
-        seed: int | None = None,
-        solve: bool = True,
-        evaluate: AgentLike | None = None,
-        threats: bool = False,
-        early_stop: bool = False,
-        tolerance: float | None = None,
-    ) -> None:
-        # Imports numba: only where a search is wanted.
-        from ttt_env.agents.mcts.search import Search, checked_budget
-
-        super().__init__(game)
-        if simulations is None and seconds is None:
-            simulations = DEFAULT_SIMULATIONS
-        of_search: dict[str, Any] = {"c": c, "draw": draw, "playout": playout, "solve": solve}
-        of_search |= {"threats": threats, "early_stop": early_stop, "tolerance": tolerance}
-        others = {"simulations": simulations, "seconds": seconds, "seed": seed, "evaluate": evaluate}
-        self._parameters = of_search | others
-        self._budget = checked_budget(simulations, seconds)
-        self._seed = seed
-        network = None if evaluate is None else _network(evaluate, self.game)
-        self.search = Search(self.game.start, seed=seed or 0, network=network, **of_search)
-        if evaluate is not None and playout != "random":
-            raise ParameterError(f"playout={shown(playout)} of mcts: with evaluate= there are no playouts")
-        self._lock = Turns()
+    game: Game
+    search: Any
+    _parameters: dict[str, Any]
+    _budget: tuple[int | None, float | None]
+    _seed: Any
+    _lock: Turns
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return made_anew(self, partial(type(self), **self._parameters), self.game)
-
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        if parameters.get("evaluate") is not None:
-            _network(parameters["evaluate"], game)
-        return "little"
+        return made_anew(self, partial(MCTS, **self._parameters), self.game)  # type: ignore[arg-type]
 
     @property
-    def is_fixed(self) -> bool:  # noqa: D102
-        return self._seed is not None and self._budget[1] is None
-
-    @property
-    def seconds_per_move(self) -> float:  # noqa: D102
+    def seconds_per_move(self) -> float:
         simulations, seconds = self._budget
         return simulations * _SIMULATION_SECONDS if simulations is not None else seconds or 0.0
-
-    def policy(self, position: Position) -> Floats:  # noqa: D102
-        return self._searched(position, randbits(64) if self._seed is None else self._seed)
-
-    def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
-        if self._seed is not None:
-            return super().choose(position, rng)
-        return sample(self._searched(position, int(rng.integers(1 << 63))), rng.random())
 
     def _searched(self, position: Position, seed: int) -> Floats:
         """The policy after a search. Searches of several threads take turns, because they share one tree."""
         with self._lock:
             self._run(position, seed)
-            return self.search.policy()
+            policy: Floats = self.search.policy()
+            return policy
 
     def _run(self, position: Position, seed: int) -> None:
         if self._seed is None:
@@ -168,6 +94,97 @@ class MCTS(Agent):
             reason = f"The search has proved that {position.to_move} {RESULTS[value]}. {reason}."
         facts = {"simulations": total} | ({} if self._seed is None else {"seed": self._seed})
         return Explanation(position, of_legal_cells(position, policy), reason, tuple(numbers), facts)
+
+
+class MCTS(_Searching, Agent):
+    """Monte Carlo tree search: UCT with proofs. The most visited move is played, uniformly among equals.
+
+    Each simulation descends the tree to the child with the largest w/n + c·sqrt(ln n_parent / n) (`select`),
+    tries one move where moves are untried (`expand`), plays on to the end of the game (`playout`), and adds
+    the result, a draw as `draw`, to all nodes of its path (`backpropagate`): Kocsis and Szepesvári 2006; the
+    bot of Nicolo Davis, "Tic-Tac-Toe Bots". With `solve` proved values are passed up the tree and what is
+    proved is searched no further, the position itself included; a proved win is played and a proved loss
+    avoided (MCTS-Solver: Winands, Björnsson and Saito 2008). With `threats` as well a move that stops the
+    other from completing a set is made at once, and a sequence of threats that wins, each of which leaves one
+    reply, is found before anything is simulated (Allis 1994), here and in every position of the tree. It is
+    off by default, so that the search is that of the textbooks.
+
+    The budget is `simulations` (the default, 1000) or `seconds` a move. `playout` is `random` or `win-block`:
+    complete a winning set, else block one of the opponent, else move at random. In a misère game `win-block`
+    avoids the cells that complete a set of either player; if there are no others, those that complete its
+    own. With `evaluate=value-network` there are no playouts: the network that comes with this package, or
+    with `evaluate=value-network:PATH` that of a file, says of the new position how it will end, between 0 for
+    a loss and 1 for a win, as in programs like Leela Zero.
+
+    A search can stop before its budget is used up. With `early_stop` it does when the rest of the budget
+    cannot take the lead from the most visited move any more; without `solve` and with a seed this changes no
+    move, with `solve` only where the rest would have proved something (programs like Leela Chess Zero call it
+    smart pruning). With `tolerance`, such as 0.01, it stops when its answer has settled: at 64, 128, 256, …
+    simulations, if the best moves are the same as at half as many and their mean result has changed by less.
+
+    With `seed` and a budget of simulations the agent is stationary: its policy follows from the seed and the
+    position. Without a seed every search differs: `choose` draws the seed from its `rng`, and goes on with
+    the tree of the last move if the game has gone on from there. `search` is the last search, for a look at
+    its tree.
+
+    Raises `ParameterError` for parameters out of their ranges.
+    """
+
+    is_stationary = True
+
+    def __init__(
+        self,
+        game: Game | str,
+        simulations: int | None = None,
+        seconds: float | None = None,
+        c: float = sqrt(2),
+        draw: float = 0.5,
+        playout: Choice = "random",
+        seed: int | None = None,
+        solve: bool = True,
+        evaluate: AgentLike | None = None,
+        threats: bool = False,
+        early_stop: bool = False,
+        tolerance: float | None = None,
+    ) -> None:
+        # Imports numba: only where a search is wanted.
+        from ttt_env.agents.mcts.search import Search, checked_budget
+
+        super().__init__(game)
+        if simulations is None and seconds is None:
+            simulations = DEFAULT_SIMULATIONS
+        of_search: dict[str, Any] = {"c": c, "draw": draw, "playout": playout, "solve": solve}
+        of_search |= {"threats": threats, "early_stop": early_stop, "tolerance": tolerance}
+        others = {"simulations": simulations, "seconds": seconds, "seed": seed, "evaluate": evaluate}
+        self._parameters = of_search | others
+        self._budget = checked_budget(simulations, seconds)
+        self._seed = seed
+        network = None if evaluate is None else _network(evaluate, self.game)
+        self.search = Search(self.game.start, seed=seed or 0, network=network, **of_search)
+        if evaluate is not None and playout != "random":
+            raise ParameterError(f"playout={shown(playout)} of mcts: with evaluate= there are no playouts")
+        self._lock = Turns()
+        if seed is None or self._budget[1] is not None:
+            self.__class__ = _SampledMCTS  # type: ignore[assignment]
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
+        if parameters.get("evaluate") is not None:
+            _network(parameters["evaluate"], game)
+        return "little"
+
+    def policy(self, position: Position) -> Floats:  # noqa: D102
+        return self._searched(position, self._seed)
+
+
+class _SampledMCTS(_Searching, Agent):
+    """The search without a seed, or for a time: each one differs."""
+
+    variant_of = MCTS
+
+    def choose(self, position: Position, rng: np.random.Generator) -> int:
+        seed = int(rng.integers(1 << 63)) if self._seed is None else self._seed
+        return sample(self._searched(position, seed), rng.random())
 
 
 def _network(evaluate: AgentLike, game: Game) -> BoardNetwork:

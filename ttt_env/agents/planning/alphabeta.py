@@ -43,10 +43,7 @@ class AlphaBeta(Agent):
     def __init__(self, game: Game | str, depth: int | None = None, seconds: float | None = None) -> None:
         super().__init__(game)
         self.depth, self.seconds = depth, seconds
-
-    @property
-    def is_fixed(self) -> bool:  # noqa: D102
-        return self.seconds is None
+        self.is_stationary = seconds is None
 
     @property
     def seconds_per_move(self) -> float:  # noqa: D102

@@ -128,19 +128,15 @@ class Planner(Agent):
     def __init__(self, game: Game | str, plan: Agent, *parameters: object) -> None:
         super().__init__(game)
         self._plan, self._parameters = plan, parameters
+        self.is_stationary = plan.is_stationary
 
     def __reduce__(self) -> tuple[Any, ...]:
         return made_anew(self, type(self), self.game, *self._parameters)
 
-    def policy(self, position: Position) -> Floats:  # noqa: D102
-        return self._plan.policy(position)
-
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        if len(boards) == 1:  # the plan may remember it
+            return self._plan.policy(boards[0])[None]
         return self._plan.policies(boards)
-
-    @property
-    def is_fixed(self) -> bool:  # noqa: D102
-        return self._plan.is_fixed
 
     @property
     def seconds_per_move(self) -> float:  # noqa: D102

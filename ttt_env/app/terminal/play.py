@@ -232,9 +232,9 @@ class Terminal:
         except ForfeitError as error:
             self.session.resign()
             self._say("")
-            _, outcome, said = error.forfeit
+            _, outcome, reply = error.forfeit
             self._say(_stone(seat), f"{name} names no free cell ({outcome}) and loses:")
-            self._say(f"  {quoted(said, outcome)}")
+            self._say(f"  {quoted(reply, outcome)}")
             return
         self._say("")
         self._say(_stone(seat), f"{name} plays {cells_text([cell], self.session.game)}.")

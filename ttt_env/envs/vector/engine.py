@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, Forfeit, checked_policies, chosen_cell, sample_each
-from ttt_env.analysis.declared import check_answers, check_judged_as_played, is_own
 from ttt_env.compiled import codes
 from ttt_env.compiled.codes import Floats, Games, StepOutcome, Worth
 from ttt_env.envs.board import MAX_STARTS, Lineup, PlayAs
@@ -28,9 +27,9 @@ _NO_REWARDS = np.empty((0, 2))
 class Replies:
     """The replies of some agents, one of which plays in each sub-env.
 
-    On a `TableStore` an agent that `is_fixed` is asked for its policies in all positions at once, now, unless
-    it fails in one, which its games may never reach; `is_tabulated` says that every agent was. On other
-    stores a fixed agent is asked for the `policies` of a batch. All other agents, functions among them, are
+    On a `TableStore` a stationary agent is asked for its policies in all positions at once, now, unless it
+    fails in one, which its games may never reach; `is_tabulated` says that every agent was. On other stores a
+    stationary agent is asked for the `policies` of a batch. All other agents, functions among them, are
     asked to `choose` in each position.
     """
 
@@ -94,7 +93,7 @@ class Replies:
         if table is not None:
             return _counts(table.take(state, axis=0) <= draws[:, None])
         boards = self.store.boards(state)
-        if not agent.is_fixed or isinstance(self.store, TableStore):
+        if not agent.is_stationary or isinstance(self.store, TableStore):
             cells = np.empty(len(boards), np.int64)
             for row, position in enumerate(boards):
                 try:
@@ -120,17 +119,9 @@ def _table(store: Store, agent: Agent) -> Floats | None:
     The cell that a draw picks is the number of entries in the position's row that do not exceed the draw, as
     in `sample_each`. The last row stands for all boards that are over.
     """
-    if not agent.is_fixed:
-        return None
-    is_foreign = not is_own(agent)
-    if is_foreign:  # single environments would let it choose
-        check_judged_as_played(agent)
-    if not isinstance(store, TableStore):
+    if not agent.is_stationary or not isinstance(store, TableStore):
         return None
     try:
-        if is_foreign and not agent.asks_others:
-            for _, at in store.open_boards.by_ply():
-                check_answers(agent, store.open_boards[at])
         policies = checked_policies(agent, store.open_boards)
     except TttEnvError:
         raise

@@ -48,7 +48,7 @@ class Onnx(NetworkAgent):
     Raises `PolicyFileError` for a file that is no such network, or one of another game.
     """
 
-    is_fixed = True
+    is_stationary = True
 
     def __init__(self, game: Game | str, path: str, temperature: float | None = None) -> None:
         game = get_game(game)

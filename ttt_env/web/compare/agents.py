@@ -4,12 +4,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ttt_env.agent import Agent
+from ttt_env.agent import Agent, stationary_agent
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.dossier import LADDER, Strength, dossier
 from ttt_env.analysis.evaluation import match
 from ttt_env.analysis.play import play_game
-from ttt_env.analysis.recorded import RecordedAgent, declared_agent
+from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.analysis.results import Exploitability, Match
 from ttt_env.analysis.tally import Expectation, Tally, expected, tallies_of
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
@@ -85,7 +85,7 @@ def ladder(roster: Roster, game: Game) -> Ladder:
     missing = []
     for agent in (*ENTRANTS, *roster.models):
         try:
-            agents[agent] = RecordedAgent(declared_agent(roster.make(agent, game), game))
+            agents[agent] = PolicyTable.of(stationary_agent(roster.make(agent, game), game))
         except (TttEnvError, ImportError) as error:
             missing.append(f"{agent} is missing: {error}")
     played = tournament(agents, game)
@@ -96,7 +96,7 @@ def ladder(roster: Roster, game: Game) -> Ladder:
 
 def met(roster: Roster, game: Game, row: str, column: str) -> Match:
     """The exact match of two agents. Raises `PolicyError` if one of them has no fixed policy."""
-    first, second = (declared_agent(roster.make(agent, game), game) for agent in (row, column))
+    first, second = (stationary_agent(roster.make(agent, game), game) for agent in (row, column))
     return match(first, second, game)
 
 
@@ -128,8 +128,9 @@ class Proved:
 
 def prove(roster: Roster, game: Game, agent: str) -> Proved:
     """The certificate of an agent. Raises as `Roster.fixed` does."""
-    strength = Strength.of(roster.fixed(agent, game), game)
-    facts = dossier(strength, name=agent)
+    player = roster.fixed(agent, game)
+    strength = Strength(PolicyTable.of(player, complete=True))
+    facts = dossier(player, name=agent, strength=strength)
     matches = {opponent: strength.match(opponent) for opponent in LADDER}
     return Proved(strength.certificate, strength.exploitability, matches, facts)
 

@@ -1,0 +1,121 @@
+"""Positions of one ply of a large board, numbered by rank among those that are reached.
+
+A position is a key: one number on up to 32 cells, 16 bytes above. The keys of a ply are kept in ascending
+order, and the number of a position, its *slot*, is its place among them. So memory grows with the positions
+that are reached, and not with the board, as in `grid`; looking up a slot is a search.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.errors import PolicyError
+from ttt_env.rules import Masks
+
+Keys = NDArray[Any]
+Slots = NDArray[np.int64]
+
+_ONE_NUMBER = 32  # cells
+_GATHERED = 1 << 22  # keys that are gathered before repeated ones are dropped
+
+
+class Keyed:
+    """The numbering of these positions of one ply; `following` is that of the next ply, once it is known."""
+
+    def __init__(self, n_cells: int, ply: int, keys: Keys) -> None:
+        self.n_cells, self.ply, self.keys = n_cells, ply, keys
+        self.n_slots = len(keys)
+        self.following: Keyed | None = None
+
+    @classmethod
+    def start(cls, n_cells: int) -> "Keyed":
+        """The numbering of the empty board."""
+        return cls(n_cells, 0, keys_of(n_cells, *np.zeros((2, 1), np.uint64)))
+
+    def masks(self, slots: Slots) -> tuple[Masks, Masks]:
+        """The stones (mine, theirs), `uint64[S]` each."""
+        keys = self.keys[slots]
+        if self.n_cells <= _ONE_NUMBER:
+            return keys >> np.uint64(self.n_cells), keys & np.uint64((1 << self.n_cells) - 1)
+        mine, theirs = np.ascontiguousarray(keys).view(">u8").reshape(-1, 2).T.astype(np.uint64)
+        return mine, theirs
+
+    def slots(self, mine: Masks, theirs: Masks) -> Slots:
+        """The slots of positions, `[S]`. Raises `PolicyError` for one that is not among them."""
+        wanted = keys_of(self.n_cells, mine, theirs)
+        slots = self._places(wanted)
+        if len(missing := np.flatnonzero(self.keys[slots] != wanted)):
+            row = int(missing[0])
+            raise PolicyError(
+                f"a position with the stones {int(mine[row])} and {int(theirs[row])} was not reached"
+            )
+        return slots
+
+    def holds(self, mine: Masks, theirs: Masks) -> NDArray[np.bool_]:
+        """True for the positions that are numbered, `[S]`."""
+        wanted = keys_of(self.n_cells, mine, theirs)
+        is_held: NDArray[np.bool_] = self.keys[self._places(wanted)] == wanted
+        return is_held
+
+    def _places(self, keys: Keys) -> Slots:
+        return np.minimum(np.searchsorted(self.keys, keys), max(0, len(self.keys) - 1)).astype(np.int64)
+
+    def free_cells(self, slots: Slots) -> NDArray[np.int64]:
+        """The empty cells, `[F, S]`, ascending, in the order of `successors`."""
+        mine, theirs = self.masks(slots)
+        is_taken = (mine | theirs)[:, None] >> np.arange(self.n_cells, dtype=np.uint64) & np.uint64(1)
+        return np.nonzero(is_taken == 0)[1].reshape(len(slots), -1).T
+
+    def successor_keys(self, slots: Slots) -> Keys:
+        """The keys of the positions after each empty cell is played, `[F, S]`."""
+        mine, theirs = self.masks(slots)
+        after = mine | np.uint64(1) << self.free_cells(slots).astype(np.uint64)
+        return keys_of(self.n_cells, np.broadcast_to(theirs, after.shape), after)
+
+    def successors(self, slots: Slots) -> Slots:
+        """The slots in `following` after each empty cell is played, `[F, S]`.
+
+        That of a move that leads to none of its positions has no meaning.
+        """
+        assert self.following is not None
+        return self.following._places(self.successor_keys(slots))
+
+
+def keys_of(n_cells: int, mine: Masks, theirs: Masks) -> Keys:
+    """The keys of positions, in the shape of the masks; their order is that of (mine, theirs)."""
+    if n_cells <= _ONE_NUMBER:
+        return mine << np.uint64(n_cells) | theirs
+    return np.stack([mine, theirs], axis=-1).astype(">u8").view("S16")[..., 0]
+
+
+class Gathered:
+    """The different keys among many; `check` is told how many there are by now, and may raise an error."""
+
+    def __init__(self, check: Callable[[int], None]) -> None:
+        self._check, self._parts, self._n, self._limit = check, list[Keys](), 0, _GATHERED
+
+    def add(self, keys: Keys) -> None:
+        """Add these keys."""
+        self._parts.append(keys)
+        self._n += len(keys)
+        if self._n > self._limit:
+            self._merge()
+
+    def _merge(self) -> None:
+        keys = np.concatenate(self._parts)
+        keys.sort()
+        is_new = np.ones(len(keys), np.bool_)
+        is_new[1:] = keys[1:] != keys[:-1]
+        self._parts = [keys[is_new]]
+        self._n = len(self._parts[0])
+        self._limit = max(_GATHERED, 2 * self._n)
+        self._check(self._n)
+
+    @cached_property
+    def keys(self) -> Keys:
+        """All of them, ascending, each once; there are some."""
+        self._merge()
+        return self._parts[0]

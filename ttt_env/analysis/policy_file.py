@@ -1,0 +1,171 @@
+"""The file of a policy table: the format is that of `docs/reference/policy-file.md`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_env.agent import NEGLIGIBLE, Answer, Outcome
+from ttt_env.analysis.keyed import keys_of
+from ttt_env.analysis.layers import Moves
+from ttt_env.analysis.rows import NO_CELL, Rows, is_forfeit
+from ttt_env.analysis.versions import versions
+from ttt_env.errors import PolicyError, PolicyFileError
+from ttt_env.rules import SEATS, Boards, Game, Seat
+from ttt_env.storage import Arrays, Form, array_names, read_arrays, save_arrays
+
+FORMAT = "ttt_env policy 1"
+_KIND = "policy table"
+_MOST_LETTERS = 1000
+_SUM = 1e-9  # the largest distance of the sum of chances from 1
+
+
+@dataclass(frozen=True)
+class Filed:
+    """What is in a file: for each ply the positions, in any order, and the answers there."""
+
+    game: Game
+    label: str
+    seats: tuple[Seat, ...]
+    plies: Mapping[int, tuple[Boards, Rows]]
+    forfeits: Mapping[tuple[int, int], Answer] = field(default_factory=dict)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of positions."""
+        return sum(len(boards) for boards, _ in self.plies.values())
+
+    def arrays(self) -> Arrays:
+        """The arrays of the file but those about the game, by name; rows ascend by (mine, theirs)."""
+        keys = sorted(self.forfeits)
+        reasons = [
+            f"{self.forfeits[key].outcome}: {self.forfeits[key].reply}"[:_MOST_LETTERS] for key in keys
+        ]
+        arrays: Arrays = {
+            "format": np.array(FORMAT),
+            "supports": np.full(self.game.n_cells, -1, np.int8),
+            "label": np.array(_line(self.label)),
+            "seats": np.array("".join(self.seats)),
+            "versions": np.array(" ".join(f"{name} {number}" for name, number in versions().items())),
+            "forfeit_positions": np.array(keys, np.uint64).reshape(len(keys), 2),
+            "forfeit_reasons": np.array(reasons, np.str_),
+        }
+        for ply, (boards, rows) in self.plies.items():
+            order = np.lexsort((boards.theirs, boards.mine))
+            arrays[f"positions_{ply}"] = np.stack([boards.mine[order], boards.theirs[order]], axis=1)
+            arrays[f"moves_{ply}"] = rows[order]
+        return arrays
+
+    @cached_property
+    def _keys(self) -> dict[int, NDArray[Any]]:
+        return {
+            ply: keys_of(self.game.n_cells, each.mine, each.theirs) for ply, (each, _) in self.plies.items()
+        }
+
+    def answers(self, moves: Moves) -> Rows:
+        """The answers in these positions. Raises `PolicyError` for one that is not in the file."""
+        ply, boards = moves.layer.ply, moves.boards
+        wanted = keys_of(self.game.n_cells, boards.mine, boards.theirs)
+        keys = self._keys.get(ply, wanted[:0])
+        places = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
+        is_there = keys[places] == wanted if len(keys) else np.zeros(len(wanted), np.bool_)
+        if not is_there.all():
+            raise PolicyError(f"{boards[int(is_there.argmin())]} is reached, and is not in it")
+        return self.plies[ply][1][places]
+
+
+def _line(text: str) -> str:
+    """The text as one line that can be printed."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)[:_MOST_LETTERS]
+
+
+def write_table(path: str | Path, filed: Filed) -> None:
+    """Write a table. Raises `PolicyFileError` if the file cannot be written."""
+    save_arrays(path, filed.game, filed.arrays())
+
+
+def read_table(path: str | Path, game: Game) -> Filed:
+    """The table in a file that `write_table` has written, row by row as the format says.
+
+    Raises `PolicyFileError` for any other file. That all positions are there which its moves lead to is for
+    the caller to see.
+    """
+    names, n_cells = array_names(path), game.n_cells
+    plies = [ply for ply in range(n_cells) if f"moves_{ply}" in names]
+    most = 1 << 31
+    forms: dict[str, Form | tuple[Form, ...]] = {
+        "format": Form(np.str_, (), _MOST_LETTERS),
+        "supports": Form(np.int8, (n_cells,)),
+        "label": Form(np.str_, (), _MOST_LETTERS),
+        "seats": Form(np.str_, (), 2),
+        "versions": Form(np.str_, (), _MOST_LETTERS),
+        "forfeit_positions": Form(np.uint64, (None, 2), most),
+        "forfeit_reasons": Form(np.str_, (None,), most, _MOST_LETTERS),
+    }
+    for ply in plies:
+        forms[f"positions_{ply}"] = Form(np.uint64, (None, 2), most)
+        forms[f"moves_{ply}"] = (
+            Form(np.uint8, (None,), most),
+            Form(np.uint64, (None,), most),
+            Form(np.float64, (None, n_cells - ply), most),
+        )
+    arrays = read_arrays(path, game, _KIND, forms)
+
+    def demand(holds: object, fault: str) -> None:
+        if not holds:
+            raise PolicyFileError(f"{path} is no {_KIND}: {fault}")
+
+    known = {*forms, "game", "shape", "winning_masks", "misere"}
+    demand(names == known, f"it has no place for {', '.join(sorted(names - known))}")
+    demand(str(arrays["format"]) == FORMAT, f"its format is {str(arrays['format'])!r}, not {FORMAT!r}")
+    demand((arrays["supports"] == -1).all(), "it has supports, which no game has here")
+    seats = tuple(seat for seat in SEATS if seat in str(arrays["seats"]))
+    demand("".join(seats) == str(arrays["seats"]) and seats, "its seats are wrong")
+    demand(all(SEATS[ply % 2] in seats for ply in plies), "it has positions of another seat")
+    read: dict[int, tuple[Boards, Rows]] = {}
+    lost: list[tuple[int, int]] = []
+    for ply in plies:
+        positions, rows = arrays[f"positions_{ply}"], arrays[f"moves_{ply}"]
+        boards = Boards(game, positions[:, 0].copy(), positions[:, 1].copy())
+        demand(0 < len(rows) == len(boards), f"ply {ply} has {len(boards)} positions and {len(rows)} answers")
+        mine, theirs = boards.mine, boards.theirs
+        ascends = (mine[1:] > mine[:-1]) | ((mine[1:] == mine[:-1]) & (theirs[1:] > theirs[:-1]))
+        demand(ascends.all(), f"the positions of ply {ply} do not ascend")
+        is_board = (boards.ply == ply) & (mine & theirs == 0) & (mine | theirs <= np.uint64(game.full_mask))
+        demand(is_board.all(), f"ply {ply} has positions of another number of stones")
+        demand(_are_answers(rows, boards), f"an answer of ply {ply} is none over the free cells")
+        none = is_forfeit(rows)
+        lost += zip(mine[none].tolist(), theirs[none].tolist(), strict=True)
+        read[ply] = boards, rows
+    listed = [tuple(pair) for pair in arrays["forfeit_positions"].tolist()]
+    reasons = arrays["forfeit_reasons"].tolist()
+    demand(
+        listed == sorted(lost) and len(reasons) == len(listed), "its forfeits are not its answers of no cell"
+    )
+    forfeits = {pair: _answer(reason) for pair, reason in zip(sorted(lost), reasons, strict=True)}
+    return Filed(game, str(arrays["label"]), seats, read, forfeits)
+
+
+def _are_answers(rows: Rows, boards: Boards) -> bool:
+    """True if each row names no cell, or only free ones, with chances that sum to 1."""
+    free = ~boards.occupied_masks & np.uint64(boards.game.full_mask)
+    if rows.dtype == np.uint8:
+        cells = rows[rows != NO_CELL]
+        stones = np.uint64(1) << np.minimum(cells, 63).astype(np.uint64)
+        return bool((cells < boards.game.n_cells).all() and (free[rows != NO_CELL] & stones != 0).all())
+    if rows.ndim == 1:
+        return bool((rows & ~free == 0).all())
+    totals = rows.sum(axis=1)
+    is_row = (np.abs(totals - 1) < _SUM) | (totals == 0)
+    return bool(is_row.all() and ((rows >= NEGLIGIBLE) | (rows == 0)).all())
+
+
+def _answer(reason: str) -> Answer:
+    outcome, _, reply = reason.partition(": ")
+    if outcome not in get_args(Outcome):
+        outcome, reply = "unreadable", reason
+    return Answer.failed(outcome, reply)  # type: ignore[arg-type]

@@ -1,0 +1,468 @@
+"""The answers of an agent, each given once: what every exact result is about, and what proves it.
+
+`PolicyTable.of(agent, game)` asks an agent in each position that it can reach, as X and as O, whatever its
+opponent plays, and keeps a copy of each answer. All that is computed of the agent is read off this table, and
+is true of the table, whatever the agent would say if it were asked again. The table is an agent itself. As
+a file it is a proof: `scripts/check_policy.py`, which shares no code with this package, plays every reply.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal, Self
+
+import numpy as np
+
+from ttt_env.agent import (
+    Agent,
+    AgentLike,
+    Answer,
+    Effort,
+    Floats,
+    Forfeit,
+    checked_policies,
+    game_of,
+    make_agent,
+)
+from ttt_env.analysis.asking import AnswerFile, Asked, Asking, answers_of, asking, checked_workers
+from ttt_env.analysis.grid import grid
+from ttt_env.analysis.layers import MOST, Ask, Layer, Moves, explored, reachable
+from ttt_env.analysis.policy_file import Filed, read_table, write_table
+from ttt_env.analysis.rows import NO_CELL, Rows, compact, is_forfeit, joined, least_chance
+from ttt_env.errors import (
+    GameTooLargeError,
+    ParameterError,
+    PolicyError,
+    PolicyFileError,
+    shown,
+)
+from ttt_env.rules import (
+    SEATS,
+    Boards,
+    Game,
+    Position,
+    Seat,
+    as_callback,
+    as_integer,
+    check_enumerable,
+    is_enumerable,
+    one_of,
+)
+
+Positions = Literal["reachable", "all"]
+
+_SHOWN_EVERY = 0.1  # seconds
+_BATCH = 8192  # positions that an agent is asked about together
+
+
+class PolicyTable(Agent):
+    """A policy as a table: an agent's answer in each of some positions.
+
+    A table of the "reachable" positions holds those in which the agent has the move in games that it allows,
+    on each of `seats`: it is complete, in that every move of it and every reply leads to another position of
+    it or to the end of a game. It is what a result is about, and can be checked by anybody. A table of "all"
+    positions of the game, of up to 18 cells, answers everywhere.
+
+    Asked in a position that it does not hold, it raises `PolicyError`. Where the agent named no free cell, it
+    raises `ForfeitError`, and has lost.
+
+    Args:
+        game: The game, or its id.
+        path: The file that `save` has written.
+
+    Raises:
+        PolicyFileError: The file is no policy table of this game, or one that is not complete.
+
+    Example:
+        >>> table = PolicyTable.of("win-block", "tictactoe-v0")
+        >>> table.n_queries, table.label, table.is_stationary
+        (1126, 'win-block', True)
+
+    """
+
+    is_stationary = True
+
+    def __init__(self, game: Game | str, path: str) -> None:
+        super().__init__(game)
+        filed = read_table(path, self.game)
+        try:
+            layers = {seat: list(_explored_as(seat, self.game, filed.answers, None)) for seat in filed.seats}
+        except PolicyError as error:
+            raise PolicyFileError(f"{path} is no complete policy table: {error}") from error
+        self._begin(filed.label, layers, filed.forfeits)
+        if self.n_queries != filed.n_rows:
+            raise PolicyFileError(
+                f"{path} is no policy table: it holds {filed.n_rows:,} positions, and {self.n_queries:,} are "
+                "reached"
+            )
+
+    def _begin(
+        self,
+        label: str,
+        layers: dict[Seat, list[Layer]],
+        forfeits: Mapping[tuple[int, int], Answer],
+        positions: Positions = "reachable",
+    ) -> None:
+        self._label = label
+        self._layers, self._forfeits, self.positions = layers, forfeits, positions
+        self.is_sampled = False
+        """True for the answers of an agent that is not stationary: one sample of what it may play."""
+        self.origin = ""
+        """How many of the answers come from a file, and from which; empty if none."""
+
+    @classmethod
+    def effort(cls, game: Game, **parameters: object) -> Effort:  # noqa: D102
+        return "little"
+
+    @classmethod
+    def of(
+        cls,
+        agent: AgentLike,
+        game: Game | str | None = None,
+        *,
+        seats: Literal["X", "O", "XO"] = "XO",
+        positions: Positions = "reachable",
+        most: int = MOST,
+        complete: bool | None = None,
+        progress: Asking | None = None,
+        workers: int = 1,
+        answers: str | Path | None = None,
+    ) -> "PolicyTable":
+        """Ask an agent once in each position that it can reach, or in all positions of the game.
+
+        The agent is asked ply by ply, in batches. Its answers are checked and copied: each is a distribution
+        over the free cells; chances below 1e-30 count as 0. An agent that defines `choose` gives one cell,
+        with random numbers that depend on the position alone. If that is no free cell, the table says so, and
+        loses there.
+
+        Args:
+            agent: The agent.
+            game: The game, or its id; by default that which the agent plays.
+            seats: The seats on which it is asked.
+            positions: "reachable" for those that it can reach on these seats, "all" for those of the game.
+            most: The most positions to hold, of all games on a seat.
+            complete: True for all positions that can be reached. False to stop, for each seat, at the ply of
+                the first game that is lost: such a table shows a shortest one, and proves nothing else. None,
+                the default, stops on boards of more than 18 cells.
+            progress: Called before the first question, then about ten times a second: see `Asked`.
+            workers: How many questions to ask an agent that defines `choose` at once, in as many threads.
+            answers: A file in which each answer of such an agent is kept as it comes, so that a run that was
+                stopped goes on from there. Of the answers that are in it, twenty are asked for again.
+
+        Raises:
+            GameTooLargeError: More than `most` positions are reached, or "all" are wanted of a larger game.
+            PolicyError: An answer is no distribution over the free cells.
+            NoVerdictError: Accidents of the machine leave a question without an answer.
+            ResultFileError: `answers` holds another player's answers, or cannot be written.
+
+        """
+        player = make_agent(agent, game_of(game, agent))
+        game = player.game
+        wanted: Sequence[Seat] = SEATS if one_of("seats", seats, ("X", "O", "XO")) == "XO" else (seats,)  # type: ignore[assignment]
+        as_integer("most", most, "a policy table", 1)
+        if one_of("positions", positions, ("reachable", "all")) == "all":
+            check_enumerable(game, "for a table of all positions")
+            if isinstance(player, PolicyTable) and player.positions == "all":
+                return player
+        elif isinstance(player, PolicyTable) and player.positions == "reachable":
+            wanted = [seat for seat in wanted if seat in player.seats] or wanted
+            if complete is not True or all(map(player.is_complete, wanted)):
+                return player
+        stops = not is_enumerable(game) if complete is None else not complete
+        layers: dict[Seat, list[Layer]] = {}
+        asked = Asker(player, most, progress, workers, answers)
+        with asking(player), asked:
+            if positions == "all":
+                _check_held(game, most)
+                everywhere = [_answered(layer, asked) for layer in reachable(game)]
+                layers = {seat: everywhere for seat in wanted}
+            else:
+                for seat in wanted:
+                    layers[seat] = list(_as_far_as_wanted(seat, game, asked, most, stops, player.label))
+        table = cls.__new__(cls)
+        Agent.__init__(table, game)
+        table._begin(player.label, layers, asked.forfeits, positions)
+        table.is_sampled, table.origin = not player.is_stationary, asked.origin
+        if isinstance(player, PolicyTable):
+            table.is_sampled, table.origin = player.is_sampled, player.origin
+        return table
+
+    @property
+    def label(self) -> str:  # noqa: D102
+        return self._label or ""
+
+    def __repr__(self) -> str:
+        return f"<PolicyTable of {self.label} on {self.game.name}: {self.n_queries:,} positions>"
+
+    @property
+    def seats(self) -> tuple[Seat, ...]:
+        """The seats on which the agent was asked."""
+        return tuple(self._layers)
+
+    @property
+    def n_queries(self) -> int:
+        """The number of positions in which the agent was asked: once in each."""
+        return sum(len(layer.open) for layer in self._by_ply.values())
+
+    @cached_property
+    def _by_ply(self) -> dict[int, Layer]:
+        """The layers in which the agent was asked."""
+        layers = (layer for layers in self._layers.values() for layer in layers)
+        return {layer.ply: layer for layer in layers if layer.rows is not None}
+
+    def layers(self, seat: Seat) -> list[Layer]:
+        """The positions of all games with the agent on this seat, ply by ply; its own have its answers.
+
+        Raises `PolicyError` for a seat on which it was not asked.
+        """
+        if seat not in self._layers:
+            raise PolicyError(f"{self!r} was not asked as {seat}")
+        if self.positions == "all":
+            return list(_explored_as(seat, self.game, self.answers, None))
+        return self._layers[seat]
+
+    @property
+    def answered_layers(self) -> list[Layer]:
+        """All layers of the game, of a table of all positions, with the agent's answers in each."""
+        return self._layers[self.seats[0]]
+
+    def is_complete(self, seat: Seat) -> bool:
+        """True unless the asking ended at the first lost game, so that further positions are missing."""
+        return not len(self._layers[seat][-1].open)
+
+    @property
+    def least_chance(self) -> float:
+        """The least chance above 0 that a move has anywhere in the table."""
+        return min((least_chance(layer.rows) for layer in self._by_ply.values()), default=1.0)  # type: ignore[arg-type]
+
+    @property
+    def forfeits(self) -> list[Forfeit]:
+        """The positions in which the agent named no free cell, by ply, with why and what it replied."""
+        forfeits = [
+            Forfeit(Position(self.game, *key), answer.outcome, answer.reply)
+            for key, answer in sorted(self._forfeits.items())
+        ]
+        return sorted(forfeits, key=lambda forfeit: forfeit.position.ply)
+
+    def rows(self, ply: int, boards: Boards) -> tuple[Layer, np.ndarray]:
+        """The layer of a ply, and the places of these positions in it, `[B]`.
+
+        Raises `PolicyError`, which says why, for a position that the table does not hold.
+        """
+        layer = self._by_ply.get(ply)
+        places = np.full(len(boards), -1) if layer is None else layer.places(boards)
+        if layer is None or (places < 0).any():
+            held = "all positions" if self.positions == "all" else "the positions that it can reach"
+            raise PolicyError(
+                f"{boards[int(places.argmin())]} is not in the table of {self.label}, which holds {held} as "
+                f"{' and as '.join(self._layers)}"
+            )
+        return layer, places
+
+    def answers(self, moves: Moves) -> Rows:
+        """The answers in these positions, as `rows`."""
+        layer, places = self.rows(moves.layer.ply, moves.boards)
+        assert layer.rows is not None
+        answers: Rows = layer.rows[places]
+        return answers
+
+    def reply_in(self, mine: int, theirs: int) -> Answer:
+        """What the agent replied in a position in which it named no free cell."""
+        return self._forfeits[mine, theirs]
+
+    def policies(self, boards: Boards) -> Floats:  # noqa: D102
+        policies = np.zeros((len(boards), self.game.n_cells))
+        for ply, at in boards.by_ply():
+            layer, places = self.rows(ply, boards[at])
+            assert layer.rows is not None
+            moves = Moves(layer, layer.open[places], layer.rows[places])
+            if (lost := is_forfeit(layer.rows[places])).any():
+                position = boards[int(at[lost.argmax()])]
+                raise self._forfeits[position.mine, position.theirs].refusal(self, position)
+            policies[at[:, None], moves.cells] = moves.chances
+        return policies
+
+    def save(self, path: str | Path) -> None:
+        """Write the table as an `.npz` file, from which it plays: a proof that anybody can check.
+
+        Raises:
+            PolicyFileError: The file cannot be written; or the table is none of all positions that the agent
+                can reach, and so no proof.
+
+        """
+        if self.positions == "all":
+            PolicyTable.of(self).save(path)
+            return
+        for seat in self.seats:
+            if not self.is_complete(seat):
+                raise PolicyFileError(
+                    f"{self!r} ends at the first game that it loses as {seat}, and so is no proof: "
+                    "complete=True asks on"
+                )
+        write_table(path, self._filed)
+
+    @property
+    def _filed(self) -> Filed:
+        plies = {ply: (layer.boards(layer.open), layer.rows) for ply, layer in self._by_ply.items()}
+        return Filed(self.game, self.label, self.seats, plies, dict(self._forfeits))  # type: ignore[arg-type]
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the positions and the answers; a table that was saved and loaded has the same."""
+        digest = sha256(
+            f"{self.game.shape} {self.game.winning_masks} {self.game.misere} {self.seats}".encode()
+        )
+        for ply, layer in sorted(self._by_ply.items()):
+            boards = layer.boards(layer.open)
+            digest.update(f" {ply} {layer.rows.dtype.str} ".encode())  # type: ignore[union-attr]
+            for array in (boards.mine, boards.theirs, layer.rows):
+                digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+
+class Asker:
+    """Asks an agent for its answers, as `explored` wants them, and keeps those that name no free cell.
+
+    The parameters are those of `PolicyTable.of`. In a `with` block its file of answers is open.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        most: int = MOST,
+        progress: Asking | None = None,
+        workers: int = 1,
+        answers: str | Path | None = None,
+    ) -> None:
+        self.agent, self.forfeits, self.n_asked, self.origin = agent, dict[tuple[int, int], Answer](), 0, ""
+        self._workers = checked_workers(workers)
+        self._progress = as_callback("progress", progress, "an agent that is asked")
+        self._most, self._expected, self._next = most, dict[int, int](), 0.0
+        self._file: AnswerFile | None = None
+        if answers is not None:
+            if agent.plays_by != "choose" or isinstance(agent, PolicyTable):
+                raise ParameterError(
+                    f"answers={shown(answers)}: a file keeps the answers of functions and programs, "
+                    f"and {agent!r} is neither"
+                )
+            self._file = AnswerFile(answers, agent.game, agent.label)
+        self._tell()
+
+    def __enter__(self) -> Self:
+        if self._file is not None and len(self._file):
+            self._file.check_again(self.agent)
+            self.origin = self._file.origin
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._file is not None:
+            self._file.release()
+
+    def __call__(self, moves: Moves) -> Rows:
+        """The answers in these positions, each asked for once."""
+        self._expected[moves.layer.ply] = len(moves.layer.open)
+        if isinstance(self.agent, PolicyTable):
+            return self._copied(self.agent, moves)
+        if self.agent.plays_by == "choose":
+            return self._chosen(moves)
+        rows, cells = [], []
+        for start in range(0, len(moves.slots), _BATCH):
+            part = Moves(moves.layer, moves.slots[start : start + _BATCH])
+            answers = checked_policies(self.agent, part.boards)
+            rows.append(compact(part.of_policy(answers), part.cells))
+            cells.append(part.cells)
+            self._count(len(part.slots))
+        return joined(rows, cells)
+
+    def _copied(self, table: PolicyTable, moves: Moves) -> Rows:
+        rows = table.answers(moves)
+        if (lost := is_forfeit(rows)).any():
+            boards = moves.boards[lost]
+            keys = zip(boards.mine.tolist(), boards.theirs.tolist(), strict=True)
+            self.forfeits |= {key: table.reply_in(*key) for key in keys}
+        self._count(len(rows))
+        return rows
+
+    def _chosen(self, moves: Moves) -> Rows:
+        positions = list(moves.boards)
+        rows = np.empty(len(positions), np.uint8)
+        for number, answer in answers_of(self.agent, positions, self._workers, self._file):
+            if answer.cell is None:
+                self.forfeits[positions[number].mine, positions[number].theirs] = answer
+            rows[number] = NO_CELL if answer.cell is None else answer.cell
+            self._count(1)
+        return rows
+
+    def _count(self, n_more: int) -> None:
+        self.n_asked += n_more
+        if self._progress is not None and time.monotonic() >= self._next:
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            self._progress(Asked(self.n_asked, self._bound()))
+            self._next = time.monotonic() + _SHOWN_EVERY
+
+    def _bound(self) -> int:
+        """At least as many positions as the agent is asked in.
+
+        Where the answer is one cell, a board leads to no more boards two plies later than there are replies.
+        """
+        n_cells, bounds = self.agent.game.n_cells, list[int]()
+        if not is_enumerable(self.agent.game):
+            return self._most
+        for ply in range(n_cells):
+            bound = grid(n_cells, ply).n_slots
+            if ply > 1 and self.agent.plays_by == "choose":
+                bound = min(bound, bounds[ply - 2] * (n_cells + 1 - ply))
+            bounds.append(self._expected.get(ply, bound))
+        return sum(bounds)
+
+
+def _explored_as(seat: Seat, game: Game, asked: Ask, most: int | None) -> Iterator[Layer]:
+    return explored(game, *((asked, None) if seat == "X" else (None, asked)), most=most)
+
+
+def _as_far_as_wanted(
+    seat: Seat, game: Game, asked: Asker, most: int, stops: bool, label: str
+) -> Iterator[Layer]:
+    """The layers of all games on a seat; if it `stops`, up to the first one with a game that is lost."""
+    try:
+        for layer in _explored_as(seat, game, asked, most):
+            yield layer
+            if stops and _is_lost_in(layer, seat):
+                return
+    except GameTooLargeError as error:
+        raise GameTooLargeError(
+            f"{label} as {seat}: {error}. It was asked in {asked.n_asked:,} positions by then"
+        ) from error
+
+
+def is_lost_on_board(layer: Layer, seat: Seat) -> bool:
+    """True if a game ends at this ply that is lost for the seat."""
+    is_last_mover = SEATS[(layer.ply + 1) % 2] == seat
+    return len(layer.won) > 0 and is_last_mover == layer.game.misere
+
+
+def _is_lost_in(layer: Layer, seat: Seat) -> bool:
+    """True if a game of this ply is lost for the seat: on the board, or because it names no free cell."""
+    if is_lost_on_board(layer, seat):
+        return True
+    return layer.rows is not None and bool(is_forfeit(layer.rows).any())
+
+
+def _check_held(game: Game, most: int) -> None:
+    if (n_open := sum(len(layer.open) for layer in reachable(game))) > most:
+        raise GameTooLargeError(
+            f"{game.name} has {n_open:,} positions to be asked in, more than most={most:,}"
+        )
+
+
+def _answered(layer: Layer, asked: Asker) -> Layer:
+    rows = [asked(moves) for moves in layer.moves()]
+    if not rows:
+        return layer
+    return replace(layer, rows=joined(rows, (moves.cells for moves in layer.moves())))
