@@ -28,8 +28,7 @@ from tests.support.marks import slow
 from tests.support.running import script, ttt
 from ttt_env.agent import Agent, agent_class
 from ttt_env.agent.learner import learner_names
-from ttt_env.analysis.dossier import dossier
-from ttt_env.analysis.recorded import answering
+from ttt_env.analysis.dossier import Strength, dossier
 from ttt_env.app import cli, installed
 from ttt_env.app.console import ProgressLine
 from ttt_env.app.learning import trained_as
@@ -50,7 +49,7 @@ def test_train_shows_exploitability_as_it_falls_and_what_can_be_typed_without_an
     assert shown == sorted(shown, reverse=True) and len(set(shown)) == len(shown) > 0
     kept = ttt_env.exploitability(f"q-learning:{tmp_path}/q.npz").exploitability
     assert float(shown[-1]) == pytest.approx(kept, abs=5e-5)
-    assert "Scorecard of q.npz" in run.stdout
+    assert "q.npz on tictactoe-v0: " in run.stdout
 
 
 @pytest.mark.slow
@@ -91,8 +90,8 @@ def test_an_interrupt_keeps_the_best_model_and_judges_it(algo, agent, tmp_path):
     shown = re.findall(r" s  exploitability (\d\.\d{4})", told)
     kept = ttt_env.exploitability(f"{agent}:{out}").exploitability
     assert kept <= float(shown[-1]) + 5e-5  # a better one may be kept and not told yet
-    card = told.partition(f"Scorecard of models/{out.name}")[2]
-    assert float(re.search(r"exploitability (\d\.\d{4})", card)[1]) == pytest.approx(kept, abs=5e-5)
+    card = told.partition(f"models/{out.name} on tictactoe-v0: ")[2]
+    assert float(re.search(r"Exploitability (\d\.\d{4})", card)[1]) == pytest.approx(kept, abs=5e-5)
     assert (
         f"To go on: ttt train {algo} --seconds 1000.0 --until budget --out models/{out.name} --resume" in told
     )
@@ -111,7 +110,7 @@ def test_the_hint_of_a_terminated_training_goes_on_with_it(tmp_path):
     arguments[arguments.index("1000000")] = "100"  # fewer than there were: it says what there is, and ends
     run = ttt(*arguments, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    assert f"Scorecard of models/{out.name}" in run.stdout
+    assert f"models/{out.name} on tictactoe-v0: " in run.stdout
 
 
 class TestTrainedFiles:
@@ -135,7 +134,7 @@ class TestTrainedFiles:
             slow("m.zip", "train dqn --steps 10 --game mnk-v0:m=3,n=2,k=2", "dqn",
                  "m.zip holds dqn on mnk-v0:m=3,n=2,k=2, and dqn"),
             ("m.npz", "train q-learning --steps 10", "value-network", "holds q-learning on tictactoe-v0"),
-            ("m.npz", "export minimax m.npz", "q-learning", "holds lookup on tictactoe-v0"),
+            ("m.npz", "export minimax m.npz", "q-learning", "holds policy-table on tictactoe-v0"),
             ("m.zip", None, "dqn", "m.zip is no model of `ttt train`, and dqn"),
         ],
         ids=["algorithm", "game", "table", "export", "no model"],
@@ -214,30 +213,29 @@ def test_a_slow_agent_is_asked_once_about_each_position():
 
     expected = dossier(ttt_env.make_agent(highest), TICTACTOE, name="highest")
     asked.clear()
-    once = answering(ttt_env.make_agent(highest), TICTACTOE, lambda asked: None)
-    assert "BEATABLE." in scorecard(once, TICTACTOE, "highest")
-    facts = dossier(once, TICTACTOE, name="highest")
+    once = Strength(ttt_env.PolicyTable.of(highest))
+    assert scorecard(once, "highest").startswith("highest on tictactoe-v0: BEATABLE as X and as O.")
+    facts = dossier(once.table, name="highest", strength=once)
     assert set(asked.values()) == {1} and facts["refutations"] == expected["refutations"]
 
 
 def test_certify_several_agents_in_a_line_each():
     run = ttt("certify", "random", "minimax", "--workers", "1")
     assert run.returncode == 1
-    _, random, minimax = (line.split() for line in run.stdout.splitlines())
-    certificate = ttt_env.certify("random")
-    assert random == ["random", "beatable", "loses", "loses", f"{certificate.n_blunders:,}", "positions"]
-    assert minimax == ["minimax", "unbeatable", "draws", "draws", "0", "positions"]
+    _, random, minimax = (re.split("  +", line.strip()) for line in run.stdout.splitlines())
+    n_blunders = f"{ttt_env.certify('random').n_blunders:,} positions"
+    assert random == ["random", "BEATABLE as X and as O", "loses", "loses", n_blunders]
+    assert minimax == ["minimax", "UNBEATABLE", "draws", "draws", "0 positions"]
 
 
-def test_certify_several_models_saves_beside_each(tmp_path):
+def test_certify_writes_nothing_unasked(tmp_path):
     for name in ("one", "two"):
         ttt("export", "minimax", f"{name}.npz", cwd=tmp_path)
     run = ttt("certify", "one.npz", "two.npz", cwd=tmp_path)
-    assert run.returncode == 0 and "Saved as two.certificate.json" in run.stdout
-    assert ttt_env.Certificate.load(tmp_path / "one.certificate.json").unbeatable
+    assert run.returncode == 0 and sorted(os.listdir(tmp_path)) == ["one.npz", "two.npz"]
     listed = json_of("certify", "random", "one.npz", cwd=tmp_path, status=1)
     names = [each["agent"]["name"] for each in listed]
-    assert names == ["random", "lookup:one.npz"]
+    assert names == ["random", "policy-table:one.npz"]
     assert listed[0] == {"agent": {"name": "random"}, **ttt_env.certify("random").to_dict()}
 
 
@@ -372,9 +370,9 @@ class TestStandardOutput:
         assert run.returncode == 0 and not list(tmp_path.iterdir())
         (tmp_path / "written.npz").write_bytes(run.stdout.encode("utf-8", "surrogateescape"))
         saved = ttt(*command.split(), "new/saved.npz", cwd=tmp_path)
-        assert saved.returncode == 0 and "lookup:new/saved.npz" in saved.stdout
+        assert saved.returncode == 0 and "new/saved.npz" in saved.stdout
         for path in ("written.npz", "new/saved.npz"):
-            table = ttt_env.exploitability(f"lookup:{tmp_path}/{path}")
+            table = ttt_env.exploitability(f"{tmp_path}/{path}")
             assert table.as_x == pytest.approx(ttt_env.exploitability(expected).as_x)
 
     def test_bench_says_who_made_an_error(self, monkeypatch):
@@ -401,7 +399,7 @@ class TestStandardOutput:
     def test_certificate(self):
         run = ttt("certify", "random", "--out", "-")
         assert run.returncode == 1
-        assert not json.loads(run.stdout)["unbeatable"] and "BEATABLE." in run.stderr
+        assert not json.loads(run.stdout)["unbeatable"] and "BEATABLE as" in run.stderr
 
 
 SLOW = "mcts:simulations=1000000000,seed=0,solve=false"
@@ -515,31 +513,37 @@ class TestModelFiles:
     def test_every_command_that_asks_for_an_agent_takes_the_path_of_a_model(self, tmp_path):
         ttt("export", "minimax", "policy.npz", cwd=tmp_path)
         for line, told in [
-            ("bench policy.npz random", "lookup:policy.npz"),
-            ("play policy.npz random --games 1", "lookup:policy.npz is X"),
-            ("certify policy.npz", "CERTIFIED UNBEATABLE"),
+            ("bench policy.npz random", "policy-table:policy.npz"),
+            ("play policy.npz random --games 1", "policy-table:policy.npz is X"),
+            ("certify policy.npz", "UNBEATABLE. Asked once in"),
+            ("certify policy.npz --out again.npz", "Policy table: again.npz"),
+            ("certify policy.npz --out found.json", "Certificate: found.json"),
         ]:
             assert told in ttt(*line.split(), cwd=tmp_path).stdout
-        found = json.loads((tmp_path / "policy.certificate.json").read_text(encoding="utf-8"))
+        tables = (
+            ttt_env.PolicyTable(TICTACTOE, str(tmp_path / name)) for name in ("policy.npz", "again.npz")
+        )
+        assert len({table.digest for table in tables}) == 1
+        found = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
         assert found["unbeatable"] and found["agent"]["file"] == "policy.npz"
 
     @pytest.mark.parametrize("algo", ["q-learning", slow("value-network")])
     def test_certify_and_export_take_the_path_of_whatever_was_trained(self, algo, tmp_path):
         ttt("train", algo, "--steps", "1000", "--out", "m.npz", cwd=tmp_path)
         for model in ("m.npz", f"{algo}:m.npz", f"{algo}:path=m.npz"):
-            run = ttt("certify", model, cwd=tmp_path)
-            found = json.loads((tmp_path / "m.certificate.json").read_text(encoding="utf-8"))
+            run = ttt("certify", model, "--out", "m.json", cwd=tmp_path)
+            found = json.loads((tmp_path / "m.json").read_text(encoding="utf-8"))
             assert run.returncode == int(not found["unbeatable"]), run.stderr
             assert found["agent"] == {
                 "name": f"{algo}:m.npz" if model == "m.npz" else model,
                 "file": "m.npz",
                 "sha256": hashlib.sha256((tmp_path / "m.npz").read_bytes()).hexdigest(),
             }
-        assert "lookup:table.npz" in ttt("export", "m.npz", "table.npz", cwd=tmp_path).stdout
+        assert "play it as table.npz" in ttt("export", "m.npz", "table.npz", cwd=tmp_path).stdout
 
-    def test_an_agent_without_a_fixed_policy_is_recorded(self, tmp_path):
+    def test_of_an_agent_that_is_not_stationary_a_sample_is_judged(self, tmp_path):
         told = ttt("certify", "mcts:simulations=2", cwd=tmp_path).stdout
-        assert "Recorded: it was asked once in" in told
+        assert "One sample of an agent that is not stationary: asked once in" in told
 
 
 def commands(group=None, *path):
@@ -628,7 +632,7 @@ class TestPathsWithColons:
         (tmp_path / "a:b").mkdir()
         for path in ("a:b/x.npz", "C:\\x.npz"):
             assert ttt("export", "minimax", path, cwd=tmp_path).returncode == 0
-            for typed in (path, f"lookup:{path}"):
+            for typed in (path, f"policy-table:{path}"):
                 assert list(named_models([typed])) == [Path(path).stem]
                 assert ttt("certify", typed, cwd=tmp_path).returncode == 0
 
@@ -669,10 +673,12 @@ class TestNew:
             else ttt(*arguments, cwd=tmp_path, answers="q\n")
             for program, *arguments in lines
         )
-        assert certify.returncode == 1 and "\nBEATABLE." in certify.stdout, certify.stderr
+        assert certify.returncode == 1 and ": BEATABLE as " in certify.stdout, certify.stderr
         assert play.returncode == 0 and "Traceback" not in play.stderr
-        assert python.returncode == 0 and python.stdout.startswith("tictactoe-v0: beatable\n"), python.stderr
-        record = re.search("ends worse for it than best play: (.*)", python.stdout)[0]
+        assert python.returncode == 0 and python.stdout.startswith("tictactoe-v0: BEATABLE as "), (
+            python.stderr
+        )
+        record = re.search("Shortest refutation as .*", python.stdout)[0]
         assert record in certify.stdout
         (tmp_path / "my bot.py").write_text("mine")
         again = ttt("new", "my bot.py", cwd=tmp_path)

@@ -31,8 +31,8 @@ from tests.support.refusals import all_raise
 from tests.support.running import ttt
 from tests.support.scripted_models import MODELS
 from ttt_env import Position
-from ttt_env.analysis.recorded import Asked
-from ttt_env.app.certifying import _Pace
+from ttt_env.analysis.asking import Asked
+from ttt_env.app.certifying import _pace
 from ttt_env.app.console import ProgressLine
 from ttt_env.app.scorecard import verdict
 from ttt_env.bots import ChatAgent, CommandAgent
@@ -80,7 +80,7 @@ def test_models_get_the_certificate_they_deserve(name: str, unbeatable: bool, ou
     with CommandAgent(TICTACTOE, program(name)) as bot:
         by_program = ttt_env.certify(bot, workers=2)
     assert by_program.refutations == certificate.refutations
-    assert by_program.asked == certificate.asked and by_program.n_blunders == certificate.n_blunders
+    assert by_program.n_queries == certificate.n_queries and by_program.n_blunders == certificate.n_blunders
     assert by_program.inconsistent == certificate.inconsistent
 
 
@@ -93,7 +93,7 @@ class TestPromptAgent:
             return MODELS["perfect"](prompt)
 
         certificate = ttt_env.certify(PromptAgent(TICTACTOE, counting), workers=3)
-        assert certificate.unbeatable and certificate.asked == len(prompts) <= 850
+        assert certificate.unbeatable and certificate.n_queries == len(prompts) <= 850
         assert set(prompts.values()) == {1}
 
     def test_is_shown_what_an_episode_shows(self) -> None:
@@ -247,7 +247,7 @@ class TestCommandAgent:
     def test_one_that_never_answers_loses_at_once_by_its_last_words(self) -> None:
         with CommandAgent("mnk-v0:m=2,n=2,k=2", ["sh", "-c", "echo no such module >&2; exit 1"]) as agent:
             certificate = ttt_env.certify(agent)
-        assert certificate.asked == 5  # the empty board, and each first move of X
+        assert certificate.n_queries == 5  # the empty board, and each first move of X
         assert {forfeit.reply for forfeit in certificate.forfeits} == {"exit status 1: no such module"}
 
     def test_runs_in_its_folder(self, tmp_path: Path) -> None:
@@ -400,11 +400,11 @@ class TestCommandAgent:
         monkeypatch.chdir(tmp_path)
         agent = ttt_env.make_agent("bot.py")
         monkeypatch.chdir("elsewhere")
-        recorded = ttt_env.RecordedAgent(agent, answers="../answers.jsonl")
+        table = ttt_env.PolicyTable.of(agent, answers="../answers.jsonl")
         monkeypatch.chdir(tmp_path)
-        assert not ttt_env.certify(recorded).forfeits
+        assert not ttt_env.certify(table).forfeits
         agent.close()  # type: ignore[attr-defined]
-        assert (tmp_path / "answers.jsonl").read_text().count("\n") == 1 + recorded.asked
+        assert (tmp_path / "answers.jsonl").read_text().count("\n") == 1 + table.n_queries
 
     def test_any_number_of_descriptors_and_closed_streams_are_no_fault_of_a_bot(self, tmp_path: Path) -> None:
         (tmp_path / "bot.py").write_text("def choose(position): return position.legal_cells[0]")
@@ -636,41 +636,42 @@ class TestCommandLine:
         log, command = tmp_path / "log", f"{sys.executable} {PROGRAM} crashing {tmp_path}/log"
         run = ttt("certify", "--command", command, "--workers", "2", cwd=tmp_path)
         assert run.returncode == 1, run.stderr
-        assert "BEATABLE" in run.stdout and "Recorded: it was asked once in 497 positions" in run.stdout
-        assert "Wrong answers, by which it loses: 1.\n  X../.O./...  crashed: " in run.stdout
-        assert "Good moves, which give nothing away: 99.8%." in run.stdout
-        assert "Consistency: it plays the same way in 136 of 151 classes" in run.stdout
-        assert "best play: tictactoe-v0: 0 4\nThen it names no free cell (crashed): " in run.stdout
-        (file,) = (tmp_path / "models").iterdir()
-        assert str(file.relative_to(tmp_path)) in run.stderr and "the same command goes on" in run.stderr
+        assert ": BEATABLE as X." in run.stdout and "asked once in 497 positions." in run.stdout
+        assert "by which it loses: 1.\n  X../.O./...  crashed: " in run.stdout
+        assert "Moves that give nothing away in 99.8% of the positions" in run.stdout
+        assert "in 136 of 151 classes of symmetric positions" in run.stdout
+        assert "Shortest refutation as X: 0 4, then it names no free cell (crashed: " in run.stdout
+        assert list(tmp_path.iterdir()) == [log]
         asked = log.read_text().splitlines()
         assert len(set(asked)) == 497 == len(asked) - 1  # where it crashed it was asked again
-        facts = json.loads(ttt("certify", "--command", command, "--json", cwd=tmp_path).stdout)
-        assert facts["asked"] == 497 and facts["forfeits"][0]["outcome"] == "crashed"
+        kept = [*("certify", "--command", command, "--json"), "--answers", "kept.jsonl"]
+        facts = json.loads(ttt(*kept, cwd=tmp_path).stdout)
+        assert facts["n_queries"] == 497 and facts["forfeits"][0]["outcome"] == "crashed"
         assert facts["refutation_text"].startswith("You can be beaten at tictactoe-v0.")
-        assert json.loads(ttt("certify", f"process:{command}", "--json", cwd=tmp_path).stdout) == facts
-        assert log.read_text().splitlines() == asked  # nothing was asked again
+        n_asked = len(log.read_text().splitlines())
+        again = json.loads(ttt("certify", f"process:{command}", *kept[3:], cwd=tmp_path).stdout)
+        assert again.pop("origin").startswith("497 answers from kept.jsonl of ") and facts.pop("origin") == ""
+        assert again == facts
+        assert 20 <= len(log.read_text().splitlines()) - n_asked <= 21  # some are asked again, and no others
 
     def test_a_model(self, endpoint: Endpoint, tmp_path: Path) -> None:
         options = ["--url", endpoint.url, "--model", "org/centre:1", "--temperature", "0", "--workers", "4"]
         with patch.dict(MODELS, {"org/centre:1": lambda prompt: "[4]"}):
             run = ttt("certify", *options, "--answers", "a/b.jsonl", "--out", "c.json", cwd=tmp_path)
         assert run.returncode == 1, run.stderr
-        assert "Scorecard of org/centre:1" in run.stdout and "BEATABLE" in run.stdout
+        assert "org/centre:1 on tictactoe-v0: BEATABLE" in run.stdout
         certificate = ttt_env.Certificate.load(tmp_path / "c.json")
-        assert certificate.asked == len(endpoint.requests) and endpoint.requests[0]["temperature"] == 0
+        assert certificate.n_queries == len(endpoint.requests) and endpoint.requests[0]["temperature"] == 0
         texts = [run.stdout, run.stderr, *(path.read_text() for path in tmp_path.rglob("*.json*"))]
         assert len(texts) == 4 and not any(KEY in text for text in texts)
 
     def test_says_how_far_it_is(self) -> None:
         line = ProgressLine("certify it")
-        pace = _Pace(line, 100)
-        pace.say(Asked(100, 900))
-        assert line.text == "certify it: 100 answers, 0.0/s, at most 800 left"
+        say = _pace(PromptAgent(TICTACTOE, MODELS["perfect"]), line)
         time.sleep(0.01)
-        pace.say(Asked(101, 500))
+        say(Asked(1, 500))
         rate = float(line.text.split("answers, ")[1].split("/s")[0])
-        assert 0 < rate <= 100 and line.text.endswith("at most 399 left")
+        assert 0 < rate <= 100 and line.text.endswith("at most 499 left")
 
     def test_an_endpoint_that_refuses(self, endpoint: Endpoint, tmp_path: Path) -> None:
         endpoint.faults = [(401, "wrong key")]
@@ -687,12 +688,14 @@ class TestCommandLine:
             (["--url", "http://x/v1"], "--url needs a --model"),
             (["--url", f"http://x/v1?key={KEY}", "--model", "m"], "not shown here"),
             (["--model", "m"], "belong to a --command or a --url"),
-            (["minimax", "--answers", "a"], "a program or a language model, and minimax is neither"),
+            (
+                ["minimax", "--answers", "a"],
+                "functions and programs, and <Minimax of tictactoe-v0> is neither",
+            ),
             (["minimax", "random", "--answers", "a"], "--answers is for one agent"),
             (["--command", "sh", "--model", "m"], "belong to a --url"),
             (["--command", "sh", "--temperature", "1"], "belong to a --url"),
             (["--command", "sh", "--ray"], "one kind is judged at a time"),
-            (["--command", "sh", "--game", "qubic-v0"], "64 cells"),
             (["--command", "no-such-program"], "no-such-program"),
         ],
     )
@@ -707,7 +710,7 @@ class TestCommandLine:
         log, rng = tmp_path / "log", np.random.default_rng(kills)
         log.touch()
         command = f"{sys.executable} {PROGRAM} slow {log}"
-        arguments = [*CERTIFY, command, "--workers", "2"]
+        arguments = [*CERTIFY, command, "--workers", "2", "--answers", "models/kept.jsonl"]
         for _ in range(kills):
             answered, n_before = answers_in(tmp_path), len(log.read_text().splitlines())
             with subprocess.Popen(arguments, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
@@ -716,11 +719,11 @@ class TestCommandLine:
                     assert process.poll() is None
                     time.sleep(0.002)
                 process.kill()
-            assert not answered & set(log.read_text().splitlines()[n_before:])
+            assert len(answered & set(log.read_text().splitlines()[n_before:])) <= 20
         answered, n_before = answers_in(tmp_path), len(log.read_text().splitlines())
         run = ttt(*arguments[3:], cwd=tmp_path)
-        assert not answered & set(log.read_text().splitlines()[n_before:])
-        assert "CERTIFIED UNBEATABLE" in run.stdout
+        assert len(answered & set(log.read_text().splitlines()[n_before:])) <= 20
+        assert ": UNBEATABLE. " in run.stdout
         assert len(set(log.read_text().splitlines())) == len(answers_in(tmp_path)) == 507
 
     @pytest.mark.parametrize("workers", ["3", slow("1")])

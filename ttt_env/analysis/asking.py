@@ -108,12 +108,8 @@ class AnswerFile:
         self._answers[position.mine, position.theirs] = answer
         self._added.append((position.mine, position.theirs))
 
-    def confirm(self) -> None:
-        """Take it that the answers so far are those to the questions: `withdraw` keeps them."""
-        self._added.clear()
-
     def withdraw(self) -> None:
-        """Say in the file that the unconfirmed answers of this run are not to be believed; forget them."""
+        """Say in the file that the answers of this run are not to be believed; forget them."""
         if self._added:
             self._file.add({"withdrawn": [str(Position(self.game, *key)) for key in self._added]})
         for key in self._added:

@@ -443,7 +443,7 @@ def _given_away(
     blunders, n_imperfect = [], 0
     for layer in layers:
         for moves in layer.moves():
-            possible = moves.chances.T > 0
+            possible = moves.are_possible.T
             blunders.append(layer.boards(moves.slots[_is_worse(possible, moves, values, -1)]))
             if scores is not None:
                 loss_now = layer.ply - game.n_cells - 1

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ttt_env.agent import Floats
 from ttt_env.analysis.grid import Grid, Slots, grid
 from ttt_env.analysis.keyed import Gathered, Keyed
-from ttt_env.analysis.rows import Rows, chances, joined
+from ttt_env.analysis.rows import Rows, are_possible, chances, joined, n_possible
 from ttt_env.compiled.stopping import check_wanted
 from ttt_env.errors import GameTooLargeError
 from ttt_env.rules import Boards, Game, Position, check_enumerable, is_enumerable
@@ -31,7 +31,7 @@ MOST = 20_000_000
 _CHUNK = 1 << 15  # positions in a batch: their successors' values stay in the processor's cache
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Moves:
     """The moves of S positions of one ply, none of them over, with F empty cells each."""
 
@@ -65,6 +65,12 @@ class Moves:
         """The probability of each move in the answers that were given, `[S, F]`; all 0 for no cell."""
         assert self.rows is not None
         return chances(self.rows, self.cells)
+
+    @property
+    def are_possible(self) -> Bools:
+        """True for the moves of positive probability in the answers that were given, `[S, F]`."""
+        assert self.rows is not None
+        return are_possible(self.rows, self.cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,25 +178,25 @@ def explored(
         ask = o if layer.ply % 2 else x
         held, ply = held + len(layer), layer.ply + 1
         n_parents = layer.ply // 2 + 1  # of a position of the next ply, at most: it lacks one of these stones
-        n_moves, asked = len(layer.open) * (game.n_cells - layer.ply), list[Rows]()
-        if ask is not None:
-            n_moves = 0
-            for moves in layer.moves():
-                rows = ask(moves)
-                asked.append(rows)
-                n_moves += int((chances(rows, moves.cells) > 0).sum())
+        n_moves, asked = 0, list[Rows]()
+        seen = _Seen(layer) if isinstance(layer.numbering, Grid) and len(layer.open) else None
+        for moves in layer.moves() if ask is not None or seen is not None else ():
+            if ask is not None:
+                moves.rows = ask(moves)
+                asked.append(moves.rows)
+                n_moves += n_possible(moves.rows)
                 check(n_moves // n_parents)
-            if asked:
-                rows = joined(asked, (moves.cells for moves in layer.moves()))
-                layer = replace(layer, rows=rows)
+            if seen is not None:
+                seen.add(moves)
+        if asked:
+            layer = replace(layer, rows=joined(asked, (moves.cells for moves in layer.moves())))
         yield layer
         if not len(layer.open):
             return
+        if ask is None:
+            n_moves = len(layer.open) * (game.n_cells - layer.ply)
         check(n_moves // n_parents)
-        found = _Seen(layer) if isinstance(layer.numbering, Grid) else _New(layer, check)
-        for moves in layer.moves():
-            found.add(moves)
-        layer = _layer(game, *found.numbered())
+        layer = _layer(game, *(_new(layer, check) if seen is None else seen.numbered()))
         check(len(layer))
 
 
@@ -203,27 +209,21 @@ class _Seen:
 
     def add(self, moves: Moves) -> None:
         successors = moves.successors
-        self._seen[successors.ravel() if moves.rows is None else successors[moves.chances.T > 0]] = True
+        self._seen[successors.ravel() if moves.rows is None else successors[moves.are_possible.T]] = True
 
     def numbered(self) -> tuple[Numbering, Slots]:
         return self._next, np.flatnonzero(self._seen)
 
 
-class _New:
+def _new(layer: Layer, check: Callable[[int], None]) -> tuple[Numbering, Slots]:
     """The same, gathered as keys."""
-
-    def __init__(self, layer: Layer, check: Callable[[int], None]) -> None:
-        assert isinstance(layer.numbering, Keyed)
-        self._numbering, self._gathered = layer.numbering, Gathered(check)
-
-    def add(self, moves: Moves) -> None:
-        keys = self._numbering.successor_keys(moves.slots)
-        self._gathered.add(keys.ravel() if moves.rows is None else keys[moves.chances.T > 0])
-
-    def numbered(self) -> tuple[Numbering, Slots]:
-        before = self._numbering
-        before.following = Keyed(before.n_cells, before.ply + 1, self._gathered.keys)
-        return before.following, np.arange(before.following.n_slots)
+    before, gathered = layer.numbering, Gathered(check)
+    assert isinstance(before, Keyed)
+    for moves in layer.moves():
+        keys = before.successor_keys(moves.slots)
+        gathered.add(keys.ravel() if moves.rows is None else keys[moves.are_possible.T])
+    before.following = Keyed(before.n_cells, before.ply + 1, gathered.keys)
+    return before.following, np.arange(before.following.n_slots)
 
 
 def _layer(game: Game, numbering: Numbering, slots: Slots) -> Layer:

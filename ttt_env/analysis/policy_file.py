@@ -47,6 +47,7 @@ class Filed:
         ]
         arrays: Arrays = {
             "format": np.array(FORMAT),
+            "winning_masks": np.array(sorted(self.game.winning_masks), np.uint64),
             "supports": np.full(self.game.n_cells, -1, np.int8),
             "label": np.array(_line(self.label)),
             "seats": np.array("".join(self.seats)),

@@ -37,6 +37,7 @@ from ttt_env.errors import (
     ParameterError,
     PolicyError,
     PolicyFileError,
+    UntrustedAnswersError,
     shown,
 )
 from ttt_env.rules import (
@@ -174,7 +175,7 @@ class PolicyTable(Agent):
         stops = not is_enumerable(game) if complete is None else not complete
         layers: dict[Seat, list[Layer]] = {}
         asked = Asker(player, most, progress, workers, answers)
-        with asking(player), asked:
+        with asked, asking(player):
             if positions == "all":
                 _check_held(game, most)
                 everywhere = [_answered(layer, asked) for layer in reachable(game)]
@@ -357,8 +358,10 @@ class Asker:
             self.origin = self._file.origin
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         if self._file is not None:
+            if isinstance(error, UntrustedAnswersError):
+                self._file.withdraw()
             self._file.release()
 
     def __call__(self, moves: Moves) -> Rows:

@@ -42,6 +42,23 @@ def chances(rows: Rows, cells: Cells) -> Floats:
     return shares
 
 
+def are_possible(rows: Rows, cells: Cells) -> NDArray[np.bool_]:
+    """True for the empty cells of positive chance, `[S, F]`."""
+    if rows.ndim == 2:
+        return np.greater(rows, 0)
+    if rows.dtype == np.uint8:
+        return np.equal(rows[:, None], cells)
+    bits = rows[:, None] >> cells.astype(np.uint64) & np.uint64(1)
+    return bits.astype(np.bool_)
+
+
+def n_possible(rows: Rows) -> int:
+    """The number of moves of positive chance in all of these answers."""
+    if rows.ndim == 2:
+        return int((rows > 0).sum())
+    return int((rows != NO_CELL).sum() if rows.dtype == np.uint8 else np.bitwise_count(rows).sum())
+
+
 def is_forfeit(rows: Rows) -> NDArray[np.bool_]:
     """True for the answers that name no free cell, `[S]`."""
     if rows.ndim == 2:

@@ -39,7 +39,7 @@ from ttt_env.rules.symmetry import transform_boards
 from ttt_env.storage.game_log import PERSON, GameLog, LoggedGame, default_path
 
 
-class _OfHabits:
+class OfHabits:
     """What both kinds of the agent have: the log, and the agent that plays where it says nothing."""
 
     game: Game
@@ -59,7 +59,7 @@ class _OfHabits:
             self._habits = _Habits.of(self.game, log.games(self.game))
 
     @property
-    def parts(self) -> tuple[Agent]:
+    def parts(self) -> tuple[Agent]:  # noqa: D102
         return (self.fallback,)
 
     def _explained(self, position: Position) -> Explanation:
@@ -86,7 +86,7 @@ class _OfHabits:
         return Explanation(position, policy, reason, tuple(numbers), facts)
 
 
-class Imitation(_OfHabits, Agent):
+class Imitation(OfHabits, Agent):
     """Plays the move that people most often made in the position (Nicolo Davis, "Tic-Tac-Toe Bots").
 
     All games in a log count, won or lost, but only the moves of people in them, and of players who are not
@@ -123,7 +123,7 @@ class Imitation(_OfHabits, Agent):
         return policies
 
 
-class _SampledImitation(_OfHabits, Agent):
+class _SampledImitation(OfHabits, Agent):
     """The agent with a fallback that is not stationary."""
 
     variant_of = Imitation

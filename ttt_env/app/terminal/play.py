@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ttt_env.agent import Agent, make_agent, quoted
 from ttt_env.agents.advice import hint
-from ttt_env.agents.learned.imitation import Imitation
+from ttt_env.agents.learned.imitation import OfHabits
 from ttt_env.app.terminal.board import STYLES, board
 from ttt_env.errors import ForfeitError, IllegalMoveError, ParameterError
 from ttt_env.render.words import cells_text, parse_cell
@@ -206,8 +206,9 @@ class Terminal:
             number = self.log.add(self.session.record, x=x.spec, o=o.spec, source="terminal")
             self._say(f"Recorded as game {number}.")
             for player in (x, o):
-                if isinstance(player.agent, Imitation):
-                    player.agent.refresh()
+                agent: object = player.agent
+                if isinstance(agent, OfHabits):
+                    agent.refresh()
         self._say(f"Score: {self.session.score}.")
 
     def _introduce(self) -> None:
