@@ -13,6 +13,7 @@ import pytest
 from tests.support.running import Run, script
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
+POLICY = shlex.quote(str(SCRIPTS.parent / "docs" / "proofs" / "policies" / "ppo.npz"))
 PROOF = shlex.quote(str(SCRIPTS.parent / "docs" / "proofs" / "mnk-v0-m-6-n-5-k-4.npz"))
 # The arguments of a small run, and a text that it has to print. A script that is not here fails the tests.
 SMALL: dict[str, tuple[str, str]] = {
@@ -30,6 +31,7 @@ SMALL: dict[str, tuple[str, str]] = {
     ),
     "benchmark_training.py": ("--envs 4 --rollouts 1 --rounds 1", "of replayed"),
     "build_pretrained.py": ("--out . --share 0.005", "unbeatable: True"),
+    "check_policy.py": (POLICY, "worst result as O: draw, for example 0 4 1 2 6 3 5 8 7"),
     "check_proof.py": (
         PROOF,
         "mnk-v0:m=6,n=5,k=4 (rules of the catalogue), from the empty board: X wins",
