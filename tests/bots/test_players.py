@@ -34,7 +34,6 @@ from ttt_env import Position
 from ttt_env.analysis.asking import Asked
 from ttt_env.app.certifying import _pace
 from ttt_env.app.console import ProgressLine
-from ttt_env.app.scorecard import verdict
 from ttt_env.bots import ChatAgent, CommandAgent
 from ttt_env.bots.process import NoLineError, Program
 from ttt_env.bots.protocol import read_answer
@@ -127,7 +126,7 @@ class TestPromptAgent:
         certificate = ttt_env.certify(PromptAgent(TICTACTOE, lambda prompt: "\ud800\x00\x1b[2J\u202e日本"))
         certificate.save(tmp_path / "c.json")
         assert ttt_env.Certificate.load(tmp_path / "c.json") == certificate
-        for text in (str(certificate), refutation_text(certificate), verdict(certificate)):
+        for text in (str(certificate), refutation_text(certificate)):
             assert not set(text.encode().decode()) & set("\x00\x1b\u202e")
 
     def test_errors_lose_or_are_raised(self) -> None:
@@ -690,7 +689,7 @@ class TestCommandLine:
             (["--model", "m"], "belong to a --command or a --url"),
             (
                 ["minimax", "--answers", "a"],
-                "functions and programs, and <Minimax of tictactoe-v0> is neither",
+                "and <Minimax of tictactoe-v0> is neither",
             ),
             (["minimax", "random", "--answers", "a"], "--answers is for one agent"),
             (["--command", "sh", "--model", "m"], "belong to a --url"),

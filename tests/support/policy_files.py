@@ -18,8 +18,7 @@ import ttt_env
 from tests.support.naive import masks, mover, play
 from tests.support.naive_proof_checker import cells_of as cells_of_mask
 from tests.support.naive_proof_checker import mask_of, rules_of_id
-from ttt_env.agent import checked_policy
-from ttt_env.errors import ForfeitError
+from ttt_env.agent import answer_of, checked_policy
 
 SEATS = "XO"
 cells_of, known_rules = lru_cache(maxsize=1 << 16)(cells_of_mask), cache(rules_of_id)
@@ -250,10 +249,11 @@ def agent_arrays(game, agent, label, seats=SEATS):
     player = ttt_env.make_agent(agent, game)
 
     def answer(board):
-        try:
-            policy = checked_policy(player, ttt_env.Position(game, *masks(board)))
-        except ForfeitError as error:
-            return f"{error.forfeit.outcome}: {error.forfeit.said}"
+        position = ttt_env.Position(game, *masks(board))
+        if player.plays_by == "choose":
+            found = answer_of(player, position)
+            return f"{found.outcome}: {found.reply}" if found.cell is None else {found.cell: 1.0}
+        policy = checked_policy(player, position)
         return {cell: chance for cell, chance in enumerate(policy.tolist()) if chance}
 
     rules = game.name, game.shape, sorted(game.winning_masks), game.misere, [-1] * game.n_cells

@@ -8,7 +8,7 @@ import numpy as np
 
 from ttt_env.agent.interface import Agent
 from ttt_env.agent.policies import TIMED_OUT, Answer, Outcome, checked_cell, generator_of, read_cell
-from ttt_env.errors import NoVerdictError, ParameterError, PolicyError
+from ttt_env.errors import ForfeitError, NoVerdictError, ParameterError, PolicyError
 from ttt_env.rules import Game, Position, one_of
 
 
@@ -49,6 +49,7 @@ class AskedAgent(Agent):
             if error.loses_by is None:
                 raise
             answer = Answer.failed(one_of("outcome", error.loses_by, get_args(Outcome)), error.reason)
+            raise answer.refusal(self, position) from error
         if answer.cell is not None:
             return answer.cell
         raise answer.refusal(self, position)
@@ -115,7 +116,12 @@ def answer_of(agent: Agent, position: Position) -> Answer:
     """
     if not isinstance(agent, AskedAgent):
         ask = agent.reply if isinstance(agent, FunctionAgent) else agent.choose
-        return Answer.of(ask(position, generator_of(position)), position)
+        try:
+            return Answer.of(ask(position, generator_of(position)), position)
+        except ForfeitError as error:  # of a player that it asks
+            if isinstance(error.__cause__, NoVerdictError):
+                raise error.__cause__ from None
+            return Answer.failed(error.forfeit.outcome, error.forfeit.reply)
     answer = agent.answer(position)
     if answer.outcome == TIMED_OUT:
         raise NoVerdictError(repr(agent), position, f"{TIMED_OUT}: {answer.reply}", TIMED_OUT)

@@ -71,7 +71,7 @@ class AnswerFile:
         of a player that has changed, or of one that does not always answer the same.
         """
         keys = sorted(self._answers, key=lambda key: (key[0] | key[1]).bit_count())
-        for number in sorted({round(at * (len(keys) - 1) / _AGAIN) for at in range(_AGAIN)}):
+        for number in sorted({round(at * (len(keys) - 1) / (_AGAIN - 1)) for at in range(_AGAIN)}):
             position = Position(self.game, *keys[number])
             kept, now = self._answers[keys[number]], answer_of(agent, position)
             if (kept.cell, kept.outcome) != (now.cell, now.outcome):

@@ -16,6 +16,7 @@ from ttt_env.analysis.rows import NO_CELL, Rows, is_forfeit
 from ttt_env.analysis.versions import versions
 from ttt_env.errors import PolicyError, PolicyFileError
 from ttt_env.rules import SEATS, Boards, Game, Seat
+from ttt_env.rules.sizes import BOARD_SETS
 from ttt_env.storage import Arrays, Form, array_names, read_arrays, save_arrays
 
 FORMAT = "ttt_env policy 1"
@@ -100,6 +101,7 @@ def read_table(path: str | Path, game: Game) -> Filed:
     most = 1 << 31
     forms: dict[str, Form | tuple[Form, ...]] = {
         "format": Form(np.str_, (), _MOST_LETTERS),
+        "winning_masks": Form(np.uint64, (None,), BOARD_SETS),
         "supports": Form(np.int8, (n_cells,)),
         "label": Form(np.str_, (), _MOST_LETTERS),
         "seats": Form(np.str_, (), 2),
@@ -123,6 +125,8 @@ def read_table(path: str | Path, game: Game) -> Filed:
     known = {*forms, "game", "shape", "winning_masks", "misere"}
     demand(names == known, f"it has no place for {', '.join(sorted(names - known))}")
     demand(str(arrays["format"]) == FORMAT, f"its format is {str(arrays['format'])!r}, not {FORMAT!r}")
+    masks = arrays["winning_masks"]
+    demand((masks[1:] > masks[:-1]).all(), "its winning sets do not ascend")
     demand((arrays["supports"] == -1).all(), "it has supports, which no game has here")
     seats = tuple(seat for seat in SEATS if seat in str(arrays["seats"]))
     demand("".join(seats) == str(arrays["seats"]) and seats, "its seats are wrong")

@@ -189,7 +189,7 @@ class _Archive:
             if name == "game":
                 continue
             is_same = self.header(name) == _Header(expected.dtype, expected.shape)
-            if not is_same or not np.array_equal(*map(_in_order, (self.array(name), expected))):
+            if not is_same or not np.array_equal(_in_order(self.array(name)), _in_order(expected)):
                 return name
         return None
 
