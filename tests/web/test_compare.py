@@ -145,7 +145,7 @@ def test_the_curves_go_through_the_exact_figures_also_of_the_best_moves_alone(cl
 def test_the_certificate_is_that_of_certify(agent, client):
     found, worst = certify(agent), exploitability(agent)
     page = client.get("/compare/agent", params={"part": 1, "agent": agent})
-    assert ("certified unbeatable" in page.text) == found.unbeatable
+    assert (">unbeatable</span>" in page.text) == found.unbeatable
     assert f'id="blunders">{found.n_blunders:,}<' in page.text
     for seat, value in (("X", worst.as_x), ("O", worst.as_o)):
         shown = re.search(rf'id="exploited-{seat}">(.*?)<', page.text)[1].replace("−", "-")
