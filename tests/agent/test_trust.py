@@ -85,10 +85,11 @@ DOORS: dict[str, Callable[[str], object]] = {
 TYPED = """
     agent/making.py agents/combining.py agents/learned/imitation.py agents/mcts/agent.py
     proofs/agent.py analysis/dossier.py analysis/evaluation.py analysis/many.py
-    analysis/play.py analysis/recorded.py analysis/worst_case.py app/certifying.py app/cli.py
-    app/learning.py app/terminal/play.py datasets/writer.py
+    analysis/certificate.py analysis/play.py analysis/policy_table.py agents/learned/lookup.py
+    app/certifying.py app/cli.py
+    app/terminal/play.py datasets/writer.py
     envs/board.py envs/single.py envs/two_player.py envs/vector/env.py
-    integrations/jax.py integrations/kaggle.py integrations/openenv.py integrations/rllib.py
+    integrations/kaggle.py integrations/openenv.py integrations/rllib.py
     integrations/textarena.py tournament/meetings.py bots/players.py training/pool.py
 """.split()
 """The modules that make agents of what a person typed: in Python, on the command line, in a plan."""

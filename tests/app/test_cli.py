@@ -200,7 +200,7 @@ def test_certify_shows_the_exact_results_and_draws_a_game_that_refutes():
     row = next(line for line in run.stdout.splitlines() if line.startswith("against minimax"))
     assert [float(cell) for cell in row.split()[2:5]] == pytest.approx(as_x, abs=5e-5)
     record = ttt_env.certify("random").refutations["X"]
-    assert str(record) in run.stdout
+    assert f"As X it loses at worst: {' '.join(map(str, record.cells))}." in run.stdout
     assert f"{len(record.cells)}. O" in run.stdout
 
 
@@ -535,10 +535,11 @@ class TestModelFiles:
             found = json.loads((tmp_path / "m.json").read_text(encoding="utf-8"))
             assert run.returncode == int(not found["unbeatable"]), run.stderr
             assert found["agent"] == {
-                "name": f"{algo}:m.npz" if model == "m.npz" else model,
+                "name": model,
                 "file": "m.npz",
                 "sha256": hashlib.sha256((tmp_path / "m.npz").read_bytes()).hexdigest(),
             }
+            assert found["label"] == model
         assert "play it as table.npz" in ttt("export", "m.npz", "table.npz", cwd=tmp_path).stdout
 
     def test_of_an_agent_that_is_not_stationary_a_sample_is_judged(self, tmp_path):

@@ -80,7 +80,7 @@ class PolicyTable(Agent):
     Example:
         >>> table = PolicyTable.of("win-block", "tictactoe-v0")
         >>> table.n_queries, table.label, table.is_stationary
-        (1126, 'win-block', True)
+        (4382, 'win-block', True)
 
     """
 

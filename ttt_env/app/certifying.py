@@ -86,6 +86,11 @@ def _certify_agent(order: Order) -> int:
     spec = spec_of(agent)
     with redirect_stdout(sys.stderr):
         player = make_agent(spec, order.game)
+    if order.workers is not None and player.plays_by != "choose":
+        raise ParameterError(
+            f"--workers shares out the work on several agents, and here is one: {agent}, no bot or model that "
+            "can be asked several questions at a time"
+        )
     name = player.label if isinstance(player, AskedAgent) else agent
     return _certify_one(order, player, name, file_of(spec))
 

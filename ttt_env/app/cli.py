@@ -264,7 +264,7 @@ def certify(
         Path | None, option("FILE", "keep each answer in this file, and go on from it")
     ] = None,
 ) -> None:
-    """Say whether an agent is unbeatable, or show the game that beats it.
+    """Say whether an agent is unbeatable, or show what beats it.
 
     The agent is asked once in each position that it can reach. Its answers
     are its policy table: --out policy.npz writes it, and anybody can check
@@ -312,7 +312,7 @@ def export(
         Path | None, option("FILE", f"write the model's network as this ONNX file instead; {DASH}")
     ] = None,
 ) -> None:
-    """Write what an agent answers in each position that it can reach.
+    """Write what an agent answers, once in each position.
 
     The policy table loads anywhere, runs no code, and is what ttt certify
     --out writes.
