@@ -88,8 +88,8 @@ def _certify_agent(order: Order) -> int:
         player = make_agent(spec, order.game)
     if order.workers is not None and player.plays_by != "choose":
         raise ParameterError(
-            f"--workers shares out the work on several agents, and here is one, {agent}, which is asked about "
-            "many positions at once"
+            f"--workers shares out the work on several agents, and here is one, {agent}, "
+            "which is asked about many positions at once"
         )
     name = player.label if isinstance(player, AskedAgent) else agent
     return _certify_one(order, player, name, file_of(spec))
