@@ -104,13 +104,13 @@ def test_the_hint_of_a_terminated_training_goes_on_with_it(tmp_path):
     out = tmp_path / "models" / "ppo-mnk-v0-m-3-n-2-k-2.zip"
     options = ["--game", "mnk-v0:m=3,n=2,k=2", "--steps", "1000000", "--until", "budget"]
     told = stopped(out, signal.SIGTERM, "ppo", *options)
-    assert "Scorecard" not in told
+    assert f"models/{out.name} on " not in told
     program, *arguments = re.search("To go on: (.*)", told)[1].split()
     assert program == "ttt" and arguments == ["train", "ppo", *options, "--resume"]
     arguments[arguments.index("1000000")] = "100"  # fewer than there were: it says what there is, and ends
     run = ttt(*arguments, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    assert f"models/{out.name} on tictactoe-v0: " in run.stdout
+    assert f"models/{out.name} on mnk-v0:m=3,n=2,k=2: " in run.stdout
 
 
 class TestTrainedFiles:
@@ -363,14 +363,18 @@ class TestStandardOutput:
     """`-` is standard output, which then holds the file's content and nothing else."""
 
     @pytest.mark.parametrize(
-        ("command", "expected"), [("export win-block", "win-block"), ("solve tictactoe-v0 --save", "minimax")]
+        ("command", "expected", "told"),
+        [
+            ("export win-block", "win-block", "play it as new/saved.npz"),
+            ("solve tictactoe-v0 --save", "minimax", "lookup:new/saved.npz"),
+        ],
     )
-    def test_tables_as_in_a_file(self, command, expected, tmp_path):
+    def test_tables_as_in_a_file(self, command, expected, told, tmp_path):
         run = ttt(*command.split(), "-", cwd=tmp_path)
         assert run.returncode == 0 and not list(tmp_path.iterdir())
         (tmp_path / "written.npz").write_bytes(run.stdout.encode("utf-8", "surrogateescape"))
         saved = ttt(*command.split(), "new/saved.npz", cwd=tmp_path)
-        assert saved.returncode == 0 and "new/saved.npz" in saved.stdout
+        assert saved.returncode == 0 and told in saved.stdout
         for path in ("written.npz", "new/saved.npz"):
             table = ttt_env.exploitability(f"{tmp_path}/{path}")
             assert table.as_x == pytest.approx(ttt_env.exploitability(expected).as_x)

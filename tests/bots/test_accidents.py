@@ -29,6 +29,7 @@ from ttt_env.errors import (
     NoVerdictError,
     ParameterError,
     PlayerError,
+    ResultFileError,
     UntrustedAnswersError,
 )
 
@@ -131,7 +132,7 @@ HANGS_IN_CORNER = f"{IN_CORNER}if at_corner:\n    time.sleep(1000)\nsay(cell)"
 class TestNotJudged:
     @pytest.mark.parametrize(
         "judge",
-        [*JUDGES, lambda agent: ttt_env.match(agent, "minimax", exact=True)],
+        [*JUDGES, lambda agent: ttt_env.match(agent, "minimax", exact=True), ttt_env.PolicyTable.of],
     )
     def test_analyses_end(self, judge: Any, tmp_path: Path) -> None:
         with bot("time.sleep(1000)", tmp_path, timeout=0.05, startup=0.05) as agent:
@@ -216,6 +217,18 @@ class TestLinesTooMany:
         with bot("say(cell)", tmp_path, after="say('bye')") as agent, pytest.raises(UntrustedAnswersError):
             judge(agent, "random") if judge is ttt_env.play_game else judge(agent)
 
+    def test_answers_of_before_stay(self, tmp_path: Path) -> None:
+        """Those of a run that has ended as it should; in the one after it a line too many is said."""
+        file = tmp_path / "kept.jsonl"
+        with bot("say(cell)", tmp_path, after="if not is_first(): say('bye')") as agent:
+            ttt_env.PolicyTable.of(agent, seats="X", answers=file)
+            n_kept = len(kept_in(file, agent))
+            with pytest.raises(UntrustedAnswersError, match="bye"):
+                ttt_env.PolicyTable.of(agent, seats="O", answers=file)
+            kept = kept_in(file, agent)
+        assert len(kept) == n_kept > 0 and kept.get(GAME.start) and not kept.get(GAME.start.play(4))
+        assert "withdrawn" in file.read_text()
+
     def test_a_forfeit_by_a_late_line_is_none(self, tmp_path: Path) -> None:
         """Each line is said twice, so the second move of the game is taken: it is no answer to that."""
         with bot("say(cell)\ntime.sleep(0.05)\nsay(cell)", tmp_path) as agent:
@@ -277,6 +290,19 @@ def test_time_outs_in_answers_of_the_past_are_asked_again(tmp_path: Path) -> Non
     file.release()
     found = ttt_env.certify(agent, answers=tmp_path / "kept.jsonl")
     assert not found.forfeits
+
+
+def test_another_reason_for_no_answer_is_another_answer(tmp_path: Path) -> None:
+    path = tmp_path / "kept.jsonl"
+    with bot("raise ValueError('lost')", tmp_path) as agent:
+        file = AnswerFile(path, GAME, agent.label)
+        file.add(GAME.start, Answer(None, "unreadable", "?"))
+        file.release()
+        told = (
+            r"kept\.jsonl: .* answered unreadable in \.\.\./\.\.\./\.\.\., and crashed now: name another file"
+        )
+        with pytest.raises(ResultFileError, match=told):
+            ttt_env.certify(agent, answers=path)
 
 
 class TestContest:

@@ -240,9 +240,8 @@ def test_a_certificate_goes_on_after_accidents(endpoint: Endpoint, tmp_path: Pat
     answers = tmp_path / "answers.jsonl"
     with ChatAgent(TICTACTOE, endpoint.url, "echo", retries=0) as model:  # which asks for the centre always
         for number, accident in enumerate(quick, 1):
-            endpoint.faults = [None] * (min(number - 1, 20) + 1) + [
-                accident
-            ]  # after those that are asked again
+            n_before = min(number - 1, 20) + 1  # those that are asked again, and a new one
+            endpoint.faults = [*[None] * n_before, accident]
             with pytest.raises(NoVerdictError):
                 ttt_env.certify(model, answers=answers)
             kept = [json.loads(line) for line in answers.read_text().splitlines()[1:]]

@@ -32,8 +32,10 @@ from tests.support.running import ttt
 from tests.support.scripted_models import MODELS
 from ttt_env import Position
 from ttt_env.analysis.asking import Asked
+from ttt_env.analysis.dossier import Strength
 from ttt_env.app.certifying import _pace
 from ttt_env.app.console import ProgressLine
+from ttt_env.app.scorecard import scorecard
 from ttt_env.bots import ChatAgent, CommandAgent
 from ttt_env.bots.process import NoLineError, Program
 from ttt_env.bots.protocol import read_answer
@@ -126,7 +128,8 @@ class TestPromptAgent:
         certificate = ttt_env.certify(PromptAgent(TICTACTOE, lambda prompt: "\ud800\x00\x1b[2J\u202e日本"))
         certificate.save(tmp_path / "c.json")
         assert ttt_env.Certificate.load(tmp_path / "c.json") == certificate
-        for text in (str(certificate), refutation_text(certificate)):
+        card = scorecard(Strength(certificate.table), "it")
+        for text in (str(certificate), refutation_text(certificate), card):
             assert not set(text.encode().decode()) & set("\x00\x1b\u202e")
 
     def test_errors_lose_or_are_raised(self) -> None:

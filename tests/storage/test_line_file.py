@@ -184,6 +184,28 @@ class TestTwoAtOnce:
             judge(lowest, answers=path)
         file_at(path).reserve()
 
+        def failing(position):
+            return lowest(position) if position.ply < 3 else 1 / 0
+
+        with pytest.raises(ZeroDivisionError) as caught:
+            ttt_env.certify(failing, answers=tmp_path / "failed.jsonl")
+        file_at(tmp_path / "failed.jsonl").reserve()
+        del caught  # which holds all that took part
+
+    def test_what_another_run_has_answered_meanwhile_is_taken(self, tmp_path):
+        asked, path = [], tmp_path / "answers.jsonl"
+
+        def noting(position):
+            asked.append(position)
+            return lowest(position)
+
+        def another_run(_):
+            if not asked:  # before the first question, and after the file was read
+                ttt_env.certify(noting, answers=path)
+
+        assert ttt_env.certify(noting, answers=path, progress=another_run) == ttt_env.certify(lowest)
+        assert len(asked) == len(set(asked)) > 0
+
 
 def test_lines_that_are_changed_at_once_are_all_kept(tmp_path):
     """As the runs of the leaderboard change them; a lock of one thread holds for another as for a process."""

@@ -1,0 +1,143 @@
+"""The codec of results: any dataclass of the types that it knows, there and back, and refused by entry."""
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import pytest
+
+from tests.support.games import LOPSIDED
+from ttt_env import Boards, Game, GameRecord, Position
+from ttt_env.errors import ResultFileError
+from ttt_env.storage import codec
+from ttt_env.storage.codec import Saved
+
+START = LOPSIDED.start
+
+
+class Pair(NamedTuple):
+    number: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Inner:
+    flag: bool
+    word: Literal["one", "two"]
+
+
+@dataclass(frozen=True)
+class Everything(Saved):
+    """A field of each type, the game not first."""
+
+    FORMAT = "ttt_env everything 1"
+    DERIVED = ("double",)
+
+    position: Position
+    game: Game
+    records: dict[str, GameRecord | None]
+    pairs: tuple[Pair, ...]
+    ends: tuple[int, str]
+    inner: Inner
+    listed: list[int]
+    perhaps: float | None = None
+    held: object = field(default=None, metadata={"saved": False})
+
+    @property
+    def double(self) -> int:
+        return 2 * self.ends[0]
+
+
+WHOLE = Everything(
+    START.play(3),
+    LOPSIDED,
+    {"X": GameRecord(LOPSIDED, (3, 0)), "O": None},
+    (Pair(1, 0.5), Pair(2, 1.0)),
+    (7, "é\n"),
+    Inner(True, "two"),
+    [4, 5],
+    held="not in the file",
+)
+
+
+def changed(data, *names, to):
+    """A copy of the data with another value at a place in it."""
+    if not names:
+        return to
+    copy = data.copy()
+    copy[names[0]] = changed(copy[names[0]], *names[1:], to=to)
+    return copy
+
+
+def test_what_is_written_is_read_as_it_was():
+    again = Everything.from_json(WHOLE.to_json())
+    assert again == Everything(*(getattr(WHOLE, name) for name in list(WHOLE.__dict__)[:-1]))
+    assert again.held is None and isinstance(again.pairs[0], Pair) and isinstance(again.inner, Inner)
+    assert WHOLE.to_dict()["double"] == 14 and "held" not in WHOLE.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("names", "value", "told"),
+    [
+        (["inner", "flag"], 1, r"inner\.flag: 1, where a value of type bool"),
+        (["inner", "word"], "three", r"inner\.word: 'three', where one of one, two"),
+        (["inner", "word"], ["one"], r"inner\.word: \['one'\], where one of one, two"),
+        (["inner"], [True, "one"], "inner: .*, where an object with entries"),
+        (["ends"], [7, "a", 8], "ends: .*, where a list of 2"),
+        (["ends"], [7], "ends: .*, where a list of 2"),
+        (["ends", 0], True, r"ends\[0\]: True, where a value of type int"),
+        (["ends", 0], 7.0, r"ends\[0\]: 7\.0, where a value of type int"),
+        (["ends", 1], None, r"ends\[1\]: None, where a value of type str"),
+        (["pairs"], "12", "pairs: '12', where a list"),
+        (["pairs", 1], [2, 1.0], r"pairs\[1\]: .*, where an object with entries"),
+        (["pairs", 1, "share"], float("nan"), r"pairs\[1\]\.share: nan, where a value of type float"),
+        (["pairs", 1, "share"], True, r"pairs\[1\]\.share: True, where a value of type float"),
+        (["listed"], {"4": 5}, "listed: .*, where a list"),
+        (["listed", 1], "5", r"listed\[1\]: '5', where a value of type int"),
+        (["perhaps"], "1", "perhaps: '1', where a value of type float"),
+        (["records"], [], r"records: \[\], where an object with entries"),
+        (["records", "X"], 3, r"records\.X: 3, where "),
+        (["records", "X"], "tictactoe-v0: 0 1", r"records\.X: "),
+        (["position"], "XX/../..", "position: "),
+        (["game"], {}, "game: "),
+        (["game"], None, "game: "),
+    ],
+)
+def test_what_is_of_another_type_is_refused_by_its_entry(names, value, told):
+    with pytest.raises(ResultFileError, match=f"this is no Everything: {told}"):
+        Everything.from_dict(changed(WHOLE.to_dict(), *names, to=value))
+
+
+def test_what_is_missing_is_named_and_what_nobody_knows_is_passed_over():
+    data = WHOLE.to_dict()
+    for name in data.keys() - {"format", "double"}:
+        with pytest.raises(ResultFileError, match=f"this is no Everything: {name}: it is missing"):
+            Everything.from_dict({key: value for key, value in data.items() if key != name})
+    lacking = changed(data, "pairs", 0, to={"number": 1})
+    with pytest.raises(ResultFileError, match=r"pairs\[0\]\.share: it is missing"):
+        Everything.from_dict(lacking)
+    more = {**data, "tomorrow": 3, "inner": {**data["inner"], "more": []}}
+    assert Everything.from_dict(more) == Everything.from_dict(data)
+
+
+@pytest.mark.parametrize("data", [None, [], "text", {}, {"format": "ttt_env everything 2"}], ids=repr)
+def test_data_of_another_kind_are_refused(data):
+    with pytest.raises(ResultFileError, match="'ttt_env everything 1' is what its format should be"):
+        Everything.from_dict(data)
+
+
+def test_a_file_names_itself_where_it_is_wrong(tmp_path):
+    path = tmp_path / "wrong.json"
+    for text in ("{", "[1]", WHOLE.to_json().replace("true", "1")):
+        path.write_text(text, "utf-8")
+        with pytest.raises(ResultFileError, match=r"wrong\.json: this is no Everything: "):
+            Everything.load(path)
+    with pytest.raises(ResultFileError, match=r"no\.json cannot be read"):
+        Everything.load(tmp_path / "no.json")
+
+
+def test_long_lists_of_positions_are_cut_off(monkeypatch):
+    monkeypatch.setattr(codec, "MOST_LISTED", 2)
+    boards = Boards.of([START.play(cell) for cell in range(3)])
+    assert codec.encoded(boards) == [str(START.play(0)), str(START.play(1))]
+    assert list(codec.decoded(Boards, codec.encoded(boards), LOPSIDED)) == list(boards)[:2]
+    assert not len(codec.decoded(Boards, [], LOPSIDED))
