@@ -25,7 +25,7 @@ SHOWN = (840, 630)  # of the animation
 N_COLOURS = 160
 MAX_BYTES = 1_000_000
 COMMAND = "ttt train maskable-ppo --out ppo.zip"
-LAST_LINE = "CERTIFIED UNBEATABLE"
+VERDICT = ": UNBEATABLE."
 STYLE = (
     "margin:0;padding:24px 32px;background:#15181d;color:#e8e6e1;font:20px/1.5 'DejaVu Sans Mono',monospace;"
     "white-space:pre-wrap"
@@ -63,7 +63,7 @@ def printed() -> list[str]:
         command = [sys.executable, "-m", "ttt_env.app", *COMMAND.split()[1:]]
         run = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     lines = run.stdout.splitlines()
-    end = next((i for i, line in enumerate(lines) if line.startswith(LAST_LINE)), None)
+    end = next((i for i, line in enumerate(lines) if VERDICT in line), None)
     if end is None:
         raise SystemExit(f"the training did not end certified:\n{run.stdout}")
     return lines[: end + 1]
@@ -82,7 +82,7 @@ def terminal(browser: webdriver.Chrome, lines: list[str]) -> Iterator[tuple[Imag
 def screen(command: str, lines: list[str]) -> str:
     """The address of a page that looks like a terminal."""
     text = "\n".join(
-        f"<b style='color:#7fd1ae'>{escape(line)}</b>" if line.startswith(LAST_LINE) else escape(line)
+        f"<b style='color:#7fd1ae'>{escape(line)}</b>" if VERDICT in line else escape(line)
         for line in lines
     )
     body = f"<b style='color:#8ab4f8'>$ {escape(command)}</b>\n{text}"
