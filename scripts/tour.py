@@ -82,8 +82,7 @@ def terminal(browser: webdriver.Chrome, lines: list[str]) -> Iterator[tuple[Imag
 def screen(command: str, lines: list[str]) -> str:
     """The address of a page that looks like a terminal."""
     text = "\n".join(
-        f"<b style='color:#7fd1ae'>{escape(line)}</b>" if VERDICT in line else escape(line)
-        for line in lines
+        f"<b style='color:#7fd1ae'>{escape(line)}</b>" if VERDICT in line else escape(line) for line in lines
     )
     body = f"<b style='color:#8ab4f8'>$ {escape(command)}</b>\n{text}"
     page = f'<meta charset="utf-8"><pre style="{STYLE};min-height:100vh">{body}</pre>'
