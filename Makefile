@@ -21,13 +21,12 @@ test-browser: $(STAMP)
 	$(PYTEST) -m "browser and not slow" tests/web tests/scripts/test_scripts.py
 
 # The slow tests in parts that each end within ten minutes on two cores; `make slow-proofs` runs one of them.
-PARTS := accessible agents alphazero analysis contract effort forgery games golden learning memory proofs ray scripts tables web
+PARTS := accessible agents alphazero analysis contract forgery games golden learning memory proofs ray scripts tables web
 SLOW_accessible := tests/web/test_accessible.py tests/web/test_site.py
 SLOW_agents = $(filter-out $(SLOW_contract) $(SLOW_learning),$(wildcard tests/agents/test_*.py))
 SLOW_alphazero := tests/alphazero
 SLOW_analysis := $(wildcard tests/analysis/test_*.py)
 SLOW_contract := tests/agents/test_agents_contract.py
-SLOW_effort := tests/agent/test_effort.py
 SLOW_forgery := tests/proofs/test_proof_forgery.py
 SLOW_games := tests/envs/test_env_agreement.py tests/envs/test_vector_agreement.py
 SLOW_golden := tests/scripts/test_golden.py

@@ -266,11 +266,6 @@ class TestWorkers:
         again = failing.asked.total() - len(failing.asked)
         assert again <= 1 + 20 if in_a_file else again == 40
 
-    @pytest.mark.parametrize("workers", [0, -1, 1.5, "4", 257, True])
-    def test_bad_numbers(self, workers):
-        with pytest.raises(ParameterError, match=r"workers=.*an agent that is asked"):
-            ttt_env.certify(perfect, workers=workers)
-
     def test_analyses_of_one_agent_share_the_answers(self, tmp_path):
         function = Erring(3, 0.02)
         table = PolicyTable.of(function, answers=tmp_path / "a.jsonl", workers=2)

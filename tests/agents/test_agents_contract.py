@@ -10,11 +10,10 @@ import ttt_env
 from tests.support.agents import learner, network
 from tests.support.documents import ROOT
 from tests.support.games import open_boards, random_positions
-from ttt_env.agent import agent_class
+from ttt_env.agent import agent_class, parameters_of
 from ttt_env.agent.learner import Budget
 from ttt_env.agents.learned.value_network import NetworkLearner
 from ttt_env.errors import GameTooLargeError, PolicyFileError
-from ttt_env.rules.specs import parameters_of
 from ttt_env.rules.symmetry import symmetries, transform_boards
 
 GAMES = {
@@ -304,7 +303,7 @@ def test_parameters_that_do_not_exist_are_refused(agent, make):
         pytest.importorskip({"sb3": "stable_baselines3", "onnx": "onnxruntime"}[agent])
     inner = "random," if agent in ("best-response", "epsilon", "mixture", "symmetric") else ""
     # Where the first parameter is a path, a file may be called so.
-    takes_path = next(iter(parameters_of(agent_class(agent), skip=1)), "") == "path"
+    takes_path = next(iter(parameters_of(agent_class(agent))), "") == "path"
     told = "there is no|cannot be read" if takes_path else "unknown parameter"
     with pytest.raises(ttt_env.TttEnvError, match=f"({told}).*no_such|no_such.*({told})"):
         ttt_env.make_agent(f"{agent}:{inner}no_such=1")

@@ -7,9 +7,9 @@ import pytest
 
 import ttt_env
 from tests.support.games import TICTACTOE, open_boards
-from ttt_env import Game, GameRecord, Position, make_agent
+from ttt_env import Game, GameRecord, Position
 from ttt_env.agents.learned.imitation import Imitation
-from ttt_env.errors import GameLogError, ParameterError
+from ttt_env.errors import GameLogError
 from ttt_env.rules.symmetry import symmetries, transform
 from ttt_env.storage.game_log import PERSON, GameLog
 
@@ -126,14 +126,3 @@ def test_a_fallback_that_is_not_fixed(path):
     assert agent.choose(TICTACTOE.start, np.random.default_rng(0)) == 4
     cells = {Imitation(TICTACTOE, path, spec).choose(position, np.random.default_rng(1)) for _ in range(3)}
     assert len(cells) == 1
-
-
-@pytest.mark.parametrize(
-    "path", [3, b"games.log", "a\0b", "\ud800", "x" * 5000], ids=lambda path: ascii(path)[:9]
-)
-def test_what_is_no_path(path):
-    with pytest.raises(ParameterError, match="the path of a file is needed"):
-        Imitation(TICTACTOE, path)
-    if isinstance(path, str):
-        with pytest.raises(ParameterError, match=r"path=.* of imitation: the path of a file is needed"):
-            make_agent(f"imitation:{path}")

@@ -81,8 +81,3 @@ def test_threats_on_small_boards_are_without_danger():
         ttt_env.make_agent(f"mcts:simulations=50,seed=0{more}", misere) for more in ("", ",threats=true")
     )
     np.testing.assert_array_equal(plain.policy(misere.start), threats.policy(misere.start))
-
-
-def test_threats_are_yes_or_no():
-    with pytest.raises(ttt_env.errors.ParameterError, match="threats=2 of mcts: True and False"):
-        MCTS(FIVES, threats=2)

@@ -141,7 +141,7 @@ class TestTorch:
         network_agent(network).policies(open_boards())
         assert [part.training for part in network.modules()] == modes
         assert all(parameter.grad is None for parameter in network.parameters())
-        with pytest.raises(RuntimeError):  # of a board of another size
+        with pytest.raises(PolicyError, match="RuntimeError"):  # of a board of another size
             ttt_env.make_agent(network, "square-v0").policy(ttt_env.get_game("square-v0").start)
         assert [part.training for part in network.modules()] == modes
 

@@ -15,7 +15,7 @@ from tests.support.naive_agent import naive_sums, negamax
 from ttt_env.agents.planning.planners import BruteForce, Minimax, Softmax, every_move, utility
 from ttt_env.analysis.induction import backward_induction, softmax
 from ttt_env.analysis.layers import reachable
-from ttt_env.errors import ParameterError, shown
+from ttt_env.errors import ParameterError
 
 BOTH = pytest.mark.parametrize("game", [TICTACTOE, slow(MISERE)], ids=["tictactoe", "misère"])
 
@@ -171,24 +171,18 @@ def test_what_the_best_response_gets(spec, worst, as_x, as_o):
     [
         ("minimax:depth=0", "depth=0 of minimax: integers from 1 on"),
         ("minimax:depth=-3", "depth=-3 of minimax"),
-        ("minimax:depth=1.5", "depth='1.5' of minimax is not a value of type int"),
+        ("minimax:depth=1.5", "depth='1.5' of minimax: integers from 1 on are allowed"),
         ("minimax:prefer=fsat", "prefer of minimax 'fsat': did you mean fast"),
-        ("minimax:seconds=0", "seconds=0.0 of minimax: positive numbers are allowed"),
+        ("minimax:seconds=0", "seconds=0.0 of minimax: numbers above 0 are allowed"),
         ("minimax:prefer=fast,depth=2", "not both"),
         ("minimax:detph=2", "did you mean depth"),
-        ("softmax:temperature=-0.1", "temperature=-0.1 of softmax: numbers from 0 to inf are allowed"),
+        ("softmax:temperature=-0.1", "temperature=-0.1 of softmax: numbers from 0 on are allowed"),
         ("softmax:temperature=nan", "temperature=nan of softmax"),
         ("softmax:temperature=1,opponent_temperature=-1", "opponent_temperature=-1.0 of softmax"),
-        ("softmax:temperature=cold", "not a value of type float"),
+        ("softmax:temperature=cold", "temperature='cold' of softmax: numbers from 0 on are allowed"),
         ("brute-force:depth=2", "unknown parameter of brute-force 'depth'"),
     ],
 )
 def test_wrong_parameters_are_refused_by_name(spec, message):
     with pytest.raises(ParameterError, match=message):
         ttt_env.make_agent(spec)
-
-
-@pytest.mark.parametrize("prefer", [10**5000, np.arange(3), None], ids=shown)
-def test_a_preference_from_python_is_one_of_the_two(prefer):
-    with pytest.raises(ParameterError, match=r"prefer of minimax .* Allowed: any, fast"):
-        Minimax(TICTACTOE, prefer=prefer)

@@ -74,14 +74,5 @@ def test_arguments_of_one_agent_and_of_several():
         exploitability("minimax", backend="ray")
 
 
-@pytest.mark.parametrize("agents", ["minimax", ["minimax"]], ids=["one", "several"])
-@pytest.mark.parametrize(
-    "name, bad", [("workers", 0), ("workers", "2"), ("progress", 3), ("backend", "dask")]
-)
-def test_bad_arguments_are_refused_alike(agents, name, bad):
-    with pytest.raises(ParameterError, match=name):
-        certify(agents, **{name: bad})
-
-
 def test_what_is_no_agent_is_refused():
     all_raise(UnknownAgentError, "", certify, [None, 3, b"minimax", [3], [["minimax"]]])

@@ -124,9 +124,9 @@ class TestAsking:
         assert told[0].positions == 0 and all(each.at_most >= table.n_queries for each in told)
 
     def test_wrong_arguments(self):
-        with pytest.raises(ParameterError, match="unknown seats 'Y'"):
+        with pytest.raises(ParameterError, match=r"unknown seats of PolicyTable\.of 'Y'"):
             PolicyTable.of("random", seats="Y")
-        with pytest.raises(ParameterError, match="unknown positions 'some'"):
+        with pytest.raises(ParameterError, match=r"unknown positions of PolicyTable\.of 'some'"):
             PolicyTable.of("random", positions="some")
         with pytest.raises(
             ParameterError, match=r"answers=.* a file keeps the answers of functions and programs"

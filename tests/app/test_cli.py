@@ -274,8 +274,8 @@ def test_agents_lists_what_is_installed_with_a_sentence_on_each():
 
 def test_agents_shows_one_agent_with_its_parameters(monkeypatch):
     run = ttt("agents", "mcts")
-    assert "  simulations: int | None, default none\n" in run.stdout
-    assert "  playout: str, default random\n" in run.stdout
+    assert "  simulations: integers from 1 on, default none\n" in run.stdout
+    assert "  playout: random, win-block, default random\n" in run.stdout
     assert run.stdout.rstrip().endswith(inspect.getdoc(agent_class("mcts")))
     assert "  agent: agent, required\n" in ttt("agents", "epsilon").stdout
     assert "did you mean minimax?" in ttt("agents", "minmax").stderr
@@ -299,7 +299,13 @@ class TestJson:
         assert [agent["name"] for agent in facts["agents"]] == ttt_env.agent_names()
         assert "qubic-v0" in facts["games"] and facts["algorithms"] == learner_names()
         (depth,) = (each for each in json_of("agents", "minimax")["parameters"] if each["name"] == "depth")
-        assert depth == {"name": "depth", "type": "int | None", "required": False, "default": None}
+        assert depth == {
+            "name": "depth",
+            "type": "int | None",
+            "allowed": "integers from 1 on",
+            "required": False,
+            "default": None,
+        }
 
     def test_solve(self, tmp_path):
         facts = json_of("solve", "mnk-v0:m=4,n=3,k=3", "--save", "x.npz", cwd=tmp_path)
@@ -463,7 +469,7 @@ MISTAKES = [
     ),
     (f"bench {SLOW} random --plot heat", "'heat' is no picture's name"),
     ("bench random minimax --csv .", "it is a folder"),
-    (f"bench {SLOW} random --workers 0", "workers=0 of shared work: integers from 1 to 4096"),
+    (f"bench {SLOW} random --workers 0", "workers=0 of Workers: integers from 1 to 4096"),
     (f"certify {SLOW} --out nowhere/x.json", "there is no folder 'nowhere'"),
     (f"certify {SLOW} --workers 2", "several agents, and here is one"),
     (f"certify {SLOW} --ray", "several agents, and here is one"),

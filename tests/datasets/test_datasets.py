@@ -86,8 +86,8 @@ def test_the_card_explains_the_files(tmp_path):
     ("game", "options", "error", "message"),
     [
         ("qubic-v0", {}, GameTooLargeError, "18 cells"),
-        ("tictactoe-v0", {"games": 0}, ParameterError, "games=0 of a data set"),
-        ("tictactoe-v0", {"seed": -1}, ParameterError, "seed=-1 of a data set"),
+        ("tictactoe-v0", {"games": 0}, ParameterError, "games=0 of write_dataset"),
+        ("tictactoe-v0", {"seed": -1}, ParameterError, "seed=-1 of write_dataset"),
     ],
 )
 def test_refusals_leave_nothing(game, options, error, message, tmp_path):

@@ -16,7 +16,6 @@ from gymnasium.wrappers import vector as wrappers
 import ttt_env
 from tests.support.agents import Nth, Wandering
 from tests.support.games import NEAR_WIN, highest, lowest, open_boards
-from tests.support.hostile_values import BAD_ACTIONS
 from tests.support.marks import slow, slow_unless
 from tests.support.refusals import all_raise
 from ttt_env import Boards, Position
@@ -27,6 +26,12 @@ from ttt_env.envs.vector.states import BitStore, TableStore, store_of, table_sto
 
 STORES: dict[str, Any] = {"table": table_store, "bits": BitStore}
 MODES = ["next_step", "same_step", "disabled"]
+
+BAD_ACTIONS: list[Any] = [  # of four environments
+    *(np.zeros(3, int), np.zeros((4, 1), int), np.zeros(4), np.zeros(4, bool), np.array([0, 0, 0, 9])),
+    *(np.array([0, -1, 0, 0], np.int8), np.array([0, 0, 2**63, 0], np.uint64)),
+    *([0, 1, True, 3], [0, 1, 2, 3.0], [0, 1, 2, None], [[0], [1, 2], [3], [4]], 3, None),
+]
 
 
 @pytest.fixture(params=STORES)

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from ttt_env.errors import GameError, ParameterError, ResultFileError
+from ttt_env.errors import GameError, ResultFileError
 from ttt_env.storage import load_game, parse_toml
 from ttt_env.storage.files import opened, write_atomically
 
@@ -113,13 +113,6 @@ class TestOpened:
             opened(tmp_path / "pipe")
         with pytest.raises(OSError, match="a pipe or a device"):
             opened(os.devnull)
-
-
-@pytest.mark.parametrize("path", [3, None, True, b"file", ["file"]], ids=repr)
-def test_the_number_of_an_open_file_is_no_path(path):
-    for use in (opened, lambda path: write_atomically(path, write(b""))):
-        with pytest.raises(ParameterError, match="the path of a file is needed"):
-            use(path)
 
 
 @pytest.mark.parametrize(

@@ -261,9 +261,6 @@ def test_the_progress_of_a_long_training_fits_into_80_columns(agent):
 @pytest.mark.parametrize(
     ("bad", "told"),
     [
-        ({"out": 3}, "out"),
-        ({"tensorboard": 3}, "tensorboard"),
-        ({"report": 3}, "report"),
         ({"steps": 0}, "steps=0"),
         ({"seconds": 0.0}, "seconds=0.0"),
         ({"seed": -1}, "seed"),

@@ -1,19 +1,17 @@
 """The interface that every way to play shares, and how agents are found by name."""
 
 from ttt_env.agent.asked import AskedAgent, FunctionAgent, answer_of, function_name, takes_rng
-from ttt_env.agent.copying import Turns, made_anew
+from ttt_env.agent.copying import Turns
 from ttt_env.agent.explanation import CellNumbers, Explanation, PartExplanation, Unit, named_cells
 from ttt_env.agent.interface import (
-    EFFORTS,
     Agent,
     AgentLike,
     AgentNames,
     Choice,
-    Effort,
     Model,
 )
 from ttt_env.agent.learner import NO_LIMIT, Budget, Learner, Log, learner_class, learner_names
-from ttt_env.agent.making import effort_of, game_of, make_agent, named_agents, stationary_agent
+from ttt_env.agent.making import game_of, make_agent, named_agents, parameters_of, stationary_agent
 from ttt_env.agent.policies import (
     FORFEITS,
     NEGLIGIBLE,

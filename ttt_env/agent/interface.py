@@ -1,7 +1,8 @@
 """The interface that every way to play shares."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,13 +17,6 @@ if TYPE_CHECKING:
 
 MOVES = ("policy", "policies", "choose")
 """The methods of which a class defines exactly one, to say how it plays."""
-
-Effort = Literal["little", "sweep", "table", "searches"]
-"""The cost of constructing an agent for a game: hardly anything; a sweep over all positions, which takes
-seconds if there are millions of them; a policy for each of them as well, which takes far more memory; or a
-search by another agent in each of them."""
-
-EFFORTS: tuple[Effort, ...] = ("little", "sweep", "table", "searches")  # the least first
 
 _MEMO_SIZE = 50_000  # positions of which an agent remembers its policy
 
@@ -63,7 +57,6 @@ class Agent:
     take are then passed on to that agent, as in `epsilon:softmax:temperature=0.2,epsilon=0.1`."""
 
     _remembers: ClassVar[bool] = False  # its answers never change, so `policy` need not ask twice
-    _memo: dict[tuple[int, int], Floats] | None = None
     _label: str | None = None
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -89,7 +82,11 @@ class Agent:
         return f"<{type(self).__name__} of {self.game.name}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_memo"}
+        """All but what is computed from the rest, which a copy computes anew."""
+        kind = type(self)
+        return {
+            n: v for n, v in vars(self).items() if not isinstance(getattr(kind, n, None), cached_property)
+        }
 
     @property
     def label(self) -> str:
@@ -101,14 +98,14 @@ class Agent:
         """The agents that it asks for its moves; none by default."""
         return ()
 
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:
-        """The cost of constructing the agent with these parameters: a declaration; computes nothing.
+    @property
+    def sweeps(self) -> bool:
+        """True if it looks at all positions of its game before its first move.
 
-        Raises the constructor's error if the agent does not play the game. By default an agent plays every
-        game, and costs little; an agent that does not, or that looks at all positions, says so here.
+        That takes seconds if there are millions of them. By default it is true if it is of one of the
+        `parts`.
         """
-        return "little"
+        return any(part.sweeps for part in self.parts)
 
     @property
     def seconds_per_move(self) -> float:
@@ -137,12 +134,16 @@ class Agent:
         if not self._remembers:
             single: Floats = self.policies(Boards.single(position))[0]
             return single
-        if self._memo is None or len(self._memo) >= _MEMO_SIZE:
-            self._memo = {}
+        if len(self._memo) >= _MEMO_SIZE:
+            self._memo.clear()
         key = position.mine, position.theirs
         if key not in self._memo:
             self._memo[key] = self.policies(Boards.single(position))[0]
         return self._memo[key].copy()
+
+    @cached_property
+    def _memo(self) -> dict[tuple[int, int], Floats]:
+        return {}
 
     def policies(self, boards: Boards) -> Floats:
         """The move probabilities of a batch, `[B, cells]`."""

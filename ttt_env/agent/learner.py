@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from inspect import Parameter, signature
+from inspect import Parameter
 from math import inf
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 from ttt_env.agent.interface import Agent
 from ttt_env.agent.registry import installed
 from ttt_env.errors import ParameterError, unknown
-from ttt_env.rules import Game, check_names
+from ttt_env.rules import Game, check_names, checked_value, declared
 
 LEARNER_GROUP = "ttt_env.learners"
 Log: TypeAlias = Callable[[Mapping[str, float], int], None]
@@ -67,12 +67,13 @@ class Learner(ABC):
     def check(cls, game: Game, hyperparameters: Mapping[str, Any]) -> None:
         """Raise what would keep a training from beginning, as far as that can be told without it.
 
-        That is a `ParameterError` for a hyperparameter that the learner does not have, and an `ImportError`
-        without the extra that it needs.
+        That is a `ParameterError` for a hyperparameter that the learner does not have, or a value that it
+        cannot take, and an `ImportError` without the extra that it needs.
         """
-        parameters = signature(cls).parameters.values()
-        allowed = [parameter.name for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY]
+        allowed = {name: each for name, each in declared(cls).items() if each.kind is Parameter.KEYWORD_ONLY}
         check_names(cls.name, hyperparameters, allowed, "hyperparameter")
+        for name, value in hyperparameters.items():
+            checked_value(cls.name, name, value, allowed[name].annotation)
 
     @classmethod
     def described(cls, game: Game, hyperparameters: Mapping[str, Any]) -> str:

@@ -3,24 +3,25 @@
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from inspect import Parameter
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from ttt_env.agent.asked import AskedAgent, FunctionAgent
-from ttt_env.agent.interface import Agent, AgentLike, AgentNames, Choice, Effort
+from ttt_env.agent.interface import Agent, AgentLike, AgentNames, Choice
 from ttt_env.agent.registry import FUNCTION_FILE, MODEL_GROUP, agent_class, installed, is_of_package
 from ttt_env.errors import ParameterError, PolicyError, UnknownAgentError, shown, unknown
 from ttt_env.rules import (
     Game,
     check_names,
+    declared,
     get_game,
     items_of,
-    parameters_of,
     split_items,
     split_spec,
     unwrapped,
 )
 from ttt_env.rules.checks import as_text
-from ttt_env.rules.specs import Spec, as_value, convert, joined_path, key_of, read_items
+from ttt_env.rules.parameters import kinds_of, read
+from ttt_env.rules.specs import Spec, as_value, joined_path, key_of, read_items
 from ttt_env.storage.models import file_of, spec_of
 
 _MOST_AGENTS = 10_000  # that are named at once
@@ -99,7 +100,10 @@ def make_agent(
         return of_model(spec, game)
     if callable(spec) and not isinstance(spec, type):
         return FunctionAgent(game, spec)
-    raise UnknownAgentError(f"an agent is a spec string, an Agent, a function or a model, not {shown(spec)}")
+    raise UnknownAgentError(
+        f"an agent is a spec string, an Agent, a function or a model, not {shown(spec)}: wrap it in a "
+        "function that takes a ttt_env.Position and returns a cell"
+    )
 
 
 def _asks_program(agent: Agent) -> bool:
@@ -115,19 +119,6 @@ def stationary_agent(agent: AgentLike, game: Game | str) -> Agent:
     if not player.is_stationary:
         raise PolicyError(f"{player!r} is not stationary: give it a seed= if it has one")
     return player
-
-
-def effort_of(spec: AgentLike, game: Game | str = "tictactoe-v0", *, trusted: bool = True) -> Effort:
-    """The cost of constructing this agent for the game: see `Agent.effort`. Does not construct it.
-
-    Raises like `make_agent`, and the agent's error if it does not play the game.
-    """
-    game = get_game(game)
-    if not isinstance(spec, str):
-        make_agent(spec, game)
-        return "little"
-    build, parameters = _parsed(spec, trusted)
-    return build.effort(game, **parameters)
 
 
 def _reader_of_model(model: object) -> Callable[[object, Game], Agent] | None:
@@ -202,8 +193,8 @@ def _parsed(text: str, trusted: bool) -> tuple[type[Agent], dict[str, Any]]:
     if spec.name.endswith(FUNCTION_FILE):
         return _parsed_function_file(spec)
     build = agent_class(spec.name)
-    allowed = parameters_of(build, skip=1)
-    texts, others = read_items(spec, build.__init__, skip=2)
+    allowed = parameters_of(build)
+    texts, others = read_items(spec, allowed)
     value = _plain_value(build, spec.name, others, allowed)
     if value is not None:
         first = next(iter(allowed), None)
@@ -213,19 +204,24 @@ def _parsed(text: str, trusted: bool) -> tuple[type[Agent], dict[str, Any]]:
     missing = [p.name for p in allowed.values() if p.default is p.empty and p.name not in texts]
     if missing:
         raise ParameterError(f"{spec.name} needs {', '.join(missing)}: {spec.name}:{missing[0]}=…")
-    values = convert(spec.name, build.__init__, texts)
+    values = read(spec.name, texts, allowed)
     if not trusted:
-        _check_plain(spec.name, build, values)
+        _check_plain(spec.name, values, allowed)
     return build, values
 
 
-def _check_plain(owner: str, build: type[Agent], values: Mapping[str, Any]) -> None:
+def parameters_of(build: type[Agent]) -> dict[str, Parameter]:
+    """The parameters that a spec string can give an agent of this class."""
+    return dict(list(declared(build).items())[1:])  # the first one is the game
+
+
+def _check_plain(owner: str, values: Mapping[str, Any], allowed: Mapping[str, Parameter]) -> None:
     """Raise `ParameterError` for a text that is neither a choice nor agents that may come as data."""
-    hints = get_type_hints(build.__init__, include_extras=True)
     for name, text in values.items():
-        if not isinstance(text, str):
+        hint = allowed[name].annotation
+        if not isinstance(text, str) or any(get_origin(kind) is Literal for kind, _ in kinds_of(hint)):
             continue
-        kinds = get_args(hints[name]) if get_origin(hints[name]) is not Annotated else (hints[name],)
+        kinds = get_args(hint) if get_origin(hint) is not Annotated else (hint,)
         if Agent in kinds:
             _parsed(text, trusted=False)
         elif AgentNames in kinds:
@@ -241,11 +237,12 @@ def _check_plain(owner: str, build: type[Agent], values: Mapping[str, Any]) -> N
 def _parsed_function_file(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
     """`_parsed` of "file.py:function": a program that is given the file and the function."""
     build = agent_class(spec.name)
-    allowed = parameters_of(build, skip=2)
-    texts, others = read_items(spec, build.__init__, skip=3)
+    allowed = parameters_of(build)
+    del allowed["command"]  # which the file and its function make
+    texts, others = read_items(spec, allowed)
     check_names(spec.name, filter(None, map(key_of, others)), allowed)
     function = (as_value(others) or "").strip()
-    values = convert(spec.name, build.__init__, texts)
+    values = read(spec.name, texts, allowed)
     of_file: Callable[..., tuple[str, ...]] = build.of_function_file  # type: ignore[attr-defined]
     return build, {"command": of_file(spec.name, function, values.get("folder"))} | values
 

@@ -61,5 +61,10 @@ def agent_class(name: str) -> "type[Agent]":
         if comma and (agent in installed() or agent.endswith(FUNCTION_FILE)):
             text = f"unknown agent {shown(name)}: parameters follow a colon, as in {agent}:{parameters}"
             raise UnknownAgentError(text)
+        if name.endswith((".pt", ".pth")):
+            raise UnknownAgentError(
+                f"{shown(name)} holds the weights of a network, and not what it computes: load it in Python, "
+                "and give make_agent(network, game, observation='flat') or 'planes'"
+            )
         raise UnknownAgentError(unknown("agent", name, installed()))
     return _loaded(installed()[name])

@@ -2,26 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.agent import (
-    EFFORTS,
     Agent,
     AgentLike,
     AgentNames,
     CellNumbers,
     Choice,
-    Effort,
     Explanation,
     Floats,
     PartExplanation,
     chances,
     checked_policies,
     chosen_cell,
-    effort_of,
     make_agent,
     name_of,
     of_legal_cells,
@@ -31,7 +28,7 @@ from ttt_env.agents.planning.planners import Planner
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.analysis.solution import solve
 from ttt_env.errors import ParameterError, shown
-from ttt_env.rules import Boards, Game, Position, as_number, check_enumerable, get_game, split_items
+from ttt_env.rules import Boards, Game, Position, Share, check_enumerable, checked, split_items
 from ttt_env.rules.symmetry import automorphisms
 
 
@@ -41,18 +38,30 @@ class BestResponse(Planner):
     It is computed exactly, and is what a learner that meets only that agent strives for (the oracle of
     Lanctot et al. 2017). Other agents can often beat it.
 
-    The agent is asked once in each position of the game, a program in each that it can reach, and it is the
-    answers that this one replies to. Raises `GameTooLargeError` for a game of too many positions.
+    At the first move the agent is asked once in each position of the game, a program in each that it can
+    reach, and it is the answers that this one replies to. Raises `GameTooLargeError` for a game of too many
+    positions.
     """
 
     takes_agent = True
     _keeps_value = False
 
     def __init__(self, game: Game | str, agent: AgentLike) -> None:
-        check_enumerable(get_game(game))
+        super().__init__(game)
+        check_enumerable(self.game)
         self.agent = make_agent(agent, game)
-        plan = best_response(self.agent, game, keep_value=self._keeps_value)
-        super().__init__(game, plan, self.agent)
+
+    @property
+    def parts(self) -> tuple[Agent]:  # noqa: D102
+        return (self.agent,)
+
+    @property
+    def seconds_per_move(self) -> float:  # noqa: D102
+        return 0.0
+
+    @cached_property
+    def _plan(self) -> Agent:
+        return best_response(self.agent, self.game, keep_value=self._keeps_value)
 
     def _explained(self, position: Position) -> Explanation:
         why, name = super()._explained(position), name_of(self.agent)
@@ -64,14 +73,6 @@ class BestResponse(Planner):
         )
         return replace(why, reason=reason, numbers=(numbers,), parts=parts)
 
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        effort = effort_of(parameters["agent"], game)
-        check_enumerable(game)
-        if effort == "little" and make_agent(parameters["agent"], game).seconds_per_move:
-            return "searches"
-        return max(effort, "sweep", key=EFFORTS.index)
-
 
 class Punish(BestResponse):
     """Gets the most out of weak play, and gives nothing away for it.
@@ -82,18 +83,14 @@ class Punish(BestResponse):
     model. Minimax without a model draws games that weak players would have lost; `best-response`, which looks
     at the model alone, can be beaten.
 
-    It is computed exactly, once for all positions. A model that declares no fixed policy is asked as by
-    `best-response`. Raises `GameTooLargeError` for a game of too many positions.
+    It is computed exactly at the first move, for all positions. The model is asked as by `best-response`.
+    Raises `GameTooLargeError` for a game of too many positions.
     """
 
     _keeps_value = True
 
     def __init__(self, game: Game | str, agent: AgentLike = "random") -> None:
         super().__init__(game, agent)
-
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        return super().effort(game, **{"agent": "random", **parameters})
 
     def _explained(self, position: Position) -> Explanation:
         why, name = super()._explained(position), name_of(self.agent)
@@ -161,13 +158,6 @@ class Mixture(_OfSeveral, Agent):
         if not all(agent.is_stationary for agent in self.agents):
             self.__class__ = _DrawnMixture  # type: ignore[assignment]
 
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        agents = parameters["agents"]
-        specs = split_items(agents, "+") if isinstance(agents, str) else agents
-        _shares(parameters.get("weights"), len(specs))
-        return max((effort_of(spec, game) for spec in specs), key=EFFORTS.index, default="little")
-
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         answers = (checked_policies(agent, boards) for agent in self.agents)
         average: Floats = sum(w * policy for w, policy in zip(self.weights, answers, strict=True))
@@ -205,18 +195,13 @@ class Epsilon(Mixture):
 
     The ε-greedy policy of reinforcement learning (Watkins 1989). It plays the games that the agent plays.
 
-    Raises `ParameterError` for an epsilon outside [0, 1].
     """
 
     takes_agent = True
 
-    def __init__(self, game: Game | str, agent: AgentLike, epsilon: float = 0.1) -> None:
-        share = as_number("epsilon", epsilon, "epsilon", most=1.0)
-        super().__init__(game, [make_agent(agent, game), Random(game)], [1.0 - share, share])
-
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        return effort_of(parameters["agent"], game)
+    @checked
+    def __init__(self, game: Game | str, agent: AgentLike, epsilon: Share = 0.1) -> None:
+        super().__init__(game, [make_agent(agent, game), Random(game)], [1.0 - epsilon, epsilon])
 
 
 class _OfOne:
@@ -261,10 +246,6 @@ class Symmetric(_OfOne, Agent):
         self._permutations = np.array(automorphisms(self.game), np.uint8)
         if not self.agent.is_stationary:
             self.__class__ = _SampledSymmetric  # type: ignore[assignment]
-
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        return effort_of(parameters["agent"], game)
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         from ttt_env.compiled.canonical import answers_by_class  # imports numba: where it is wanted

@@ -1,8 +1,9 @@
 """AlphaZero as an agent: a network alone, or a search that it guides."""
 
+from functools import cached_property
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,29 +11,31 @@ from numpy.typing import NDArray
 from ttt_env.agent import (
     Agent,
     CellNumbers,
-    Effort,
     Explanation,
     Floats,
     Turns,
     Unit,
-    made_anew,
     of_legal_cells,
 )
-from ttt_env.agents.pretrained import effort_of_file, pretrained_file
+from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.alphazero.network import MAX_SIMULATIONS, PolicyValueNetwork, load_network
 from ttt_env.render.words import RESULTS
 from ttt_env.rules import (
+    Between,
     Boards,
     Game,
     Position,
-    as_bool,
-    as_integer,
-    as_number,
+    Seed,
+    checked,
     get_game,
     motions,
 )
 
-_MAX_C = 1e6
+if TYPE_CHECKING:
+    from ttt_env.alphazero.search import PuctSearch
+
+Simulations: TypeAlias = Annotated[int, Between(0, MAX_SIMULATIONS)]
+Exploration: TypeAlias = Annotated[float, Between(0, 1e6)]
 _SECONDS = 1e-4  # of a simulation, with a network of 32 channels and three blocks on 16 cells
 
 
@@ -64,18 +67,19 @@ class AlphaZero(Agent):
     alone.
 
     Raises `PolicyFileError` for a file that is no such network of this game, or, without a path, if the
-    package has none for it; `ParameterError` for parameters out of their ranges.
+    package has none for it.
     """
 
     is_stationary = True
 
+    @checked
     def __init__(
         self,
         game: Game | str,
         path: str | None = None,
-        simulations: int | None = None,
-        seed: int = 0,
-        c: float = 1.25,
+        simulations: Simulations | None = None,
+        seed: Seed = 0,
+        c: Exploration = 1.25,
         solve: bool = True,
         threats: bool | None = None,
     ) -> None:
@@ -92,29 +96,27 @@ class AlphaZero(Agent):
         solve: bool,
         threats: bool | None,
     ) -> None:
+        Agent.__init__(self, network.game)
+        self.network, self.seed, self.c, self.solve = network, seed, c, solve
+        self.simulations = max(1, network.simulations if simulations is None else simulations)
+        self.threats = network.threats if threats is None else threats
+        self._lock = Turns()
+
+    @cached_property
+    def _search(self) -> "PuctSearch":
         from ttt_env.alphazero.search import PuctSearch, prepare  # imports numba: where it is wanted
 
-        Agent.__init__(self, network.game)
-        simulations = network.simulations if simulations is None else simulations
-        threats = network.threats if threats is None else threats
-        self.simulations = max(1, as_integer("simulations", simulations, "alphazero", 0, MAX_SIMULATIONS))
-        self._seed = as_integer("seed", seed, "alphazero", 0, (1 << 64) - 1)
-        as_bool("solve", solve, "alphazero")
-        as_bool("threats", threats, "alphazero")
-        self._parameters = simulations, seed, c, solve, threats
-        self.network = network
-        c_init = as_number("c", c, "alphazero", _MAX_C)
-        self._search = PuctSearch(network, c_init=c_init, solve=solve, threats=threats)
-        self._lock = Turns()
         prepare()
+        return PuctSearch(self.network, c_init=self.c, solve=self.solve, threats=self.threats)
 
     @classmethod
+    @checked
     def of(
         cls,
         network: PolicyValueNetwork,
-        simulations: int | None = None,
-        seed: int = 0,
-        c: float = 1.25,
+        simulations: Simulations | None = None,
+        seed: Seed = 0,
+        c: Exploration = 1.25,
         solve: bool = True,
         threats: bool | None = None,
     ) -> "AlphaZero":
@@ -122,13 +124,6 @@ class AlphaZero(Agent):
         agent = cls.__new__(cls)
         agent._begin(network, simulations, seed, c, solve, threats)
         return agent
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return made_anew(self, type(self).of, self.network, *self._parameters)
-
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        return effort_of_file("alphazero", game, parameters.get("path"))
 
     @property
     def seconds_per_move(self) -> float:  # noqa: D102
@@ -139,7 +134,7 @@ class AlphaZero(Agent):
 
         def searched(boards: Boards) -> Floats:
             with self._lock:  # searches of several threads take turns, because they share what is known
-                return self._search.find(boards, self.simulations, self._seed).policies(boards.legal)
+                return self._search.find(boards, self.simulations, self.seed).policies(boards.legal)
 
         return answers_by_class(boards, motions(self.game).astype(np.uint8), searched)
 
@@ -148,7 +143,7 @@ class AlphaZero(Agent):
 
         canonical, (cells,) = merged(Boards.of([position]))
         with self._lock:
-            found = self._search.find(canonical, self.simulations, self._seed)
+            found = self._search.find(canonical, self.simulations, self.seed)
         policy = of_legal_cells(position, found.policies(canonical.legal)[0, cells])
         numbers: list[tuple[str, NDArray[np.number], Unit]] = [
             ("network’s probability", found.priors, "chance")
@@ -171,5 +166,5 @@ class AlphaZero(Agent):
         if not isnan(found.proved[0]):
             proved = RESULTS[int(found.proved[0])]
             reason = f"The search has proved that {position.to_move} {proved}, and plays {{cells}}."
-        facts = {"simulations": self.simulations, "seed": self._seed}
+        facts = {"simulations": self.simulations, "seed": self.seed}
         return Explanation(position, policy, reason, tuple(shown), facts)

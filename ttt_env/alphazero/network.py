@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.errors import ParameterError, PolicyFileError
-from ttt_env.rules import Boards, Game, Masks, as_integer
+from ttt_env.rules import Between, Boards, Game, Masks, as_integer, check_fields
 from ttt_env.storage import Arrays, Form, array_names, read_arrays, save_arrays
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ DEFAULT_SIMULATIONS, MAX_SIMULATIONS = 200, 1_000_000
 _SETTINGS = {"simulations": Form(np.int64), "threats": Form(np.bool_)}  # which older files do not hold
 N_PLANES = 3  # of each cell: stones of the player to move, stones of the opponent, empty cells
 _KERNEL = 3  # cells of a convolution along each axis
-_MAX_CHANNELS, _MAX_BLOCKS, _MAX_FILTERS, _MAX_UNITS = 256, 40, 64, 1_000
 _MAX_NUMBER = 1e4  # of a weight: so all sums stay far below the largest float
 
 
@@ -32,17 +31,10 @@ class NetworkSize(NamedTuple):
     `filters` numbers, and the value has a layer of `units` of its own.
     """
 
-    channels: int = 32
-    blocks: int = 2
-    filters: int = 4
-    units: int = 32
-
-    def checked(self) -> "NetworkSize":
-        """The same. Raises `ParameterError` for sizes that are no integers, or too large."""
-        limits = _MAX_CHANNELS, _MAX_BLOCKS, _MAX_FILTERS, _MAX_UNITS
-        for name, size, least, most in zip(self._fields, self, (1, 0, 1, 1), limits, strict=True):
-            as_integer(name, size, "alphazero", least, most)
-        return self
+    channels: Annotated[int, Between(1, 256)] = 32
+    blocks: Annotated[int, Between(0, 40)] = 2
+    filters: Annotated[int, Between(1, 64)] = 4
+    units: Annotated[int, Between(1, 1_000)] = 32
 
 
 def is_convolutional(game: Game) -> bool:
@@ -188,7 +180,7 @@ def shapes_of(game: Game, size: NetworkSize) -> dict[str, tuple[int, ...]]:
 def load_network(path: str | Path, game: Game) -> PolicyValueNetwork:
     """The network in a file. Raises `PolicyFileError` if the file holds none for this game."""
     kind = "network of alphazero"
-    largest = shapes_of(game, NetworkSize(_MAX_CHANNELS, _MAX_BLOCKS, _MAX_FILTERS, _MAX_UNITS))
+    largest = shapes_of(game, NetworkSize(256, 40, 64, 1_000))
     forms = {name: Form(np.float16, (None,) * len(shape), max(shape)) for name, shape in largest.items()}
     has_settings = bool(array_names(path) & _SETTINGS.keys())
     loaded = read_arrays(path, game, kind, forms | _SETTINGS if has_settings else forms)
@@ -197,7 +189,8 @@ def load_network(path: str | Path, game: Game) -> PolicyValueNetwork:
     network = PolicyValueNetwork(game, weights, **settings)
     try:
         as_integer("simulations", network.simulations, "alphazero", 1, MAX_SIMULATIONS)
-        shapes = shapes_of(game, network.size.checked())
+        check_fields("alphazero", network.size)
+        shapes = shapes_of(game, network.size)
     except ParameterError as error:
         raise PolicyFileError(f"{path} is no {kind}: {error}") from error
     if wrong := [name for name, array in loaded.items() if array.shape != shapes[name]]:

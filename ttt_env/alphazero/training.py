@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 KIND = "alphazero"
 """The name of the algorithm in messages."""
-_MANY = 10**9
 _DROP = 0.3  # the factor by which the learning rate falls
 
 
@@ -60,27 +59,27 @@ class AlphaZeroSettings:
     when it was best. On a game that cannot be enumerated the agent plays some games with the `opponents`.
     """
 
-    games: int = 256
-    simulations: int = 50
+    games: rules.Count = 256
+    simulations: rules.Count = 50
     threats: bool = False
-    noise: float = 0.25
-    concentration: float = 10.0
-    sampled_moves: int = 4
-    random_starts: float = 0.25
-    blunder_starts: float = 0.25
-    moves: int = 4
-    updates: int = 16
-    batch: int = 256
-    replay: int = 20_000
-    learning_rate: float = 2e-3
+    noise: rules.Share = 0.25
+    concentration: Annotated[float, rules.Between(0, 1e6, is_open=True)] = 10.0
+    sampled_moves: Annotated[int, rules.Between(0)] = 4
+    random_starts: rules.Share = 0.25
+    blunder_starts: rules.Share = 0.25
+    moves: rules.Count = 4
+    updates: rules.Count = 16
+    batch: rules.Count = 256
+    replay: rules.Count = 20_000
+    learning_rate: rules.Share = 2e-3
     drops: tuple[int, ...] = ()
-    l2: float = 1e-4
+    l2: rules.Share = 1e-4
     channels: int = 32
     blocks: int = 2
     filters: int = 4
     units: int = 32
     device: str | None = None
-    pause: int = 2
+    pause: rules.Count = 2
     judged: tuple[int, ...] = (1, 50)
     opponents: tuple[AgentLike, ...] = ("random", "mcts:simulations=1000")
 
@@ -101,22 +100,13 @@ class AlphaZeroSettings:
         names = [field.name for field in fields(self)]
         check_names(KIND, hyperparameters, names, "hyperparameter")
         changed = replace(self, **hyperparameters)
-        changed.size.checked()
-        for name in ("games", "simulations", "moves", "updates", "batch", "replay", "pause"):
-            rules.as_integer(name, getattr(changed, name), KIND, 1, _MANY)
-        rules.as_integer("sampled_moves", changed.sampled_moves, KIND, 0)
-        for name, most in (("noise", 1.0), ("l2", 1.0), ("learning_rate", 1.0)):
-            rules.as_number(name, getattr(changed, name), KIND, most)
-        shares = [
-            rules.as_number(name, getattr(changed, name), KIND, 1.0)
-            for name in ("random_starts", "blunder_starts")
-        ]
-        if sum(shares) > 1:
-            raise ParameterError(f"random_starts and blunder_starts of {KIND} are more than 1: {shares}")
-        rules.as_positive("concentration", changed.concentration, KIND)
-        rules.as_bool("threats", changed.threats, KIND)
-        if not isinstance(changed.device, str | None):
-            raise ParameterError(f"device={shown(changed.device)} of {KIND}: a name such as 'cuda' is needed")
+        rules.check_fields(KIND, changed)
+        rules.check_fields(KIND, changed.size)
+        if changed.random_starts + changed.blunder_starts > 1:
+            raise ParameterError(
+                f"random_starts={changed.random_starts}, blunder_starts={changed.blunder_starts} of {KIND}: "
+                "their sum is at most 1"
+            )
         if not isinstance(changed.opponents, list | tuple):
             raise ParameterError(
                 f"opponents={shown(changed.opponents)} of {KIND}: a list of agents is needed"

@@ -8,11 +8,11 @@ from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, NamedTuple, get_args
+from typing import Annotated, Any, NamedTuple, TypeAlias, get_args
 
 from ttt_env.agent import TIMED_OUT, Agent, Answer, Outcome, answer_of
 from ttt_env.errors import ResultFileError, UntrustedAnswersError
-from ttt_env.rules import Game, Position, as_integer, as_path
+from ttt_env.rules import Between, Game, Position
 from ttt_env.storage import Fields, LineFile, game_from_dict, game_to_dict
 
 _Questions = SimpleQueue[int | None]
@@ -38,6 +38,10 @@ Asking = Callable[[Asked], None]
 """A function to show progress: called before the first question, then about ten times a second."""
 
 
+Questions: TypeAlias = Annotated[int, Between(1, 256)]
+"""How many questions are asked at a time."""
+
+
 class AnswerFile:
     """The answers of one agent in a file, a line of JSON for each, written as they come.
 
@@ -49,7 +53,7 @@ class AnswerFile:
     """
 
     def __init__(self, path: str | Path, game: Game, label: str) -> None:
-        self.path = as_path("answers", path, "an agent that is asked")
+        self.path = Path(path)
         self.game, self.label = game, label
         self._answers: dict[tuple[int, int], Answer] = {}
         self._added: list[tuple[int, int]] = []  # in this run
@@ -150,11 +154,6 @@ class AnswerFile:
             raise line.error("cell", f"{cell}, which is not free in {position}")
         if outcome != TIMED_OUT:  # an accident, which is asked again
             self._answers[position.mine, position.theirs] = Answer(cell, outcome, line.text("reply"))
-
-
-def checked_workers(workers: object) -> int:
-    """The number of questions asked at a time. Raises `ParameterError` unless it is from 1 to 256."""
-    return as_integer("workers", workers, "an agent that is asked", 1, _MOST_WORKERS)
 
 
 def answers_of(

@@ -1,12 +1,12 @@
 """The strength of an agent: computed over all positions where the game can be enumerated, else sampled."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, AskedAgent, Forfeit, game_of, make_agent
-from ttt_env.analysis.asking import Asking, asking, checked_workers
+from ttt_env.analysis.asking import Asking, Questions, asking
 from ttt_env.analysis.grid import grid
 from ttt_env.analysis.induction import Values, answered, backward_induction, best, highest
 from ttt_env.analysis.layers import MOST, Responder, explored
@@ -18,31 +18,31 @@ from ttt_env.analysis.solution import ValueAgent, solve
 from ttt_env.errors import ForfeitError, GameTooLargeError
 from ttt_env.rules import (
     SEATS,
+    Between,
+    Count,
     Game,
     GameRecord,
     Seat,
-    as_bool,
-    as_callback,
     as_generator,
-    as_integer,
+    checked,
     is_enumerable,
-    one_of,
 )
 
 _TELLING = 1e-12  # the least probability of a game's own moves that a sum of these digits still shows
 
 
+@checked
 def match(
     first: AgentLike,
     second: AgentLike,
     game: Game | str | None = None,
     *,
     exact: bool | None = None,
-    games: int = 1000,
-    most: int = MOST,
+    games: Annotated[int, Between(2)] = 1000,
+    most: Count = MOST,
     rng: np.random.Generator | int = 0,
     progress: Asking | None = None,
-    workers: int = 1,
+    workers: Questions = 1,
 ) -> Match:
     """The result of `first` against `second`, on both seats; by default of the game that the agents play.
 
@@ -55,7 +55,7 @@ def match(
     seat, for an odd number one fewer, with random numbers from `rng`, a generator or a seed. A program loses
     a game in which it names no free cell: see `Match.forfeits`. For a function that is an error there.
 
-    Raises `ParameterError` for arguments that are not allowed, needed or not. With `exact=True`, raises
+    With `exact=True`, raises
     `GameTooLargeError` where more than `most` positions are reached, and `PolicyError` for a policy that is
     no distribution. Raises `NoVerdictError` where accidents leave a question without an answer; in games that
     are played a program that does not answer loses instead, and only what cannot be asked at all raises it.
@@ -67,12 +67,10 @@ def match(
     """
     game = game_of(game, first, second)
     one, two = make_agent(first, game), make_agent(second, game)
-    workers, progress = checked_workers(workers), as_callback("progress", progress, "a match")
-    rng, half = as_generator(rng), as_integer("games", games, "a match", 2) // 2  # on each seat
-    as_integer("most", most, "a match", 1)
+    rng, half = as_generator(rng), games // 2  # on each seat
     if first is second and not isinstance(first, str):
         two = one
-    if one_of("exact", exact, (None, True, False)) is None:
+    if exact is None:
         computed = exact_match(one, two, game, half)
     else:
         computed = _exact(one, two, game, most, progress, workers) if exact else None
@@ -178,14 +176,15 @@ def exploitability(
     return Exploitability(rounded(as_x) or as_x, rounded(as_o) or as_o, above_x + above_o, **origin)
 
 
+@checked
 def best_response(
     agent: AgentLike,
     game: Game | str | None = None,
     *,
     keep_value: bool = False,
-    most: int = MOST,
+    most: Count = MOST,
     progress: Asking | None = None,
-    workers: int = 1,
+    workers: Questions = 1,
     answers: str | Path | None = None,
 ) -> ValueAgent:
     """The agent that gains the most, on average, against this one, on both seats.
@@ -203,7 +202,6 @@ def best_response(
     >>> f"{match(response, 'random').score:.4f}"
     '0.9598'
     """
-    as_bool("keep_value", keep_value, "a best response")
     player = make_agent(agent, game_of(game, agent))
     everywhere = is_enumerable(player.game) and not (
         isinstance(player, AskedAgent)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ttt_env.agent import Floats
 from ttt_env.analysis.grid import grid
 from ttt_env.analysis.layers import BatchPolicy, Bools, Layer, Moves, Numbering, Responder
-from ttt_env.rules import Boards, Game, as_number
+from ttt_env.rules import Boards, Game
 
 TIE = 1e-9  # action values closer than this count as equal: they may differ by rounding alone
 
@@ -57,11 +57,7 @@ def uniform(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
 
 
 def softmax(temperature: float) -> Responder:
-    """Probabilities proportional to exp(q / temperature); 0 is `best`, infinity `uniform`.
-
-    Raises `ParameterError` for a temperature below 0 or NaN.
-    """
-    temperature = as_number("temperature", temperature, "softmax")
+    """Probabilities proportional to exp(q / temperature); 0 is `best`, infinity `uniform`."""
     if temperature == 0:
         return best
     if np.isinf(temperature):

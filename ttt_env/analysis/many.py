@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar, cast, overload
 from ttt_env.agent import Agent, AgentLike, game_of, make_agent, named_agents
 from ttt_env.analysis.asking import Asking
 from ttt_env.errors import ParameterError
-from ttt_env.rules import Game, as_callback
+from ttt_env.rules import Game
 from ttt_env.workers import Backend, Progress, Workers
 
 Verdict = TypeVar("Verdict")
@@ -73,7 +73,6 @@ def one_or_several(judge: Callable[..., Verdict]) -> Judge[Verdict]:
         address: str | None = None,
         **options: Any,
     ) -> Verdict | dict[str, Verdict]:
-        as_callback("progress", progress, "an analysis")
         if is_one(agent):
             if backend != "loky" or address is not None:
                 raise ParameterError("backend and address share out the work on several agents: here is one")

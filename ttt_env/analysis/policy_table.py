@@ -20,14 +20,13 @@ from ttt_env.agent import (
     Agent,
     AgentLike,
     Answer,
-    Effort,
     Floats,
     Forfeit,
     checked_policies,
     game_of,
     make_agent,
 )
-from ttt_env.analysis.asking import AnswerFile, Asked, Asking, answers_of, asking, checked_workers
+from ttt_env.analysis.asking import AnswerFile, Asked, Asking, Questions, answers_of, asking
 from ttt_env.analysis.grid import grid
 from ttt_env.analysis.layers import MOST, Ask, Layer, Moves, explored, reachable
 from ttt_env.analysis.policy_file import Filed, read_table, write_table
@@ -43,14 +42,13 @@ from ttt_env.errors import (
 from ttt_env.rules import (
     SEATS,
     Boards,
+    Count,
     Game,
     Position,
     Seat,
-    as_callback,
-    as_integer,
     check_enumerable,
+    checked,
     is_enumerable,
-    one_of,
 )
 
 Positions = Literal["reachable", "all"]
@@ -115,10 +113,7 @@ class PolicyTable(Agent):
         """How many of the answers come from a file, and from which; empty if none."""
 
     @classmethod
-    def effort(cls, game: Game, **parameters: object) -> Effort:  # noqa: D102
-        return "little"
-
-    @classmethod
+    @checked
     def of(
         cls,
         agent: AgentLike,
@@ -126,10 +121,10 @@ class PolicyTable(Agent):
         *,
         seats: Literal["X", "O", "XO"] = "XO",
         positions: Positions = "reachable",
-        most: int = MOST,
+        most: Count = MOST,
         complete: bool | None = None,
         progress: Asking | None = None,
-        workers: int = 1,
+        workers: Questions = 1,
         answers: str | Path | None = None,
     ) -> "PolicyTable":
         """Ask an agent once in each position that it can reach, or in all positions of the game.
@@ -162,9 +157,8 @@ class PolicyTable(Agent):
         """
         player = make_agent(agent, game_of(game, agent))
         game = player.game
-        wanted: Sequence[Seat] = SEATS if one_of("seats", seats, ("X", "O", "XO")) == "XO" else (seats,)  # type: ignore[assignment]
-        as_integer("most", most, "a policy table", 1)
-        if one_of("positions", positions, ("reachable", "all")) == "all":
+        wanted: Sequence[Seat] = SEATS if seats == "XO" else (seats,)
+        if positions == "all":
             check_enumerable(game, "for a table of all positions")
             if isinstance(player, PolicyTable) and player.positions == "all":
                 return player
@@ -339,8 +333,7 @@ class Asker:
         answers: str | Path | None = None,
     ) -> None:
         self.agent, self.forfeits, self.n_asked, self.origin = agent, dict[tuple[int, int], Answer](), 0, ""
-        self._workers = checked_workers(workers)
-        self._progress = as_callback("progress", progress, "an agent that is asked")
+        self._workers, self._progress = workers, progress
         self._most, self._expected, self._next = most, dict[int, int](), 0.0
         self._file: AnswerFile | None = None
         if answers is not None:

@@ -3,13 +3,13 @@
 import inspect
 import re
 import textwrap
-from typing import Any, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from ttt_env.agent import AgentLike, agent_class, agent_names, learner_names
-from ttt_env.rules import game_names, parameters_of
+from ttt_env.agent import AgentLike, agent_class, agent_names, learner_names, parameters_of
+from ttt_env.rules import game_names
+from ttt_env.rules.parameters import allowed
 from ttt_env.rules.specs import spec_text
-
-_TYPES = {AgentLike: "agent"}  # the union is too long to be shown
 
 
 def installed_text() -> str:
@@ -49,22 +49,23 @@ def agent_facts(name: str) -> dict[str, Any]:
             {
                 "name": parameter.name,
                 "type": _type_name(hints[parameter.name]),
+                "allowed": allowed(parameter.annotation),
                 "required": parameter.default is parameter.empty,
                 "default": None if parameter.default is parameter.empty else parameter.default,
             }
-            for parameter in parameters_of(build, skip=1).values()
+            for parameter in parameters_of(build).values()
         ],
         "documentation": inspect.cleandoc(build.__doc__ or ""),  # not that of `Agent`, which is for authors
     }
 
 
 def _type_name(annotation: Any) -> str:
-    if annotation in _TYPES:
-        return _TYPES[annotation]
-    text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
-    for kind, name in _TYPES.items():
-        text = text.replace(str(kind), name)
-    return text.replace("collections.abc.", "").replace("typing.", "")
+    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    names = [part.__name__ if isinstance(part, type) else str(part) for part in parts]
+    if set(get_args(AgentLike)) <= set(parts):
+        names = ["agent"] + ["None"] * (NoneType in parts)
+    text = " | ".join("None" if name == "NoneType" else name for name in names)
+    return text.replace(str(AgentLike), "agent").replace("collections.abc.", "").replace("typing.", "")
 
 
 def agent_text(name: str) -> str:
@@ -73,7 +74,7 @@ def agent_text(name: str) -> str:
     lines = [f"{name} ({facts['class']})", ""]
     for parameter in facts["parameters"]:
         default = "required" if parameter["required"] else f"default {spec_text(parameter['default'])}"
-        lines.append(f"  {parameter['name']}: {parameter['type']}, {default}")
+        lines.append(f"  {parameter['name']}: {parameter['allowed'] or parameter['type']}, {default}")
     if not facts["parameters"]:
         lines.append("  It has no parameters.")
     return "\n".join([*lines, "", facts["documentation"]]).rstrip()

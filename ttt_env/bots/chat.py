@@ -13,10 +13,10 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from math import isfinite
 from threading import Thread
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 from ttt_env.errors import NoVerdictError, ParameterError, PlayerError, extra_for, shown
-from ttt_env.rules import Game, as_integer, as_number, as_positive
+from ttt_env.rules import Between, Count, Game, Seconds, checked
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.prompt import PromptAgent, Reply
 from ttt_env.text.wording import BoardStyle
@@ -332,23 +332,23 @@ class ChatAgent(PromptAgent):
     <ChatAgent my-model at http://localhost:8000/v1 of tictactoe-v0>
     """
 
+    @checked
     def __init__(
         self,
         game: Game | str,
         url: str,
         model: str,
         *,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
+        temperature: Annotated[float, Between(0)] | None = None,
+        max_tokens: Count | None = None,
         system: str | None = None,
         key_variable: str = "OPENAI_API_KEY",
-        timeout: float = 600.0,
-        retries: int = 5,
+        timeout: Seconds = 600.0,
+        retries: Annotated[int, Between(0)] = 5,
         board: BoardStyle = "grid",
         answer: str | AnswerFormat = "[{cell}]",
     ) -> None:
         super().__init__(game, self._reply_of_model, board=board, answer=answer, errors="raise")
-        owner = "ChatAgent"
         if not isinstance(url, str) or not _URL.fullmatch(url):
             raise ParameterError(
                 "url: http://host:port/path or https://… is needed, without a user, a password or a query, "
@@ -356,11 +356,9 @@ class ChatAgent(PromptAgent):
                 "environment variable"
             )
         self.url, self.model = url, _as_str("model", model)
-        self.temperature = None if temperature is None else as_number("temperature", temperature, owner)
-        self.max_tokens = None if max_tokens is None else as_integer("max_tokens", max_tokens, owner, 1)
+        self.temperature, self.max_tokens = temperature, max_tokens
         self.system = None if system is None else _as_str("system", system)
-        self.timeout = as_positive("timeout", timeout, owner)
-        self.retries = as_integer("retries", retries, owner, 0)
+        self.timeout, self.retries = timeout, retries
         if not isinstance(key_variable, str) or not _VARIABLE.fullmatch(key_variable):
             raise ParameterError("key_variable: the name of an environment variable is needed, not a key")
         self.key_variable = key_variable

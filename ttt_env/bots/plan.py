@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from ttt_env.bots.program import STARTUP
 from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, shown
-from ttt_env.rules import MAX_SEED, Game, as_bool, as_integer, as_positive, check_names
+from ttt_env.rules import MAX_SEED, Game, Seconds, as_integer, check_names, checked_value
 from ttt_env.storage import opened, parse_toml, reason
 from ttt_env.storage.models import game_of, spec_of
 
@@ -126,7 +126,7 @@ def _plan_of(data: dict[str, Any], path: Path) -> TournamentPlan:
         game,
         table.read("games", _even) or 2,
         table.read("seed", partial(as_integer, least=0, most=MAX_SEED)) or 0,
-        table.read("exact", as_bool) is not False,
+        table.read("exact", _flag) is not False,
         entries,
         folder,
         keys | {"entries": [entry["name"] for entry in data["entry"]]},
@@ -165,8 +165,8 @@ def _entry(data: object, number: int, folder: Path, limits: dict[str, Any]) -> E
         _source(table, kind, folder),
         table.read("author", _text) or "",
         place if kind == "command" else None,
-        is_stationary=table.read("fixed", as_bool) or False,
-        certify=table.read("certify", as_bool),
+        is_stationary=table.read("fixed", _flag) or False,
+        certify=table.read("certify", _flag),
         **limits | table.limits(),
     )
 
@@ -225,8 +225,16 @@ def _even(name: str, value: object, owner: str) -> int:
     return games
 
 
+def _flag(name: str, value: object, owner: str) -> bool:
+    return bool(checked_value(owner, name, value, bool))
+
+
+def _seconds(name: str, value: object, owner: str) -> float:
+    return float(checked_value(owner, name, value, Seconds))
+
+
 _LIMITS: dict[str, Callable[[str, object, str], object]] = {
     "memory": partial(as_integer, least=1, most=_MOST_MEMORY),
-    "timeout": as_positive,
-    "startup": as_positive,
+    "timeout": _seconds,
+    "startup": _seconds,
 }

@@ -13,12 +13,12 @@ from hashlib import file_digest, sha256
 from itertools import chain, count, repeat
 from pathlib import Path
 from threading import Condition, Thread
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Annotated, Any, ClassVar, NoReturn, Self
 
-from ttt_env.agent import Answer, AskedAgent, Effort, Outcome, quoted
+from ttt_env.agent import Answer, AskedAgent, Outcome, quoted
 from ttt_env.bots.process import NoLineError, Program
 from ttt_env.errors import NoVerdictError, ParameterError, PlayerError, UntrustedAnswersError, shown
-from ttt_env.rules import Game, Position, as_integer, as_path, as_positive, get_game, unwrapped
+from ttt_env.rules import Between, Game, Position, Seconds, checked, get_game, unwrapped
 
 TRIES = 3
 """The most times that a program is asked in a position; after the first a fresh process is asked."""
@@ -56,26 +56,25 @@ class ProgramAgent(AskedAgent, ABC):
     FAREWELL: ClassVar[tuple[str, ...]] = ()
     _seconds = 0.0  # that the program is given to think about a move
 
+    @checked
     def __init__(
         self,
         game: Game | str,
         command: str | Sequence[str],
         *,
-        timeout: float = TIMEOUT,
+        timeout: Seconds = TIMEOUT,
         folder: str | Path | None = None,
-        memory: int | None = None,
-        startup: float = STARTUP,
+        memory: Annotated[int, Between(1, _MOST_MEMORY)] | None = None,
+        startup: Seconds = STARTUP,
     ) -> None:
         super().__init__(get_game(game))
         self.check(self.game)
         owner = type(self).__name__
-        self.folder = Path.cwd() if folder is None else as_path("folder", folder, owner).absolute()
+        self.folder = Path.cwd() if folder is None else Path(folder).absolute()
         if not self.folder.is_dir():
             raise ParameterError(f"folder={shown(str(self.folder))} of {owner}: there is no such folder")
         self.arguments = _split_command(command, self.folder)
-        self.timeout = as_positive("timeout", timeout, owner)
-        self.memory = None if memory is None else as_integer("memory", memory, owner, 1, _MOST_MEMORY)
-        self.startup = as_positive("startup", startup, owner)
+        self.timeout, self.memory, self.startup = timeout, memory, startup
         self._settings: dict[str, Any] = {}
         self._numbers = count(1)  # for protocols that number their questions
         self._lock = Condition()
@@ -134,11 +133,6 @@ class ProgramAgent(AskedAgent, ABC):
 
     def _in_folder(self, path: str) -> Path:
         return Path(self.folder, path)
-
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        cls.check(game)
-        return "little"
 
     @staticmethod
     def check(game: Game) -> None:

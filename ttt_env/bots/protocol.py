@@ -1,11 +1,11 @@
 """The protocol of bots: a line of JSON for each question, a line of JSON for each answer (`docs/bots.md`)."""
 
 import json
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from ttt_env.agent import Answer
 from ttt_env.errors import ImpossiblePositionError, NotationError, shown
-from ttt_env.rules import Game, Position, as_integer, as_positive, get_game
+from ttt_env.rules import Between, Game, Position, Seconds, checked_value, get_game
 
 
 class Question(NamedTuple):
@@ -54,8 +54,8 @@ def read_question(line: str, game: Game | None = None) -> Question:
     number = data.get("id")
     return Question(
         position,
-        None if seconds is None else as_positive("seconds", seconds, "a question"),
-        None if number is None else as_integer("id", number, "a question", 0),
+        checked_value("a question", "seconds", seconds, Seconds | None),
+        checked_value("a question", "id", number, Annotated[int, Between(0)] | None),
     )
 
 

@@ -16,11 +16,13 @@ from ttt_env.render.table import Table, as_markdown
 from ttt_env.rules import (
     SEATS,
     Boards,
+    Count,
     Game,
     GameRecord,
-    as_integer,
+    Seed,
     canonical_boards,
     check_enumerable,
+    checked,
     get_game,
 )
 from ttt_env.storage import write_atomically
@@ -100,13 +102,14 @@ Made with `ttt_env.datasets.write_dataset`.
 """
 
 
+@checked
 def write_dataset(
     game: Game | str,
     folder: str | Path,
     *,
-    games: int = 1000,
+    games: Count = 1000,
     players: Iterable[AgentLike] | Mapping[str, AgentLike] = PLAYERS,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> None:
     """Write every position of a game and some games, with exact values, for `datasets.load_dataset(folder)`.
 
@@ -123,7 +126,6 @@ def write_dataset(
 
     Raises:
         GameTooLargeError: The game has more than 18 cells.
-        ParameterError: `games` is below 1 or `seed` below 0.
         ImportError: pyarrow, of the extra `data`, is not installed.
 
     Example:
@@ -138,7 +140,6 @@ def write_dataset(
     """
     game, folder = get_game(game), Path(folder)
     check_enumerable(game)
-    games, seed = as_integer("games", games, "a data set", 1), as_integer("seed", seed, "a data set", 0)
     named = named_agents(players)
     agents = {name: make_agent(agent, game) for name, agent in named.items()}
     _write(folder / "positions.parquet", _POSITIONS, map(_position_columns, _unfinished(game)))

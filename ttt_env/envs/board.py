@@ -25,10 +25,9 @@ from ttt_env.rules import (
     Position,
     Seat,
     check_game,
+    declared,
     get_game,
     items_of,
-    one_of,
-    parameters_of,
     parameters_of_game,
 )
 from ttt_env.rules.checks import as_weights
@@ -104,6 +103,7 @@ class GameEnv:
 
     game: Game
     np_random: np.random.Generator
+    render_mode: str | None
 
     def _configure(
         self,
@@ -117,15 +117,17 @@ class GameEnv:
     ) -> None:
         """Check and keep the settings, before anything else of the environment is made."""
         of_game = parameters_of_game(game)
-        self._settings = frozenset({*of_game, *parameters_of(type(self).__init__, skip=2), "opponent"})
+        self._settings = frozenset({*of_game, *declared(type(self)), "opponent"})
         self.game = get_game(game, **{name: parameters[name] for name in of_game if name in parameters})
         for name in parameters.keys() - of_game.keys():
             text = unknown(f"parameter of {self.game.name}", name, self._settings)
+            if name == "device":
+                text += ". These environments run on the CPU; ttt_env.integrations.jax has one for GPUs"
             # Python's words, by which libraries that try a keyword know that it is not there.
             raise ParameterError(f"{text} (unexpected keyword argument {name!r})")
-        self.illegal = one_of("illegal", illegal, get_args(Illegal))
         self.rewards_of = Rewards.of(rewards)
-        self.render_mode = one_of("render_mode", render_mode, (None, *get_args(RenderMode)))
+        self.illegal = illegal
+        self.render_mode = render_mode
         self._observation_kind = observation
         start = self.game.start if start is None else start
         self._start = start if callable(start) else self._checked_start(start)
@@ -232,7 +234,7 @@ class Lineup:
         if not agents:
             raise ParameterError("opponent=[]: at least one agent is needed")
         self.agents = [make_agent(agent, game, trusted=trusted) for agent in agents]
-        self.totals = np.cumsum(as_weights("opponent weights", weights, len(agents)))
+        self.totals = np.cumsum(as_weights("opponent_weights", weights, len(agents)))
         self.totals /= self.totals[-1]
 
     def picked(self, draw: float) -> Agent:

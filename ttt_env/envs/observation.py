@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, get_args
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from ttt_env.rules import SEATS, Game, Position, Seat, one_of
+from ttt_env.rules import SEATS, Game, Position, Seat
 
 ObservationKind = Literal["planes", "dict", "flat"]
 Planes: TypeAlias = NDArray[np.int8]
@@ -112,10 +112,7 @@ def observation_space(game: Game, kind: ObservationKind) -> spaces.Space[Any]:
     "planes": `int8[*shape, 2]`, plane 0 the stones of the player who looks, plane 1 the other's.
     "dict": `{"observation": planes, "action_mask": int8[cells]}`, as in PettingZoo.
     "flat": `float32[2 * cells]`, the planes in C order, as most networks of other libraries take them.
-
-    Raises `ParameterError` for another kind.
     """
-    one_of("observation", kind, get_args(ObservationKind))
     if kind == "flat":
         return spaces.Box(0, 1, (2 * game.n_cells,), np.float32)
     planes = spaces.Box(0, 1, (*game.shape, 2), np.int8)

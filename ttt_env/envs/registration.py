@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args, overload
+from typing import Any, Literal, overload
 
 import gymnasium
 import pettingzoo
@@ -16,7 +16,7 @@ from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
 from ttt_env.envs.vector.env import VectorGameEnv
 from ttt_env.errors import EpisodeOrderError, ParameterError, shown
-from ttt_env.rules import BOARD_CELLS, CATALOGUE, Game, get_game, one_of, parameters_of_game
+from ttt_env.rules import BOARD_CELLS, CATALOGUE, Game, checked, get_game, parameters_of_game
 
 NAMESPACE = "ttt_env"
 _ENTRY_POINT = "ttt_env.envs.single:SingleAgentEnv"
@@ -55,6 +55,7 @@ def make(
 def make(
     id: Game | str, opponent: Opponents, *, observation: Literal["flat"], **kwargs: Any
 ) -> SingleAgentEnv[Flat]: ...
+@checked
 def make(
     id: Game | str, opponent: Opponents | None = None, *, api: Api = "aec", **kwargs: Any
 ) -> TwoPlayerEnv[Any] | ParallelEnv[str, Any, Any] | SingleAgentEnv[Any]:
@@ -89,7 +90,7 @@ def make(
                 f"make({shown(game)}, opponent='random', {name}={shown(kwargs[name])}) plays against one"
             )
         env_for_two: TwoPlayerEnv[Any] = TwoPlayerEnv(id, **kwargs)
-        is_parallel = one_of("api", api, get_args(Api)) == "parallel"
+        is_parallel = api == "parallel"
         return _TwoPlayerParallelEnv(env_for_two) if is_parallel else env_for_two
     if api != "aec":
         raise ParameterError(f"api={shown(api)} is for two players: it takes no opponent")

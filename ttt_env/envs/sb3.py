@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from ttt_env.compiled.codes import Games, StepOutcome
 from ttt_env.envs.board import Opponents
 from ttt_env.envs.vector.env import VectorGameEnv, rows_of
 from ttt_env.errors import ParameterError, extra_for, shown
-from ttt_env.rules import Game, as_integer, as_options
+from ttt_env.rules import Between, Game, as_options, checked
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv
@@ -86,10 +86,10 @@ class _Adapter:
         self._actions: NDArray[np.int64] = np.empty(0, np.int64)
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)  # type: ignore[call-arg]
 
-    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+    @checked
+    def seed(self, seed: Annotated[int, Between(0)] | None = None) -> Sequence[int | None]:
         """Seed the next `reset`: sub-env `i` by `seed` + i, as in SB3; None draws one. Returns the seeds."""
-        checked = None if seed is None else as_integer("seed", seed, "VecEnv.seed", 0)
-        seeds: Sequence[int | None] = super().seed(checked)  # type: ignore[misc]
+        seeds: Sequence[int | None] = super().seed(seed)  # type: ignore[misc]
         return seeds
 
     def set_options(self, options: "list[dict[str, Any]] | dict[str, Any] | None" = None) -> None:

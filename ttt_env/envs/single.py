@@ -24,7 +24,7 @@ from ttt_env.envs.board import (
 )
 from ttt_env.envs.observation import ObservationKind, Observed, Scene, flat_of, observation_space
 from ttt_env.errors import EpisodeOrderError, ForfeitError, ImpossiblePositionError
-from ttt_env.rules import SEATS, Game, Seat, as_cell, as_integer, as_options, check_names, one_of
+from ttt_env.rules import SEATS, Game, Seat, as_cell, as_integer, as_options, check_names, checked, one_of
 
 _OPTIONS = {"play_as": None, "position": None}
 _PLAY_AS = get_args(PlayAs)
@@ -62,6 +62,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
     (2, 7)
     """
 
+    @checked
     def __init__(
         self,
         game: Game | str = "tictactoe-v0",
@@ -80,7 +81,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         self._set_board()
         self.observation_space = observation_space(self.game, observation)
         self.action_space = spaces.Discrete(self.game.n_cells)
-        self.play_as = one_of("play_as", play_as, _PLAY_AS)
+        self.play_as = play_as
         self.seat: Seat = "X"
         self.forfeit: Forfeit | None = None
         self._episodes = 0

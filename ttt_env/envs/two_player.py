@@ -14,7 +14,7 @@ from ttt_env.agent import AgentLike, make_agent
 from ttt_env.envs.board import DEFAULT_REWARDS, BoardEnv, Illegal, RenderMode, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, flat_of, observation_space
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
-from ttt_env.rules import SEATS, Game, as_cell, as_integer, as_options, one_of
+from ttt_env.rules import SEATS, Game, as_cell, as_integer, as_options, checked, one_of
 
 _RESET = "call reset()"
 
@@ -47,6 +47,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
     ({'X': 1.0, 'O': -1.0}, 'X')
     """
 
+    @checked
     def __init__(
         self,
         game: Game | str = "tictactoe-v0",

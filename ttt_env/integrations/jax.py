@@ -12,7 +12,7 @@ scripts/frameworks/jax_mctx.py. States and steps: https://github.com/sotetsuk/pg
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ttt_env.agent import AgentLike
 from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.envs.board import PlayAs
 from ttt_env.errors import ParameterError, extra_for
-from ttt_env.rules import SEATS, Boards, Game, check_tabulated, get_game, one_of
+from ttt_env.rules import SEATS, Boards, Game, check_tabulated, checked, get_game
 
 with extra_for("games as functions of JAX need", "jax"):
     import jax
@@ -72,6 +72,7 @@ class JaxGame:
     num_players = 2
     version = "v0"
 
+    @checked
     def __init__(
         self,
         game: Game | str = "tictactoe-v0",
@@ -83,7 +84,7 @@ class JaxGame:
         self.id = self.game.name
         self.num_actions = self.game.n_cells
         self.observation_shape = (*self.game.shape, 2)
-        if one_of("play_as", play_as, get_args(PlayAs)) == "alternate":
+        if play_as == "alternate":
             raise ParameterError(
                 'play_as="alternate" needs a memory: a pure function has "X", "O" and "random"'
             )

@@ -16,14 +16,14 @@ The other way is open as well. An agent of TextArena is a function of a text, an
 the prompt of the position, so that `ttt_env.certify(PromptAgent("tictactoe-v0", agent))` judges it.
 """
 
-from typing import Any, get_args
+from typing import Annotated, Any
 
 import numpy as np
 
 from ttt_env.agent import AgentLike, chosen_cell, make_agent
 from ttt_env.analysis.known import PROOF_NODES
 from ttt_env.errors import EpisodeOrderError, extra_for
-from ttt_env.rules import CATALOGUE, Game, Seat, as_generator, as_integer, get_game, one_of
+from ttt_env.rules import CATALOGUE, Between, Game, Seat, as_generator, checked, get_game
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.env import MoveRecord
 from ttt_env.text.wording import BoardStyle, board_text, fault_text, intro_text, turn_text
@@ -49,21 +49,20 @@ class GameEnv(ta.Env):
     player has given away, as `regret`: None where it is not known. Raises the errors of `get_game`.
     """
 
+    @checked
     def __init__(
         self,
         game: Game | str = "tictactoe-v0",
         *,
         board: BoardStyle = "grid",
         answer: str | AnswerFormat = "[{cell}]",
-        error_allowance: int = 1,
-        nodes: int = PROOF_NODES,
+        error_allowance: Annotated[int, Between(0)] = 1,
+        nodes: Annotated[int, Between(0)] = PROOF_NODES,
         **parameters: Any,
     ) -> None:
         self.game = get_game(game, **parameters)
         self.answer = answer if isinstance(answer, AnswerFormat) else AnswerFormat(answer)
-        self.board = one_of("board", board, get_args(BoardStyle))
-        self.error_allowance = as_integer("error_allowance", error_allowance, "GameEnv", 0)
-        self.nodes = as_integer("nodes", nodes, "GameEnv", 0)
+        self.board, self.error_allowance, self.nodes = board, error_allowance, nodes
         self.position = self.game.start
         self.state: Any = None
 

@@ -1,17 +1,13 @@
 """The strategy of a proof as an agent."""
 
-from typing import Any
-
 import numpy as np
 
 from ttt_env.agent import (
     Agent,
     AgentLike,
-    Effort,
     Explanation,
     Floats,
     PartExplanation,
-    effort_of,
     make_agent,
     name_of,
 )
@@ -74,10 +70,6 @@ class ProvedStrategy(_ByStrategy, Agent):
         self._strategies = {strategy.seat: strategy for strategy in filed.strategies}
         if not self.fallback.is_stationary:
             self.__class__ = _SampledStrategy  # type: ignore[assignment]
-
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        return effort_of(parameters.get("fallback", "win-block"), game)
 
     def policy(self, position: Position) -> Floats:  # noqa: D102
         cell = self._cell(position)

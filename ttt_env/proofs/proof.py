@@ -5,21 +5,19 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import inf
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from ttt_env.errors import (
-    ParameterError,
     PolicyFileError,
     ProofError,
     ResultFileError,
-    shown,
 )
 from ttt_env.proofs import file as proof_file
 from ttt_env.proofs.extraction import Extraction, check_strategy
 from ttt_env.proofs.prover import ProofReport, Prover
 from ttt_env.proofs.strategy import Regions, Strategy, drawing_regions
 from ttt_env.render.words import RESULTS
-from ttt_env.rules import Game, Position, as_path, check_game, get_game
+from ttt_env.rules import Between, Game, Position, check_game, checked, get_game
 from ttt_env.storage import MOST, Fields, game_from_dict, game_to_dict
 from ttt_env.storage.codec import Saved
 
@@ -212,12 +210,13 @@ def _regions_of(position: Position, bounds: tuple[int, int]) -> Regions:
     return () if position.is_over or bounds[1] == 1 else drawing_regions(position) or ()
 
 
+@checked
 def prove(
     game: Game | str,
     position: Position | None = None,
     *,
-    nodes: int | None = None,
-    seconds: float | None = None,
+    nodes: Annotated[float, Between(0, is_open=True)] | None = None,
+    seconds: Annotated[float, Between(0, is_open=True)] | None = None,
     progress: ProofReport | None = None,
     checkpoint: str | Path | None = None,
 ) -> Proof:
@@ -236,8 +235,7 @@ def prove(
     call goes on from such a file, with a budget of its own, and its proof counts the nodes and seconds of all
     calls. The file is trusted, unlike the one that `Proof.save` writes.
 
-    Raises `ParameterError` for a budget that is not
-    positive, `ImpossiblePositionError` for a position that is not one of this game, `ResultFileError` for a
+    Raises `ImpossiblePositionError` for a position that is not one of this game, `ResultFileError` for a
     checkpoint of another game or position, or one that cannot be written.
 
     >>> import ttt_env
@@ -248,9 +246,7 @@ def prove(
     """
     game = get_game(game)
     root = game.start if position is None else check_game(position, game).checked()
-    _check_budget("nodes", nodes)
-    _check_budget("seconds", seconds)
-    path = None if checkpoint is None else as_path("checkpoint", checkpoint, "prove")
+    path = None if checkpoint is None else Path(checkpoint)
     prover = Prover(game, progress)
     if path is not None:
         prover.go_on(path, root)
@@ -262,12 +258,6 @@ def prove(
         prover.end()
     is_proved = bounds[0] == bounds[1]
     return Proof(root, bounds, line, *prover.effort, prover.regions, prover if is_proved else None)
-
-
-def _check_budget(name: str, value: object) -> None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is not None and not (is_number and 0 < value and not _MOST < value < inf):  # type: ignore[operator]
-        raise ParameterError(f"{name}={shown(value)} of a search: numbers above 0 are allowed")
 
 
 def short_proof(position: Position, nodes: int) -> Proof | None:

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from ttt_env.errors import ParameterError, extra_for
 from ttt_env.render import layout as plan
 from ttt_env.render.words import percent
-from ttt_env.rules import SEATS, GameRecord, Position, as_path
+from ttt_env.rules import SEATS, GameRecord, Position
 from ttt_env.storage import write_atomically
 
 Format = TypeVar("Format")
@@ -177,7 +177,7 @@ def write(path: str | Path, formats: Mapping[str, Callable[[], bytes]]) -> None:
 
 def format_of(path: str | Path, formats: Mapping[str, Format]) -> Format:
     """The entry of `formats` for the suffix of `path`. Raises `ParameterError` if there is none."""
-    suffix = as_path("path", path, "a picture").suffix.lower()
+    suffix = Path(path).suffix.lower()
     if suffix not in formats:
         raise ParameterError(f"{str(path)!r} is no picture's name, which must end in {' or '.join(formats)}")
     return formats[suffix]

@@ -10,14 +10,9 @@ from ttt_env.rules.catalogue import (
     register_game,
 )
 from ttt_env.rules.checks import (
-    as_bool,
-    as_callback,
     as_generator,
     as_integer,
-    as_number,
     as_options,
-    as_path,
-    as_positive,
     as_seat,
     items_of,
     one_of,
@@ -34,6 +29,17 @@ from ttt_env.rules.game import (
     random_position,
 )
 from ttt_env.rules.notation import GameRecord
+from ttt_env.rules.parameters import (
+    Between,
+    Count,
+    Seconds,
+    Seed,
+    Share,
+    check_fields,
+    checked,
+    checked_value,
+    declared,
+)
 from ttt_env.rules.shapes import Coordinates
 from ttt_env.rules.sizes import (
     BOARD_CELLS,
@@ -48,5 +54,5 @@ from ttt_env.rules.sizes import (
     is_tabulated,
     n_placements,
 )
-from ttt_env.rules.specs import check_names, parameters_of, split_items, split_spec, unwrapped
+from ttt_env.rules.specs import check_names, split_items, split_spec, unwrapped
 from ttt_env.rules.symmetry import canonical, canonical_boards, motions, same_boards, symmetries

@@ -9,26 +9,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, lru_cache
 from inspect import Parameter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from ttt_env.errors import GameError, ParameterError, TttEnvError, UnknownGameError, shown, unknown
-from ttt_env.rules.checks import as_integer, integer_of
 from ttt_env.rules.game import Game
+from ttt_env.rules.parameters import Between, checked_value, declared, read
 from ttt_env.rules.sizes import check_board
-from ttt_env.rules.specs import (
-    check_names,
-    convert,
-    key_of,
-    not_of_type,
-    parameters_of,
-    read_items,
-    split_spec,
-)
+from ttt_env.rules.specs import check_names, key_of, read_items, split_spec
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 Cells = tuple[int, ...]
+Length: TypeAlias = Annotated[int, Between(1)]  # in cells
 _ID = re.compile(r"[A-Za-z][\w.-]*")
 
 
@@ -37,22 +30,19 @@ def tictactoe(misere: bool = False) -> Game:
     return _game("tictactoe-v0", (3, 3), Game.runs((3, 3), 3), misere)
 
 
-def square(n: int = 4, tilted: bool = True, misere: bool = False) -> Game:
+def square(n: Annotated[int, Between(2)] = 4, tilted: bool = True, misere: bool = False) -> Game:
     """Square tic-tac-toe (Sundeep Agarwal): n×n up to 8×8, the corners of any square, tilted ones too.
 
     Without `tilted` only squares with sides along the axes count (T. Jenrich, arXiv 1109.2341).
     """
-    as_integer("n", n, "square-v0", 2)
     check_board(f"square-v0 with n={shown(n)}", n * n)
     items = [f"n={n}"] * (n != 4) + ["tilted=false"] * (not tilted)
     name = f"square-v0:{','.join(items)}" if items else "square-v0"
     return _game(name, (n, n), Game.squares(n, tilted), misere)
 
 
-def mnk(m: int = 5, n: int = 5, k: int = 4, misere: bool = False) -> Game:
+def mnk(m: Length = 5, n: Length = 5, k: Length = 4, misere: bool = False) -> Game:
     """The m,n,k-game: k in a row on a board of m columns and n rows, of at most 64 cells."""
-    for name, value in {"m": m, "n": n, "k": k}.items():
-        as_integer(name, value, "mnk-v0", 1)
     check_board(f"mnk-v0 with m={shown(m)}, n={shown(n)}", m * n)
     if k > max(m, n):
         raise GameError(f"mnk-v0 with m={m}, n={n}: k={shown(k)} does not fit, at most {max(m, n)} do")
@@ -144,7 +134,7 @@ def parameters_of_game(game: Game | str) -> dict[str, Parameter]:
     if not isinstance(game, str):
         return {}
     with suppress(UnknownGameError):
-        return parameters_of(builder(split_spec(game).name))
+        return declared(builder(split_spec(game).name))
     return {}
 
 
@@ -173,19 +163,16 @@ def get_game(game: Game | str, **parameters: Any) -> Game:
         raise UnknownGameError(f"a game is an id or a ttt_env.Game, not {shown(game)}")
     spec = split_spec(game)
     build = builder(spec.name)
-    allowed = parameters_of(build)
-    texts, others = read_items(spec, build)
+    allowed = declared(build)
+    texts, others = read_items(spec, allowed)
     check_names(spec.name, [*(key_of(item) or item.strip() for item in others), *parameters], allowed)
     if others:
         raise ParameterError(f"{spec.name} needs a value of {others[0].strip()}: {others[0].strip()}=…")
-    parameters = convert(spec.name, build, texts) | parameters
-    checked = []
-    for key, value in sorted(parameters.items()):
-        kind = type(allowed[key].default)
-        if type(value) is not kind and not (kind is int and integer_of(value) is not None):
-            raise ParameterError(not_of_type(key, value, spec.name, [kind]))
-        checked.append((key, kind(value)))
-    return _build(spec.name, tuple(checked))
+    values = read(spec.name, texts, allowed) | {
+        key: checked_value(spec.name, key, value, allowed[key].annotation)
+        for key, value in parameters.items()
+    }
+    return _build(spec.name, tuple(sorted(values.items())))
 
 
 def checked_rules(game: Game) -> Game:

@@ -1,13 +1,10 @@
 """Checks of arguments at the boundary: each function returns the checked value or raises the named error."""
 
-import os
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from math import inf, nan
+from math import inf
 from numbers import Real
 from operator import index
-from pathlib import Path
-from sys import float_info
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -22,7 +19,6 @@ if TYPE_CHECKING:
 Choice = TypeVar("Choice")
 Called = TypeVar("Called")
 _NAME_BYTES, _PATH_BYTES = 255, 4096  # that file systems take
-_LARGEST = float_info.max
 BOOLEANS = (bool, np.bool_)
 """The types that are no numbers here, though Python, and an older NumPy, takes them for integers."""
 
@@ -50,54 +46,36 @@ def as_text(kind: str, text: object, error: type[TttEnvError]) -> str:
     return text.strip()
 
 
-def as_number(name: str, value: object, owner: str, most: float = inf) -> float:
-    """`value` as a float. Raises `ParameterError` unless it is a real number in [0, `most`]."""
-    number = _as_float(value)
-    if 0 <= number <= most:
-        return number
-    raise ParameterError(f"{name}={shown(value)} of {owner}: numbers from 0 to {most:g} are allowed")
-
-
-def as_positive(name: str, value: object, owner: str, most: float = _LARGEST) -> float:
-    """`value` as a float. Raises `ParameterError` unless it is a number above 0, at most `most`.
-
-    By default that is any finite number.
-    """
-    number = _as_float(value)
-    if 0 < number <= most:
-        return number
-    allowed = {_LARGEST: "positive finite numbers", inf: "positive numbers"}
-    range_text = allowed.get(most, f"positive numbers up to {most:,g}")
-    raise ParameterError(f"{name}={shown(value)} of {owner}: {range_text} are allowed")
-
-
-def _as_float(value: object) -> float:
-    """`value` as a float; NaN if it is no real number."""
+def number_of(value: object) -> float | None:
+    """`value` as a float; None if it is a truth value, NaN or no real number."""
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
+        return None
     try:
-        return nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
-    except Exception:  # it is too large, or its class is a user's and fails
-        return nan
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf  # type: ignore[operator]
 
 
 def integer_of(value: object) -> int | None:
-    """`value` as an int; None if it is a truth value or no integer, whatever its class raises.
+    """`value` as an int; None if it is a truth value or no integer.
 
     An array, or a tensor of another library, is an integer if it has no dimensions.
     """
     if isinstance(value, int | np.integer):
         return None if isinstance(value, bool) else int(value)
+    if getattr(value, "ndim", 0) != 0 or "bool" in str(getattr(value, "dtype", "")):
+        return None
     try:
-        is_array = getattr(value, "ndim", 0) != 0 or "bool" in str(getattr(value, "dtype", ""))
-        return None if is_array else index(value)  # type: ignore[arg-type]
-    except Exception:
+        return index(value)  # type: ignore[arg-type]
+    except TypeError:
         return None
 
 
 def items_of(values: object, most: int) -> list[Any] | None:
-    """The items of a collection, at most one more than `most`; None if it is none, or fails."""
+    """The items of a collection, at most one more than `most`; None if it is none."""
     try:
         return list(islice(iter(values), most + 1))  # type: ignore[call-overload]
-    except Exception:
+    except TypeError:
         return None
 
 
@@ -121,13 +99,6 @@ def as_options(options: object, owner: str) -> Mapping[str, Any]:
     raise ParameterError(f"options={shown(options)} of {owner}: a dict is needed, such as {{'position': …}}")
 
 
-def as_bool(name: str, value: object, owner: str) -> bool:
-    """True or False as it is. Raises `ParameterError` for anything else, also for 0 and 1."""
-    if not isinstance(value, bool):
-        raise ParameterError(f"{name}={shown(value)} of {owner}: True and False are allowed")
-    return value
-
-
 def as_weights(name: str, weights: ArrayLike | None, size: int) -> NDArray[np.float64]:
     """The weights scaled so that the largest is 1, `float64[size]`; None: all of them 1.
 
@@ -136,31 +107,12 @@ def as_weights(name: str, weights: ArrayLike | None, size: int) -> NDArray[np.fl
     try:
         numbers = None if isinstance(weights, str | bytes) else items_of(weights, size)
         chances = np.ones(size) if weights is None else np.array(numbers, np.float64)
-    except Exception:  # the weights may be of a user's class
+    except (TypeError, ValueError):
         chances = np.empty(0)
     is_good = chances.shape == (size,) and np.isfinite(chances).all() and (chances >= 0).all()
     if not is_good or not chances.any():
         raise ParameterError(f"{name}={shown(weights)}: {size} finite numbers ≥ 0, not all 0, are needed")
     return np.asarray(chances / chances.max())
-
-
-def as_callback(name: str, function: Called, owner: str) -> Called:
-    """`function` as it is. Raises `ParameterError` unless it can be called or is None."""
-    if function is None or callable(function):
-        return function
-    raise ParameterError(f"{name}={shown(function)} of {owner}: a function, or None, is needed")
-
-
-def as_path(name: str, path: object, owner: str) -> Path:
-    """`path` as a `Path`. Raises `ParameterError` unless it is a path, of a name that a file can have."""
-    try:
-        text = os.fsencode(os.fspath(path))  # type: ignore[call-overload]
-        is_short = len(text) < _PATH_BYTES and all(len(part) <= _NAME_BYTES for part in text.split(b"/"))
-        if is_short and b"\0" not in text and not isinstance(path, bytes):
-            return Path(path)  # type: ignore[arg-type]
-    except Exception:  # the path may be of a user's class
-        pass
-    raise ParameterError(f"{name}={shown(path)} of {owner}: the path of a file is needed")
 
 
 def as_generator(rng: "np.random.Generator | int | None") -> np.random.Generator:

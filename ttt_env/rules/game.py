@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,8 @@ from ttt_env.errors import (
     NotationError,
     shown,
 )
-from ttt_env.rules.checks import as_bool, as_generator, as_integer, integer_of
+from ttt_env.rules.checks import as_generator, integer_of
+from ttt_env.rules.parameters import Between, checked
 from ttt_env.rules.shapes import Coordinates, checked_coordinates, checked_sets, checked_shape, runs_along
 from ttt_env.rules.sizes import NAME_LETTERS, check_board
 
@@ -125,7 +126,8 @@ class Game:
         return Position(self, 0, 0)
 
     @staticmethod
-    def runs(shape: Iterable[int], k: int) -> list[tuple[int, ...]]:
+    @checked
+    def runs(shape: Iterable[int], k: Annotated[int, Between(1)]) -> list[tuple[int, ...]]:
         """All straight runs of `k` cells, diagonals too, on a board of one to three axes.
 
         Raises `GameError` for another shape, `GameTooLargeError` for more than 64 cells, `ParameterError`
@@ -134,14 +136,15 @@ class Game:
         >>> [len(Game.runs(shape, k)) for shape, k in [((3, 3), 3), ((4, 4, 4), 4), ((5, 5), 4)]]
         [8, 76, 28]
         """
-        shape, k = checked_shape(shape), as_integer("k", k, "runs", 1)
+        shape = checked_shape(shape)
         directions = [d for d in product((-1, 0, 1), repeat=len(shape)) if d > (0,) * len(shape)]
         if k == 1:
             directions = directions[:1]
         return [run for d in directions for run in runs_along(shape, d, k)]
 
     @staticmethod
-    def squares(n: int, tilted: bool = True) -> list[tuple[int, ...]]:
+    @checked
+    def squares(n: Annotated[int, Between(1)], tilted: bool = True) -> list[tuple[int, ...]]:
         """The corners of every square on an n×n board, n²(n²−1)/12 of them.
 
         Without `tilted` only those with sides along the axes, (n−1)n(2n−1)/6 of them.
@@ -151,7 +154,6 @@ class Game:
         >>> len(Game.squares(4)), len(Game.squares(4, tilted=False))
         (20, 14)
         """
-        n, tilted = as_integer("n", n, "squares", 1), as_bool("tilted", tilted, "squares")
         check_board(f"a board of {shown(n)} by {shown(n)}", n * n)
         # A square is its bounding box (corner r, c and side) and the offset of one corner along the top.
         return [

@@ -4,13 +4,11 @@ A parameter that is true or false may be named alone: `tictactoe-v0:misere`. Spa
 `=` do not count. Text in round brackets is one item: `mixture:(epsilon:minimax,epsilon=0.2)+rules`.
 """
 
-import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
-from functools import lru_cache
-from types import NoneType
-from typing import Any, NamedTuple, get_args, get_type_hints
+from inspect import Parameter
+from typing import NamedTuple
 
 from ttt_env.errors import ParameterError, shown, unknown
 from ttt_env.rules.checks import as_text
@@ -18,8 +16,6 @@ from ttt_env.rules.sizes import SPEC_DEPTH
 
 _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.DOTALL)
 _DRIVE = re.compile(r"\s*[A-Za-z]\s*:[\\/]")  # which an absolute path on Windows begins with
-_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
-_ALLOWED = {bool: "true and false", int: "integers", float: "numbers"}
 
 
 class Spec(NamedTuple):
@@ -122,34 +118,18 @@ def depth_of(text: str) -> int:
     return max_depth
 
 
-@lru_cache(maxsize=256)  # reading one anew for each agent on a page is slow
-def _parameters(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
-    """The parameters of a function, or of a class's constructor, without its `self`."""
-    if isinstance(function, type):  # Python 3.11.2 would take the signature of an inherited `__new__`
-        constructor: Callable[..., Any] = function.__init__  # type: ignore[misc]
-        return tuple(inspect.signature(constructor).parameters.values())[1:]
-    return tuple(inspect.signature(function).parameters.values())
-
-
-def parameters_of(function: Callable[..., Any], skip: int = 0) -> dict[str, inspect.Parameter]:
-    """The named parameters that `function` takes, without the first `skip` ones."""
-    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return {p.name: p for p in _parameters(function)[skip:] if p.kind not in kinds}
-
-
-def read_items(spec: Spec, function: Callable[..., Any], skip: int = 0) -> tuple[dict[str, str], list[str]]:
-    """The texts of the parameters of `function` that a spec gives, and the items that are none of these.
+def read_items(spec: Spec, parameters: Mapping[str, Parameter]) -> tuple[dict[str, str], list[str]]:
+    """The texts of these parameters that a spec gives, and the items that are none of them.
 
     Raises `ParameterError` for a parameter that is given twice.
     """
-    allowed, hints = parameters_of(function, skip), get_type_hints(function)
     texts: dict[str, str] = {}
     others = []
     for item in spec.items:
         match = _KEYWORD.fullmatch(item)
         name = match[1] if match else item.strip()
-        is_flag = not match and bool in _kinds(hints.get(name, str))
-        if name not in allowed or not (match or is_flag):
+        is_flag = not match and name in parameters and parameters[name].annotation is bool
+        if name not in parameters or not (match or is_flag):
             others.append(item)
         elif name in texts:
             raise ParameterError(f"{shown(str(spec))} gives {name} twice")
@@ -190,25 +170,6 @@ def check_names(
             raise ParameterError(unknown(f"{noun} of {owner}", name, allowed))
 
 
-def convert(owner: str, function: Callable[..., Any], texts: Mapping[str, str]) -> dict[str, Any]:
-    """The texts as values of the types that `function` is annotated with."""
-    hints = get_type_hints(function)
-    return {key: _convert_one(owner, key, text, hints.get(key, str)) for key, text in texts.items()}
-
-
-def _convert_one(owner: str, key: str, text: str, hint: Any) -> Any:
-    kinds = _kinds(hint)
-    if text == "none" and NoneType in kinds:
-        return None
-    for kind in (bool, int, float, str):
-        if kind in kinds and (kind is str or text.isascii()):
-            try:
-                return _BOOLEANS[text.lower()] if kind is bool else kind(text)
-            except (ValueError, KeyError):
-                continue
-    raise ParameterError(not_of_type(key, text, owner, [kind for kind in kinds if kind is not NoneType]))
-
-
 def spec_text(value: object) -> str:
     """The value of a parameter as a spec string writes it.
 
@@ -218,16 +179,3 @@ def spec_text(value: object) -> str:
     if value is None or isinstance(value, bool):
         return str(value).lower()
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _kinds(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) or (hint,)
-
-
-def not_of_type(key: str, value: object, owner: str, kinds: Iterable[Any]) -> str:
-    """The message for a value that is of none of these types."""
-    kinds = list(kinds)
-    names = ", ".join(getattr(kind, "__name__", str(kind)) for kind in kinds)
-    allowed = " or ".join(_ALLOWED[kind] for kind in kinds if kind in _ALLOWED)
-    are_allowed = f": {allowed} are allowed" if allowed else ""
-    return f"{key}={shown(value)} of {owner} is not a value of type {names}{are_allowed}"

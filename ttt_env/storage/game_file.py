@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ttt_env.errors import GameError, shown
-from ttt_env.rules import CATALOGUE, Game, as_bool, check_names, checked_rules, get_game
+from ttt_env.rules import CATALOGUE, Game, check_names, checked_rules, checked_value, get_game
 from ttt_env.rules.catalogue import stem_of
 from ttt_env.storage.fields import parse_json
 from ttt_env.storage.files import opened, reason, write_atomically
@@ -43,7 +43,7 @@ def game_from_dict(data: Mapping[str, Any]) -> Game:
             data["name"],
             tuple(data["shape"]),
             [tuple(cells) for cells in data["winning_sets"]],
-            misere=as_bool("misere", data.get("misere", False), "a game"),
+            misere=checked_value("a game", "misere", data.get("misere", False), bool),
             coordinates=data.get("coordinates"),
         )
     )

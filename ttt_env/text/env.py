@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import isfinite, nan
-from typing import Any, Literal, NamedTuple, Self, SupportsIndex, TypeAlias, TypedDict, get_args
+from typing import Annotated, Any, Literal, NamedTuple, Self, SupportsIndex, TypeAlias, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,16 +21,18 @@ from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
 from ttt_env.rules import (
     SEATS,
+    Between,
     Game,
     Position,
     Seat,
     as_integer,
     canonical,
     check_names,
+    checked,
+    declared,
     get_game,
     one_of,
     other_seat,
-    parameters_of,
     parameters_of_game,
 )
 from ttt_env.text.answers import AnswerFormat
@@ -167,6 +169,7 @@ class TextEnv:
     (False, [0])
     """
 
+    @checked
     def __init__(
         self,
         game: Game | str = "tictactoe-v0",
@@ -175,7 +178,7 @@ class TextEnv:
         opponent_weights: ArrayLike | None = None,
         play_as: PlayAs = "random",
         illegal: IllegalReply = "lose",
-        retries: int = 3,
+        retries: Annotated[int, Between(0)] = 3,
         rewards: Sequence[float] | Mapping[str, float] = DEFAULT_REWARDS,
         reward: Reward = "result",
         reward_weights: Sequence[float] = (1.0, 1.0),
@@ -183,16 +186,13 @@ class TextEnv:
         start: StartLike | None = None,
         board: BoardStyle = "grid",
         answer: str | AnswerFormat = "[{cell}]",
-        nodes: int = PROOF_NODES,
-        seed: int | None = None,
+        nodes: Annotated[int, Between(0)] = PROOF_NODES,
+        seed: Annotated[int, Between(0)] | None = None,
         **parameters: Any,
     ) -> None:
         self.game, _ = split_settings("TextEnv", game, parameters, SETTINGS)
-        self.illegal = one_of("illegal", illegal, get_args(IllegalReply))
-        self.replies = one_of("replies", replies, get_args(Replies))
-        self.board = one_of("board", board, get_args(BoardStyle))
-        self.retries = as_integer("retries", retries, "TextEnv", 0)
-        self.nodes = as_integer("nodes", nodes, "TextEnv", 0)
+        self.illegal, self.replies, self.board = illegal, replies, board
+        self.retries, self.nodes, self._seed = retries, nodes, seed
         self.answer = answer if isinstance(answer, AnswerFormat) else AnswerFormat(answer)
         self._earned = _reward_function(reward, reward_weights)
         self._env: SingleAgentEnv[Any] = SingleAgentEnv(
@@ -200,7 +200,6 @@ class TextEnv:
         )
         self._usual = self._lineup_of(opponent, opponent_weights, trusted=True)
         self._seat(self._usual)
-        self._seed = None if seed is None else as_integer("seed", seed, "TextEnv", 0)
         self._seed_of_replies = 0
         self._is_begun = False
         self._forget()
@@ -374,7 +373,7 @@ class TextEnv:
         return turn_text(self.position, self.board, self.answer.template)
 
 
-SETTINGS = tuple(parameters_of(TextEnv, skip=1))
+SETTINGS = tuple(declared(TextEnv))[1:]
 """The names of the settings of `TextEnv`; the parameters of the game come in addition."""
 
 
@@ -436,19 +435,19 @@ class StartRow(TypedDict):
     seed: int
 
 
-def start_rows(game: Game | str, *, plies: int = 0, seeds: int = 1) -> Iterator[StartRow]:
+@checked
+def start_rows(
+    game: Game | str, *, plies: Annotated[int, Between(0)] = 0, seeds: Annotated[int, Between(1)] = 1
+) -> Iterator[StartRow]:
     """The rows of a data set of games: the start on both seats, and the positions soon after it.
 
     A game starts with the player as X, with the player as O, and in every position with 1 to `plies` stones
     that can be reached and is not over, one of all symmetric ones, where the player is to move. Each of these
-    comes with the seeds 0 to `seeds` − 1. They come ply by ply and are made when they are asked for. Raises
-    `ParameterError` for numbers that are no integers or too small, `UnknownGameError` for an unknown id.
+    comes with the seeds 0 to `seeds` − 1. They come ply by ply and are made when they are asked for.
 
     >>> [row["position"] for row in start_rows("tictactoe-v0", plies=1)]
     [None, None, 'X../.../...', '.X./.../...', '.../.X./...']
     """
-    plies = as_integer("plies", plies, "start_rows", 0)
-    seeds = as_integer("seeds", seeds, "start_rows", 1)
     return _rows(get_game(game), plies, range(seeds))
 
 

@@ -1,11 +1,11 @@
 """A function of prompts as a player."""
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Literal
 
 from ttt_env.agent import Answer, AskedAgent, function_name
 from ttt_env.errors import NoVerdictError, ParameterError, shown
-from ttt_env.rules import Game, Position, get_game, one_of
+from ttt_env.rules import Game, Position, checked, get_game
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.wording import BoardStyle, prompt_text
 
@@ -46,6 +46,7 @@ class PromptAgent(AskedAgent):
     False
     """
 
+    @checked
     def __init__(
         self,
         game: Game | str,
@@ -59,9 +60,8 @@ class PromptAgent(AskedAgent):
         if not callable(reply):
             raise ParameterError(f"reply={shown(reply)} of PromptAgent: a function of a prompt is needed")
         self.reply = reply
-        self.board = one_of("board", board, get_args(BoardStyle))
+        self.board, self.errors = board, errors
         self.answer_format = answer if isinstance(answer, AnswerFormat) else AnswerFormat(answer)
-        self.errors = one_of("errors", errors, get_args(OnError))
 
     def __repr__(self) -> str:
         return f"<PromptAgent {self.reply!r} of {self.game.name}>"

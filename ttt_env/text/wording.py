@@ -2,14 +2,14 @@
 
 from functools import lru_cache
 from textwrap import fill
-from typing import Literal, get_args
+from typing import Literal
 
 from ttt_env.agent import Forfeit, Outcome
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.solution import Solution, solve
 from ttt_env.render.layout import layers_of, mark_at
 from ttt_env.render.words import cell_name
-from ttt_env.rules import Game, Position, Seat, cells_of, one_of
+from ttt_env.rules import Game, Position, Seat, cells_of
 
 BoardStyle = Literal["grid", "coordinates", "line"]
 _LINE = 106  # letters
@@ -96,7 +96,7 @@ def board_text(position: Position, style: BoardStyle = "grid") -> str:
     >>> print(board_text(position, "line"))
     X../.O./...
     """
-    if one_of("board", style, get_args(BoardStyle)) == "line":
+    if style == "line":
         return str(position)
     if style == "coordinates":
         game, free = position.game, position.game.full_mask ^ position.occupied_mask

@@ -8,7 +8,7 @@ from itertools import combinations
 from math import comb, inf
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 
@@ -19,12 +19,10 @@ from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import Column, Table
 from ttt_env.render.words import gain, signed
 from ttt_env.rules import (
+    Between,
     Game,
-    as_bool,
-    as_callback,
     as_generator,
-    as_integer,
-    as_positive,
+    checked,
     is_tabulated,
 )
 from ttt_env.storage import Fields, file_errors, game_from_dict, game_to_dict
@@ -269,12 +267,13 @@ def _score_text(played: Match) -> str:
     return signed(played.score, 2) + ("" if played.exact else f" ±{played.margin:.2f}")
 
 
+@checked
 def tournament(
     agents: Iterable[AgentLike] | Mapping[str, AgentLike],
     game: Game | str | None = None,
     *,
-    width: float = 0.05,
-    max_games: int = 10_000,
+    width: Annotated[float, Between(0, 2, is_open=True)] = 0.05,
+    max_games: Annotated[int, Between(2)] = 10_000,
     rng: np.random.Generator | int = 0,
     workers: int | None = None,
     backend: Backend = "loky",
@@ -311,12 +310,7 @@ def tournament(
     entrants = named_agents(agents)
     if len(entrants) < 2:
         raise ParameterError(f"a tournament takes at least two agents, not {list(entrants)}")
-    width = as_positive("width", width, "a tournament", _MOST_WIDTH)
-    max_games = as_integer("max_games", max_games, "a tournament", 2)
-    as_bool("exploitability", exploitability, "a tournament")
     solvers()  # the ratings need it: a missing extra is told now, not after hours of play
-    if not isinstance(progress, bool):
-        as_callback("progress", progress, "a tournament")
     shared = Workers(workers, backend, address)
     agents_by_name = AgentsByName(game_of(game, *entrants.values()), entrants)
     for name in entrants:

@@ -12,21 +12,17 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from time import perf_counter
-from typing import Any, get_args
+from typing import Annotated, Any
 
 from ttt_env.agent import NO_LIMIT, Agent, Budget, Learner, Log, learner_class
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.errors import ParameterError, PolicyFileError, extra_for
 from ttt_env.rules import (
     MAX_SEED,
+    Between,
     Game,
-    as_bool,
-    as_callback,
-    as_integer,
-    as_path,
-    as_positive,
+    check_fields,
     get_game,
-    one_of,
 )
 from ttt_env.storage import opened, reason, write_atomically
 from ttt_env.training.evaluation import Evaluation, Report, Until, evaluate
@@ -128,10 +124,10 @@ class TrainingOptions:
 
     game: Game
     algo: str = "maskable-ppo"
-    seed: int = 0
+    seed: Annotated[int, Between(0, MAX_SEED)] = 0
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
-    steps: int | None = None
-    seconds: float | None = None
+    steps: Annotated[int, Between(1)] | None = None
+    seconds: Annotated[float, Between(0, is_open=True)] | None = None
     until: Until = "unbeatable"
     out: Path | None = None
     resume: bool = False
@@ -139,13 +135,8 @@ class TrainingOptions:
 
     def __post_init__(self) -> None:
         owner = self.learner.name
-        one_of("until", self.until, get_args(Until))
-        as_integer("seed", self.seed, owner, 0, MAX_SEED)
-        if self.steps is not None:
-            as_integer("steps", self.steps, owner, 1)
-        if self.seconds is not None:
-            as_positive("seconds", self.seconds, owner, inf)
-        if as_bool("resume", self.resume, owner) and (self.out is None or self.hyperparameters):
+        check_fields(owner, self)
+        if self.resume and (self.out is None or self.hyperparameters):
             raise ParameterError(
                 "resume=True needs out=, to know its checkpoint, "
                 "and goes on with its opponents and hyperparameters"
@@ -388,11 +379,11 @@ def train(
         steps,
         seconds,
         until,
-        None if out is None else as_path("out", out, "a training"),
+        None if out is None else Path(out),
         resume,
-        None if tensorboard is None else as_path("tensorboard", tensorboard, "a training"),
+        None if tensorboard is None else Path(tensorboard),
     )
-    return options.run(as_callback("report", report, "a training"))
+    return options.run(report)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
@@ -52,33 +52,28 @@ class OpponentPool:
     using multi-agent reinforcement learning", 2019). A mapping from "scripted", "past", "responses" to
     weights: a kind by its weight, and then one of that kind uniformly.
 
-    Raises `ParameterError` for another `draw`, for `past` and `responses` that are no integers from 0 to
-    1,000,000, and for a pool that never has an opponent.
+    Raises `ParameterError` for another `draw`, and for a pool that never has an opponent.
 
     >>> from ttt_env.training import OpponentPool
     >>> pool = OpponentPool(["random", "minimax"], past=4, responses=4, draw="prioritised")
     """
 
+    @rules.checked
     def __init__(
         self,
         scripted: AgentLike | Sequence[AgentLike] = ("random", "minimax"),
         *,
-        past: int = 4,
-        responses: int = 4,
+        past: Annotated[int, rules.Between(0, _MOST_KEPT)] = 4,
+        responses: Annotated[int, rules.Between(0, _MOST_KEPT)] = 4,
         draw: Draw = "uniform",
     ) -> None:
         is_one = isinstance(scripted, str) or not isinstance(scripted, Sequence)
         self.specs: list[AgentLike] = [scripted] if is_one else list(scripted)  # type: ignore[list-item,arg-type]
-        past, responses = (
-            rules.as_integer(name, number, "a pool of opponents", 0, _MOST_KEPT)
-            for name, number in (("past", past), ("responses", responses))
-        )
         if not (self.specs or past or responses):
             raise ParameterError("scripted=[], past=0, responses=0: a pool needs an opponent at all")
         if isinstance(draw, Mapping):
             rules.check_names("draw", draw, KINDS)
-            draw = {name: rules.as_number(name, weight, "draw") for name, weight in draw.items()}
-            if not any(draw.values()) or math.inf in draw.values():
+            if not any(draw.values()) or not all(0 <= weight < math.inf for weight in draw.values()):
                 raise ParameterError(f"draw={draw}: finite weights ≥ 0, not all 0, are needed")
         else:
             rules.one_of("draw", draw, ["uniform", "prioritised"])
@@ -129,7 +124,7 @@ class RandomStarts:
     With the probability `errors` it is one of the learner's own errors instead, once `set_errors` has told
     which these are.
 
-    Raises `ParameterError` unless both are probabilities whose sum is at most 1.
+    Raises `ParameterError` for probabilities whose sum is above 1.
 
     >>> import ttt_env
     >>> env = ttt_env.make("tictactoe-v0", opponent="random", start=RandomStarts("tictactoe-v0", 1.0))
@@ -141,10 +136,9 @@ class RandomStarts:
     X.O/..O/.X.
     """
 
-    def __init__(self, game: Game | str, probability: float = 0.3, errors: float = 0.0) -> None:
-        self.game = get_game(game)
-        self.probability = rules.as_number("probability", probability, "random starts", 1.0)
-        self.errors = rules.as_number("errors", errors, "random starts", 1.0)
+    @rules.checked
+    def __init__(self, game: Game | str, probability: rules.Share = 0.3, errors: rules.Share = 0.0) -> None:
+        self.game, self.probability, self.errors = get_game(game), probability, errors
         if self.probability + self.errors > 1:
             raise ParameterError(
                 f"probability={probability}, errors={errors} of random starts: their sum is at most 1"

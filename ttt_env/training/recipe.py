@@ -13,8 +13,7 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 from ttt_env.errors import ParameterError, ResultFileError, extra_for, shown, unknown
-from ttt_env.rules import Game, as_number, as_positive, is_enumerable
-from ttt_env.rules.specs import not_of_type
+from ttt_env.rules import Game, Seconds, Share, checked_value, is_enumerable
 from ttt_env.storage import opened, parse_toml, reason
 from ttt_env.training.pool import OpponentPool
 
@@ -75,7 +74,7 @@ class Recipe:
             name = "pool.scripted" if given == "opponents" else given
             first, _, entry = name.partition(".")
             if name in _SHARES:
-                shares[name] = as_number(name, value, f"the recipe {self.name}", 1.0)
+                shares[name] = checked_value(f"the recipe {self.name}", name, value, Share)
             elif first in ("pool", "envs"):
                 self._check_name(first, entry)
                 tables[first][entry] = value
@@ -112,7 +111,8 @@ class Recipe:
             return
         of_numbers = tuple(_NUMBERS.get(kind, kind) for kind in kinds)
         if not isinstance(value, of_numbers) or (isinstance(value, bool) and bool not in kinds):
-            raise ParameterError(not_of_type(name, value, self.name, kinds))
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise ParameterError(f"{name}={shown(value)} of {self.name}: a value of type {names} is needed")
 
     def of_game(self, game: Game) -> "Recipe":
         """The recipe with `random` in place of `minimax` where the game has too many positions for that."""
@@ -160,9 +160,9 @@ def read_recipe(path: Path) -> Recipe:
             raise ParameterError(f"{path} is no recipe: {unknown('key', key, keys)}")
     if missing := [key for key in keys if key not in content]:
         raise ParameterError(f"{path} is no recipe: it lacks {', '.join(missing)}")
-    as_positive("seconds", content["seconds"], f"the recipe {path}")
+    checked_value(f"the recipe {path}", "seconds", content["seconds"], Seconds)
     for key in _SHARES:
-        as_number(key, content[key], f"the recipe {path}", 1.0)
+        checked_value(f"the recipe {path}", key, content[key], Share)
     if not isinstance(content["algorithm"], str) or not _CLASS.fullmatch(content["algorithm"]):
         raise ParameterError(f"{path} is no recipe: its algorithm is no class, written as module:name")
     for key in _TABLES:

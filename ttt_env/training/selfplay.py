@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -24,13 +24,10 @@ from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.errors import ParameterError, extra_for, shown
 from ttt_env.rules import (
-    as_callback,
-    as_integer,
-    as_path,
-    as_positive,
+    Between,
+    checked,
     is_enumerable,
     is_tabulated,
-    one_of,
 )
 from ttt_env.storage import write_atomically
 from ttt_env.training.evaluation import Evaluation, Report, Until, costly
@@ -267,33 +264,27 @@ class SelfPlay(_Counting):
 
     training: Training
 
+    @checked
     def __init__(
         self,
         pool: OpponentPool | None = None,
         *,
-        every: int | None = None,
+        every: Annotated[int, Between(1)] | None = None,
         until: Until = "unbeatable",
-        seconds: float = math.inf,
+        seconds: Annotated[float, Between(0, is_open=True)] = math.inf,
         best: str | Path | None = None,
         checkpoint: str | Path | None = None,
         report: Report | None = None,
         starts: RandomStarts | None = None,
-        verbose: int = 1,
+        verbose: Annotated[int, Between(0)] = 1,
     ) -> None:
-        owner = "self-play"
-        super().__init__(as_integer("verbose", verbose, owner, 0))
-        self.until: Until = one_of("until", until, get_args(Until))
-        self.seconds = as_positive("seconds", seconds, owner, math.inf)
-        self.every = None if every is None else as_integer("every", every, owner, 1)
-        for name, value, kind in (("pool", pool, OpponentPool), ("starts", starts, RandomStarts)):
-            if value is not None and not isinstance(value, kind):
-                raise ParameterError(f"{name}={shown(value)} of {owner}: {kind.__name__} or None is needed")
+        super().__init__(verbose)
+        self.until, self.seconds, self.every = until, seconds, every
         self.pool, self.starts = pool or OpponentPool(), starts
-        files = {"best": best, "checkpoint": checkpoint}
-        self._files = [None if path is None else as_path(name, path, owner) for name, path in files.items()]
+        self._files = [None if path is None else Path(path) for path in (best, checkpoint)]
         if best is not None and len(set(self._files)) == 1:
-            raise ParameterError(f"best={shown(best)} of {owner}: checkpoint is the same file")
-        self._report, self.progress = as_callback("report", report, owner), TrainingProgress()
+            raise ParameterError(f"best={shown(best)} of SelfPlay: checkpoint is the same file")
+        self._report, self.progress = report, TrainingProgress()
 
     @classmethod
     def resumed(cls, path: str | Path, **options: Any) -> tuple[BaseAlgorithm, "SelfPlay"]:

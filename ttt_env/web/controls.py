@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 
-from ttt_env.agent import agent_class, agent_names, is_of_package
+from ttt_env.agent import agent_class, agent_names, is_of_package, parameters_of
 from ttt_env.agents.heuristics.rules import RULES
 from ttt_env.errors import ParameterError, UnknownAgentError, unknown
-from ttt_env.rules import parameters_of, split_items, split_spec
+from ttt_env.rules import split_items, split_spec
 from ttt_env.rules.specs import spec_text
 
 _RARE = ("c", "draw", "playout", "seed", "solve", "prefer", "early_stop", "tolerance")  # shown behind `More`
@@ -133,7 +133,7 @@ def controls_of(name: str) -> Mapping[str, Control]:
     """The controls of a registered agent, in the order of its parameters."""
     build = agent_class(name)
     controls: dict[str, Control] = {}
-    for parameter in parameters_of(build, skip=1).values():
+    for parameter in parameters_of(build).values():
         if build.takes_agent and not controls:
             controls[_OTHER] = Control(_OTHER, "of the agent", choices=_plain_names(), needed=_BASELINE)
         elif parameter.name in BOUNDS:
@@ -159,13 +159,13 @@ def _plain_names() -> tuple[str, ...]:
         name
         for name, build in builds.items()
         if not build.takes_agent
-        and "agents" not in parameters_of(build, skip=1)
+        and "agents" not in parameters_of(build)
         and _can_be_made(name, takes_agent=False)
     )
 
 
 def _can_be_made(name: str, takes_agent: bool) -> bool:
-    needed = [p for p in parameters_of(agent_class(name), skip=1).values() if p.default is p.empty]
+    needed = [p for p in parameters_of(agent_class(name)).values() if p.default is p.empty]
     return all(p.name in BOUNDS for p in needed[1 if takes_agent else 0 :])
 
 

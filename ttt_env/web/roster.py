@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
-from ttt_env.agent import Agent, AskedAgent, Effort, effort_of, make_agent, stationary_agent
+from ttt_env.agent import Agent, AskedAgent, make_agent, stationary_agent
 from ttt_env.analysis.known import is_solved
 from ttt_env.bots.program import ProgramAgent
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
-from ttt_env.rules import TABLE_CELLS, Game, get_game, is_instant, n_placements, split_spec
+from ttt_env.rules import Game, get_game, is_instant, n_placements, split_spec
 from ttt_env.rules.sizes import INSTANT_CELLS
 from ttt_env.storage.models import spec_of
 from ttt_env.web.computing import Keeper, Lane
@@ -22,11 +22,6 @@ _MODEL = "model:"
 _INSTANT_POSITIONS = n_placements(INSTANT_CELLS)
 _QUICK_SECONDS = 0.01  # a move that nobody notices waiting for
 _STUDY_SECONDS = 1.0  # the policy in all positions of a game
-
-_LIMITS: dict[Effort, tuple[int, str]] = {
-    "table": (TABLE_CELLS, "writes down its moves"),
-    "searches": (INSTANT_CELLS, "lets another agent search"),
-}  # in cells, of what may be made here while somebody waits
 
 LEVELS = ("Easy", "Medium", "Hard", "Perfect")
 
@@ -84,14 +79,17 @@ class Roster:
     def make(self, player: str, game: Game) -> Agent:
         """The agent of a player who is no person.
 
-        One with a fixed policy, and a program, is made once and shared.
-
-        Raises as `effort` does.
+        One with a fixed policy, and a program, is made once and shared. Raises the errors of `make_agent`,
+        and `GameTooLargeError` for an agent that lets another one search in millions of positions.
         """
         agent = self._made.get(game, player)
         if agent is None:
-            self.effort(player, game)
             agent = make_agent(self.spec(player), game, trusted=self._is_given(player))
+            if agent.sweeps and not is_instant(game) and any(part.seconds_per_move for part in agent.parts):
+                raise GameTooLargeError(
+                    f"{player} lets another agent search in every position, here on up to "
+                    f"{INSTANT_CELLS} cells."
+                )
             # A program goes on running from move to move.
             if agent.is_stationary or isinstance(agent, AskedAgent):
                 self._made.keep(game, player, agent)
@@ -145,7 +143,7 @@ class Roster:
         if refusal is None:
             refusal = ""
             try:
-                self.effort(player, game)
+                self._has_to_plan(player, game)
             except (TttEnvError, ImportError) as error:
                 refusal = str(error)
             self._refusals.keep(game, player, refusal)
@@ -157,33 +155,22 @@ class Roster:
         for name in self.names:
             player = name if name == PERSON or name in self.models else spec_of_values(name, {})
             refusal = self.refusal(player, game)
-            is_slow = not refusal and not is_instant(game) and self.effort(player, game) != "little"
+            is_slow = not refusal and self._has_to_plan(player, game)
             cost = "takes some seconds to solve the game first" if is_slow else ""
             offers.append(Offer(name, refusal, cost))
         return offers
 
-    def effort(self, player: str, game: Game) -> Effort:
-        """The cost of constructing this player's agent; does not construct it.
-
-        Raises the agent's error if it does not play the game, and `GameTooLargeError` if it takes too much of
-        this server.
-        """
-        effort: Effort = (
-            "little"
-            if player == PERSON
-            else effort_of(self.spec(player), game, trusted=self._is_given(player))
-        )
-        limit, told = _LIMITS.get(effort, (game.n_cells, ""))
-        if game.n_cells > limit:
-            raise GameTooLargeError(f"{player} {told} in every position, here on up to {limit} cells.")
-        return effort
+    def _has_to_plan(self, player: str, game: Game) -> bool:
+        """True for a player that looks at millions of positions first. Raises as `make` does."""
+        if player == PERSON or player in self.models:  # which would have to be loaded to be asked
+            return False
+        return self.make(player, game).sweeps and not is_instant(game)
 
     def lane_of_move(self, player: str, game: Game) -> Lane:
         """The lane in which this player's moves are computed. May construct the agent to find out."""
         if self.refusal(player, game):
             return "quick"
-        effort = self.effort(player, game)
-        if effort == "searches" or (effort != "little" and not is_instant(game)):
+        if self._has_to_plan(player, game):
             return "plan"
         return "quick" if self._seconds_per_move(player, game) <= _QUICK_SECONDS else "search"
 

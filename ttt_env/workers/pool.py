@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from ttt_env.errors import ParameterError, WorkerError, extra_for, shown
-from ttt_env.rules import as_integer, one_of
+from ttt_env.rules import Between, checked
 
 Backend = Literal["loky", "ray"]
 Progress = Callable[[int, int], object]
@@ -23,17 +23,18 @@ class Workers:
     With `backend="ray"` they are those of the cluster at `address`, by default of one that Ray starts on this
     machine; None is one for each of its CPUs. Ray's cluster stays; `ray.shutdown()` leaves it.
 
-    Raises `ParameterError` for an unknown backend, fewer than one worker and an address without Ray;
-    `ImportError`, by `map`, if loky, of the extra `tournament`, or Ray, of the extra `ray`, is not installed.
+    Raises `ParameterError` for an address without Ray; `ImportError`, by `map`, if loky, of the extra
+    `tournament`, or Ray, of the extra `ray`, is not installed.
     """
 
+    @checked
     def __init__(
-        self, workers: int | None = None, backend: Backend = "loky", address: str | None = None
+        self,
+        workers: Annotated[int, Between(1, _MOST_WORKERS)] | None = None,
+        backend: Backend = "loky",
+        address: str | None = None,
     ) -> None:
-        self.backend: Backend = one_of("backend", backend, get_args(Backend))
-        self.workers = (
-            None if workers is None else as_integer("workers", workers, "shared work", 1, _MOST_WORKERS)
-        )
+        self.backend, self.workers = backend, workers
         if address is not None and backend != "ray":
             raise ParameterError(f"address={shown(address)}: only backend='ray' has one, not {backend!r}")
         self.address = address

@@ -2,14 +2,14 @@
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from ttt_env.agent import NO_LIMIT, Budget, Learner
 from ttt_env.agents.learned.lookup import Lookup, free_cells_of
 from ttt_env.agents.learned.q_learning import explored
-from ttt_env.rules import Game, as_bool, one_of
+from ttt_env.rules import Game, checked
 from ttt_env.storage import save_arrays
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ class RegretLearner(Learner):
     An information set is a position, symmetric ones merged, however it came up: both players see all of it.
     The agent is due whenever the iterations have grown by a quarter.
 
-    Raises `GameTooLargeError` for a game of too many positions, `ParameterError` for parameters out of their
-    ranges.
+    Raises `GameTooLargeError` for a game of too many positions.
     """
 
     name, plays_as = "cfr", "lookup"
@@ -73,12 +72,12 @@ class RegretLearner(Learner):
     default_budget = Budget(steps=4_000)
     keeps_latest = True
 
+    @checked
     def __init__(self, game: Game, seed: int = 0, *, variant: Variant = "cfr", purified: bool = True) -> None:
         from ttt_env.agents.learned import cfr_kernel as kernel
 
         super().__init__(game, seed)
-        self.is_plus = one_of("variant of cfr", variant, get_args(Variant)) == "cfr+"
-        self.purified = as_bool("purified", purified, "cfr")
+        self.is_plus, self.purified = variant == "cfr+", purified
         self._kernel = kernel
         self.positions, self.graph = explored(game)
         self.regrets = _no_regrets(self.graph)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,10 @@ from ttt_env.agent import (
     Agent,
     AgentLike,
     CellNumbers,
-    Effort,
     Explanation,
     Floats,
     PartExplanation,
     chances,
-    effort_of,
     make_agent,
     name_of,
     of_legal_cells,
@@ -29,7 +27,6 @@ from ttt_env.rules import (
     Boards,
     Game,
     Position,
-    as_path,
     canonical_boards,
     motions,
     same_boards,
@@ -104,17 +101,13 @@ class Imitation(OfHabits, Agent):
 
     def __init__(self, game: Game | str, path: str | None = None, fallback: AgentLike = "random") -> None:
         super().__init__(game)
-        self.path = default_path() if path is None else as_path("path", path, "imitation")
+        self.path = default_path() if path is None else Path(path)
         if path is not None and not os.path.isfile(self.path):
             raise GameLogError(f"there is no game log {path}")
         self.fallback = make_agent(fallback, game)
         self.refresh()
         if not self.fallback.is_stationary:
             self.__class__ = _SampledImitation  # type: ignore[assignment]
-
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        return effort_of(parameters.get("fallback", "random"), game)
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         known, policies = self._habits.policies(boards)

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,6 @@ from ttt_env.agent import (
     ROUNDING,
     Agent,
     AgentLike,
-    Effort,
     Explanation,
     Floats,
     checked_policies,
@@ -83,6 +83,14 @@ def free_cells_of(codes: Codes, game: Game) -> NDArray[np.bool_]:
     return is_free
 
 
+class Table(NamedTuple):
+    """Ascending codes, the policy of each, and whether symmetric positions are merged."""
+
+    codes: Codes
+    policies: NDArray[np.float32]
+    merged: bool
+
+
 class Lookup(Agent):
     """Plays from a table that holds a policy for each position, by base-3 code, symmetric positions merged.
 
@@ -101,18 +109,21 @@ class Lookup(Agent):
         super().__init__(game)
         self._path = path
         self._solution: Solution | None = None
-        if path is not None and is_tablebase(path):
+        self._given: Table | None = None
+        if path is None:
+            check_enumerable(self.game)
+        elif is_tablebase(path):
             self._solution = Solution.load(path, game)
-            return
-        table = _tabulated(solve(game).policy(), None) if path is None else _load(path, self.game)
-        self._codes, self._policies, self._merged = table
+        else:
+            self._given = _load(path, self.game)
 
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        if parameters.get("path") is not None:
-            return "little"
-        check_enumerable(game)
-        return "table"
+    @property
+    def sweeps(self) -> bool:  # noqa: D102
+        return self._solution is None and self._given is None
+
+    @cached_property
+    def _table(self) -> Table:
+        return self._given or _tabulated(solve(self.game).policy(), None)
 
     @classmethod
     def of(
@@ -128,8 +139,7 @@ class Lookup(Agent):
         fixed = PolicyTable.of(player, positions="all") if positions is None else player
         if positions is not None and not sum(map(len, positions)):
             raise ParameterError("a table of no positions: one or more are needed")
-        codes, policies, merged = _tabulated(fixed, positions)
-        return cls.from_arrays(fixed.game, codes, policies, merged=merged)
+        return cls._with(fixed.game, _tabulated(fixed, positions))
 
     @classmethod
     def from_arrays(
@@ -139,14 +149,20 @@ class Lookup(Agent):
 
         With `merged` the positions are canonical ones, which stand for all that are symmetric to them.
         """
+        return cls._with(game, Table(codes, policies, merged))
+
+    @classmethod
+    def _with(cls, game: Game, table: Table) -> "Lookup":
         lookup = cls.__new__(cls)
         Agent.__init__(lookup, game)
         lookup._path = lookup._solution = None
-        lookup._codes, lookup._policies, lookup._merged = codes, policies, merged
+        lookup._given = table
         return lookup
 
     def __len__(self) -> int:
-        return len(self._codes) if self._solution is None else sum(map(len, self._solution.values.layers))
+        return (
+            len(self._table.codes) if self._solution is None else sum(map(len, self._solution.values.layers))
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the table as a compressed `.npz` file. Raises `PolicyFileError` if it cannot be written."""
@@ -157,13 +173,15 @@ class Lookup(Agent):
 
     def arrays(self) -> Arrays:
         """The arrays of the table's file, by name; not for an agent that plays from a tablebase."""
-        return {"merged": np.array(self._merged), "codes": self._codes, "policies": self._policies}
+        table = self._table
+        return {"merged": np.array(table.merged), "codes": table.codes, "policies": table.policies}
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         if self._solution is not None:
             return self._solution.policy().policies(boards)
-        merged, back = _merge(boards) if self._merged else (boards, None)
-        policies = self._policies[rows_of(merged, self._codes, self, boards)].astype(np.float64)
+        table = self._table
+        merged, back = _merge(boards) if table.merged else (boards, None)
+        policies = table.policies[rows_of(merged, table.codes, self, boards)].astype(np.float64)
         policies /= policies.sum(axis=1, keepdims=True)
         return policies if back is None else np.take_along_axis(policies, back, axis=1)
 
@@ -173,7 +191,7 @@ class Lookup(Agent):
             return replace(why, reason=f"The tablebase holds the value of every position. {why.reason}")
         facts, kept = _code_facts(position), position
         reason = "The table holds the position itself."
-        if self._merged:
+        if self._table.merged:
             merged, back = _merge(Boards.of([position]))
             kept = merged[0]
             motion = [int(cell) for cell in back[0]]
@@ -191,9 +209,6 @@ def _code_facts(position: Position) -> dict[str, Any]:
     return {"code": number, "code in base 3": np.base_repr(number, 3).zfill(position.game.n_cells)}
 
 
-Table = tuple[Codes, NDArray[np.float32], bool]
-
-
 def _merge(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
     """The canonical positions, and for each cell of each board its cell in them, `[B, cells]`."""
     merged, moved_by = canonical_boards(boards)
@@ -206,7 +221,7 @@ def _tabulated(agent: Agent, positions: Sequence[Boards] | None) -> Table:
     merged = rows is not None
     rows = rows or _rows(agent, positions, merged=False) or []
     distinct, at = np.unique(np.concatenate([code for code, _ in rows]), return_index=True)
-    return distinct, np.concatenate([policies for _, policies in rows])[at], merged
+    return Table(distinct, np.concatenate([policies for _, policies in rows])[at], merged)
 
 
 def _rows(
@@ -245,4 +260,4 @@ def _load(path: str, game: Game) -> Table:
     is_chance = (policies >= 0) & (policies <= 1) & (free_cells_of(keys, game) | (policies == 0))
     if not is_chance.all() or not (np.abs(policies.sum(axis=1) - 1) <= ROUNDING).all():
         raise PolicyFileError(f"{path} is no policy table: a row is no distribution over the free cells")
-    return keys, policies, bool(loaded["merged"])
+    return Table(keys, policies, bool(loaded["merged"]))

@@ -8,10 +8,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, of_legal_cells
+from ttt_env.agents.planning.planners import Temperature
 from ttt_env.analysis.induction import softmax
 from ttt_env.envs.observation import flat_of
 from ttt_env.errors import ParameterError, PolicyError, shown
-from ttt_env.rules import Boards, Game, Position, as_number, one_of
+from ttt_env.rules import Boards, Game, Position, checked
 
 ScoreFunction: TypeAlias = Callable[[Any], Any]
 NetworkInput = Literal["planes", "flat"]
@@ -44,21 +45,20 @@ class NetworkAgent(Agent):
 
     is_stationary = True
 
+    @checked
     def __init__(
         self,
         game: Game | str,
         network: ScoreFunction,
         observation: NetworkInput = "planes",
-        temperature: float = 0.0,
+        temperature: Temperature = 0.0,
     ) -> None:
         if not callable(network) or isinstance(network, type):
             raise ParameterError(
                 f"network={shown(network)}: a function or an object that can be called is needed"
             )
         super().__init__(game)
-        self.network = network
-        self.observation = one_of("observation of a network", observation, ("planes", "flat"))
-        self.temperature = as_number("temperature", temperature, "a network")
+        self.network, self.observation, self.temperature = network, observation, temperature
 
     @classmethod
     def of(
@@ -103,7 +103,14 @@ class NetworkAgent(Agent):
         seen: Any = boards.planes
         if self.observation == "flat":
             seen = flat_of(seen)
-        answer = _answer(self.network, seen)
+        try:
+            answer = _answer(self.network, seen)
+        except Exception as error:
+            other = "planes" if self.observation == "flat" else "flat"
+            raise PolicyError(
+                f"{self!r} raises {type(error).__name__} for observations of shape {seen.shape}: {error}. "
+                f"For {other} ones make the agent by make_agent(network, game, observation={other!r})"
+            ) from error
         try:
             scores: Floats = np.asarray(answer, np.float64)
         except (TypeError, ValueError, RuntimeError):

@@ -2,7 +2,7 @@
 
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
 
@@ -11,24 +11,24 @@ from ttt_env.agent import (
     Agent,
     Budget,
     CellNumbers,
-    Effort,
     Explanation,
     Floats,
     Learner,
     of_legal_cells,
 )
 from ttt_env.agents.learned.lookup import Codes, codes, rows_of
-from ttt_env.agents.pretrained import effort_of_file, pretrained_file
+from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.analysis.induction import best
 from ttt_env.errors import PolicyFileError
 from ttt_env.rules import (
+    Between,
     Boards,
     Game,
     Position,
-    as_positive,
     canonical_boards,
     check_coded,
     check_enumerable,
+    checked,
     n_placements,
 )
 from ttt_env.storage import Arrays, Form, read_arrays, save_arrays
@@ -63,10 +63,6 @@ class QLearning(Agent):
             raise PolicyFileError(f"{file} is no Q-table: its positions do not ascend, one for each value")
         if not np.isfinite(values).all():
             raise PolicyFileError(f"{file} is no Q-table: a value of it is no number")
-
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        return effort_of_file("q-learning", game, parameters.get("path"))
 
     @classmethod
     def of(cls, game: Game, positions: Codes, values: Floats) -> "QLearning":
@@ -105,6 +101,9 @@ class QLearning(Agent):
         return {"positions": self._positions, "values": self._values}
 
 
+PositiveShare: TypeAlias = Annotated[float, Between(0, 1, is_open=True)]
+
+
 class TableLearner(Learner):
     """Q-learning in self-play: `q[number]` is the value of the position of this number in `graph`.
 
@@ -113,18 +112,19 @@ class TableLearner(Learner):
     certain, so a learning rate `alpha` of 1 is exact. A step is a game. The agent is due whenever the games
     have grown by a quarter, on 3×3 from the first 500 on.
 
-    Raises `GameTooLargeError` for a game of too many positions, `ParameterError` for parameters out of their
-    ranges.
+    Raises `GameTooLargeError` for a game of too many positions.
     """
 
     name = plays_as = "q-learning"
     about = "It plays against itself, half of the moves at random."
     keeps_latest = True
 
-    def __init__(self, game: Game, seed: int = 0, *, alpha: float = 1.0, epsilon: float = 0.5) -> None:
+    @checked
+    def __init__(
+        self, game: Game, seed: int = 0, *, alpha: PositiveShare = 1.0, epsilon: PositiveShare = 0.5
+    ) -> None:
         super().__init__(game, seed)
-        self.alpha = as_positive("alpha", alpha, self.name, 1.0)
-        self.epsilon = as_positive("epsilon", epsilon, self.name, 1.0)
+        self.alpha, self.epsilon = alpha, epsilon
         self.positions, self.graph = explored(game)
         self.q = np.zeros(len(self.positions))
         self.random = np.random.default_rng(seed).integers(1 << 63, size=1).astype(np.uint64)

@@ -16,7 +16,7 @@ from zipfile import ZipFile
 import numpy as np
 from gymnasium import spaces
 
-from ttt_env.agent import Agent, CellNumbers, Effort, Explanation, Floats, of_legal_cells
+from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, of_legal_cells
 from ttt_env.analysis.induction import softmax
 from ttt_env.errors import ParameterError, PolicyFileError, UnknownAgentError, extra_for, shown
 from ttt_env.rules import Boards, Game, Position
@@ -63,10 +63,6 @@ class SB3(Agent):
         if not is_finite:
             raise PolicyFileError(f"{path} is no model that plays: a weight of it is no finite number")
         self._set_policy(policy, deterministic)
-
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        return "little"
 
     @classmethod
     def from_model(cls, game: Game, model: "BaseAlgorithm", deterministic: bool = True) -> Self:

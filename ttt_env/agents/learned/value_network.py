@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -13,17 +13,16 @@ from ttt_env.agent import (
     Agent,
     Budget,
     CellNumbers,
-    Effort,
     Explanation,
     Floats,
     Learner,
     of_legal_cells,
 )
-from ttt_env.agents.pretrained import effort_of_file, pretrained_file
+from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.analysis.induction import highest
 from ttt_env.compiled.sets import winning_sets
 from ttt_env.errors import ParameterError, PolicyFileError, shown
-from ttt_env.rules import Boards, Game, Position, as_integer, as_number, one_of
+from ttt_env.rules import Between, Boards, Game, Position, Share, as_integer, checked
 from ttt_env.storage import Arrays, Form, array_names, read_arrays, save_arrays
 
 if TYPE_CHECKING:
@@ -63,6 +62,7 @@ class BoardNetwork:
     empty: float
 
     @classmethod
+    @checked
     def random(
         cls,
         game: Game,
@@ -71,23 +71,21 @@ class BoardNetwork:
         hidden: Sequence[int] | None = None,
         start: Start = "uniform01",
         view: View = "mover",
-        empty: float = 0.01,
+        empty: Share = 0.01,
     ) -> "BoardNetwork":
         """An untrained network; `hidden` are the sizes of its hidden layers: see `layer_sizes`.
 
         With the start "uniform01" all weights and biases are uniform in [0, 1], with "symmetric" in
         ±1/√(the inputs of their layer).
 
-        Raises `ParameterError` for another view or start, an `empty` outside [0, 1], or hidden layers out of
-        bounds.
+        Raises `ParameterError` for hidden layers out of bounds.
         """
-        one_of("view of value-network", view, get_args(View))
         sizes = layer_sizes(game, view, hidden)
-        if one_of("start of value-network", start, get_args(Start)) == "symmetric":
+        if start == "symmetric":
             layers = [rng.uniform(-1, 1, (after, n + 1)) / np.sqrt(n) for n, after in pairwise(sizes)]
         else:
             layers = [rng.uniform(0, 1, (after, n + 1)) for n, after in pairwise(sizes)]
-        return cls(game, layers, view, as_number("empty", empty, "value-network", 1.0))
+        return cls(game, layers, view, empty)
 
     @property
     def sizes(self) -> list[int]:
@@ -200,10 +198,6 @@ class ValueNetwork(Agent):
         self.network = load_network(file, self.game)
 
     @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        return effort_of_file("value-network", game, parameters.get("path"))
-
-    @classmethod
     def of(cls, network: BoardNetwork) -> "ValueNetwork":
         """The agent with this network."""
         agent = cls.__new__(cls)
@@ -244,8 +238,6 @@ class NetworkLearner(Learner):
     good: see `BoardNetwork`. The agent is due every 6,000 games. Of the games of the last `advance`, in
     order, `is_good` and `is_against_random`, `[games]`, say whether the network drew with itself or beat the
     random player, and whether it played the latter.
-
-    Raises `ParameterError` for parameters out of their ranges.
     """
 
     name = plays_as = "value-network"
@@ -253,23 +245,23 @@ class NetworkLearner(Learner):
     default_budget = Budget(steps=500_000)
     keeps_latest = True
 
+    @checked
     def __init__(
         self,
         game: Game,
         seed: int = 0,
         *,
-        learning_rate: float = 0.025,
+        learning_rate: Annotated[float, Between(0, _MOST_RATE)] = 0.025,
         hidden: Sequence[int] | None = None,
         start: Start = "uniform01",
         view: View = "mover",
-        empty: float = 0.01,
+        empty: Share = 0.01,
         opponents: Opponents = "mixed",
     ) -> None:
         from ttt_env.compiled.compiler import ready  # imports numba: only where something is learned
 
         super().__init__(game, seed)
-        self.cycle = np.array(CYCLES[one_of("opponents of value-network", opponents, list(CYCLES))])
-        self.rate = as_number("learning_rate", learning_rate, self.name, _MOST_RATE)
+        self.cycle, self.rate = np.array(CYCLES[opponents]), learning_rate
         rng = np.random.default_rng(seed)
         network = BoardNetwork.random(game, rng, hidden=hidden, start=start, view=view, empty=empty)
         self._learn_with(network)

@@ -1,9 +1,9 @@
 """Monte Carlo tree search as an agent."""
 
-from functools import partial
+from functools import cached_property
 from math import isnan, sqrt
 from secrets import randbits
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -11,12 +11,9 @@ from ttt_env.agent import (
     Agent,
     AgentLike,
     CellNumbers,
-    Choice,
-    Effort,
     Explanation,
     Floats,
     Turns,
-    made_anew,
     make_agent,
     of_legal_cells,
     sample,
@@ -24,8 +21,13 @@ from ttt_env.agent import (
 from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork
 from ttt_env.errors import ParameterError, shown
 from ttt_env.render.words import RESULTS
-from ttt_env.rules import Game, Position
+from ttt_env.rules import Between, Game, Position, Seconds, Seed, Share, checked
 
+if TYPE_CHECKING:
+    from ttt_env.agents.mcts.search import Search
+
+Playout: TypeAlias = Literal["random", "win-block"]
+MAX_C = 1e9
 DEFAULT_SIMULATIONS = 1000
 _EARLY: dict[str, str] = {
     "decided": " The search stopped early: with the rest of its budget no other move could catch up.",
@@ -38,14 +40,17 @@ class _Searching:
     """What the two kinds of the agent have: a search, its budget, and the explanation of what it found."""
 
     game: Game
-    search: Any
-    _parameters: dict[str, Any]
     _budget: tuple[int | None, float | None]
-    _seed: Any
+    _seed: int | None
+    _settings: dict[str, Any]
     _lock: Turns
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return made_anew(self, partial(MCTS, **self._parameters), self.game)  # type: ignore[arg-type]
+    @cached_property
+    def search(self) -> "Search":
+        """The last search, for a look at its tree."""
+        from ttt_env.agents.mcts.search import Search  # imports numba: where a search is wanted
+
+        return Search(self.game.start, seed=self._seed or 0, **self._settings)
 
     @property
     def seconds_per_move(self) -> float:
@@ -126,55 +131,42 @@ class MCTS(_Searching, Agent):
     position. Without a seed every search differs: `choose` draws the seed from its `rng`, and goes on with
     the tree of the last move if the game has gone on from there. `search` is the last search, for a look at
     its tree.
-
-    Raises `ParameterError` for parameters out of their ranges.
     """
 
     is_stationary = True
 
+    @checked
     def __init__(
         self,
         game: Game | str,
-        simulations: int | None = None,
-        seconds: float | None = None,
-        c: float = sqrt(2),
-        draw: float = 0.5,
-        playout: Choice = "random",
-        seed: int | None = None,
+        simulations: Annotated[int, Between(1)] | None = None,
+        seconds: Seconds | None = None,
+        c: Annotated[float, Between(0, MAX_C)] = sqrt(2),
+        draw: Share = 0.5,
+        playout: Playout = "random",
+        seed: Seed | None = None,
         solve: bool = True,
         evaluate: AgentLike | None = None,
         threats: bool = False,
         early_stop: bool = False,
-        tolerance: float | None = None,
+        tolerance: Share | None = None,
     ) -> None:
-        # Imports numba: only where a search is wanted.
-        from ttt_env.agents.mcts.search import Search, checked_budget
-
         super().__init__(game)
-        if simulations is None and seconds is None:
-            simulations = DEFAULT_SIMULATIONS
-        of_search: dict[str, Any] = {"c": c, "draw": draw, "playout": playout, "solve": solve}
-        of_search |= {"threats": threats, "early_stop": early_stop, "tolerance": tolerance}
-        others = {"simulations": simulations, "seconds": seconds, "seed": seed, "evaluate": evaluate}
-        self._parameters = of_search | others
-        self._budget = checked_budget(simulations, seconds)
-        self._seed = seed
-        network = None if evaluate is None else _network(evaluate, self.game)
-        self.search = Search(self.game.start, seed=seed or 0, network=network, **of_search)
+        if simulations is not None and seconds is not None:
+            raise ParameterError(f"mcts takes simulations={simulations} or seconds={seconds:g}, one of them")
         if evaluate is not None and playout != "random":
             raise ParameterError(f"playout={shown(playout)} of mcts: with evaluate= there are no playouts")
+        self._budget = (simulations or DEFAULT_SIMULATIONS if seconds is None else None, seconds)
+        self._seed = seed
+        network = None if evaluate is None else _network(evaluate, self.game)
+        self._settings = {"c": c, "draw": draw, "playout": playout, "solve": solve, "network": network}
+        self._settings |= {"threats": threats, "early_stop": early_stop, "tolerance": tolerance}
         self._lock = Turns()
-        if seed is None or self._budget[1] is not None:
+        if seed is None or seconds is not None:
             self.__class__ = _SampledMCTS  # type: ignore[assignment]
 
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        if parameters.get("evaluate") is not None:
-            _network(parameters["evaluate"], game)
-        return "little"
-
     def policy(self, position: Position) -> Floats:  # noqa: D102
-        return self._searched(position, self._seed)
+        return self._searched(position, self._seed or 0)
 
 
 class _SampledMCTS(_Searching, Agent):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import inf, sqrt
 from time import perf_counter
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from ttt_env import rules
 from ttt_env.agent import Floats
 from ttt_env.agents.learned.value_network import BoardNetwork
 from ttt_env.agents.mcts import search_kernel as kernel
+from ttt_env.agents.mcts.agent import MAX_C, Playout
 from ttt_env.agents.mcts.search_kernel import Tree
 from ttt_env.compiled.compiler import ready
 from ttt_env.compiled.sets import winning_sets
@@ -25,7 +26,7 @@ from ttt_env.compiled.threats import UNKNOWN, new_threats
 from ttt_env.errors import IllegalMoveError, ImpossiblePositionError, ParameterError, shown
 from ttt_env.render.svg import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
-from ttt_env.rules import SEATS, Game, Position, cells_of
+from ttt_env.rules import SEATS, Between, Game, Position, Seconds, Seed, Share, cells_of, checked
 
 
 @dataclass(frozen=True)
@@ -83,13 +84,12 @@ def read_node(tree: Tree, slot: int, max_depth: int, min_visits: int) -> Node:
     )
 
 
-PLAYOUTS = ("random", "win-block")
+PLAYOUTS = get_args(Playout)
 StoppedBy = Literal["proved", "decided", "settled"]  # None where the budget was used up
 MAX_SLOTS = 1 << 24  # half a gigabyte of nodes
 _FIRST_SLOTS = 1 << 12
 _max_slots = ContextVar("max_slots", default=MAX_SLOTS)
 _FIRST_CHUNK, _CHUNK = 64, 4096  # simulations between two looks at the clock; the latter take some 10 ms
-_MAX_C = 1e9
 _SHOWN = 50  # a notebook shows the moves that got more than a 50th of the simulations
 
 
@@ -131,37 +131,30 @@ class Search:
     ([2], True)
     """
 
+    @checked
     def __init__(
         self,
         position: Position,
         *,
-        c: float = sqrt(2),
-        draw: float = 0.5,
-        playout: str = "random",
+        c: Annotated[float, Between(0, MAX_C)] = sqrt(2),
+        draw: Share = 0.5,
+        playout: Playout = "random",
         solve: bool = True,
-        seed: int = 0,
+        seed: Seed = 0,
         network: BoardNetwork | None = None,
         threats: bool = False,
         early_stop: bool = False,
-        tolerance: float | None = None,
+        tolerance: Share | None = None,
     ) -> None:
         if not isinstance(position, Position):
             raise ImpossiblePositionError(f"a search begins in a Position, not in {shown(position)}")
-        rules.as_number("c", c, "mcts", _MAX_C)
-        rules.as_number("draw", draw, "mcts", 1.0)
-        rules.one_of("playout of mcts", playout, PLAYOUTS)
-        rules.as_bool("solve", solve, "mcts")
-        rules.as_bool("threats", threats, "mcts")
-        self._early_stop = rules.as_bool("early_stop", early_stop, "mcts")
-        self._tolerance = None if tolerance is None else rules.as_number("tolerance", tolerance, "mcts", 1.0)
-        self._settings = kernel.UctSettings(float(c), float(draw), playout == "win-block", solve)
+        self._early_stop, self._tolerance = early_stop, tolerance
+        self._settings = kernel.UctSettings(c, draw, playout == "win-block", solve)
         looks = threats and solve and not position.game.misere
         self._threats = new_threats(position.game) if looks else None
         self._sets = winning_sets(position.game)
         self.stopped_by: StoppedBy | None = None
         self._answer: tuple[list[int], float] | None = None
-        if not isinstance(network, BoardNetwork | None):
-            raise ParameterError(f"network={shown(network)} of mcts: a BoardNetwork, or None, is needed")
         self._network = None if network is None else network.compiled()
         self.position = position
         self._tree = kernel.empty_tree(position.game, _FIRST_SLOTS)
@@ -169,7 +162,8 @@ class Search:
         if self._network is not None:
             ready("mcts", lambda: self._iterate(0))
 
-    def restart(self, position: Position, seed: int) -> None:
+    @checked
+    def restart(self, position: Position, seed: Seed) -> None:
         """Begin anew, in another position of the same game.
 
         Raises `ImpossiblePositionError` for one of another game, `IllegalMoveError` where the game is over.
@@ -177,7 +171,6 @@ class Search:
         position = rules.check_game(position, self.position.game).checked()
         if position.is_over:
             raise IllegalMoveError(f"there is no move to search for: the game {position} is over")
-        seed = _checked_seed(seed)
         _prepare(self._threats is not None)
         self._tree.root[:] = position.mine, position.theirs
         self._sow(seed, anew=True)
@@ -186,13 +179,19 @@ class Search:
     def _sow(self, seed: int, anew: bool) -> None:
         kernel.sow(self._tree, self._threats, self._sets, np.uint64(seed), anew)
 
-    def run(self, simulations: int | None = None, seconds: float | None = None) -> int:
+    @checked
+    def run(
+        self,
+        simulations: Annotated[int, Between(1)] | None = None,
+        seconds: Seconds | None = None,
+    ) -> int:
         """Run so many simulations, or for so long, and return how many.
 
         They are fewer if the position is proved, or where `early_stop` or `tolerance` ends the run.
-        Raises `ParameterError` unless exactly one of the two is given, and positive.
+        Raises `ParameterError` unless exactly one of the two is given.
         """
-        simulations, seconds = checked_budget(simulations, seconds)
+        if (simulations is None) == (seconds is None):
+            raise ParameterError("a search takes simulations= or seconds=, one of them")
         done, chunk, start = 0, _CHUNK if seconds is None else _FIRST_CHUNK, perf_counter()
         left = inf if simulations is None else simulations
         self.stopped_by = None
@@ -278,7 +277,8 @@ class Search:
         if self.is_proved and not self._slots:  # by threats, which name no move
             self.restart(after, int(self._tree.random[0]))
 
-    def follow(self, position: Position, seed: int) -> None:
+    @checked
+    def follow(self, position: Position, seed: Seed) -> None:
         """Go on from a position one or two moves later, begin anew in any other; draw from `seed`.
 
         Raises as `restart` does.
@@ -287,7 +287,7 @@ class Search:
         for cell in self._moves_to(position):
             self.advance(cell)
         if self.position == position:
-            self._sow(_checked_seed(seed), anew=False)
+            self._sow(seed, anew=False)
         else:
             self.restart(position, seed)
 
@@ -395,8 +395,6 @@ class Search:
 
     def tree(self, max_depth: int = 64, min_visits: int = 1) -> Node:
         """The root, with the nodes below it within the depth and with at least `min_visits` visits."""
-        rules.as_integer("max_depth", max_depth, "a tree", 0)
-        rules.as_integer("min_visits", min_visits, "a tree", 0)
         return read_node(self._tree, 0, max_depth, min_visits)
 
     def to_json(self, max_depth: int = 64, min_visits: int = 1) -> str:
@@ -442,19 +440,3 @@ def _prepare(with_threats: bool) -> None:
         lambda: kernel.run(tree, threats, sets, settings, None, 1, False),
         lambda: kernel.subtree(tree, int(tree.path[1]), tree.root),
     )
-
-
-def checked_budget(simulations: object, seconds: object) -> tuple[int | None, float | None]:
-    """The two as a budget. Raises `ParameterError` unless exactly one is given, and positive."""
-    if (simulations is None) == (seconds is None):
-        raise ParameterError(
-            f"mcts takes simulations= or seconds=, one of them, not {shown(simulations)} and {shown(seconds)}"
-        )
-    if simulations is not None:
-        return rules.as_integer("simulations", simulations, "mcts", 1), None
-    return None, rules.as_positive("seconds", seconds, "mcts")
-
-
-def _checked_seed(seed: object) -> int:
-    """The seed. Raises `ParameterError` if it is no integer of up to 64 bits."""
-    return rules.as_integer("seed", seed, "mcts", 0, (1 << 64) - 1)

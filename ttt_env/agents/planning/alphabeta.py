@@ -116,9 +116,6 @@ class _Searcher:
         alphabeta_kernel.set_root(self._search, game.start, 1, 1)
         ready("minimax", lambda: alphabeta_kernel.search(self._search, self._sets, 1))
 
-    def __reduce__(self) -> tuple[type["_Searcher"], tuple[Game]]:
-        return _Searcher, (self.game,)
-
     def begin(self, seconds: float) -> None:
         """Start the clock, and the count of nodes, of one search."""
         self._deadline = time.monotonic() + seconds

@@ -1,14 +1,15 @@
 """Agents that look ahead: each moves by the values of one sweep over the game."""
 
+from abc import abstractmethod
 from dataclasses import replace
-from functools import lru_cache
-from math import inf, lcm
-from typing import Any
+from functools import cached_property, lru_cache
+from math import lcm
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Agent, CellNumbers, Choice, Effort, Explanation, Floats, made_anew, of_legal_cells
+from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, of_legal_cells
 from ttt_env.agents.heuristics.threats import n_threats
 from ttt_env.agents.planning.alphabeta import AlphaBeta
 from ttt_env.analysis.induction import Values, backward_induction, best, near_highest, softmax
@@ -18,17 +19,14 @@ from ttt_env.errors import ParameterError
 from ttt_env.render.tree import TreeNode
 from ttt_env.render.words import RESULTS, percent, signed
 from ttt_env.rules import (
+    Between,
     Boards,
     Game,
     Position,
-    as_integer,
-    as_number,
-    as_positive,
     check_enumerable,
     check_game,
-    get_game,
+    checked,
     is_enumerable,
-    one_of,
 )
 
 _PER_THREAT = 0.2
@@ -78,18 +76,21 @@ class _SweptValues(Values):
         return q
 
 
+@checked
 def value_tree(
-    position: Position, depth: int, values: Values, responders: tuple[Responder, Responder]
+    position: Position,
+    depth: Annotated[int, Between(0)],
+    values: Values,
+    responders: tuple[Responder, Responder],
 ) -> TreeNode:
     """The tree of `depth` plies below `position`, where X and O choose their moves by these responders.
 
     Below each board is its value for X, and above it the probability of the move to it; the edges to
     the most probable moves stand out.
 
-    Raises `ImpossiblePositionError` for a position of another game, `ParameterError` for a depth below 0.
+    Raises `ImpossiblePositionError` for a position of another game.
     """
     position = check_game(position, values.game)
-    as_integer("depth", depth, "a tree", 0)
 
     def children(parent: Position, plies: int) -> tuple[TreeNode, ...]:
         if plies == 0 or parent.is_over:
@@ -123,24 +124,23 @@ _memoised = lru_cache(maxsize=8)
 
 
 class Planner(Agent):
-    """Moves as its plan does, an agent computed from the parameters; a pickle holds only the parameters."""
+    """Moves as its plan does, an agent that is computed at the first move."""
 
-    def __init__(self, game: Game | str, plan: Agent, *parameters: object) -> None:
-        super().__init__(game)
-        self._plan, self._parameters = plan, parameters
-        self.is_stationary = plan.is_stationary
+    is_stationary = True
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return made_anew(self, type(self), self.game, *self._parameters)
+    @property
+    def sweeps(self) -> bool:  # noqa: D102
+        return True
+
+    @cached_property
+    @abstractmethod
+    def _plan(self) -> Agent:
+        """The agent that knows the moves."""
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         if len(boards) == 1:  # the plan may remember it
             return self._plan.policy(boards[0])[None]
         return self._plan.policies(boards)
-
-    @property
-    def seconds_per_move(self) -> float:  # noqa: D102
-        return self._plan.seconds_per_move
 
     def _explained(self, position: Position) -> Explanation:
         return self._plan.explain(position)
@@ -155,59 +155,71 @@ class Minimax(Planner):
     of too many positions. With `seconds=` it looks ahead as far as it can in this time for each move, and no
     further than `depth` if both are given; it then has no fixed policy, and matches with it are sampled.
 
-    Raises `GameTooLargeError` for a game of too many positions without depth or seconds; `ParameterError` for
-    `prefer` with one of the others, and for values that are not above 0.
+    Raises `GameTooLargeError` for a game of too many positions without depth or seconds, `ParameterError` for
+    `prefer` with one of the others.
     """
 
+    @checked
     def __init__(
-        self, game: Game | str, prefer: Choice = "any", depth: int | None = None, seconds: float | None = None
+        self,
+        game: Game | str,
+        prefer: Literal["any", "fast"] = "any",
+        depth: Annotated[int, Between(1)] | None = None,
+        seconds: Annotated[float, Between(0, is_open=True)] | None = None,
     ) -> None:
-        game, prefer = get_game(game), one_of("prefer of minimax", prefer, ("any", "fast"))
-        depth = None if depth is None else as_integer("depth", depth, "minimax", 1)
-        seconds = None if seconds is None else as_positive("seconds", seconds, "minimax", inf)
-        if (depth or seconds) and prefer != "any":
+        super().__init__(game)
+        self.prefer, self.depth, self.seconds = prefer, depth, seconds
+        self._is_exact = depth is None and seconds is None
+        self.is_stationary = seconds is None
+        if self._is_exact:
+            ways_out = (
+                "minimax:depth=4 looks ahead so many moves, minimax:seconds=1 as far as it can in this time"
+            )
+            check_enumerable(self.game, "for minimax to look at each position", ways_out)
+        elif prefer != "any":
             raise ParameterError(f"minimax takes prefer={prefer!r} or depth and seconds, not both")
-        self._values: Values | None = None
-        if not depth and not seconds:
-            _check_exact(game)
-            self._values = distances(game).scores if prefer == "fast" else solve(game).values
-        self._prefer, self._depth = prefer, depth
-        if self._values is None:
-            plan = lookahead(game, depth, seconds)
-        else:
-            plan = ValueAgent(game, (self._values, best), (self._values, best))
-        super().__init__(game, plan, prefer, depth, seconds)
 
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        depth, seconds = parameters.get("depth"), parameters.get("seconds")
-        if depth is None and seconds is None:
-            _check_exact(game)
-        return "sweep" if seconds is None and is_enumerable(game) else "little"
+    @property
+    def sweeps(self) -> bool:  # noqa: D102
+        return self.seconds is None and is_enumerable(self.game)
+
+    @property
+    def seconds_per_move(self) -> float:  # noqa: D102
+        return 0.0 if self.sweeps else self._plan.seconds_per_move
+
+    @cached_property
+    def _values(self) -> Values:
+        return distances(self.game).scores if self.prefer == "fast" else solve(self.game).values
+
+    @cached_property
+    def _plan(self) -> Agent:
+        if self._is_exact:
+            return ValueAgent(self.game, (self._values, best), (self._values, best))
+        return lookahead(self.game, self.depth, self.seconds)
 
     def tree(self, position: Position, depth: int = 2) -> TreeNode:
         """The game tree below a position with values and move probabilities: see `value_tree`.
 
         Raises `ParameterError` for an agent that has a depth or a time, which knows no values.
         """
-        if self._values is None:
+        if not self._is_exact:
             raise ParameterError("only minimax without depth and seconds has the values of a whole tree")
         return value_tree(position, depth, self._values, (best, best))
 
     def _explained(self, position: Position) -> Explanation:
         why = super()._explained(position)
-        if self._values is None:
+        if not self._is_exact:
             if not is_enumerable(self.game):
                 return why
-            reason = f"Looking {self._depth} moves ahead, {{cells}} is best."
-            return replace(why, reason=reason, facts={"moves looked ahead": self._depth})
+            reason = f"Looking {self.depth} moves ahead, {{cells}} is best."
+            return replace(why, reason=reason, facts={"moves looked ahead": self.depth})
         scores = why.numbers[0].by_cell
         values = {cell: float(np.sign(score)) for cell, score in scores.items()}
         numbers = [CellNumbers("value under best play", values)]
         value = max(values.values())
         keeps = "{cells} keeps to it" if value > -1 else "whatever it plays"
         reason = f"With best play by both sides, {position.to_move} {RESULTS[int(value)]}, and {keeps}"
-        if self._prefer == "fast":
+        if self.prefer == "fast":
             after = distances(self.game).of(Boards.of(position.child(cell) for cell in scores))
             n_moves = dict(zip(scores, after.astype(float).tolist(), strict=True))
             numbers.append(CellNumbers("moves to the end after it", n_moves, "count"))
@@ -215,10 +227,7 @@ class Minimax(Planner):
         return replace(why, reason=f"{reason}.", numbers=tuple(numbers))
 
 
-def _check_exact(game: Game) -> None:
-    """Raise `GameTooLargeError`, with the ways out, for a game of too many positions."""
-    ways_out = "minimax:depth=4 looks ahead so many moves, minimax:seconds=1 as far as it can in this time"
-    check_enumerable(game, "for minimax to look at each position", ways_out)
+Temperature: TypeAlias = Annotated[float, Between(0)]
 
 
 class Softmax(Planner):
@@ -228,28 +237,34 @@ class Softmax(Planner):
     temperature of the player who moves; the agent plays by these weights. `opponent_temperature` is the one
     that it ascribes to the opponent, by default its own. 0 is best play, infinity random play.
 
-    Raises `ParameterError` for a temperature below 0 or NaN, `GameTooLargeError` for a game of too many
-    positions.
+    Raises `GameTooLargeError` for a game of too many positions.
     """
 
+    @checked
     def __init__(
-        self, game: Game | str, temperature: float = 1.0, opponent_temperature: float | None = None
+        self,
+        game: Game | str,
+        temperature: Temperature = 1.0,
+        opponent_temperature: Temperature | None = None,
     ) -> None:
-        game = get_game(game)
-        theirs = temperature if opponent_temperature is None else opponent_temperature
-        temperature = as_number("temperature", temperature, "softmax")
-        theirs = as_number("opponent_temperature", theirs, "softmax")
-        x, o = _softmax_values(game, temperature, theirs), _softmax_values(game, theirs, temperature)
-        respond, ascribed = softmax(temperature), softmax(theirs)
-        self._views = (x, (respond, ascribed)), (o, (ascribed, respond))
-        self._temperatures = temperature, theirs
-        plan = ValueAgent(game, (x, respond), (o, respond))
-        super().__init__(game, plan, temperature, opponent_temperature)
+        super().__init__(game)
+        check_enumerable(self.game)
+        self.temperature = temperature
+        self.opponent_temperature = temperature if opponent_temperature is None else opponent_temperature
 
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        check_enumerable(game)
-        return "sweep"
+    @cached_property
+    def _views(self) -> tuple[tuple[Values, tuple[Responder, Responder]], ...]:
+        """The values as X and as O sees them, each with how X and O move in them."""
+        own, theirs = self.temperature, self.opponent_temperature
+        return (
+            (_softmax_values(self.game, own, theirs), (softmax(own), softmax(theirs))),
+            (_softmax_values(self.game, theirs, own), (softmax(theirs), softmax(own))),
+        )
+
+    @cached_property
+    def _plan(self) -> Agent:
+        (x, (respond, _)), (o, _) = self._views
+        return ValueAgent(self.game, (x, respond), (o, respond))
 
     def tree(self, position: Position, depth: int = 2) -> TreeNode:
         """The game tree below a position as the player to move there sees it: see `value_tree`."""
@@ -257,7 +272,7 @@ class Softmax(Planner):
         return value_tree(position, depth, values, responders)
 
     def _explained(self, position: Position) -> Explanation:
-        own, theirs = self._temperatures
+        own, theirs = self.temperature, self.opponent_temperature
         reason = (
             f"The chance of a move grows with its value as exp(value / {own:g}). The value is the mean of "
             "what can follow, weighted by such chances."
@@ -285,15 +300,16 @@ class BruteForce(Planner):
     """
 
     def __init__(self, game: Game | str) -> None:
-        game = get_game(game)
-        self._values = _summed_scores(game)
-        values_and_responder = self._values, _largest
-        super().__init__(game, ValueAgent(game, values_and_responder, values_and_responder))
+        super().__init__(game)
+        check_enumerable(self.game)
 
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        check_enumerable(game)
-        return "sweep"
+    @cached_property
+    def _values(self) -> Values:
+        return _summed_scores(self.game)
+
+    @cached_property
+    def _plan(self) -> Agent:
+        return ValueAgent(self.game, (self._values, _largest), (self._values, _largest))
 
     def scores(self, boards: Boards) -> Floats:
         """The score of each move for the player who makes it, `[B, cells]`; NaN where none is legal."""

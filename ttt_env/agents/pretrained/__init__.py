@@ -9,9 +9,8 @@ games of 16 cells and more there is a network alone. `scripts/build_pretrained.p
 
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ttt_env.agent import Effort
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.errors import PolicyFileError
 from ttt_env.rules import Game, get_game
@@ -36,16 +35,6 @@ def pretrained_file(name: str, game: Game) -> Path:
     )
 
 
-def effort_of_file(name: str, game: Game, path: object) -> Effort:
-    """The cost of loading an agent's file: the one in `path`, or the one that comes with this package.
-
-    Raises like `pretrained_file` if there is none.
-    """
-    if path is None:
-        pretrained_file(name, game)
-    return "little"
-
-
 class PretrainedTable(Lookup):
     """Plays a policy table: the one that comes with this package under `name`, or that of a path."""
 
@@ -53,10 +42,6 @@ class PretrainedTable(Lookup):
 
     def __init__(self, game: Game | str, path: str | None = None) -> None:
         super().__init__(game, str(pretrained_file(self.name, get_game(game))) if path is None else path)
-
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        return effort_of_file(cls.name, game, parameters.get("path"))
 
 
 class PPO(PretrainedTable):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import gymnasium
 import numpy as np
@@ -22,7 +22,18 @@ from ttt_env.envs.vector.states import Array, Cells, TableStore, store_of
 from ttt_env.errors import CellError, EpisodeOrderError, ParameterError, shown
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
-from ttt_env.rules import SEATS, Boards, Game, Position, as_integer, as_options, check_names, items_of, one_of
+from ttt_env.rules import (
+    SEATS,
+    Between,
+    Boards,
+    Game,
+    Position,
+    as_options,
+    check_names,
+    checked,
+    items_of,
+    one_of,
+)
 from ttt_env.rules.checks import BOOLEANS, integer_of
 from ttt_env.rules.sizes import ENVS
 
@@ -79,10 +90,11 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     _games: Games | None = None
     _users: frozenset[str] = frozenset()  # attributes that are not the environment's own
 
+    @checked
     def __init__(
         self,
         game: Game | str = "tictactoe-v0",
-        num_envs: int = 1,
+        num_envs: Annotated[int, Between(1, ENVS)] = 1,
         opponent: Opponents | None = "random",
         *,
         opponent_weights: ArrayLike | None = None,
@@ -95,18 +107,17 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         autoreset_mode: Autoreset | AutoresetMode = "next_step",
         **parameters: Any,
     ) -> None:
-        one_of("render_mode", render_mode, (None, *get_args(VectorRenderMode)))
         self._configure(game, parameters, illegal, rewards, observation, start, render_mode)
-        self.num_envs = as_integer("num_envs", num_envs, "make_vec", 1, ENVS)
+        self.num_envs = num_envs
         if not isinstance(autoreset_mode, AutoresetMode):
-            autoreset_mode = _MODES[one_of("autoreset_mode", autoreset_mode, get_args(Autoreset))]
+            autoreset_mode = _MODES[autoreset_mode]
         self.autoreset_mode = autoreset_mode
         self.metadata: dict[str, Any] = {  # type: ignore[misc]
             "render_modes": list(get_args(VectorRenderMode)),
             "render_fps": 4,
             "autoreset_mode": self.autoreset_mode,
         }
-        self.play_as = one_of("play_as", play_as, get_args(PlayAs))
+        self.play_as = play_as
         self.single_observation_space = observation_space(self.game, observation)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.single_action_space = spaces.Discrete(self.game.n_cells)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Effort
 from ttt_env.agents.learned.network import NetworkAgent, NetworkInput
+from ttt_env.agents.planning.planners import Temperature
 from ttt_env.envs.observation import Flat, Planes
 from ttt_env.errors import PolicyError, PolicyFileError, extra_for
-from ttt_env.rules import Game, as_number, get_game
+from ttt_env.rules import Game, checked, get_game
 from ttt_env.storage import file_errors, opened, reason
 
 SCORES = "scores"
@@ -50,17 +50,14 @@ class Onnx(NetworkAgent):
 
     is_stationary = True
 
-    def __init__(self, game: Game | str, path: str, temperature: float | None = None) -> None:
+    @checked
+    def __init__(self, game: Game | str, path: str, temperature: Temperature | None = None) -> None:
         game = get_game(game)
         network = OnnxNetwork(path, _content(path))
         observation = network.observation_of(game)
         if temperature is None:
             temperature = network.temperature
-        super().__init__(game, network, observation, as_number("temperature", temperature, "onnx"))
-
-    @classmethod
-    def effort(cls, game: Game, **parameters: Any) -> Effort:  # noqa: D102
-        return "little"
+        super().__init__(game, network, observation, temperature)
 
 
 def rules_of(game: Game) -> str:

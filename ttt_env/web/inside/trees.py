@@ -11,6 +11,7 @@ from itertools import groupby
 from math import isclose, isfinite, log, sqrt
 from operator import attrgetter
 
+from ttt_env.agents.mcts.agent import Playout
 from ttt_env.agents.mcts.search import Node, Search, StoppedBy
 from ttt_env.analysis.induction import Values, backward_induction, softmax
 from ttt_env.analysis.layers import Responder, reachable
@@ -275,7 +276,7 @@ def searched(
     seed: int,
     c: float,
     draw: float,
-    playout: str,
+    playout: Playout,
     simulations: int = MAX_SIMULATIONS,
     early_stop: bool = False,
     tolerance: float | None = None,

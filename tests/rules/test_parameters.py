@@ -1,0 +1,90 @@
+"""What a signature declares is what a call, a spec string and the help go by."""
+
+from collections.abc import Sequence
+from math import inf, nan
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pytest
+
+from ttt_env.errors import ParameterError
+from ttt_env.rules import Between, Count, Seconds, Share, checked
+from ttt_env.rules.parameters import allowed, checked_value, declared, read
+
+KINDS: dict[Any, tuple[list[Any], list[Any], str]] = {  # what it takes, what it does not, in words
+    Count: ([1, np.int8(3), np.array(4)], [0, -1, 1.5, "1", None, True, np.True_, nan], "integers from 1 on"),
+    Count | None: ([1, None], [0, "none", False], "integers from 1 on"),
+    Count | float: ([10**5000, 0.5], ["1"], "integers from 1 on or numbers"),
+    Annotated[int, Between(0, 9)]: ([0, 9], [-1, 10, 10**5000], "integers from 0 to 9"),
+    Annotated[int, Between(0, 2**64 - 1)]: ([2**64 - 1], [2**64], "integers from 0 to 18446744073709551615"),
+    Share: ([0, 1, 0.5, np.float32(0.25)], [-0.1, 1.1, nan, "0.5", None, True], "numbers from 0 to 1"),
+    Seconds: ([1e-9, 3], [0, -1, inf, nan, 10**5000], "numbers above 0"),
+    Annotated[float, Between(0)]: ([0, inf], [-1e-9, nan, -inf], "numbers from 0 on"),
+    bool: ([True, False], [0, 1, "true", None], "true and false"),
+    Literal["lose", "raise"]: (["lose"], ["loose", None, 1, ["lose"]], "lose, raise"),
+    Literal["lose", None]: ([None, "lose"], ["none"], "lose, None"),
+    Literal["even"] | Sequence[float]: (["even", [1, 2]], ["odd"], "even"),
+    str: (["anything", None, 3], [], ""),
+}
+
+
+@pytest.mark.parametrize("hint", KINDS, ids=str)
+def test_each_kind_takes_its_values_and_no_others(hint: Any) -> None:
+    taken, refused, words = KINDS[hint]
+    for value in taken:
+        found = checked_value("it", "x", value, hint)
+        assert found == value and not isinstance(found, np.generic)
+    for value in refused:
+        with pytest.raises(ParameterError, match=r"x=.* of it: .* are allowed|unknown x of it .* Allowed: "):
+            checked_value("it", "x", value, hint)
+    assert allowed(hint) == words
+
+
+@pytest.mark.parametrize(
+    ("hint", "text", "value"),
+    [
+        (Count, "12", 12),
+        (Count | None, "none", None),
+        (Share, "0.5", 0.5),
+        (Share, "1", 1.0),
+        (bool, "TRUE", True),
+        (bool, "0", False),
+        (Literal["any", "fast"], "fast", "fast"),
+        (Annotated[str, "choice"], "3+4", "3+4"),
+        (int | str, "four", "four"),
+    ],
+)
+def test_texts_are_read_as_the_kind_says(hint: Any, text: str, value: Any) -> None:
+    def function(x: hint) -> None: ...  # type: ignore[valid-type]
+
+    found = read("it", {"x": text}, declared(function))["x"]
+    assert found == value and type(found) is type(value)
+
+
+@pytest.mark.parametrize("text", ["", "x", "٣", "1.5", "0", "nan", "1e400"])
+def test_texts_of_no_kind_are_refused(text: str) -> None:
+    def function(x: Count) -> None: ...
+
+    with pytest.raises(ParameterError, match=r"x=.* of it: integers from 1 on"):
+        read("it", {"x": text}, declared(function))
+
+
+def test_a_call_is_checked_by_position_and_by_name_and_is_python_otherwise() -> None:
+    class Thing:
+        @checked
+        def __init__(
+            self, n: Count, *, share: Share = 0.5, kind: Literal["a", "b"] = "a", **more: Any
+        ) -> None:
+            self.given = n, share, kind, more
+
+    assert Thing(np.int64(2), share=1, z=3).given == (2, 1.0, "a", {"z": 3})
+    for arguments, keywords, told in [
+        ((0,), {}, "n=0 of .*Thing: integers from 1 on are allowed"),
+        ((1,), {"share": 2}, "share=2 of .*Thing: numbers from 0 to 1 are allowed"),
+        ((1,), {"kind": "c"}, "unknown kind of .*Thing 'c'. Allowed: a, b"),
+    ]:
+        with pytest.raises(ParameterError, match=told):
+            Thing(*arguments, **keywords)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"__init__\(\) missing 1 required positional argument: 'n'"):
+        Thing()  # type: ignore[call-arg]
+    assert [*declared(Thing)] == ["n", "share", "kind"] and declared(Thing)["share"].default == 0.5

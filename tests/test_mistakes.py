@@ -1,0 +1,210 @@
+"""A person's likely mistake gets an error that names the input and the remedy, and nothing has changed."""
+
+import math
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+import ttt_env
+from tests.support.games import TICTACTOE, lowest
+from ttt_env.envs.sb3 import make_vec_env
+from ttt_env.text import TextEnv
+
+ID, MNK = "tictactoe-v0", "mnk-v0"
+OTHER = ttt_env.get_game(MNK, m=2, n=2, k=2)
+CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
+    (ttt_env.get_game, {"game": "tictacto-v0"}, "unknown game 'tictacto-v0': did you mean tictactoe-v0"),
+    (ttt_env.get_game, {"game": 3}, "a game is an id or a ttt_env.Game, not 3"),
+    (ttt_env.get_game, {"game": MNK, "q": 3}, "unknown parameter of mnk-v0 'q'. Allowed: k, m, misere, n"),
+    (ttt_env.get_game, {"game": MNK, "m": 0}, "m=0 of mnk-v0: integers from 1 on"),
+    (ttt_env.get_game, {"game": MNK, "m": 3.0}, "m=3.0 of mnk-v0: integers from 1 on"),
+    (ttt_env.get_game, {"game": MNK, "misere": "yes"}, "misere='yes' of mnk-v0: true and false are allowed"),
+    (ttt_env.get_game, {"game": f"{MNK}:m=3,k=4,n=3"}, "k=4 does not fit, at most 3 do"),
+    (ttt_env.get_game, {"game": f"{MNK}:m=9,n=9,k=3"}, "has 81 cells; at most 64 are allowed"),
+    (ttt_env.make_agent, {"spec": "minmax"}, "unknown agent 'minmax': did you mean minimax"),
+    (ttt_env.make_agent, {"spec": "minimax,depth=3"}, "parameters follow a colon, as in minimax:depth=3"),
+    (ttt_env.make_agent, {"spec": "mcts:simulation=9"}, "of mcts 'simulation': did you mean simulations"),
+    (ttt_env.make_agent, {"spec": "mcts:simulations=1e3"}, "simulations='1e3' of mcts: integers from 1 on"),
+    (
+        ttt_env.make_agent,
+        {"spec": "mcts:simulations=0"},
+        "simulations=0 of mcts: integers from 1 on are allowed",
+    ),
+    (ttt_env.make_agent, {"spec": "mcts:solve=maybe"}, "solve='maybe' of mcts: true and false are allowed"),
+    (
+        ttt_env.make_agent,
+        {"spec": "mcts:playout=block"},
+        "playout of mcts 'block': did you mean win-block",
+    ),
+    (ttt_env.make_agent, {"spec": "softmax:-1"}, "temperature=-1.0 of softmax: numbers from 0 on"),
+    (ttt_env.make_agent, {"spec": "softmax:nan"}, "temperature=nan of softmax: numbers from 0 on"),
+    (
+        ttt_env.make_agent,
+        {"spec": "epsilon:minimax,epsilon=2"},
+        "epsilon=2.0 of epsilon: numbers",
+    ),
+    (ttt_env.make_agent, {"spec": "minimax", "game": "qubic-v0"}, "18 cells are the limit. minimax:depth=4"),
+    (ttt_env.make_agent, {"spec": "models/none.zip"}, "models/none.zip is no model: there is no such file"),
+    (ttt_env.make_agent, {"spec": "dqn.pt"}, "give make_agent(network, game, observation='flat')"),
+    (ttt_env.make_agent, {"spec": object}, "wrap it in a function that takes a ttt_env.Position"),
+    (
+        ttt_env.make_agent,
+        {"spec": lowest, "game": OTHER, "temperature": -1},
+        "temperature=-1 of Net",
+    ),
+    (ttt_env.make, {"id": ID, "oponent": "random"}, "'oponent': did you mean opponent"),
+    (ttt_env.make, {"id": ID, "opponent": "random", "play_as": "x"}, "play_as of SingleAgentEnv 'x'"),
+    (ttt_env.make, {"id": ID, "play_as": "X"}, "play_as='X' needs an opponent, and none is given"),
+    (ttt_env.make, {"id": ID, "opponent": "random", "illegal": "loose"}, "'loose': did you mean lose"),
+    (ttt_env.make, {"id": ID, "opponent": "random", "observation": "plane"}, "'plane': did you mean planes"),
+    (ttt_env.make, {"id": ID, "opponent": "random", "rewards": (1, 0)}, "rewards=(1, 0)"),
+    (
+        ttt_env.make,
+        {"id": ID, "opponent": "random", "start": OTHER.start},
+        "not of tictactoe-v0",
+    ),
+    (ttt_env.make, {"id": ID, "opponent": ["random"], "opponent_weights": [1, 2]}, "opponent_weights=[1, 2]"),
+    (ttt_env.make_vec, {"id": ID, "num_envs": 0}, "num_envs=0 of VectorGameEnv: integers from 1 to"),
+    (
+        ttt_env.make_vec,
+        {"id": ID, "num_envs": 4, "device": "cuda"},
+        "integrations.jax has one for GPUs",
+    ),
+    (make_vec_env, {"id": ID, "n_envs": 2.5}, "num_envs=2.5 of VectorGameEnv"),
+    (
+        ttt_env.match,
+        {"first": "random", "second": "minimax", "games": 1},
+        "games=1 of match: integers",
+    ),
+    (
+        ttt_env.match,
+        {"first": "random", "second": "minimax", "rng": -1},
+        "rng=-1: a numpy.random.Generator or",
+    ),
+    (ttt_env.certify, {"agent": "random", "seats": "XX"}, "unknown seats of PolicyTable.of 'XX'"),
+    (
+        ttt_env.certify,
+        {"agent": "random", "game": OTHER, "most": 0},
+        "most=0 of PolicyTable.of: integers from 1 on are allowed",
+    ),
+    (ttt_env.tournament, {"agents": ["random"]}, "a tournament takes at least two agents, not ['random']"),
+    (
+        ttt_env.tournament,
+        {"agents": ["random", "block"], "width": 0},
+        "width=0 of tournament: numbers",
+    ),
+    (ttt_env.train, {"game": ID, "algo": "pppo"}, "unknown algorithm 'pppo': did you mean ppo"),
+    (
+        ttt_env.train,
+        {"game": ID, "algo": "dqn", "steps": 0},
+        "steps=0 of dqn: integers from 1 on are allowed",
+    ),
+    (
+        ttt_env.train,
+        {"game": ID, "algo": "q-learning", "alpha": 2},
+        "alpha=2 of q-learning: numbers",
+    ),
+    (ttt_env.prove, {"game": ID, "nodes": 0}, "nodes=0 of prove: numbers above 0"),
+    (
+        ttt_env.Position.parse,
+        {"text": "XXX/.../..."},
+        "3 X and 0 O, but X has as many stones",
+    ),
+    (ttt_env.Position.parse, {"text": "XO./..."}, "XO./..."),
+    (ttt_env.GameRecord.parse, {"text": "tictactoe-v0: 4 4"}, "cell 4 of"),
+    (TextEnv, {"game": ID, "board": "grids"}, "unknown board of TextEnv 'grids': did you mean grid"),
+    (TextEnv, {"game": ID, "retries": -1}, "retries=-1 of TextEnv: integers from 0 on are allowed"),
+]
+
+
+@pytest.mark.parametrize(("function", "arguments", "told"), CALLS, ids=[repr(told) for _, _, told in CALLS])
+def test_the_error_names_the_input_and_the_remedy(
+    function: Callable[..., Any], arguments: dict[str, Any], told: str, tmp_path: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ttt_env.TttEnvError, match=re.escape(told)):
+        function(**arguments)
+    assert not [*tmp_path.iterdir()]
+
+
+def begun(env: Any) -> Any:
+    env.reset(seed=0)
+    return env
+
+
+ENVS: dict[str, Callable[[], Any]] = {
+    "single": lambda: begun(ttt_env.make(ID, lowest, play_as="X", illegal="raise")),
+    "two players": lambda: begun(ttt_env.make(ID, illegal="raise")),
+    "vector": lambda: begun(ttt_env.make_vec(ID, 2, lowest, play_as="X", illegal="raise")),
+    "table": lambda: begun(ttt_env.make_vec(ID, 2, "random", play_as="X", illegal="raise")),
+    "both sides": lambda: begun(ttt_env.make_vec(ID, 2, None, illegal="raise")),
+    "text": lambda: begun(TextEnv(ID, "random", play_as="X", illegal="raise")),
+}
+SEEDS = (-1, 1.5, "0")
+POSITIONS = ["XX./...", "XXX/OO./...", "XX./.../...", OTHER.start, 3]
+OF_ONE_PLAYER = ("single", "vector", "table")
+ACTS = {
+    **{
+        f"reset(seed={seed!r})": partial(lambda seed, env: env.reset(seed=seed), seed)
+        for seed in (-1, 1.5, "0")
+    },
+    **{
+        f"reset(position={position})": partial(
+            lambda position, env: (
+                env.reset(position=position)
+                if isinstance(env, TextEnv)
+                else env.reset(options={"position": position})
+            ),
+            position,
+        )
+        for position in POSITIONS
+    },
+}
+STEPS = {f"step({cell!r})": cell for cell in (9, -1, 4.5, "4", math.nan, True, [[4]])}
+
+
+def state_of(env: Any) -> str:
+    """All that decides what an environment does next."""
+    rng = (env._env if isinstance(env, TextEnv) else env).np_random
+    names = ["seat", "seats", "play_as", "illegal", "opponent", "opponents", "agent_selection", "rewards"]
+    told = {name: repr(getattr(env, name)) for name in names if hasattr(env, name)}
+    boards = list(map(str, env.boards)) if hasattr(env, "boards") else str(env.position)
+    return repr((boards, rng.bit_generator.state, sorted(told.items())))
+
+
+def acts_of(name: str) -> dict[str, Callable[[Any], Any]]:
+    acts: dict[str, Callable[[Any], Any]] = dict(ACTS)
+    if name in ("single", "two players"):
+        acts |= {told: partial(lambda cell, env: env.step(cell), cell) for told, cell in STEPS.items()}
+        acts["a taken cell"] = lambda env: env.step(4)
+    if name in ("vector", "table", "both sides"):
+        acts |= {told: partial(lambda cell, env: env.step([0, cell]), cell) for told, cell in STEPS.items()}
+        acts["too few actions"] = lambda env: env.step([0])
+        acts["reset_mask"] = lambda env: env.reset(options={"reset_mask": [True]})
+    if name in OF_ONE_PLAYER:
+        acts["play_as"] = lambda env: env.reset(options={"play_as": "x"})
+        acts["options"] = lambda env: env.reset(options={"positions": TICTACTOE.start})
+        acts["opponent"] = lambda env: env.set_opponent("minmax")
+        acts["weights"] = lambda env: env.set_opponent(["random", "block"], [0, 0])
+    return acts
+
+
+@pytest.mark.parametrize("name", ENVS)
+def test_an_environment_is_as_it_was(name: str) -> None:
+    env = ENVS[name]()
+    if name in ("single", "two players"):
+        env.step(4)
+    before, wrong = state_of(env), []
+    for told, act in acts_of(name).items():
+        try:
+            act(env)
+            wrong.append(f"{told} works")
+        except ttt_env.TttEnvError:
+            pass
+        if state_of(env) != before:
+            wrong.append(f"{told} changes it")
+            break
+    assert not wrong
