@@ -7,9 +7,8 @@ import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
-from math import inf
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.format import read_array, write_array
@@ -23,7 +22,8 @@ from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.dossier import versions
 from ttt_env.errors import ResultFileError, TttEnvError
 from ttt_env.rules import Game
-from ttt_env.storage import Fields, file_errors
+from ttt_env.storage import file_errors
+from ttt_env.storage.codec import decoded
 from ttt_env.storage.line_file import change_lines, read_lines
 
 FORMAT = "ttt_env leaderboard 1"
@@ -119,39 +119,41 @@ def read(file: Path) -> list[Record]:
         if record.get("format") != FORMAT:
             raise ResultFileError(f"{file}, line {number} is no line of a leaderboard ({FORMAT})")
         try:
-            _check(Fields(record))
-        except ResultFileError as error:
+            _check(record)
+        except TttEnvError as error:
             raise ResultFileError(f"{file}, line {number}: {error}") from error
     return records
 
 
-def _check(line: Fields) -> None:
+class _Line(NamedTuple):
+    """The entries of a line, beside those of its last `Point`."""
+
+    algorithm: str
+    source: str
+    teacher: str
+    is_seeded: bool
+    game: str
+    seed: int
+    limit_cpu_seconds: float
+    ended: Ended
+    curve: list[tuple[int, float, float, float, float, float]]
+    policy: str | None
+    versions: dict[str, str]
+    machine: dict[str, Any]
+
+
+def _check(data: Record) -> None:
     """Raise `ResultFileError` for an entry that is missing, or has a wrong type or range."""
-    for key in ("algorithm", "source"):
-        line.text(key)
-    line.choice("teacher", TEACHERS)
-    line.flag("is_seeded")
-    line.agrees("game", line.read("game", ttt_env.get_game).name)
-    line.integer("seed")
-    line.number("limit_cpu_seconds", 0, inf)
-    line.choice("ended", get_args(Ended))
-    _check_point(line, Point._fields)
-    curve = line.parts("curve")
-    if not curve or any(len(point) != len(Point._fields) for point in curve):
-        raise line.error("curve", f"it is no list of points, each of {len(Point._fields)} numbers")
-    for point in curve:
-        _check_point(point, range(len(point)))
-    line.optional(line.text, "policy")
-    line.table("versions")
-    line.table("machine")
-
-
-def _check_point(point: Fields, keys: Iterable[str | int]) -> None:
-    """The same for the numbers of a `Point`, which are found by these keys."""
-    steps, *others = keys
-    point.integer(steps)
-    for key, most in zip(others, (inf, inf, 1, 1, 1), strict=True):
-        point.number(key, 0, most)
+    line = decoded(_Line, data)
+    if line.teacher not in TEACHERS:
+        raise ResultFileError(f"teacher: {line.teacher!r}, where one of {', '.join(TEACHERS)} is needed")
+    if ttt_env.get_game(line.game).name != line.game:
+        raise ResultFileError(f"game: {line.game!r}, where {ttt_env.get_game(line.game).name!r} is needed")
+    if not line.curve:
+        raise ResultFileError("curve: it has no points")
+    for point in [decoded(Point, data), *map(Point._make, line.curve)]:
+        if min(point) < 0 or max(point[3:]) > 1:
+            raise ResultFileError(f"curve: {point}, where numbers from 0 on, and shares up to 1, are needed")
 
 
 def files_in(paths: Iterable[Path]) -> list[Path]:

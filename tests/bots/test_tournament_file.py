@@ -642,16 +642,16 @@ class TestWhatLiesInTheFolder:
     @pytest.mark.parametrize(
         ("changes", "part"),
         [
-            ({"first": "nobody"}, "first"),
-            ({"second": "nobody"}, "second"),
+            ({"first": "nobody"}, "nobody against minimax is no meeting"),
+            ({"second": "nobody"}, "random against nobody is no meeting"),
             ({"second": "Bot", "record": "chess: 1"}, "record"),
             ({"second": "Bot", "record": "tictactoe-v0: 0 1 2"}, "record"),
             ({"second": "Bot", "record": "tictactoe-v0: 0 3 1 4 2 5"}, "record"),
             ({"second": "Bot", "record": "tictactoe-v0: 0 3 1 4 2", "forfeit": "taken"}, "record"),
-            ({"second": "Bot", "record": "tictactoe-v0: 0", "forfeit": "played"}, "forfeit"),
+            ({"second": "Bot", "record": "tictactoe-v0: 0", "forfeit": "played"}, "record: "),
             ({"second": "Bot", "record": "tictactoe-v0: 0", "forfeit": "lost"}, "forfeit"),
             ({"second": "Bot", "reply": 3}, "reply"),
-            ({"second": "Bot", "match": {}, "examples": []}, "match"),
+            ({"second": "Bot", "match": {}, "examples": []}, "this is no Match: "),
         ],
         ids=str,
     )
@@ -665,5 +665,5 @@ class TestWhatLiesInTheFolder:
             for _ in range(2):
                 file.add(line | {"forfeit": None, "reply": ""})
             file.add(line | {"forfeit": None, "reply": ""} | changes)
-        with pytest.raises(ResultFileError, match=rf"journal\.jsonl, line 4: {part}: "):
+        with pytest.raises(ResultFileError, match=rf"journal\.jsonl, line 4: {part}"):
             Contest(plan, tmp_path / "class-results")

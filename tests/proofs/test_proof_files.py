@@ -606,18 +606,6 @@ IMPOSSIBLE = {
 FAULTS = {"position": ".", "game": "rules"}
 
 
-@pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_json_whose_parts_do_not_belong_together_is_not_read(name):
-    data = prove("tictactoe-v0").to_dict()
-    assert Proof.from_dict(data).to_dict() == data
-    for wrong in IMPOSSIBLE[name]:
-        fault = "." if wrong == 10**400 else FAULTS.get(name, name)
-        with pytest.raises(ResultFileError, match=fault):
-            Proof.from_dict(data | {name: wrong})
-    with pytest.raises(ResultFileError, match="principal_variation"):
-        Proof.from_dict(data | {"bounds": [0, 1]})
-
-
 # --- Checkpoints ------------------------------------------------------------------------------------------
 
 KILLED = """

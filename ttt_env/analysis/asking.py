@@ -8,12 +8,13 @@ from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Annotated, Any, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from ttt_env.agent import TIMED_OUT, Agent, Answer, Outcome, answer_of
 from ttt_env.errors import ResultFileError, UntrustedAnswersError
 from ttt_env.rules import Between, Game, Position
-from ttt_env.storage import Fields, LineFile, game_from_dict, game_to_dict
+from ttt_env.storage import LineFile, game_to_dict
+from ttt_env.storage.codec import decoded
 
 _Questions = SimpleQueue[int | None]
 _Results = SimpleQueue[tuple[int, Answer | BaseException]]
@@ -40,6 +41,19 @@ Asking = Callable[[Asked], None]
 
 Questions: TypeAlias = Annotated[int, Between(1, 256)]
 """How many questions are asked at a time."""
+
+
+class _Header(NamedTuple):
+    format: str
+    game: Game
+    agent: str
+
+
+class _Line(NamedTuple):
+    position: Position
+    outcome: Outcome
+    cell: int | None
+    reply: str
 
 
 class AnswerFile:
@@ -126,34 +140,28 @@ class AnswerFile:
         self._file.read(self._take, self._check_header)
 
     def _check_header(self, data: Mapping[str, Any]) -> None:
-        self._is_begun, header = True, Fields(data)
-        header.choice("format", [_FORMAT])
-        game, label = header.read("game", game_from_dict), header.text("agent")
-        if (game, label) != (self.game, self.label):
+        self._is_begun, header = True, decoded(_Header, data)
+        if header.format != _FORMAT:
+            raise ResultFileError(f"its format is {header.format!r}, and {_FORMAT!r} is needed")
+        if (header.game, header.agent) != (self.game, self.label):
             raise ResultFileError(
-                f"it holds the answers of {label} on {game.name}, "
+                f"it holds the answers of {header.agent} on {header.game.name}, "
                 f"not of {self.label} on {self.game.name}: name another file"
             )
 
     def _take(self, data: Mapping[str, Any]) -> None:
-        line = Fields(data)
-        if line.has("withdrawn"):
-            for number in range(len(line.items("withdrawn"))):
-                withdrawn = line.part("withdrawn").position(number, self.game)
+        if "withdrawn" in data:
+            for withdrawn in decoded(list[Position], data["withdrawn"], self.game, "withdrawn"):
                 self._answers.pop((withdrawn.mine, withdrawn.theirs), None)
             return
-        position = line.position("position", self.game)
+        position, outcome, cell, reply = decoded(_Line, data, self.game)
         if position.is_over or self.get(position) is not None:
             why = "the game is over there" if position.is_over else "it has been answered before"
-            raise line.error("position", f"{position}, and {why}")
-        outcome = line.choice("outcome", get_args(Outcome))
-        cell = line.optional(line.integer, "cell", 0, self.game.n_cells - 1)
-        if (cell is None) == (outcome == "played"):
-            raise line.error("cell", f"{cell}, which does not fit to the outcome {outcome!r}")
-        if cell is not None and cell not in position.legal_cells:
-            raise line.error("cell", f"{cell}, which is not free in {position}")
+            raise ResultFileError(f"position: {position}, and {why}")
+        if (outcome == "played") != (cell in position.legal_cells):
+            raise ResultFileError(f"cell: {cell}, which is not what {outcome!r} means in {position}")
         if outcome != TIMED_OUT:  # an accident, which is asked again
-            self._answers[position.mine, position.theirs] = Answer(cell, outcome, line.text("reply"))
+            self._answers[position.mine, position.theirs] = Answer(cell, outcome, reply)
 
 
 def answers_of(

@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Callable, Mapping
-from functools import partial
 from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
@@ -26,7 +25,8 @@ from ttt_env.errors import (
     missing_extra,
 )
 from ttt_env.rules import SEATS, Game, is_enumerable
-from ttt_env.storage import Fields, LineFile, game_to_dict
+from ttt_env.storage import LineFile, game_to_dict
+from ttt_env.storage.codec import decoded
 from ttt_env.tournament.meetings import (
     Meeting,
     NotCountedError,
@@ -42,6 +42,13 @@ _FORMAT = f"{_FORM} 4"
 _LISTED = 6  # keys that have changed
 
 
+class _Header(NamedTuple):
+    format: str
+    keys: dict[str, Any]
+    rules: dict[str, Any]
+    files: dict[str, str]
+
+
 class Computed(NamedTuple):
     """The computed result of a meeting, and two games that show how the two play: one on each seat."""
 
@@ -49,11 +56,10 @@ class Computed(NamedTuple):
     examples: tuple[Played, ...]
 
     @classmethod
-    def read(cls, data: Fields, game: Game) -> "Computed":
+    def read(cls, data: Mapping[str, Any], game: Game) -> "Computed":
         """The content of a line."""
-        match = data.read("match", Match.from_dict)
-        examples = tuple(Played.read(each, game) for each in data.parts("examples"))
-        return cls(match, examples)
+        examples = tuple(Played.read(each, game) for each in data["examples"])
+        return cls(Match.from_dict(data["match"]), examples)
 
 
 class Journal:
@@ -117,11 +123,12 @@ class Journal:
 
     def _compare(self, data: Mapping[str, Any]) -> None:
         """Name what the header on the first line has differently."""
-        found = Fields(data)
-        found.choice("format", [_FORMAT])
-        keys = found.read("keys", partial(_differing, new=self._header["keys"]))
-        files = found.read("files", partial(_differing, new=self._header["files"]))
-        rules = found.read("rules", partial(_differing, new=self._header["rules"]))
+        found = decoded(_Header, data)
+        if found.format != _FORMAT:
+            raise ResultFileError(f"its format is {found.format!r}, and {_FORMAT!r} is needed")
+        keys = _differing(found.keys, self._header["keys"])
+        files = _differing(found.files, self._header["files"])
+        rules = _differing(found.rules, self._header["rules"])
         self._changed = keys + [f"the game's {name}" for name in rules]
         self._changed += [f"the program or model of {name!r}" for name in files]
         self.is_new = bool(self._changed)
@@ -135,13 +142,13 @@ class Journal:
                 f"{', '.join(self._changed[:_LISTED])}{more}. "
                 "Change them back, name another folder (--out), or start anew (--again)"
             )
-        line = Fields(data)
-        names = self._plan.names
-        meeting = Meeting(line.choice("first", names), line.choice("second", names))
-        if line.has("match"):
-            self.computed[meeting] = Computed.read(line, self._plan.game)
+        meeting = decoded(Meeting, data)
+        if not {*meeting} <= {*self._plan.names}:
+            raise ResultFileError(f"{meeting.first} against {meeting.second} is no meeting of this plan")
+        if "match" in data:
+            self.computed[meeting] = Computed.read(data, self._plan.game)
         else:
-            self.games.setdefault(meeting, []).append(Played.read(line, self._plan.game))
+            self.games.setdefault(meeting, []).append(Played.read(data, self._plan.game))
 
 
 def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

@@ -1,6 +1,6 @@
 """Values proved by search, for games too large to look at every position."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import inf
@@ -18,7 +18,6 @@ from ttt_env.proofs.prover import ProofReport, Prover
 from ttt_env.proofs.strategy import Regions, Strategy, drawing_regions
 from ttt_env.render.words import RESULTS
 from ttt_env.rules import Between, Game, Position, check_game, checked, get_game
-from ttt_env.storage import MOST, Fields, game_from_dict, game_to_dict
 from ttt_env.storage.codec import Saved
 
 _MOST = 1e300  # finite nodes or seconds: much larger ints do not fit a float
@@ -46,6 +45,7 @@ class Proof(Saved):
     """
 
     FORMAT = "ttt_env proof 1"
+    DERIVED = ("game", "value")
 
     position: Position
     bounds: tuple[int, int]
@@ -53,7 +53,7 @@ class Proof(Saved):
     nodes: int
     seconds: float
     regions: Regions = ()
-    _prover: Prover | None = field(default=None, repr=False, compare=False)
+    _prover: Prover | None = field(default=None, repr=False, compare=False, metadata={"saved": False})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Without what the search knows, which is large: where it is wanted again, the search is repeated."""
@@ -62,6 +62,11 @@ class Proof(Saved):
     def without_search(self) -> Self:
         """The same proof without what the search knows: its `strategies` have to search again."""
         return replace(self, _prover=None)
+
+    @property
+    def game(self) -> Game:
+        """The game of the position."""
+        return self.position.game
 
     @property
     def value(self) -> int | None:
@@ -168,41 +173,6 @@ class Proof(Saved):
         if self.principal_variation:
             lines.insert(1, f"Best play: {' '.join(map(str, self.principal_variation))}")
         return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:  # noqa: D102
-        return {
-            "format": self.FORMAT,
-            "game": game_to_dict(self.position.game),
-            "position": str(self.position),
-            "value": self.value,
-            "bounds": list(self.bounds),
-            "principal_variation": list(self.principal_variation),
-            "nodes": self.nodes,
-            "seconds": self.seconds,
-            "regions": [list(cells) for cells in self.regions],
-        }
-
-    @classmethod
-    def _read(cls, data: Mapping[str, Any]) -> Self:
-        entries = Fields(data)
-        game = entries.read("game", game_from_dict)
-        position = entries.read("position", lambda text: Position.parse(text, game))
-        lower, upper = entries.integers("bounds")
-        regions = entries.part("regions")
-        proof = cls(
-            position,
-            (lower, upper),
-            entries.integers("principal_variation"),
-            entries.integer("nodes"),
-            entries.number("seconds", 0, MOST),
-            tuple(regions.integers(number) for number in range(len(regions))),
-        )
-        parts = proof.bounds, proof.principal_variation, proof.nodes, proof.seconds
-        proof_file.check_result(position, *parts)
-        entries.agrees("value", proof.value)
-        if proof.regions != _regions_of(position, proof.bounds):
-            raise entries.error("regions", "they are not those by which the position is drawn")
-        return proof
 
 
 def _regions_of(position: Position, bounds: tuple[int, int]) -> Regions:

@@ -17,9 +17,9 @@ from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, ge
 
 from ttt_env.errors import ResultFileError, TttEnvError, shown
 from ttt_env.rules import Boards, Game, GameRecord, Position
-from ttt_env.storage.fields import parse_json
 from ttt_env.storage.files import file_errors, opened, write_atomically
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
+from ttt_env.storage.parsing import parse_json
 
 MOST_LISTED = 100_000  # positions of a batch in a file; they are counted beside it
 
@@ -149,6 +149,8 @@ class _Reader:
         return self._plain(kind, data, name)
 
     def _plain(self, kind: Any, data: Any, name: str) -> Any:
+        if kind is Any:
+            return data
         if kind is Game:
             return self._parsed(game_from_dict, data, name)
         if kind in (Position, GameRecord) and isinstance(data, str):
@@ -167,6 +169,10 @@ class _Reader:
     def _record(self, kind: Any, data: Mapping[str, Any], name: str) -> Any:
         hints, values = get_type_hints(kind), {}
         names = _field_names(kind) if is_dataclass(kind) else kind._fields
+        if (
+            self.game is None and isinstance(data.get("game"), Mapping) and "game" not in names
+        ):  # which is derived
+            self.game = self.value(Game, data["game"], "game")
         for each in sorted(names, key=lambda each: each != "game"):  # the positions are of this game
             called = f"{name}.{each}".lstrip(".")
             if each not in data:

@@ -8,8 +8,8 @@ from typing import Any
 from ttt_env.errors import GameError, shown
 from ttt_env.rules import CATALOGUE, Game, check_names, checked_rules, checked_value, get_game
 from ttt_env.rules.catalogue import stem_of
-from ttt_env.storage.fields import parse_json
 from ttt_env.storage.files import opened, reason, write_atomically
+from ttt_env.storage.parsing import parse_json
 
 FORMAT = "ttt_env game 1"
 _MOST_BYTES = 1 << 25

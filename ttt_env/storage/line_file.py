@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar
 
 from ttt_env.errors import ResultFileError
-from ttt_env.storage.fields import parse_json
 from ttt_env.storage.files import file_errors, opened, reason, write_atomically
+from ttt_env.storage.parsing import parse_json
 
 try:
     import fcntl

@@ -7,15 +7,15 @@ from zlib import crc32
 
 import numpy as np
 
-from ttt_env.agent import FORFEITS, Agent, AgentLike, Forfeit, Outcome, make_agent
+from ttt_env.agent import Agent, AgentLike, Forfeit, Outcome, make_agent
 from ttt_env.analysis.asking import asking
 from ttt_env.analysis.evaluation import exact_match, exploitability, sampled_games
 from ttt_env.analysis.play import moves_between
 from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.analysis.results import Ending, Exploitability, Match, match_of_games
-from ttt_env.errors import ForfeitError, NoVerdictError, PlayerError, UntrustedAnswersError
+from ttt_env.errors import ForfeitError, NoVerdictError, PlayerError, ResultFileError, UntrustedAnswersError
 from ttt_env.rules import SEATS, Game, GameRecord, Seat, is_enumerable, is_tabulated, other_seat
-from ttt_env.storage import Fields
+from ttt_env.storage.codec import decoded
 
 _BATCH = 100
 
@@ -46,6 +46,14 @@ def both_sides(meetings: Mapping[Meeting, Match]) -> dict[tuple[str, str], Match
     return matches
 
 
+class _Line(NamedTuple):
+    """A game as a file has it."""
+
+    record: GameRecord
+    forfeit: Outcome | None
+    reply: str
+
+
 class Played(NamedTuple):
     """A game that was played, and by which forfeit it ended, if by one."""
 
@@ -70,16 +78,14 @@ class Played(NamedTuple):
         return {"record": str(self.record), "forfeit": outcome, "reply": reply}
 
     @classmethod
-    def read(cls, data: Fields, game: Game) -> "Played":
+    def read(cls, data: Mapping[str, Any], game: Game) -> "Played":
         """The game whose `to_dict` gave this. Raises `ResultFileError` for one that cannot end so."""
-        record = data.record("record", game)
-        reply = data.text("reply")
-        if data.is_null("forfeit") is not record.is_over:
-            raise data.error("record", f"{record}, which ends on the board or in a forfeit, and not in both")
-        if record.is_over:
-            return cls(record)
-        outcome = data.choice("forfeit", FORFEITS)
-        return cls(record, Forfeit(record.positions()[-1], outcome, reply))
+        record, outcome, reply = decoded(_Line, data, game)
+        if (outcome is None) is not record.is_over or outcome == "played":
+            raise ResultFileError(
+                f"record: {record}, which ends on the board or in a forfeit, and not in both"
+            )
+        return cls(record, Forfeit(record.positions()[-1], outcome, reply) if outcome else None)
 
 
 class NotCountedError(Exception):

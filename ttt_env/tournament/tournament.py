@@ -8,13 +8,13 @@ from itertools import combinations
 from math import comb, inf
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
 from ttt_env.agent import AgentLike, Floats, game_of, named_agents
 from ttt_env.analysis.results import Exploitability, Forfeited, Match, summed
-from ttt_env.errors import ParameterError, PlayerError, ResultFileError, shown
+from ttt_env.errors import ParameterError, PlayerError, ResultFileError
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import Column, Table
 from ttt_env.render.words import gain, signed
@@ -25,8 +25,8 @@ from ttt_env.rules import (
     checked,
     is_tabulated,
 )
-from ttt_env.storage import Fields, file_errors, game_from_dict, game_to_dict
-from ttt_env.storage.codec import Saved
+from ttt_env.storage import file_errors, game_to_dict
+from ttt_env.storage.codec import Saved, decoded
 from ttt_env.tournament.meetings import (
     AgentsByName,
     Examined,
@@ -50,8 +50,14 @@ if TYPE_CHECKING:
 
     from ttt_env.render.charts import Figure
 
-_LEAST_WIDTH, _MOST_WIDTH = 5e-324, 1_000_000.0  # above 0; an interval is never wider than 2
 _LEGEND = "score of the row against the column, win − loss over both seats"
+
+
+class _Row(NamedTuple):
+    """An agent as a file has it; its rating and score follow from the meetings."""
+
+    name: str
+    exploitability: Exploitability | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,6 +80,7 @@ class Tournament(Saved):
     """
 
     FORMAT = "ttt_env tournament 3"
+    DERIVED = ("is_complete",)
 
     game: Game
     names: tuple[str, ...]
@@ -208,27 +215,19 @@ class Tournament(Saved):
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
-        entries = Fields(data)
-        game, agents = entries.read("game", game_from_dict), entries.parts("agents")
-        names = tuple(agent.text("name") for agent in agents)
-        if len(names) < 2 or len(set(names)) < len(names):
-            raise entries.error("agents", "two or more of different names are needed")
-        meetings: dict[Meeting, Match] = {}
-        for each in entries.parts("meetings"):
-            first, second = each.choice("first", names), each.choice("second", names)
-            if first == second or {(first, second), (second, first)} & meetings.keys():
-                raise each.error("second", f"{shown(first)} and {shown(second)} have met before")
-            meetings[Meeting(first, second)] = each.whole(Match.from_dict)
-        exploited = {
-            name: agent.optional(agent.read, "exploitability", Exploitability.from_dict)
-            for name, agent in zip(names, agents, strict=True)
+        rows = decoded(tuple[_Row, ...], data["agents"], name="agents")
+        meetings = {
+            decoded(Meeting, each, name="meetings"): decoded(Match, each, name="meetings")
+            for each in data["meetings"]
         }
-        width = None if entries.is_null("width") else entries.number("width", _LEAST_WIDTH, _MOST_WIDTH)
-        unjudged = entries.part("not_judged")
-        reasons = {name: unjudged.text(name) for name in entries.table("not_judged")}
-        played = cls(game, names, meetings, exploited, width, reasons)
-        entries.agrees("is_complete", played.is_complete)
-        return played
+        return cls(
+            decoded(Game, data["game"], name="game"),
+            tuple(row.name for row in rows),
+            meetings,
+            {row.name: row.exploitability for row in rows},
+            decoded(float | None, data["width"], name="width"),
+            decoded(dict[str, str], data["not_judged"], name="not_judged"),
+        )
 
     def plot(self, path: str | Path | None = None) -> "Figure":
         """A heat map of the table as a matplotlib figure, also saved under `path` if there is one.
@@ -272,7 +271,7 @@ def tournament(
     agents: Iterable[AgentLike] | Mapping[str, AgentLike],
     game: Game | str | None = None,
     *,
-    width: Annotated[float, Between(0, 2, is_open=True)] = 0.05,
+    width: Annotated[float, Between(0, 1e6, is_open=True)] = 0.05,
     max_games: Annotated[int, Between(2)] = 10_000,
     rng: np.random.Generator | int = 0,
     workers: int | None = None,

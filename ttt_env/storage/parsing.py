@@ -1,0 +1,45 @@
+"""The text of JSON and TOML, read strictly."""
+
+import json
+import tomllib
+from typing import Any, ParamSpec, TypeVar
+
+from ttt_env.errors import ResultFileError, shown
+
+MOST = 1 << 62  # of a count
+Read = TypeVar("Read")
+Choice = TypeVar("Choice")
+Rest = ParamSpec("Rest")
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of JSON text.
+
+    Raises `ResultFileError` for other text, for an object that has a key twice, and for NaN and Infinity,
+    which JSON does not know.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_without_twins, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise ResultFileError(str(error)) from error
+
+
+def parse_toml(text: str | bytes) -> dict[str, Any]:
+    """The table of TOML text. Raises `ResultFileError` for other text."""
+    try:
+        return tomllib.loads(text if isinstance(text, str) else text.decode())
+    except (ValueError, RecursionError) as error:  # also for bytes that are no UTF-8, and for endless numbers
+        raise ResultFileError(f"it is no TOML: {error}") from error
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twins = [key for key in entries if keys.count(key) > 1]
+        raise ResultFileError(f"the key {shown(twins[0])} comes twice")
+    return entries
+
+
+def _no_number(name: str) -> None:
+    raise ResultFileError(f"{name} is no number that JSON knows")
