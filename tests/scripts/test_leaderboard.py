@@ -342,7 +342,7 @@ class TestVerify:
             ("missing.jsonl", None, " does not exist"),
             ("empty.jsonl", b"", " holds no lines of a leaderboard"),
             ("bytes.jsonl", b"\xff", " cannot be read"),
-            *((f"{at}.jsonl", text, ", line 1 is no") for at, text in enumerate(NO_LINES)),
+            *((f"{at}.jsonl", text, ", line 1: it is no") for at, text in enumerate(NO_LINES)),
         ],
     )
     def test_a_file_without_lines_is_refused(self, made, name, text, told):

@@ -1,4 +1,4 @@
-"""Files of lines: whole whatever happens to the disk, by one process at a time, and refused when changed."""
+"""Files of lines: whole whatever happens to the disk, and written by one process at a time."""
 
 import io
 import json
@@ -15,11 +15,10 @@ import ttt_env
 from tests.support.faults import files_of_at_most
 from tests.support.games import lowest
 from ttt_env.errors import ResultFileError
-from ttt_env.storage import line_file
 from ttt_env.storage.line_file import LineFile, change_lines, read_lines
 
 pytest.importorskip("resource")  # and locks, which Windows has not
-LINES = [{"format": "ttt_env test 1", "of": "é\n"}, {"number": 2}, {"text": '"seal": "'}, {"list": [1, {}]}]
+LINES = [{"format": "ttt_env test 1", "of": "é\n"}, {"number": 2}, {"text": '": "'}, {"list": [1, {}]}]
 
 
 def file_at(path):
@@ -43,8 +42,7 @@ def python(code, *arguments, **options):
 class TestLines:
     def test_are_read_as_they_were_added_and_are_json(self, path):
         assert file_at(path).read(dict) == LINES
-        seals = [json.loads(line)["seal"] for line in path.read_text().splitlines()]
-        assert len(set(seals)) == len(LINES)
+        assert [json.loads(line) for line in path.read_text("utf-8").splitlines()] == LINES
 
     def test_are_added_to_a_file_that_was_not_read_or_is_not_there(self, path, tmp_path):
         file_at(path).add({"number": 5})
@@ -64,26 +62,19 @@ class TestLines:
             file.release()
             assert path.read_bytes() == whole
 
-    def test_that_were_changed_moved_or_taken_out_are_refused_by_number(self, path):
-        whole = path.read_bytes()
-        lines = whole.splitlines(keepends=True)
-        for number in range(len(lines) - 1):
-            path.write_bytes(b"".join(lines[:number] + lines[number + 1 :]))
-            with pytest.raises(ResultFileError, match=r"lines\.jsonl"):
-                file_at(path).read(dict)
-        path.write_bytes(lines[0] + lines[2] + lines[1] + lines[3])
-        with pytest.raises(ResultFileError, match=r"lines\.jsonl, line 2: it is not as it was written"):
+    @pytest.mark.parametrize(
+        ("line", "told"),
+        [
+            ("[1]", "it is no object"),
+            ('{"a": NaN}', "it is no JSON: NaN"),
+            ('{"a": 1', "it is no JSON"),
+            ("", ""),
+        ],
+    )
+    def test_that_are_no_objects_are_named_by_number(self, line, told, path):
+        path.write_text(f"{path.read_text('utf-8')}{line}\n", "utf-8")
+        with pytest.raises(ResultFileError, match=rf"lines\.jsonl, line 5: {told}"):
             file_at(path).read(dict)
-        path.write_bytes(whole + lines[3])
-        with pytest.raises(ResultFileError, match="line 5"):
-            file_at(path).read(dict)
-
-    def test_in_which_any_byte_is_another_are_refused(self, path):
-        whole = path.read_bytes()
-        for at in range(len(whole) - 1):
-            path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-            with pytest.raises(ResultFileError, match=r"lines\.jsonl"):
-                file_at(path).read(dict)
 
     def test_of_something_else_are_not_touched(self, tmp_path):
         path = tmp_path / "diary.txt"
@@ -93,16 +84,9 @@ class TestLines:
                 act(file_at(path))
         assert path.read_text() == "dear diary\n"
 
-    def test_a_sealed_line_that_is_no_json_is_named(self, tmp_path):
-        text = b'{"format": "ttt_env test 1", "a": NaN}'
-        seal = line_file._seal_of("", text).encode()
-        (tmp_path / "nan.jsonl").write_bytes(text[:-1] + b', "seal": "' + seal + b'"}\n')
-        with pytest.raises(ResultFileError, match=r"nan\.jsonl, line 1: NaN is no number"):
-            file_at(tmp_path / "nan.jsonl").read(dict)
-
 
 class TestDiskThatIsFull:
-    @pytest.mark.parametrize("size", [0, 1, 50, 200, 411])
+    @pytest.mark.parametrize("size", [0, 1, 50, 200, 341])
     def test_a_line_is_written_whole_or_not_at_all(self, size, tmp_path):
         """There is no room for one line, and for the next one there is again."""
         path = tmp_path / "lines.jsonl"
@@ -123,10 +107,10 @@ class TestDiskThatIsFull:
 
     def test_certifying_ends_with_an_error_and_goes_on_later(self, tmp_path):
         path = tmp_path / "answers.jsonl"
-        with files_of_at_most(20_000), pytest.raises(ResultFileError) as caught:
+        with files_of_at_most(10_000), pytest.raises(ResultFileError) as caught:
             ttt_env.certify(lowest, answers=path)
         assert "answers.jsonl cannot be written: File too large" in str(caught.value)
-        assert path.read_bytes().endswith(b"}\n") and 19_000 < path.stat().st_size <= 20_000
+        assert path.read_bytes().endswith(b"}\n") and 9_000 < path.stat().st_size <= 10_000
         assert ttt_env.certify(lowest, answers=path).n_queries == ttt_env.certify(lowest).n_queries
 
 
@@ -228,7 +212,7 @@ def test_lines_of_a_pipe_are_not_waited_for(tmp_path):
         read_lines(tmp_path / "lines")
 
 
-def test_lines_without_seals_are_changed_whole_or_not_at_all(tmp_path):
+def test_lines_are_changed_whole_or_not_at_all(tmp_path):
     path = tmp_path / "new" / "figures.jsonl"
     assert read_lines(path) == []
     for line in ({"a": 1}, {"é": 2}):

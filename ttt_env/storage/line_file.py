@@ -2,10 +2,8 @@
 
 import json
 import os
-import re
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -20,17 +18,13 @@ except ImportError:  # Windows, where nobody is kept from writing to a file at t
 
 Value = TypeVar("Value")
 Take: TypeAlias = Callable[[dict[str, Any]], Value]
-_DIGITS = 16  # of a seal
-_SEALED = re.compile(rb'(\{.*), "seal": "([0-9a-f]{%d})"\}' % _DIGITS, re.DOTALL)
 
 
 class LineFile:
     """A file of JSON objects, one a line, to which one process at a time adds.
 
-    The entry `format` comes first on the first line and begins with this `form`. Each line ends with its
-    `seal`, a digest of the line and of the seal before it, so that a file is refused in which a line was
-    changed, moved, or taken out. Lines may be taken away at the end: there a process may have been killed,
-    and what it had not finished is not read, and is overwritten by the next line.
+    The entry `format` comes first on the first line and begins with this `form`. What a process had not
+    finished when it was killed, a last line without its end, is not read, and is overwritten by the next one.
 
     All methods raise `ResultFileError`, which names the file and the line: for one of something else, which
     `complaint` says in words, and for one that cannot be read, written or locked.
@@ -39,7 +33,7 @@ class LineFile:
     def __init__(self, path: Path, form: str, complaint: str) -> None:
         self.path = path.absolute()  # also if the working directory changes
         self._beginning, self._complaint = f'{{"format": "{form}'.encode(), complaint
-        self._seal, self._end, self._size = "", 0, 0
+        self._end = self._size = 0
         self._handle: int | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -75,17 +69,13 @@ class LineFile:
     def _lines(self) -> list[dict[str, Any]]:
         content = self._content()
         *lines, unfinished = content.split(b"\n")
-        read, seal = [], ""
+        read = []
         for number, line in enumerate(lines, 1):
-            match = _SEALED.fullmatch(line)
-            if match is None or match[2].decode() != _seal_of(seal, text := match[1] + b"}"):
-                raise self._error(number, "it is not as it was written, or a line before it is missing")
             try:
-                read.append(parse_json(text))
+                read.append(_object(line))
             except ResultFileError as error:
                 raise self._error(number, error) from error
-            seal = match[2].decode()
-        self._seal, self._end, self._size = seal, len(content) - len(unfinished), len(content)
+        self._end, self._size = len(content) - len(unfinished), len(content)
         return read
 
     def _content(self) -> bytes:
@@ -131,7 +121,7 @@ class LineFile:
         """Begin the file anew: take away all that it holds, also where that cannot be read."""
         self.reserve()
         self._content()
-        self._seal, self._end = "", 0
+        self._end = 0
         self._cut()
 
     def add(self, data: Mapping[str, Any], is_synced: bool = False) -> None:
@@ -141,9 +131,7 @@ class LineFile:
         """
         if self.reserve():
             self._lines()
-        text = json.dumps(data, allow_nan=False).encode()
-        seal = _seal_of(self._seal, text)
-        line = b'%s, "seal": "%s"}\n' % (text[:-1], seal.encode())
+        line = json.dumps(data, allow_nan=False).encode() + b"\n"
         assert self._handle is not None
         try:
             if self._size != self._end:
@@ -159,7 +147,7 @@ class LineFile:
             if isinstance(error, OSError):
                 raise ResultFileError(f"{self.path} cannot be written: {reason(error)}") from error
             raise
-        self._seal, self._end = seal, self._end + len(line)
+        self._end += len(line)
         self._size = self._end
 
     def _cut(self) -> None:
@@ -170,7 +158,7 @@ class LineFile:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a file of lines without seals, such as published figures; none if there is no file.
+    """The objects of a file of lines, such as published figures; none if there is no file.
 
     Raises `ResultFileError`, which names the line, for one that is no object.
     """
@@ -180,17 +168,14 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
             content = file.read()
     for number, text in enumerate(content.decode("utf-8").splitlines(), 1):
         try:
-            line = parse_json(text)
+            lines.append(_object(text))
         except ResultFileError as error:
-            raise ResultFileError(f"{path}, line {number} is no JSON: {error}") from error
-        if not isinstance(line, dict):
-            raise ResultFileError(f"{path}, line {number} is no object")
-        lines.append(line)
+            raise ResultFileError(f"{path}, line {number}: {error}") from error
     return lines
 
 
 def change_lines(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
-    """Write what `change` makes of the lines of a file without seals, whole or not at all.
+    """Write what `change` makes of the lines of a file, whole or not at all.
 
     Several processes may do so at once; the folder is made if it is missing.
     """
@@ -209,5 +194,11 @@ def _lock(handle: int, wait: bool) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _seal_of(before: str, text: bytes) -> str:
-    return sha256(before.encode() + text).hexdigest()[:_DIGITS]
+def _object(text: str | bytes) -> dict[str, Any]:
+    try:
+        line = parse_json(text)
+    except ResultFileError as error:
+        raise ResultFileError(f"it is no JSON: {error}") from error
+    if not isinstance(line, dict):
+        raise ResultFileError("it is no object")
+    return line
