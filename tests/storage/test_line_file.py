@@ -222,7 +222,7 @@ def test_lines_are_changed_whole_or_not_at_all(tmp_path):
     with pytest.raises(TypeError):
         change_lines(path, lambda lines: [*lines, {"no JSON": {1}}])
     assert path.read_bytes() == whole and list(path.parent.iterdir()) == [path]
-    for text, fault in (("[1]", "is no object"), ("{", "is no JSON")):
+    for text, fault in (("[1]", "it is no object"), ("{", "it is no JSON")):
         path.write_text(f"{{}}\n{text}\n", "utf-8")
-        with pytest.raises(ResultFileError, match=rf"figures\.jsonl, line 2 {fault}"):
+        with pytest.raises(ResultFileError, match=rf"figures\.jsonl, line 2: {fault}"):
             change_lines(path, lambda _: [])
