@@ -6,9 +6,12 @@ import os
 
 import pytest
 
+import ttt_env
+import ttt_env.datasets
 from ttt_env.errors import GameError, ResultFileError
 from ttt_env.storage import load_game, parse_toml
 from ttt_env.storage.files import opened, write_atomically
+from ttt_env.storage.locks import reserved
 
 
 def write(content):
@@ -146,3 +149,40 @@ def test_a_game_file_is_read_as_all_json_is(name, tmp_path):
     path.write_text(f'{{{name}, "shape": [2, 2], "winning_sets": [[0, 1]]}}')
     with pytest.raises(GameError, match="is no file of a game: "):
         load_game(path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no locks here")
+class TestReserved:
+    def test_one_process_at_a_time_writes_there(self, tmp_path):
+        path = tmp_path / "new" / "mine.zip"
+        with reserved(path), reserved(tmp_path / "new" / "other.zip"):
+            with (
+                pytest.raises(ResultFileError, match=r"mine\.zip: another run is writing to it"),
+                reserved(path),
+            ):
+                pass
+        with reserved(path):
+            pass
+        assert not list(path.parent.iterdir())
+
+    def test_an_error_inside_ends_it(self, tmp_path):
+        with pytest.raises(BlockingIOError), reserved(tmp_path / "a"):
+            raise BlockingIOError
+        assert not list(tmp_path.iterdir())
+
+    @pytest.mark.parametrize("job", ["training", "data set"])
+    def test_a_second_job_is_refused_and_harms_nothing(self, job, tmp_path):
+        if job == "data set":
+            pytest.importorskip("pyarrow")
+
+        def run():
+            if job == "training":
+                ttt_env.train("tictactoe-v0", "q-learning", steps=500, until="budget", out=tmp_path / "out")
+            else:
+                ttt_env.datasets.write_dataset("mnk-v0:m=2,n=2,k=2", tmp_path / "out", games=1)
+
+        with reserved(tmp_path / "out"), pytest.raises(ResultFileError, match="another run is writing to it"):
+            run()
+        assert not list(tmp_path.iterdir())
+        run()
+        assert (tmp_path / "out").exists() and not list(tmp_path.glob(".*"))

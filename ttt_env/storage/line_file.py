@@ -9,12 +9,8 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 from ttt_env.errors import ResultFileError
 from ttt_env.storage.files import file_errors, opened, reason, write_atomically
+from ttt_env.storage.locks import lock
 from ttt_env.storage.parsing import parse_json
-
-try:
-    import fcntl
-except ImportError:  # Windows, where nobody is kept from writing to a file at the same time
-    fcntl = None  # type: ignore[assignment]
 
 Value = TypeVar("Value")
 Take: TypeAlias = Callable[[dict[str, Any]], Value]
@@ -102,7 +98,7 @@ class LineFile:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
             try:
-                _lock(handle, wait=False)
+                lock(handle)
             except OSError as error:
                 os.close(handle)
                 is_taken = isinstance(error, BlockingIOError)
@@ -181,17 +177,12 @@ def change_lines(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        if fcntl is not None:
+        if os.name == "posix":  # elsewhere a folder cannot be opened
             handle = os.open(path.parent, os.O_RDONLY)
             stack.callback(os.close, handle)
-            _lock(handle, wait=True)
+            lock(handle, wait=True)
         text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in change(read_lines(path)))
         write_atomically(path, text.encode())
-
-
-def _lock(handle: int, wait: bool) -> None:
-    if fcntl is not None:
-        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _object(text: str | bytes) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from ttt_env.rules import (
     get_game,
 )
 from ttt_env.storage import opened, reason, write_atomically
+from ttt_env.storage.locks import reserved
 from ttt_env.training.evaluation import Evaluation, Report, Until, evaluate
 
 _HEAD = b"ttt_env checkpoint 4\n"  # followed by the SHA-256 of the rest
@@ -177,7 +178,8 @@ class TrainingOptions:
 
     def run(self, report: Report | None = None) -> Agent:
         """The agent that was trained: see `train`."""
-        with one_thread() if self.learner.uses_torch else nullcontext():
+        threads = one_thread() if self.learner.uses_torch else nullcontext()
+        with threads, nullcontext() if self.out is None else reserved(self.out):
             file = None if self.out is None else checkpoint_of(self.out)
             training = self.begun(report, file if self.resume else None)
             training.checkpoint = file

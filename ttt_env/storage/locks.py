@@ -1,0 +1,42 @@
+"""Locks by which one process at a time writes something."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from ttt_env.errors import ResultFileError
+from ttt_env.storage.files import reason
+
+try:
+    import fcntl
+except ImportError:  # Windows, where nobody is kept from writing to a file at the same time
+    fcntl = None  # type: ignore[assignment]
+
+
+def lock(handle: int, wait: bool = False) -> None:
+    """Lock an open file for this process until it is closed. Raises `BlockingIOError` if it is locked."""
+    if fcntl is not None:
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def reserved(path: Path) -> Iterator[None]:
+    """Keep other processes from this block for the same path; beside it lies a file until the end.
+
+    Raises `ResultFileError` if another process is in it, or if there can be no such file.
+    """
+    beside = path.absolute().with_name(f".{path.name}.lock")
+    try:
+        beside.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o666)
+    except (OSError, ValueError) as error:
+        raise ResultFileError(f"{path} cannot be written: {reason(error)}") from error
+    with ExitStack() as stack:
+        stack.callback(os.close, handle)
+        try:
+            lock(handle)
+        except BlockingIOError as error:
+            raise ResultFileError(f"{path}: another run is writing to it") from error
+        stack.callback(beside.unlink, missing_ok=True)
+        yield
