@@ -22,12 +22,13 @@ NO_CELL = 255
 def compact(chances: Floats, cells: Cells) -> Rows:
     """The answers with these chances of the empty `cells`, `[S, F]` both; an array of its own."""
     is_played = chances > 0
-    n_played = is_played.sum(axis=1)
+    masks = _masks(is_played, cells)
+    n_played = np.bitwise_count(masks)
     if (n_played <= 1).all():
-        return np.where(n_played == 1, (is_played * cells).sum(axis=1), NO_CELL).astype(np.uint8)
-    shares = is_played / np.maximum(n_played, 1)[:, None]
-    if (chances == shares).all():
-        return _masks(is_played, cells)
+        return np.where(n_played == 1, np.bitwise_count(masks - np.uint64(1)), NO_CELL).astype(np.uint8)
+    shares = 1.0 / np.maximum(n_played, 1)
+    if ((chances == shares[:, None]) | ~is_played).all():
+        return masks
     return chances.copy()
 
 
@@ -92,6 +93,7 @@ def joined(parts: Sequence[Rows], cells: Iterable[Cells]) -> Rows:
 
 
 def _masks(is_played: NDArray[np.bool_], cells: Cells) -> NDArray[np.uint64]:
-    stones = np.where(is_played, np.uint64(1) << cells.astype(np.uint64), np.uint64(0))
-    masks: NDArray[np.uint64] = np.bitwise_or.reduce(stones, axis=1)
+    masks = np.zeros(len(is_played), np.uint64)
+    for column in range(is_played.shape[1]):  # a few long operations, where a reduction makes many short ones
+        masks |= is_played[:, column].astype(np.uint64) << cells[:, column].astype(np.uint64)
     return masks
