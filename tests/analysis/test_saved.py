@@ -146,7 +146,7 @@ class TestWords:
 
     def test_of_other_results_say_whose_gain_it_is(self):
         text = str(result_of("match"))
-        assert text.startswith("Score −0.8726 for the first agent, computed: wins less losses")
+        assert text.startswith("Score −0.8726 for the first agent, computed: wins minus losses")
         assert "as O, moving second  wins 0%, draws" in text
         assert "sampled in 10 games, 10 different: with 95 % confidence in [" in str(
             result_of("sampled match")

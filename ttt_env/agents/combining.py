@@ -33,7 +33,7 @@ from ttt_env.rules.symmetry import automorphisms
 
 
 class BestResponse(Planner):
-    """Plays the best reply to another agent: the highest expected result, on both seats, in every position.
+    """Best response to another agent: maximises the expected result on both seats, in every position.
 
     It is computed exactly, and is what a learner that meets only that agent strives for (the oracle of
     Lanctot et al. 2017). Other agents can often beat it.
@@ -66,7 +66,7 @@ class BestResponse(Planner):
     def _explained(self, position: Position) -> Explanation:
         why, name = super()._explained(position), name_of(self.agent)
         numbers = replace(why.numbers[0], meaning=f"expected result against {name}")
-        reason = f"Against {name} {{cells}} has the highest expected wins less losses."
+        reason = f"Against {name}, {{cells}} has the highest expected result, wins − losses."
         after = position.play(why.cells[0])
         parts = (
             () if after.is_over else (PartExplanation(f"{name}, which answers", self.agent.explain(after)),)
@@ -75,7 +75,7 @@ class BestResponse(Planner):
 
 
 class Punish(BestResponse):
-    """Gets the most out of weak play, and gives nothing away for it.
+    """Exploits a model of weak play without ever giving value away.
 
     Of the moves that keep the value of the position under best play, it plays one with the highest expected
     result against a model of weak play, another agent: uniformly among equals. So nobody beats it in a game
@@ -98,7 +98,7 @@ class Punish(BestResponse):
         values = CellNumbers("value under best play", of_legal_cells(position, q))
         reason = (
             f"Of the moves that give nothing away under best play {{cells}} has the highest "
-            f"expected wins less losses against {name}."
+            f"expected wins minus losses against {name}."
         )
         return replace(why, reason=reason, numbers=(values, *why.numbers))
 
@@ -120,7 +120,7 @@ class _OfSeveral:
         parts = tuple(
             PartExplanation(name_of(agent), agent.explain(position), share) for agent, share in asked
         )
-        reason = f"For each move one of these is drawn: {', '.join(part.title for part in parts)}."
+        reason = f"One of these is drawn for each move: {', '.join(part.title for part in parts)}."
         average = {
             cell: sum(share * part.why.policy[cell] for part, (_, share) in zip(parts, asked, strict=True))
             for cell in position.legal_cells
@@ -191,7 +191,7 @@ def _shares(weights: str | Sequence[float] | None, count: int) -> Floats:
 
 
 class Epsilon(Mixture):
-    """Another agent that moves at random, uniformly among the legal cells, with probability `epsilon`.
+    """ε-greedy: another agent that moves uniformly at random with probability `epsilon`.
 
     The ε-greedy policy of reinforcement learning (Watkins 1989). It plays the games that the agent plays.
 
@@ -224,13 +224,13 @@ class _OfOne:
     def _explained(self, position: Position) -> Explanation:
         name = name_of(self.agent)
         part = PartExplanation(f"{name}, in the least image", self.agent.explain(self._images(position)[0]))
-        reason = f"It plays what {name} plays in a symmetric position, turned back: {{cells}}."
+        reason = f"{{cells}} is what {name} plays in a symmetric position, turned back to this board."
         policy = chances(self, position)  # type: ignore[arg-type]
         return Explanation(position, policy, reason, parts=(part,))
 
 
 class Symmetric(_OfOne, Agent):
-    """Another agent, made to play all symmetric positions in the same way.
+    """Another agent, made to play all symmetric positions alike.
 
     In each position it plays what the agent plays in the least image of the position under the automorphisms
     of the game, turned back to this board. So what an agent has learned of one orientation holds for all. It

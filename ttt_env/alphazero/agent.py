@@ -40,7 +40,7 @@ _SECONDS = 1e-4  # of a simulation, with a network of 32 channels and three bloc
 
 
 class AlphaZero(Agent):
-    """AlphaZero: plays the move that a search guided by its network visits most.
+    """AlphaZero: a tree search guided by a policy-value network; plays the most visited move.
 
     Each of the `simulations` follows the moves with the largest Q + c·P·√n / (1 + n_move) down the tree to a
     position that it has not seen; the network gives that one a value, and a probability P for each of its

@@ -58,7 +58,7 @@ _BATCH = 8192  # positions that an agent is asked about together
 
 
 class PolicyTable(Agent):
-    """A policy as a table: an agent's answer in each of some positions.
+    """A policy as a table: the recorded answers of an agent, position by position.
 
     A table of the "reachable" positions holds those in which the agent has the move in games that it allows,
     on each of `seats`: it is complete, in that every move of it and every reply leads to another position of

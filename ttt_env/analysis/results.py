@@ -134,7 +134,7 @@ class Match(Saved):
     @property
     def _origin(self) -> str:
         if self.exact:
-            return "computed: wins less losses, averaged over both seats"
+            return "computed: wins minus losses, averaged over both seats"
         played = f"sampled in {self.games:,} games, {self.distinct_games:,} different"
         if self.interval is None:
             return played

@@ -92,7 +92,7 @@ class ValueAgent(Agent):
         return CellNumbers(meaning, of_legal_cells(position, values.q(Boards.of([position]))[0]), unit)
 
     def _explained(self, position: Position) -> Explanation:
-        reason = "Of the values of all moves that of {cells} is the largest."
+        reason = "The largest value is that of {cells}."
         return self._why(position, reason, self.numbers(position))
 
 

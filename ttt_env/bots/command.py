@@ -16,7 +16,7 @@ from ttt_env.storage import game_to_dict
 
 
 class CommandAgent(ProgramAgent):
-    """Plays as a program answers, in whatever language it is written: "process:COMMAND" as a spec string.
+    """Asks a program in any language for each move: "process:COMMAND" as a spec string.
 
     The program reads a line of JSON for each question and answers by a line of JSON: see `docs/bots.md`.
 

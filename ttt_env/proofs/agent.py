@@ -47,7 +47,7 @@ class _ByStrategy:
 
 
 class ProvedStrategy(_ByStrategy, Agent):
-    """Plays the strategy in the file of a proof, `Proof.save`, and so wins, or holds the draw, as proved.
+    """Plays the strategy of a proof file, written by `Proof.save`, and so wins or draws as proved.
 
     In positions for which the file has no move, those of the other seat and those that are never reached by
     the strategy, it plays as `fallback` does, another agent: by default it completes a set if it can, else

@@ -17,7 +17,7 @@ _CHUNK = 256  # positions at a time where all their moves are tried
 
 
 class Random(Agent):
-    """Uniform among the legal cells; the baseline of every comparison. Plays boards of any shape."""
+    """Uniform over the legal moves; the baseline of every comparison. Plays boards of any shape."""
 
     is_stationary = True
     _remembers = True
@@ -27,7 +27,7 @@ class Random(Agent):
         return policies
 
     def _explained(self, position: Position) -> Explanation:
-        return self._why(position, "Every free cell has the same chance.")
+        return self._why(position, "Uniform over the free cells.")
 
 
 def win(sight: Sight) -> Masks:
@@ -120,7 +120,7 @@ RULES: dict[str, Rule] = {
 
 
 class Rules(Agent):
-    """Moves by the first rule of a list that proposes a free cell, uniformly among its cells; else at random.
+    """Plays by the first rule of a list that applies, uniform over the cells it proposes; otherwise random.
 
     `rules` are names joined by `+`: `win`, `block`, `fork`, `block-fork`, `centre`, `opposite-corner`,
     `corner`, `side`. The default is the bot of Nicolo Davis, "Tic-Tac-Toe Bots". All rules are about
@@ -160,7 +160,7 @@ class Rules(Agent):
                 reason, sets = _told(name, cells, position)
                 facts = {"rule": name, "rules in order": list(self.rules)}
                 return self._why(position, reason, facts=facts, sets=sets)
-        reason = f"No rule fires, of {', '.join(self.rules)}: any free cell has the same chance."
+        reason = f"No rule fires, of {', '.join(self.rules)}: uniform over the free cells."
         facts = {"rule": "none", "rules in order": list(self.rules)}
         return self._why(position, reason, facts=facts)
 
@@ -195,7 +195,7 @@ def _told(name: str, cells: list[int], position: Position) -> tuple[str, tuple[t
 
 
 class Block(Rules):
-    """Fills a set in which the opponent lacks one cell, else moves at random.
+    """Blocks a winning set that the opponent could complete; otherwise moves at random.
 
     The second of the five rounds of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human". Misère games: as
     `Rules`.
@@ -206,7 +206,7 @@ class Block(Rules):
 
 
 class WinBlock(Rules):
-    """Completes a set of its own, else fills one in which the opponent lacks one cell, else at random.
+    """Completes a winning set, else blocks one of the opponent's, else moves at random.
 
     The third of the five rounds of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human". Misère games: as
     `Rules`.
@@ -217,7 +217,7 @@ class WinBlock(Rules):
 
 
 class NewellSimon(Rules):
-    """Win, block, fork, block a fork, centre, opposite corner, corner, side; else at random.
+    """Newell and Simon's rules: win, block, fork, block fork, centre, opposite corner, corner, side, random.
 
     The rules of Newell and Simon, Human Problem Solving, 1972, in the order of Crowley and Siegler,
     Flexible strategy use in young children's tic-tac-toe, 1993. Nobody beats them on 3×3. Misère games:

@@ -35,7 +35,7 @@ def _weights_of(game: Game, stones: Masks, others: Masks) -> Floats:
 
 
 class Weights(Agent):
-    """Wins, else blocks, else takes the cell that is worth most to either player (Sundeep Agarwal).
+    """Completes or blocks a winning set, else takes the cell worth most to either player (Sundeep Agarwal).
 
     The hard opponent of "Square Tic Tac Toe AI". Of the two players' largest weights (see `cell_weights`) the
     larger one decides, the agent's own if they are equal: of the cells that are worth so much to that player,

@@ -84,7 +84,7 @@ class OfHabits:
 
 
 class Imitation(OfHabits, Agent):
-    """Plays the move that people most often made in the position (Nicolo Davis, "Tic-Tac-Toe Bots").
+    """Plays the move that people chose most often in the position (Nicolo Davis, "Tic-Tac-Toe Bots").
 
     All games in a log count, won or lost, but only the moves of people in them, and of players who are not
     named. Symmetric positions are counted together, and so are the moves that a symmetry of the position maps

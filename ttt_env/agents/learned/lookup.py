@@ -92,7 +92,7 @@ class Table(NamedTuple):
 
 
 class Lookup(Agent):
-    """Plays from a table that holds a policy for each position, by base-3 code, symmetric positions merged.
+    """Plays from a table of policies by base-3 code, in which symmetric positions are merged.
 
     Without a path the table is that of the solved game, which has to be one that can be enumerated.
     `Lookup.of(agent)` makes a table of any agent, `save` writes it as an `.npz` file that `lookup:PATH`

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class QLearning(Agent):
-    """Plays the move with the largest Q-value, uniformly among equals (Watkins 1989).
+    """Plays the move of the largest Q-value, uniform over ties (Watkins 1989).
 
     Q(s, a), the value of move a in position s for the player who makes it, is stored under the position that
     the move leads to, symmetric ones merged: one number for all moves to the same ("afterstates": Sutton and

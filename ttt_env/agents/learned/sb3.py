@@ -32,7 +32,7 @@ _MAX_BYTES = 1 << 32  # of the parts of a model file, unpacked
 
 
 class SB3(Agent):
-    """A model that Stable-Baselines3 or sb3-contrib has saved, of any algorithm for discrete actions.
+    """A model saved by Stable-Baselines3 or sb3-contrib, of any algorithm for discrete actions.
 
     Illegal cells are masked, whether the model was trained with masks or not. `deterministic` plays
     the likeliest cell, as `model.predict(..., deterministic=True)` does (uniform among equals); otherwise
@@ -134,7 +134,7 @@ class SB3(Agent):
         else:
             shares = softmax(1.0)(scores, boards.legal)[0]
             numbers = CellNumbers("network’s probability", of_legal_cells(position, shares), "chance")
-        reason = f"To {{cells}} the network gives the largest {numbers.meaning.partition(' ')[2]}."
+        reason = f"The network gives {{cells}} the largest {numbers.meaning.partition(' ')[2]}."
         if not self._deterministic and not self._has_values:
             reason = "It draws from the network’s probabilities of the free cells."
         return self._why(position, reason, numbers)

@@ -178,7 +178,7 @@ def load_network(path: Path, game: Game) -> BoardNetwork:
 
 
 class ValueNetwork(Agent):
-    """Looks one move ahead and takes the position that its network likes best, uniformly among equals.
+    """Looks one move ahead and moves to the position that its network values most, uniform over ties.
 
     The network, 9–18–9–3–1 tanh units on 3×3, says how good a position is for the player who has just moved
     (Thomas Daniels, "A Tic Tac Toe AI with Neural Networks and Machine Learning"). For a larger board it has
@@ -217,7 +217,7 @@ class ValueNetwork(Agent):
 
     def _explained(self, position: Position) -> Explanation:
         values = of_legal_cells(position, self._values(Boards.of([position]))[0])
-        reason = "Of the positions one move ahead the network likes best that after {cells}."
+        reason = "The network values the position after {cells} most."
         numbers = CellNumbers("network’s value after it", values)
         return self._why(position, reason, numbers, facts={"units of each layer": self.network.sizes})
 

@@ -102,17 +102,18 @@ class _Searching:
 
 
 class MCTS(_Searching, Agent):
-    """Monte Carlo tree search: UCT with proofs. The most visited move is played, uniformly among equals.
+    """Monte Carlo tree search: UCT that also backs up proved values.
 
-    Each simulation descends the tree to the child with the largest w/n + c·sqrt(ln n_parent / n) (`select`),
-    tries one move where moves are untried (`expand`), plays on to the end of the game (`playout`), and adds
-    the result, a draw as `draw`, to all nodes of its path (`backpropagate`): Kocsis and Szepesvári 2006; the
-    bot of Nicolo Davis, "Tic-Tac-Toe Bots". With `solve` proved values are passed up the tree and what is
-    proved is searched no further, the position itself included; a proved win is played and a proved loss
-    avoided (MCTS-Solver: Winands, Björnsson and Saito 2008). With `threats` as well a move that stops the
-    other from completing a set is made at once, and a sequence of threats that wins, each of which leaves one
-    reply, is found before anything is simulated (Allis 1994), here and in every position of the tree. It is
-    off by default, so that the search is that of the textbooks.
+    The most visited move is played, uniformly among equals. Each simulation descends the tree to the child
+    with the largest w/n + c·sqrt(ln n_parent / n) (`select`), tries one move where moves are untried
+    (`expand`), plays on to the end of the game (`playout`), and adds the result, a draw as `draw`, to all
+    nodes of its path (`backpropagate`): Kocsis and Szepesvári 2006; the bot of Nicolo Davis, "Tic-Tac-Toe
+    Bots". With `solve` proved values are passed up the tree and what is proved is searched no further, the
+    position itself included; a proved win is played and a proved loss avoided (MCTS-Solver: Winands,
+    Björnsson and Saito 2008). With `threats` as well a move that stops the other from completing a set is
+    made at once, and a sequence of threats that wins, each of which leaves one reply, is found before
+    anything is simulated (Allis 1994), here and in every position of the tree. It is off by default, so that
+    the search is that of the textbooks.
 
     The budget is `simulations` (the default, 1000) or `seconds` a move. `playout` is `random` or `win-block`:
     complete a winning set, else block one of the opponent, else move at random. In a misère game `win-block`

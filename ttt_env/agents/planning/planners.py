@@ -147,7 +147,7 @@ class Planner(Agent):
 
 
 class Minimax(Planner):
-    """Best play, uniform among the best moves (von Neumann 1928).
+    """Optimal play, uniform over the best moves (von Neumann 1928).
 
     Computed by backward induction over all positions. With `prefer="fast"` an earlier win and a later loss
     are better. With `depth=` the agent looks so many moves ahead and estimates the positions there by
@@ -289,12 +289,13 @@ def _softmax_values(game: Game, x_temperature: float, o_temperature: float) -> V
 
 
 class BruteForce(Planner):
-    """Adds up how all games end (Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human").
+    """Plays the move with the largest sum of outcomes over all continuations.
 
-    An end after k stones scores 50/(k+1) if the agent has won, 10/(k+1) if it is drawn, −10/(k+1) if the
-    agent has lost. A move's score is the sum over all games that can follow it, however unlikely; the move
-    with the largest score is played. Scores are equal if they differ by less than 1e-12 of the largest. (On
-    3×3 they are computed exactly.)
+    The brute-force player of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human". An end after k stones
+    scores 50/(k+1) if the agent has won, 10/(k+1) if it is drawn, −10/(k+1) if the agent has lost. A move's
+    score is the sum over all games that can follow it, however unlikely; the move with the largest score is
+    played. Scores are equal if they differ by less than 1e-12 of the largest. (On 3×3 they are computed
+    exactly.)
 
     Raises `GameTooLargeError` for a game of too many positions.
     """

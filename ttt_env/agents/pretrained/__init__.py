@@ -45,7 +45,7 @@ class PretrainedTable(Lookup):
 
 
 class PPO(PretrainedTable):
-    """Plays as a network does that MaskablePPO has trained by the recipe `maskable-ppo`.
+    """A policy trained by masked PPO, with the recipe `maskable-ppo`.
 
     `ppo:PATH` plays another policy table. Raises `PolicyFileError` if there is none for the game.
     """
@@ -54,7 +54,7 @@ class PPO(PretrainedTable):
 
 
 class DQN(PretrainedTable):
-    """Plays as a network does that deep Q-learning has trained by the recipe `dqn`.
+    """A policy trained by deep Q-learning, with the recipe `dqn`.
 
     `dqn:PATH` plays another policy table. Raises `PolicyFileError` if there is none for the game.
     """

@@ -35,7 +35,7 @@ _TYPES = {
 
 
 class Onnx(NetworkAgent):
-    """A network in an ONNX file, from whatever library: plays the free cell of the highest score.
+    """Plays the legal move of the highest score of a network in an ONNX file, from any library.
 
     The network has one input, the stones of the player to move and of the other, in a tensor `[B, *shape, 2]`
     as `Boards.planes` gives them, or flat, `[B, 2·cells]`; B may be 1 alone. Its output `scores`, or else its
