@@ -107,10 +107,6 @@ class PlayerError(TttEnvError, RuntimeError):
     """A player that cannot be asked, such as a model behind an endpoint that refuses."""
 
 
-class UntrustedAnswersError(PlayerError):
-    """A player has said a line too many, so its other lines may answer other questions than they seem to."""
-
-
 class NoVerdictError(TttEnvError):
     """A player has given no answer in a position because of accidents, within the tries that it has.
 

@@ -593,7 +593,6 @@ class TestErrors:
     def test_the_exit_code_tells_input_from_accidents(self, monkeypatch):
         for error, status in [
             (ttt_env.errors.NoVerdictError("it", None, "timed out"), 3),
-            (ttt_env.errors.UntrustedAnswersError("a line too many"), 3),
             (ttt_env.errors.WorkerError("a process ended"), 3),
             (ttt_env.errors.PlayerError("wrong key"), 2),
             (FileNotFoundError("no file"), 2),

@@ -1,6 +1,5 @@
 """Players that are asked from outside: functions of prompts, programs, and models behind an endpoint."""
 
-import copy
 import json
 import os
 import pickle
@@ -26,7 +25,6 @@ from tests.support.endpoint import KEY, Endpoint
 from tests.support.faults import end
 from tests.support.games import TICTACTOE
 from tests.support.marks import slow
-from tests.support.refusals import all_raise
 from tests.support.running import ttt
 from tests.support.scripted_models import MODELS
 from ttt_env import Position
@@ -36,8 +34,6 @@ from ttt_env.app.certifying import _pace
 from ttt_env.app.console import ProgressLine
 from ttt_env.app.scorecard import scorecard
 from ttt_env.bots import ChatAgent, CommandAgent
-from ttt_env.bots.process import NoLineError, Program
-from ttt_env.bots.protocol import read_answer
 from ttt_env.errors import NoVerdictError, ParameterError, PlayerError
 from ttt_env.text import PromptAgent, TextEnv, prompt_text, refutation_text
 
@@ -68,7 +64,6 @@ def says(line: str) -> str:
         slow("greedy", False, set()),
         slow("memoriser", False, set()),
         slow("rubbish", False, {"unreadable"}),
-        slow("crashing", False, {"crashed"}),
     ],
 )
 def test_models_get_the_certificate_they_deserve(name: str, unbeatable: bool, outcomes: set[str]) -> None:
@@ -131,21 +126,18 @@ class TestPromptAgent:
         for text in (str(certificate), refutation_text(certificate), card):
             assert not set(text.encode().decode()) & set("\x00\x1b\u202e")
 
-    def test_errors_lose_or_are_raised(self) -> None:
+    def test_an_error_of_the_function_is_raised(self) -> None:
         def failing(prompt: str) -> str:
             raise KeyError("weights")
 
-        answer = PromptAgent(TICTACTOE, failing).answer(MIDDLE)
-        assert answer == (None, "crashed", "KeyError('weights')")
         with pytest.raises(KeyError) as caught:
-            PromptAgent(TICTACTOE, failing, errors="raise").answer(MIDDLE)
+            PromptAgent(TICTACTOE, failing).answer(MIDDLE)
         assert caught.value.__notes__ == ["when it was asked in XO./.../... of tictactoe-v0"]
 
-    @pytest.mark.parametrize("errors", ["lose", "raise"])
     @pytest.mark.parametrize(
         "accident", [TimeoutError("slow"), ConnectionResetError(), MemoryError()], ids=repr
     )
-    def test_an_accident_is_no_answer(self, errors: Any, accident: Exception, tmp_path: Path) -> None:
+    def test_an_accident_is_no_answer(self, accident: Exception, tmp_path: Path) -> None:
         """Also where a library has wrapped it."""
 
         def cut_off(prompt: str) -> str:
@@ -154,7 +146,7 @@ class TestPromptAgent:
             except Exception as error:
                 raise RuntimeError("the library gave up") from error
 
-        agent, answers = PromptAgent(TICTACTOE, cut_off, errors=errors), tmp_path / "answers.jsonl"
+        agent, answers = PromptAgent(TICTACTOE, cut_off), tmp_path / "answers.jsonl"
         with pytest.raises(
             NoVerdictError, match=r"gave no answer: RuntimeError.* in position XO\./.../..."
         ) as caught:
@@ -163,274 +155,6 @@ class TestPromptAgent:
         with pytest.raises(NoVerdictError):
             ttt_env.certify(agent, answers=answers)
         assert not answers.exists() or len(answers.read_text().splitlines()) <= 1
-
-
-def test_lines_are_read_as_answers() -> None:
-    unreadable = ['{"cell": 4.0}', '{"cell": true}', '{"cell": "4"}', '{"cell": 4} {"cell": 5}', "[4]", "4"]
-    unreadable += ['{"error": "I am lost"}', '{"move": 4}', "", "[" * 5_000, '{"cell": ' + "9" * 9_000 + "}"]
-    for line in unreadable:
-        assert read_answer(line, MIDDLE) == (None, "unreadable", line[:1_000])
-    for cell, outcome in ((0, "taken"), (9, "no cell"), (-1, "no cell")):
-        line = json.dumps({"cell": cell})
-        assert read_answer(line, MIDDLE) == (None, outcome, line)
-
-
-class TestCommandAgent:
-    @pytest.mark.parametrize(
-        ("script", "cell", "outcome", "said"),
-        [
-            (says('{"cell": 4}'), 4, "played", '{"cell": 4}'),
-            (says('{"value": 0, "cell": 4}') + "; read l", 4, "played", '{"value": 0, "cell": 4}'),
-            ("read l; printf '{\"cell\":4}'", 4, "played", '{"cell":4}'),
-            ("read l; printf '{\"cell\": 4}\\r\\n'; read l", 4, "played", '{"cell": 4}\r'),
-            (says('{"cell": 0}'), None, "taken", '{"cell": 0}'),
-            (says("[" * 5_000), None, "unreadable", "[" * 1_000),
-            (says(""), None, "unreadable", ""),
-            ("read l; printf '\\377\\000\\n'; read l", None, "unreadable", "�\0"),
-            ("yes no | tr -d '\\n'", None, "flooded", "no" * 500),
-            ("yes no | tr -d '\\n' >&2", None, "flooded", "no" * 450),
-            ("read l; echo broken >&2; exit 3", None, "crashed", "exit status 3: broken"),
-            ("exit 0", None, "crashed", "exit status 0"),
-            ("kill -SEGV $$", None, "crashed", "exit status -11"),
-        ],
-    )
-    def test_reads_lines(self, script: str, cell: int | None, outcome: str, said: str) -> None:
-        with shell(script) as agent:
-            assert agent.answer(MIDDLE) == (cell, outcome, said)
-
-    @pytest.mark.parametrize(("length", "outcome"), [(10, "unreadable"), (11, "flooded")])
-    def test_a_line_that_is_too_long(
-        self, length: int, outcome: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Its length decides, and not in how many parts it arrives."""
-        monkeypatch.setattr("ttt_env.bots.process._LONGEST_LINE", 10)
-        for script in (says("x" * length), "read l; printf x" + "; printf x" * (length - 1)):
-            with shell(script) as agent:
-                assert agent.answer(MIDDLE) == (None, outcome, "x" * 10)
-
-    def test_errors_count_before_the_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("ttt_env.bots.process._MOST_STDERR", 10)
-        talking = Program(["sh", "-c", "echo 0123456789 >&2; echo 4"])
-        talking.allow(60.0)
-        while talking.status is None:
-            time.sleep(0.001)
-        with pytest.raises(NoLineError, match="flooded"):
-            talking.read()
-        talking.end()
-
-    @pytest.mark.parametrize(
-        "then", ["wait", "while echo yes >&2; do sleep 0.01; done"], ids=["silent", "talking"]
-    )
-    def test_one_that_hangs_is_ended_with_all_that_it_has_started(self, then: str, tmp_path: Path) -> None:
-        pids = tmp_path / "pids"
-        with shell(
-            f"sleep 1000 & echo $$ $! >> {pids}; read l; "
-            f"case $l in *.../.../...*) say 8; read l;; esac; {then}",
-            startup=0.2,
-        ) as agent:
-            assert agent.answer(TICTACTOE.start).cell == 8
-            agent.timeout = 0.1
-            with pytest.raises(NoVerdictError) as caught:
-                agent.answer(MIDDLE)
-            assert ("yes" in caught.value.reason) == ("yes" in then)
-            assert not agent._programs and end(pids.read_text())
-
-    def test_is_started_again(self, tmp_path: Path) -> None:
-        script = (
-            f"echo start >> {tmp_path}/log; read l; case $l in *XO./.../...*) exit 1; esac; say 8; read l"
-        )
-        with shell(script) as agent:
-            assert agent.answer(MIDDLE).outcome == "crashed"
-            for _ in range(3):  # ends between the questions
-                assert agent.answer(TICTACTOE.start).cell == 8
-        assert len((tmp_path / "log").read_text().split()) <= 1 + 2 * 3
-
-    def test_one_that_never_answers_loses_at_once_by_its_last_words(self) -> None:
-        with CommandAgent("mnk-v0:m=2,n=2,k=2", ["sh", "-c", "echo no such module >&2; exit 1"]) as agent:
-            certificate = ttt_env.certify(agent)
-        assert certificate.n_queries == 5  # the empty board, and each first move of X
-        assert {forfeit.reply for forfeit in certificate.forfeits} == {"exit status 1: no such module"}
-
-    def test_runs_in_its_folder(self, tmp_path: Path) -> None:
-        (tmp_path / "bot").write_text("#!/bin/sh\nread l; cat cell; read l")
-        (tmp_path / "bot").chmod(0o755)
-        (tmp_path / "cell").write_text('{"cell": 7}\n')
-        with CommandAgent(TICTACTOE, "./bot", folder=tmp_path) as agent:
-            assert agent.answer(TICTACTOE.start).cell == 7
-        with pytest.raises(ParameterError, match="no such folder"):
-            CommandAgent(TICTACTOE, "./bot", folder=tmp_path / "nowhere")
-        with pytest.raises(ParameterError, match=r"no program '\./bot'"):
-            CommandAgent(TICTACTOE, "./bot", folder=tmp_path.parent)
-
-    def test_memory_is_limited(self) -> None:
-        script = "import sys; input(); held = bytearray(1 << 28); print('{\"cell\": 4}')"
-        command = [sys.executable, "-I", "-c", script]
-        with CommandAgent(TICTACTOE, command, memory=128) as agent:
-            answer = agent.answer(TICTACTOE.start)
-            assert answer.outcome == "crashed" and "MemoryError" in answer.reply
-        with CommandAgent(TICTACTOE, command) as agent:
-            assert agent.answer(TICTACTOE.start).cell == 4
-
-    @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who has left its group")
-    @pytest.mark.parametrize("how", ["close", "timeout", "end of the bot", "end of Python"])
-    def test_what_has_left_its_session_is_ended_too(self, how: str, tmp_path: Path) -> None:
-        """A daemon, in a session of its own, that nobody's child is, and a child that ignores SIGTERM."""
-        daemon = "(setsid sh -c 'trap \"\" TERM HUP; echo $$ >> pids; exec sleep 1000' &) &"
-        stubborn = "sh -c 'trap \"\" TERM; echo $$ >> pids; sleep 1000' & echo $$ $! >> pids"
-        ready = "until [ $(wc -w < pids) = 4 ]; do sleep 0.001; done"
-        then = "exit 0" if how == "end of the bot" else "read l; wait"
-        script = f"{SAY}; {daemon} {stubborn}; {ready}; read l; say 4; {then}"
-        (tmp_path / "bot.sh").write_text(script)
-        (tmp_path / "pids").touch()
-        if how == "end of Python":
-            ask = "import os, ttt_env; a = ttt_env.make_agent('process:sh bot.sh'); a.answer(a.game.start)"
-            killed = subprocess.run([sys.executable, "-c", f"{ask}; os.kill(os.getpid(), 9)"], cwd=tmp_path)
-            assert killed.returncode == -signal.SIGKILL
-        else:
-            with CommandAgent(TICTACTOE, "sh bot.sh", folder=tmp_path) as agent:
-                assert agent.answer(TICTACTOE.start).cell == 4
-                if how == "timeout":
-                    agent.timeout = 0.01
-                    (tmp_path / "bot.sh").write_text("sleep 1000")  # the fresh processes only hang
-                    agent.startup = 0.1
-                    with pytest.raises(NoVerdictError):
-                        agent.answer(MIDDLE)
-                elif how == "end of the bot":
-                    assert end((tmp_path / "pids").read_text())
-        pids = (tmp_path / "pids").read_text()
-        assert len(pids.split()) == 4 and end(pids)
-
-    def test_one_program_for_each_question_at_a_time(self, tmp_path: Path) -> None:
-        log = tmp_path / "log"
-        with shell(f"echo $$ >> {log}; exec {' '.join(program('slow'))}") as agent:
-            assert ttt_env.certify(agent, workers=3).unbeatable
-            pids = log.read_text()
-            assert 1 <= len(pids.split()) <= 3
-            assert end(pids)  # nothing is asked any more: they have shown that they had no more to say
-        with pytest.raises(PlayerError, match="closed"):
-            agent.answer(TICTACTOE.start)
-
-    def test_closing_ends_the_questions_on_their_way(self) -> None:
-        agent, errors = shell("sleep 1000"), []
-
-        def ask() -> None:
-            with pytest.raises(PlayerError, match="closed") as caught:
-                agent.answer(TICTACTOE.start)
-            errors.append(caught.value)
-
-        asking = [threading.Thread(target=ask) for _ in range(3)]
-        for thread in asking:
-            thread.start()
-        while len(agent._programs) < 3:
-            time.sleep(0.001)
-        agent.close()
-        for thread in asking:
-            thread.join(20)
-        assert len(errors) == 3 and not agent._programs
-
-    def test_closing_ends_a_program_that_is_just_being_started(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        is_begun, may_go_on = threading.Event(), threading.Event()
-        started: list[Program] = []
-
-        def slowly(*arguments: Any) -> Program:
-            is_begun.set()
-            assert may_go_on.wait(20)
-            started.append(Program(*arguments))
-            return started[0]
-
-        monkeypatch.setattr("ttt_env.bots.program.Program", slowly)
-        agent = shell("sleep 1000")
-        asking = threading.Thread(target=pytest.raises, args=(PlayerError, agent.answer, TICTACTOE.start))
-        closing = threading.Thread(target=agent.close)
-        asking.start()
-        assert is_begun.wait(20)
-        closing.start()
-        closing.join(0.05)
-        assert closing.is_alive()  # it waits: nobody could end the program after Python's own end
-        may_go_on.set()
-        for thread in (closing, asking):
-            thread.join(20)
-        assert started[0].status is not None and not agent._programs
-
-    def test_ends_with_its_agent(self) -> None:
-        agent = shell("read l; say 4; read l")
-        agent.answer(MIDDLE)
-        (running,) = agent._programs
-        del agent
-        assert running.status is not None
-
-    @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
-    def test_copies_run_programs_of_their_own(self, duplicate: Any) -> None:
-        with CommandAgent(TICTACTOE, program("perfect"), timeout=30.0) as agent:
-            assert agent.answer(TICTACTOE.start).cell is not None
-            with duplicate(agent) as twin:
-                assert twin.answer(MIDDLE) == agent.answer(MIDDLE)
-                assert twin.identity == agent.identity and twin.timeout == 30.0
-
-    def test_no_shell_is_used(self, tmp_path: Path) -> None:
-        with CommandAgent(TICTACTOE, f"echo '; touch {tmp_path}/x' $HOME `date`") as agent:
-            assert agent.answer(MIDDLE).reply == f"; touch {tmp_path}/x $HOME `date`"
-        assert not (tmp_path / "x").exists()
-
-    def test_is_known_by_what_is_in_its_files(self, tmp_path: Path) -> None:
-        assert (
-            CommandAgent(TICTACTOE, [sys.executable, "-c", "pass\n" * 1_000]).label
-            == Path(sys.executable).name
-        )
-        bot = tmp_path / "bot.py"
-        bot.write_text("print(4)")
-        first = CommandAgent(TICTACTOE, f"python {bot} --key {KEY}")
-        assert first.label == "python bot.py"
-        assert KEY not in first.identity + repr(first) + str(vars(first.answer)) + first.label
-        assert first.identity == CommandAgent(TICTACTOE, f"python {bot} --key {KEY}").identity
-        assert first.identity != CommandAgent(TICTACTOE, f"python {bot}").identity
-        bot.write_text("print(5)")
-        assert (
-            first.identity == first.identity != CommandAgent(TICTACTOE, f"python {bot} --key {KEY}").identity
-        )
-
-    def test_bad_commands(self) -> None:
-        bad: list[Any] = ["", " ", [], "no-such-program", "'", ["sh", 4], ["sh", "\0"], None, 4, [""]]
-        all_raise(ParameterError, "command: ", lambda command: CommandAgent(TICTACTOE, command), bad)
-
-    def test_a_bot_stays_in_the_folder_in_which_it_was_named(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        (tmp_path / "elsewhere").mkdir()
-        (tmp_path / "bot.py").write_text("def choose(position): return position.legal_cells[0]")
-        monkeypatch.chdir(tmp_path)
-        agent = ttt_env.make_agent("bot.py")
-        monkeypatch.chdir("elsewhere")
-        table = ttt_env.PolicyTable.of(agent, answers="../answers.jsonl")
-        monkeypatch.chdir(tmp_path)
-        assert not ttt_env.certify(table).forfeits
-        agent.close()  # type: ignore[attr-defined]
-        assert (tmp_path / "answers.jsonl").read_text().count("\n") == 1 + table.n_queries
-
-    def test_any_number_of_descriptors_and_closed_streams_are_no_fault_of_a_bot(self, tmp_path: Path) -> None:
-        (tmp_path / "bot.py").write_text("def choose(position): return position.legal_cells[0]")
-        script = """
-import os, resource, sys, ttt_env
-most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 4096), most))
-def ask():
-    with ttt_env.make_agent("bot.py") as agent:
-        print(agent.answer(agent.game.start).cell)
-held = [os.open("/dev/null", os.O_RDONLY) for _ in range(1100)]
-ask()
-for each in (*held, 0, 2):
-    os.close(each)
-ask()
-"""
-        run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
-        assert run.stdout == "0\n0\n" and run.returncode == 0, run.stderr
-
-    def test_a_script_that_is_not_there(self, tmp_path: Path) -> None:
-        with pytest.raises(ParameterError, match=r"there is no file 'bot\.py' in the folder "):
-            CommandAgent(TICTACTOE, "python -u bot.py", folder=tmp_path)
-        (tmp_path / "bot.py").touch()
-        CommandAgent(TICTACTOE, "python -u bot.py", folder=tmp_path).close()
-        CommandAgent(TICTACTOE, ["sh", "-c", "cd .. && exec python bot.py"], folder=tmp_path).close()
 
 
 class TestChatAgent:
@@ -584,8 +308,6 @@ class TestRefutationText:
             "which names no cell in the agreed form" in rubbish and "Cells that keep the draw: 0 1" in rubbish
         )
         assert "\x1b" not in rubbish and "\x00" not in rubbish  # quoted, not sent
-        crashing = refutation_text(ttt_env.certify(PromptAgent(TICTACTOE, MODELS["crashing"])), "line")
-        assert "X../.O./..." in crashing and "out of memory" in crashing and "That lost the game" in crashing
 
     def test_of_a_draw_where_a_win_was_due(self) -> None:
         game = ttt_env.get_game("mnk-v0:m=4,n=1,k=2")  # X wins from one of the two cells in the middle
@@ -613,16 +335,16 @@ class TestCommandLine:
         run = ttt("certify", "--command", command, "--workers", "2", cwd=tmp_path)
         assert run.returncode == 1, run.stderr
         assert ": BEATABLE as X." in run.stdout and "asked once in 497 positions." in run.stdout
-        assert "by which it loses: 1.\n  X../.O./...  crashed: " in run.stdout
+        assert "by which it loses: 1.\n  X../.O./...  raised: " in run.stdout
         assert "Moves that give nothing away in 99.8% of the positions" in run.stdout
         assert "in 136 of 151 classes of symmetric positions" in run.stdout
-        assert "Shortest refutation as X: 0 4, then it names no free cell (crashed: " in run.stdout
+        assert "Shortest refutation as X: 0 4, then it names no free cell (raised: " in run.stdout
         assert list(tmp_path.iterdir()) == [log]
         asked = log.read_text().splitlines()
-        assert len(set(asked)) == 497 == len(asked) - 1  # where it crashed it was asked again
+        assert len(set(asked)) == 497 == len(asked)
         kept = [*("certify", "--command", command, "--json"), "--answers", "kept.jsonl"]
         facts = json.loads(ttt(*kept, cwd=tmp_path).stdout)
-        assert facts["n_queries"] == 497 and facts["forfeits"][0]["outcome"] == "crashed"
+        assert facts["n_queries"] == 497 and facts["forfeits"][0]["outcome"] == "raised"
         assert facts["refutation_text"].startswith("You can be beaten at tictactoe-v0.")
         n_asked = len(log.read_text().splitlines())
         again = json.loads(ttt("certify", f"process:{command}", *kept[3:], cwd=tmp_path).stdout)

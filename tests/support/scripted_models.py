@@ -127,13 +127,18 @@ MODELS: dict[str, Callable[[str], str]] = {name: _reading(name) for name in OF_B
 
 def main(name: str, *files: str) -> None:
     for line in sys.stdin:
-        position = json.loads(line)["position"]
+        asked = json.loads(line)
+        position = asked["position"]
         for file in files:
             with Path(file).open("a", encoding="utf-8") as log:
                 log.write(f"{position}\n")
-        reply = MODELS[name](position)
-        cell = re.search(r"\[(\d)\]", reply)
-        print(json.dumps({"cell": int(cell[1])}) if cell else reply, flush=True)
+        try:
+            reply = MODELS[name](position)
+            cell = re.search(r"\[(\d)\]", reply)
+            answer = {"cell": int(cell[1])} if cell else {"error": reply}
+        except RuntimeError as error:
+            answer = {"raised": f"RuntimeError: {error}"}
+        print(json.dumps({"id": asked["id"], **answer}), flush=True)
 
 
 if __name__ == "__main__":

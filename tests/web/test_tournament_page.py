@@ -162,7 +162,7 @@ def test_it_says_what_is_proved_and_by_what_is_lost(visit):
     page = visit("class")
     assert page.all(".standings .proved") == ["unbeatable"]
     assert any(text.startswith("UNBEATABLE, asked once in ") for text in page.all(".facts td"))
-    assert any(text.startswith("loses this game as") for text in page.all(".facts td"))
+    assert any(text.startswith("BEATABLE as ") for text in page.all(".facts td"))
     assert "unreadable" in page.all(".lost td")
     assert page.count("svg[aria-hidden] path") == 5 and page.count("script") == 2
 

@@ -13,10 +13,10 @@ from ttt_env.agent.interface import (
 from ttt_env.agent.learner import NO_LIMIT, Budget, Learner, Log, learner_class, learner_names
 from ttt_env.agent.making import game_of, make_agent, named_agents, parameters_of, stationary_agent
 from ttt_env.agent.policies import (
+    ACCIDENTS,
     FORFEITS,
     NEGLIGIBLE,
     ROUNDING,
-    TIMED_OUT,
     Answer,
     Floats,
     Forfeit,

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import numpy as np
 
 from ttt_env.agent.interface import Agent
-from ttt_env.agent.policies import TIMED_OUT, Answer, Outcome, checked_cell, generator_of, read_cell
+from ttt_env.agent.policies import ACCIDENTS, Answer, Outcome, checked_cell, generator_of, read_cell
 from ttt_env.errors import ForfeitError, NoVerdictError, ParameterError, PolicyError
 from ttt_env.rules import Game, Position, one_of
 
@@ -16,8 +16,7 @@ class AskedAgent(Agent):
     """A player in another process or behind an endpoint, which is asked for its moves and may fail.
 
     A subclass defines `answer`, which is called from several threads at once if several are to be asked at a
-    time, and `check_asked` if lines of a player may get out of step with the questions. Where it names no
-    free cell it loses the game.
+    time. Where it names no free cell it loses the game.
 
     An accident of the machine, such as a time-out, is no answer. `answer` asks again, and raises
     `NoVerdictError` where that does not help. An analysis ends with that error. A game that is played is lost
@@ -123,8 +122,8 @@ def answer_of(agent: Agent, position: Position) -> Answer:
                 raise error.__cause__ from None
             return Answer.failed(error.forfeit.outcome, error.forfeit.reply)
     answer = agent.answer(position)
-    if answer.outcome == TIMED_OUT:
-        raise NoVerdictError(repr(agent), position, f"{TIMED_OUT}: {answer.reply}", TIMED_OUT)
+    if answer.outcome in ACCIDENTS:
+        raise NoVerdictError(repr(agent), position, f"{answer.outcome}: {answer.reply}", answer.outcome)
     return answer
 
 

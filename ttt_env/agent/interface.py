@@ -186,14 +186,6 @@ class Agent:
         """The explanation with the agent's own policy in the position; `more` are fields of `Explanation`."""
         return Explanation(position, chances(self, position), reason, numbers, **more)
 
-    def check_asked(self) -> None:
-        """Called when no question follows for now, at the end of an analysis or of games; asks the `parts`.
-
-        Raises `UntrustedAnswersError` if the player turns out to have said more than it was asked for.
-        """
-        for part in self.parts:
-            part.check_asked()
-
 
 class Model(Protocol):
     """A trained model of another library, such as an algorithm of Stable-Baselines3."""

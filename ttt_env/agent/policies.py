@@ -189,12 +189,12 @@ def _no_policy(agent: "Agent", position: Position, policy: Floats) -> PolicyErro
     )
 
 
-Outcome = Literal["played", "unreadable", "several", "no cell", "taken", "crashed", "timed out", "flooded"]
+Outcome = Literal["played", "unreadable", "several", "no cell", "taken", "raised", "crashed", "timed out"]
 """The outcome of a question: the cell of the answer was played; it names no cell in the agreed form; it names
-different ones; its number is no cell of the board; the cell is taken; the player crashed, and did so again
-when a fresh process was asked; it did not answer in time; it wrote far too much."""
-TIMED_OUT: Outcome = "timed out"
-"""The one outcome that is an accident and no answer: it can lose a game that is played, and is never kept."""
+different ones; its number is no cell of the board; the cell is taken; the player's own code raised an
+exception; its process ended; it did not answer in time."""
+ACCIDENTS: tuple[Outcome, ...] = ("crashed", "timed out")
+"""The outcomes that are no answer: they can lose a game that is played, and are never kept."""
 
 FORFEITS: tuple[Outcome, ...] = tuple(outcome for outcome in get_args(Outcome) if outcome != "played")
 """The outcomes that lose the game."""
@@ -202,7 +202,7 @@ FORFEITS: tuple[Outcome, ...] = tuple(outcome for outcome in get_args(Outcome) i
 _SAID = 1_000  # letters of an answer that are kept
 _QUOTED = 60  # letters of each that are shown
 _REASON = 300  # letters of the reason of a failure that are shown
-_FAILURES = ("crashed", "timed out", "flooded")  # whose reason is at the end of the output
+_FAILURES = ("raised", *ACCIDENTS)  # whose reason is at the end of the output
 _STATUS = re.compile(r"(?:(exit status -?\d+)(?:: |$))?(.*)", re.DOTALL)
 _TRACED = re.compile(r'File "([^"]*)", line (\d+)')
 
@@ -271,6 +271,8 @@ def quoted(reply: str, outcome: Outcome) -> str:
     'exit status 1: ben.py, line 7: NameError: no x'
     """
     if outcome not in _FAILURES:
+        if reply.startswith("returned "):  # of a function in a file
+            return reply[:_REASON]
         text = repr(reply)
         return text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}…"
     # The exit status, the place of the error and its message, as far as they are in the end of an output.

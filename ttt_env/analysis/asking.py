@@ -1,7 +1,7 @@
 """Ask agents that play by `choose`: several at a time, with every answer kept in a file."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import date
 from functools import partial
 from itertools import islice
@@ -10,8 +10,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
-from ttt_env.agent import TIMED_OUT, Agent, Answer, Outcome, answer_of
-from ttt_env.errors import ResultFileError, UntrustedAnswersError
+from ttt_env.agent import ACCIDENTS, Agent, Answer, Outcome, answer_of
+from ttt_env.errors import ResultFileError
 from ttt_env.rules import Between, Game, Position
 from ttt_env.storage import LineFile, game_to_dict
 from ttt_env.storage.codec import decoded
@@ -70,7 +70,6 @@ class AnswerFile:
         self.path = Path(path)
         self.game, self.label = game, label
         self._answers: dict[tuple[int, int], Answer] = {}
-        self._added: list[tuple[int, int]] = []  # in this run
         self._file = LineFile(self.path, _FORM, "holds no answers")
         self._is_begun = False
         self._read()
@@ -124,15 +123,6 @@ class AnswerFile:
             self._is_begun = True
         self._file.add({"position": str(position), **answer._asdict()})
         self._answers[position.mine, position.theirs] = answer
-        self._added.append((position.mine, position.theirs))
-
-    def withdraw(self) -> None:
-        """Say in the file that the answers of this run are not to be believed; forget them."""
-        if self._added:
-            self._file.add({"withdrawn": [str(Position(self.game, *key)) for key in self._added]})
-        for key in self._added:
-            del self._answers[key]
-        self._added.clear()
 
     def _read(self) -> None:
         self._answers.clear()
@@ -150,17 +140,13 @@ class AnswerFile:
             )
 
     def _take(self, data: Mapping[str, Any]) -> None:
-        if "withdrawn" in data:
-            for withdrawn in decoded(list[Position], data["withdrawn"], self.game, "withdrawn"):
-                self._answers.pop((withdrawn.mine, withdrawn.theirs), None)
-            return
         position, outcome, cell, reply = decoded(_Line, data, self.game)
         if position.is_over or self.get(position) is not None:
             why = "the game is over there" if position.is_over else "it has been answered before"
             raise ResultFileError(f"position: {position}, and {why}")
         if (outcome == "played") != (cell in position.legal_cells):
             raise ResultFileError(f"cell: {cell}, which is not what {outcome!r} means in {position}")
-        if outcome != TIMED_OUT:  # an accident, which is asked again
+        if outcome not in ACCIDENTS:  # which are asked again
             self._answers[position.mine, position.theirs] = Answer(cell, outcome, reply)
 
 
@@ -170,7 +156,7 @@ def answers_of(
     """The agent's answer in each position, with the position's index, as they come; the kept ones first.
 
     It is asked `workers` questions at a time. If it raises an error, the answers that are on their way are
-    waited for, and kept as well, unless the error is that its answers cannot be trusted.
+    waited for, and kept as well.
     """
     if file is not None:
         file.reserve(positions)
@@ -181,15 +167,10 @@ def answers_of(
             left.append(index)
         else:
             yield index, kept
-    try:
-        for index, answer in _asked(agent, positions, left, workers):
-            if file is not None:
-                file.add(positions[index], answer)
-            yield index, answer
-    except UntrustedAnswersError:
+    for index, answer in _asked(agent, positions, left, workers):
         if file is not None:
-            file.withdraw()
-        raise
+            file.add(positions[index], answer)
+        yield index, answer
 
 
 def _asked(
@@ -216,8 +197,7 @@ def _asked(
             index, result = _next(results)
             n_running -= 1
             if isinstance(result, BaseException):
-                # The first error, unless another one takes back what was answered.
-                error = result if error is None or isinstance(result, UntrustedAnswersError) else error
+                error = error or result
                 continue
             # A question is handed out when another is answered, so that an error leaves none in the queue.
             for following in islice(waiting, 1 if error is None else 0):
@@ -243,23 +223,3 @@ def _work(agent: Agent, positions: list[Position], questions: _Questions, result
             results.put((index, answer_of(agent, positions[index])))
         except BaseException as error:  # raised again where the results are taken
             results.put((index, error))
-
-
-@contextmanager
-def asking(*agents: Agent) -> Iterator[None]:
-    """A block in which these agents are asked; at its end they are checked by `check_asked`.
-
-    They are checked after an error of the block too, which may rest on an answer to another question; what
-    the check raises goes before it. Only an interrupt of the user stays what it is.
-    """
-    passed_over: tuple[type[Exception], ...] = ()
-    try:
-        yield
-    except BaseException as error:
-        if not isinstance(error, Exception):
-            passed_over = (UntrustedAnswersError,)
-        raise
-    finally:
-        for agent in agents:
-            with suppress(*passed_over):
-                agent.check_asked()

@@ -253,7 +253,6 @@ def certify(
         GameTooLargeError: The agent reaches more than `most` positions.
         PolicyError: An answer is no distribution over the free cells; it names agent, position and answer.
         NoVerdictError: Accidents of the machine leave a question without an answer.
-        UntrustedAnswersError: A program says a line too many.
         ResultFileError: `answers` holds another player's answers, or cannot be written.
         ParameterError: Two agents of one name, or one that cannot be sent to another process.
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, AskedAgent, Forfeit, game_of, make_agent
-from ttt_env.analysis.asking import Asking, Questions, asking
+from ttt_env.analysis.asking import Asking, Questions
 from ttt_env.analysis.grid import grid
 from ttt_env.analysis.induction import Values, answered, backward_induction, best, highest
 from ttt_env.analysis.layers import MOST, Responder, explored
@@ -55,11 +55,10 @@ def match(
     seat, for an odd number one fewer, with random numbers from `rng`, a generator or a seed. A program loses
     a game in which it names no free cell: see `Match.forfeits`. For a function that is an error there.
 
-    With `exact=True`, raises
-    `GameTooLargeError` where more than `most` positions are reached, and `PolicyError` for a policy that is
-    no distribution. Raises `NoVerdictError` where accidents leave a question without an answer; in games that
-    are played a program that does not answer loses instead, and only what cannot be asked at all raises it.
-    Raises `UntrustedAnswersError` for a program that says a line too many.
+    With `exact=True`, raises `GameTooLargeError` where more than `most` positions are reached, and
+    `PolicyError` for a policy that is no distribution. Raises `NoVerdictError` where accidents leave a
+    question without an answer; in games that are played a program that does not answer loses instead, and
+    only what cannot be asked at all raises it.
 
     >>> played = match("random", "minimax", "tictactoe-v0")
     >>> played.exact, played.as_x.win, f"{played.score:.4f}"
@@ -76,8 +75,7 @@ def match(
         computed = _exact(one, two, game, most, progress, workers) if exact else None
     if computed is not None:
         return computed
-    with asking(one, two):
-        return match_of_games(sampled_games(one, two, half, rng))
+    return match_of_games(sampled_games(one, two, half, rng))
 
 
 def exact_match(one: Agent, two: Agent, game: Game, half: int) -> Match | None:
@@ -104,8 +102,7 @@ def _exact(
 ) -> Match:
     asked = Asker(one, most, progress, workers)
     other = asked if two is one else Asker(two, most, progress, workers)
-    with asking(one, two):
-        as_x, as_o = _result(game, asked, other, most), _result(game, other, asked, most)
+    as_x, as_o = _result(game, asked, other, most), _result(game, other, asked, most)
     return Match(as_x, Result(*reversed(as_o)), exact=True)
 
 
@@ -148,8 +145,7 @@ def exploitability(
     Where it names no free cell, the agent loses.
 
     Raises `GameTooLargeError` where more than `most` positions are reached, `PolicyError` for a policy
-    that is no distribution; `NoVerdictError` where accidents leave a question without an answer,
-    `UntrustedAnswersError` for a program that says a line too many.
+    that is no distribution; `NoVerdictError` where accidents leave a question without an answer.
 
     Several agents, in a list or a mapping that gives them names, are judged as by `certify`.
 

@@ -26,7 +26,7 @@ from ttt_env.agent import (
     game_of,
     make_agent,
 )
-from ttt_env.analysis.asking import AnswerFile, Asked, Asking, Questions, answers_of, asking
+from ttt_env.analysis.asking import AnswerFile, Asked, Asking, Questions, answers_of
 from ttt_env.analysis.grid import grid
 from ttt_env.analysis.layers import MOST, Ask, Layer, Moves, explored, reachable
 from ttt_env.analysis.policy_file import Filed, read_table, write_table
@@ -36,7 +36,6 @@ from ttt_env.errors import (
     ParameterError,
     PolicyError,
     PolicyFileError,
-    UntrustedAnswersError,
     shown,
 )
 from ttt_env.rules import (
@@ -169,7 +168,7 @@ class PolicyTable(Agent):
         stops = not is_enumerable(game) if complete is None else not complete
         layers: dict[Seat, list[Layer]] = {}
         asked = Asker(player, most, progress, workers, answers)
-        with asked, asking(player):
+        with asked:
             if positions == "all":
                 _check_held(game, most)
                 everywhere = [_answered(layer, asked) for layer in reachable(game)]
@@ -353,8 +352,6 @@ class Asker:
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         if self._file is not None:
-            if isinstance(error, UntrustedAnswersError):
-                self._file.withdraw()
             self._file.release()
 
     def __call__(self, moves: Moves) -> Rows:

@@ -55,7 +55,7 @@ def told(certificate: "Certificate") -> list[Paragraph]:
     """The certificate in words: its verdict with all counts, and what can happen on each seat."""
     lines = [
         *_common_reason(certificate),
-        f"{certificate.game.name}: {verdict_of(certificate)}. {asked(certificate)}",
+        verdict_line(certificate),
     ]
     if (record := certificate.shortest_refutation) is not None:
         lines.append(f"Shortest refutation as {certificate.refuted_as}: {_cells(certificate, record)}")
@@ -90,6 +90,11 @@ def told(certificate: "Certificate") -> list[Paragraph]:
     return [Paragraph(lines), *(_on_seat(certificate, seat) for seat in certificate.worst_case)]
 
 
+def verdict_line(certificate: "Certificate") -> str:
+    """The verdict with its game, and what it rests on."""
+    return f"{certificate.game.name}: {verdict_of(certificate)}. {asked(certificate)}"
+
+
 def asked(certificate: "Certificate") -> str:
     """A sentence on the answers that the certificate is about."""
     n_positions = f"{certificate.n_queries:,} position{'s' * (certificate.n_queries != 1)}"
@@ -104,7 +109,8 @@ def _common_reason(certificate: "Certificate") -> list[str]:
     reasons = {(each.outcome, each.reply) for each in certificate.forfeits}
     if len(certificate.forfeits) < certificate.n_queries or len(reasons) != 1:
         return []
-    return [f"No answer names a free cell: {_fault(certificate.forfeits[0])}"]
+    first = certificate.forfeits[0]
+    return [f"{first.outcome} in all {certificate.n_queries} positions: {quoted(first.reply, first.outcome)}"]
 
 
 def _fault(forfeit: Forfeit) -> str:

@@ -38,7 +38,7 @@ from ttt_env.app.console import (
 from ttt_env.app.games import OwnGameOption, games_app
 from ttt_env.app.solving import solve
 from ttt_env.app.tournament import tournament as tournament_of_file
-from ttt_env.errors import NoVerdictError, ParameterError, TttEnvError, UntrustedAnswersError, WorkerError
+from ttt_env.errors import NoVerdictError, ParameterError, TttEnvError, WorkerError
 from ttt_env.render.charts import FORMATS, new_figure
 from ttt_env.render.svg import format_of
 from ttt_env.rules import game_names, one_of, register_game
@@ -515,7 +515,7 @@ def main() -> None:
         _end(f"{told[0].lower()}{told[1:]} (`{command} -h` shows the help)", 2)
     except typer.Abort:
         _end("interrupted", 1)
-    except (NoVerdictError, UntrustedAnswersError, WorkerError) as error:
+    except (NoVerdictError, WorkerError) as error:
         _end(_in_a_line(error), 3)
     except (TttEnvError, ImportError, OSError) as error:
         _end(_in_a_line(error), 2)

@@ -348,7 +348,7 @@ class ChatAgent(PromptAgent):
         board: BoardStyle = "grid",
         answer: str | AnswerFormat = "[{cell}]",
     ) -> None:
-        super().__init__(game, self._reply_of_model, board=board, answer=answer, errors="raise")
+        super().__init__(game, self._reply_of_model, board=board, answer=answer)
         if not isinstance(url, str) or not _URL.fullmatch(url):
             raise ParameterError(
                 "url: http://host:port/path or https://… is needed, without a user, a password or a query, "

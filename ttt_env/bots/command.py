@@ -1,51 +1,105 @@
 """A program that is asked by lines of JSON as a player."""
 
 import json
+import os
+import shlex
+import shutil
 import sys
+import weakref
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from hashlib import file_digest, sha256
+from itertools import count
 from pathlib import Path
+from threading import Lock
+from typing import Annotated, Self
 
-from ttt_env.agent import Answer
+from ttt_env.agent import Answer, AskedAgent, quoted
 from ttt_env.bots.function_file import MODULE as FUNCTION_FILE
 from ttt_env.bots.function_file import function_in
-from ttt_env.bots.process import NoLineError, Program
-from ttt_env.bots.program import ProgramAgent
-from ttt_env.bots.protocol import Question, echoed_id, read_answer
-from ttt_env.errors import TttEnvError
-from ttt_env.rules import Position, get_game
+from ttt_env.bots.process import AccidentError, Process
+from ttt_env.bots.protocol import Question, read_answer
+from ttt_env.errors import NoVerdictError, ParameterError, PlayerError, TttEnvError, shown
+from ttt_env.rules import Between, Game, Position, Seconds, checked, get_game, unwrapped
 from ttt_env.storage import game_to_dict
 
+TRIES = 2
+"""How often a program is asked in a position: after an accident once more, in a fresh process."""
+TIMEOUT = 10.0
+"""Seconds for an answer, by default."""
+STARTUP = 10.0
+"""Seconds that a process has in addition for its first answer, by default."""
+_MOST_MEMORY = 1 << 30  # mebibytes
+_DIGITS = 12  # of the fingerprint
+_SCRIPTS = (".py", ".js", ".mjs", ".ts", ".sh", ".rb", ".pl", ".lua", ".php", ".jar", ".r", ".jl")
 
-class CommandAgent(ProgramAgent):
-    """Asks a program in any language for each move: "process:COMMAND" as a spec string.
 
-    The program reads a line of JSON for each question and answers by a line of JSON: see `docs/bots.md`.
+class CommandAgent(AskedAgent):
+    r"""Asks a program in any language for each move: "process:COMMAND" as a spec string.
+
+    The program reads a line of JSON for each question, and answers by a line of JSON with the `id` of the
+    question: see `docs/bots.md`. All other lines are its own output.
 
     `command` is a command line, which is split as a shell does it and run without one, or a list of
     arguments. In a spec string it goes into round brackets if a part of it could be taken for a parameter:
     `process:(mybot --set a,timeout=3),timeout=10`. `folder` is the program's working directory, by default
-    ours, `memory` how many MiB of address space each of its processes may have, None for no limit. As many
-    copies of the program run as questions are asked at once; `close`, the end of a `with` block and the end
-    of Python end them, and what they have started.
+    ours, `memory` how many MiB of address space each of its processes may have on Linux, None for no limit.
+    As many copies of the program run as questions are asked at once; `close`, the end of a `with` block and
+    the end of Python end them, and what they have started.
 
-    A program has `timeout` seconds for an answer, and `startup` more for the first one after its start. One
-    that ends between two questions with exit status 0 is just started again, so that a program may also end
-    after each answer. What is an answer and what an accident, after which a fresh process is asked again, is
-    said in `docs/bots.md`. Each question has an `id`; a line that echoes another one is late, and passed
-    over. Where a program echoes none, a line too many makes all that it has said untrusted.
+    A program has `timeout` seconds for an answer, and `startup` more for the first one after its start. A
+    time-out, or the death of its process, is an accident: a fresh process is asked once more. One that has
+    timed out twice in a position is asked no more. `answer` raises `NoVerdictError` where there is no answer,
+    by which it loses a game that is played, and an analysis ends; and `PlayerError` after `close`.
 
     A program has the rights of who runs it: this is no sandbox. Raises `ParameterError` for a command that
-    names no program, or a script that is not there, and for a folder that is none. `answer` raises
-    `NoVerdictError` where accidents leave no answer, `UntrustedAnswersError`, as `check_asked` does, for a
-    line too many, and `PlayerError` after `close`. Programs are run by means that Windows does not have.
+    names no program, or a script that is not there, and for a folder that is none.
 
     >>> from ttt_env import certify
-    >>> from ttt_env.bots.protocol import answer_line
-    >>> centre = f"while read line; do echo '{answer_line(4)}'; done"  # {"cell": 4}
-    >>> with CommandAgent("tictactoe-v0", ["sh", "-c", centre]) as player:
+    >>> lines = "import json\nwhile line := input():\n"
+    >>> lines += "    print(json.dumps({'id': json.loads(line)['id'], 'cell': 4}), flush=True)"  # the centre
+    >>> with CommandAgent("tictactoe-v0", ["python3", "-c", lines]) as player:
     ...     certificate = certify(player)
     >>> certificate.unbeatable, certificate.forfeits[0].outcome
     (False, 'taken')
     """
+
+    @checked
+    def __init__(
+        self,
+        game: Game | str,
+        command: str | Sequence[str],
+        *,
+        timeout: Seconds = TIMEOUT,
+        folder: str | Path | None = None,
+        memory: Annotated[int, Between(1, _MOST_MEMORY)] | None = None,
+        startup: Seconds = STARTUP,
+    ) -> None:
+        super().__init__(get_game(game))
+        self.folder = Path.cwd() if folder is None else Path(folder).absolute()
+        if not self.folder.is_dir():
+            raise ParameterError(f"folder={shown(str(self.folder))}: there is no such folder")
+        self.arguments = _split_command(command, self.folder)
+        self.timeout, self.memory, self.startup = timeout, memory, startup
+        self._numbers = count(1)
+        self._lock = Lock()
+        self._processes: set[Process] = set()
+        self._idle: list[Process] = []
+        self._is_closed = self._is_out = False
+        weakref.finalize(self, _end_all, self._processes)
+
+    def __repr__(self) -> str:
+        return f"<CommandAgent {self.label} of {self.game.name}>"
+
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[()]]:
+        settings = {name: getattr(self, name) for name in ("timeout", "folder", "memory", "startup")}
+        return partial(type(self), self.game, self.arguments, **settings), ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     @staticmethod
     def of_function_file(file: str, function: str = "", folder: str | None = None) -> tuple[str, ...]:
@@ -62,15 +116,92 @@ class CommandAgent(ProgramAgent):
         return self.arguments[4:6] if self.arguments[1:4] == ("-P", "-m", FUNCTION_FILE) else ()
 
     @property
-    def label(self) -> str:  # noqa: D102
+    def label(self) -> str:
+        """The names of the program and of the script that it is given, as in "python mybot.py".
+
+        Other arguments are shown nowhere, since some may be secret.
+        """
         if self._function:
             file, function = self._function
             return f"{Path(file).name}:{function}"
-        return super().label
+        return " ".join(Path(each).name for each in (self.arguments[0], *self._script))
+
+    @cached_property
+    def identity(self) -> str:
+        """The label, and a fingerprint of the command line, the program and the script.
+
+        So a tournament knows that a bot has been changed. What else it reads is not looked at.
+        """
+        fingerprint = sha256(repr(self.arguments).encode("utf-8", "surrogatepass"))
+        for path in (_found(self.arguments[0], self.folder), *(self.folder / each for each in self._script)):
+            if path is not None:
+                with Path(path).open("rb") as file:
+                    fingerprint.update(file_digest(file, "sha256").digest())
+        return f"{self!r} ({fingerprint.hexdigest()[:_DIGITS]})"
 
     @property
     def _script(self) -> list[str]:
-        return [self._function[0]] if self._function else super()._script
+        """The first argument that is no option, if it is a file."""
+        if self._function:
+            return [self._function[0]]
+        words = [argument for argument in self.arguments[1:] if not argument.startswith("-")]
+        return [word for word in words[:1] if os.path.isfile(self.folder / word)]
+
+    def answer(self, position: Position) -> Answer:  # noqa: D102
+        accidents: list[AccidentError] = []
+        if self._is_out:
+            raise self._no_answer(
+                position,
+                [AccidentError("timed out", "it has timed out twice in a position, and is asked no more")],
+            )
+        while len(accidents) < TRIES:
+            try:
+                return self._asked(position, is_fresh=bool(accidents))
+            except AccidentError as accident:
+                if not accident.is_quiet:
+                    accidents.append(accident)
+        self._is_out = all(each.outcome == "timed out" for each in accidents)
+        raise self._no_answer(position, accidents)
+
+    def _asked(self, position: Position, is_fresh: bool) -> Answer:
+        """The answer of a process, of a new one if it is to be fresh. Raises `AccidentError`."""
+        process, seconds = None if is_fresh else self._taken(), self.timeout
+        if process is None:
+            process, seconds = self._started(), seconds + self.startup
+        number = next(self._numbers)
+        try:
+            answer = process.ask(Question(position, self.timeout, number).line, number, seconds)
+        except BaseException as error:
+            self._drop(process)
+            if self._is_closed and isinstance(error, AccidentError):
+                raise PlayerError(f"{self!r} is closed") from error
+            raise
+        with self._lock:
+            self._idle.append(process)
+        return read_answer(answer, position)
+
+    def _taken(self) -> Process | None:
+        """A process that nobody asks at the moment, None if there is none."""
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                process = self._idle.pop()
+            if not process.has_ended:
+                return process
+            self._drop(process)
+
+    def _started(self) -> Process:
+        if self._is_closed:
+            raise PlayerError(f"{self!r} is closed")
+        process = Process(self._command_line(), self.folder, self.memory)
+        with self._lock:
+            self._processes.add(process)
+            is_closed: bool = self._is_closed  # meanwhile, by another thread
+        if is_closed:
+            self._drop(process)
+            raise PlayerError(f"{self!r} is closed")
+        return process
 
     def _command_line(self) -> tuple[str, ...]:
         """The arguments; a function in a file is told the rules of a game that is in no catalogue."""
@@ -81,28 +212,62 @@ class CommandAgent(ProgramAgent):
                 is_known = False
             if not is_known:
                 return (*self.arguments, json.dumps(game_to_dict(self.game)))
-        return super()._command_line()
+        return self.arguments
 
-    def _ask(self, program: Program, position: Position) -> Answer:
-        number, n_late = next(self._numbers), 0
-        self._tell(program, Question(position, self.timeout, number).line)
-        try:
-            while (echoed := echoed_id(line := program.read())) is not None:
-                if type(echoed) is int and echoed == number:
-                    break
-                n_late += 1
-        except NoLineError as failure:
-            if n_late:
-                late = f"passed over {n_late} lines with an id that is not {number}"
-                failure.said = ": ".join(filter(None, [failure.said, late]))
-            raise
-        if echoed is None:
-            self._check_lines(program.unread())
-        answer = read_answer(line, position)
-        if answer.outcome == "unreadable" and echoed is None:  # maybe a greeting: the answer is still to come
-            program.end_input()
-            self._check_lines(program.rest())
-        return answer
+    def _drop(self, process: Process) -> None:
+        with self._lock:
+            self._processes.discard(process)
+        process.end()
 
-    def _is_answer(self, line: str) -> bool:
-        return echoed_id(line) is None  # lines that echo an `id` are late, and do no harm
+    def _no_answer(self, position: Position, accidents: list[AccidentError]) -> NoVerdictError:
+        last = accidents[-1]
+        what = last.outcome or "cannot be started"
+        if what == "timed out" and len(accidents) == TRIES:
+            what = f"timed out twice ({self.timeout:g} s each, and {self.startup:g} s to start)"
+        told = quoted(last.told, "crashed") if last.told else ""
+        return NoVerdictError(repr(self), position, ": ".join(filter(None, [what, told])), last.outcome)
+
+    def rest(self) -> None:
+        """End the processes that are asked nothing at the moment; the next question starts one again."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for process in idle:
+            self._drop(process)
+
+    def close(self) -> None:
+        """End all processes; whoever waits for an answer gets a `PlayerError`."""
+        self._is_closed = True
+        with self._lock:
+            processes, self._idle = list(self._processes), []
+        for process in processes:
+            self._drop(process)
+
+
+def _end_all(processes: set[Process]) -> None:
+    while processes:
+        processes.pop().end()
+
+
+def _split_command(command: str | Sequence[str], folder: Path) -> tuple[str, ...]:
+    """The arguments of a command. Raises `ParameterError` if there is no such program, or no such script.
+
+    The message shows these alone, as other arguments may be secret.
+    """
+    try:
+        arguments = tuple(shlex.split(unwrapped(command.strip())) if isinstance(command, str) else command)
+    except ValueError as error:
+        raise ParameterError(f"command: a command line, or a list of arguments, is needed: {error}") from None
+    if not arguments or not all(isinstance(each, str) and "\0" not in each for each in arguments):
+        raise ParameterError("command: a program and its arguments are needed, as texts")
+    if _found(arguments[0], folder) is None:
+        raise ParameterError(f"command: there is no program {shown(arguments[0])} that can be run")
+    script = next((word for word in arguments[1:] if not word.startswith("-")), "")
+    is_script = script.lower().endswith(_SCRIPTS) and script.split() == [script]  # and no code for `sh -c`
+    if is_script and not os.path.isfile(Path(folder, script)):
+        raise ParameterError(f"command: there is no file {shown(script)} in the folder {folder}")
+    return arguments
+
+
+def _found(program: str, folder: Path) -> str | None:
+    """The file of a program, None if it cannot be run; a relative path is one from the folder."""
+    return shutil.which(Path(folder, program) if os.path.dirname(program) else program)

@@ -1,7 +1,7 @@
 """The tournament of a file, played in a folder: certificates, meetings, and the journal to go on from."""
 
 import json
-import shutil
+import re
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from itertools import combinations
@@ -11,7 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
-from ttt_env.analysis.certificate import Certificate
+from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import match
 from ttt_env.analysis.results import Match, match_of_games
 from ttt_env.bots.plan import TournamentPlan
@@ -24,7 +24,7 @@ from ttt_env.errors import (
     TournamentFileError,
     missing_extra,
 )
-from ttt_env.rules import SEATS, Game, is_enumerable
+from ttt_env.rules import SEATS, Game
 from ttt_env.storage import LineFile, game_to_dict
 from ttt_env.storage.codec import decoded
 from ttt_env.tournament.meetings import (
@@ -40,6 +40,7 @@ from ttt_env.tournament.tournament import Tournament
 _FORM = "ttt_env tournament journal"
 _FORMAT = f"{_FORM} 4"
 _LISTED = 6  # keys that have changed
+_OF_ENTRY = re.compile(r"entry (\".*\")\.\w+")
 
 
 class _Header(NamedTuple):
@@ -66,12 +67,12 @@ class Journal:
     """The finished games and the computed meetings of a tournament: a line for each, on the disk as it comes.
 
     The first line holds what the results depend on: the keys of the plan, the rules of its game, and the
-    `fingerprints` of the entries. With `again` what the file holds is forgotten, and so it is if they have
-    changed and nothing has been played. `is_new` says whether the file begins here.
+    `fingerprints` of the entries. With `again` what an entry that has changed took part in is forgotten; all
+    is, if something else has changed, or nothing. `forgotten` names the entries of which nothing is left.
 
-    Raises `TournamentFileError`, which names what has changed, if the file has others; `ResultFileError` for
-    a file that is no journal, for lines that were changed or are no part of this tournament, and where
-    another process writes to it now.
+    Raises `TournamentFileError`, which names what has changed, if the file has other results and `again` is
+    not set; `ResultFileError` for a file that is no journal, for lines that are no part of this tournament,
+    and where another process writes to it now.
     """
 
     def __init__(
@@ -79,22 +80,62 @@ class Journal:
     ) -> None:
         self.games: dict[Meeting, list[Played]] = {}
         self.computed: dict[Meeting, Computed] = {}
+        self.forgotten: set[str] = set()
         self._plan, self._file = plan, LineFile(path, _FORM, "is no journal of a tournament")
-        keys = json.loads(json.dumps(dict(plan.keys)))
-        rules = json.loads(json.dumps(game_to_dict(plan.game)))
-        self._header = {"format": _FORMAT, "keys": keys, "rules": rules, "files": dict(fingerprints)}
-        self._changed: list[str] = []
-        self.is_new = True
+        keys, rules = (json.loads(json.dumps(each)) for each in (dict(plan.keys), game_to_dict(plan.game)))
+        self._header = _Header(_FORMAT, keys, rules, dict(fingerprints))
+        self._old: _Header | None = None
         self._file.reserve()
         try:
-            if not again:
-                self._file.read(self._take, self._compare)
-            if self.is_new:
-                self._file.clear()
-                self._file.add(self._header, is_synced=True)
+            self._file.read(self._take, self._begin)
+            changed = self._changed()
+            if changed and not again and (self.games or self.computed):
+                raise TournamentFileError(
+                    f"{path.parent} holds another tournament, since these have changed: "
+                    f"{_listed(list(changed))}. Change them back, name another folder (--out), or play again "
+                    "what they change (--again)"
+                )
+            if changed or again or self._old is None:
+                self._forget({name for name in changed.values() if name} if all(changed.values()) else set())
         except BaseException:
             self.close()
             raise
+
+    def _begin(self, data: Mapping[str, Any]) -> None:
+        self._old = decoded(_Header, data)
+        if self._old.format != _FORMAT:
+            raise ResultFileError(f"its format is {self._old.format!r}, and {_FORMAT!r} is needed")
+
+    def _changed(self) -> dict[str, str]:
+        """What has changed since the header was written, each with the entry that it is about, if any."""
+        if self._old is None:
+            return {}
+        changed = {f"the game's {name}": "" for name in _differing(self._old.rules, self._header.rules)}
+        for key in _differing(self._old.keys, self._header.keys):
+            of_entry = _OF_ENTRY.match(key)
+            if key != "entries":
+                changed[key] = json.loads(of_entry[1]) if of_entry else ""
+        for name in _differing(self._old.files, self._header.files):
+            changed[f"the program or model of {name!r}"] = name
+        for name in {*self._old.keys["entries"]} - {*self._plan.names}:
+            changed[f"the entry {name!r}, which is gone"] = name
+        return changed
+
+    def _forget(self, names: set[str]) -> None:
+        """Write the file anew, without the results of these entries; without any, if none is named."""
+        self.forgotten = names or {*self._plan.names}
+        for results in (self.games, self.computed):
+            for meeting in [each for each in results if {*each} & self.forgotten]:
+                del results[meeting]
+        games, self.games = self.games, {}
+        computed, self.computed = self.computed, {}
+        self._file.clear()
+        self._file.add(self._header._asdict(), is_synced=True)
+        for meeting, played in games.items():
+            for each in played:
+                self.add_game(meeting, each)
+        for meeting, result in computed.items():
+            self.add_computed(meeting, result)
 
     def close(self) -> None:
         """Let others write to the file."""
@@ -121,29 +162,10 @@ class Journal:
             return None
         return match_of_games((SEATS[at % 2], each.record, each.forfeit) for at, each in enumerate(games))
 
-    def _compare(self, data: Mapping[str, Any]) -> None:
-        """Name what the header on the first line has differently."""
-        found = decoded(_Header, data)
-        if found.format != _FORMAT:
-            raise ResultFileError(f"its format is {found.format!r}, and {_FORMAT!r} is needed")
-        keys = _differing(found.keys, self._header["keys"])
-        files = _differing(found.files, self._header["files"])
-        rules = _differing(found.rules, self._header["rules"])
-        self._changed = keys + [f"the game's {name}" for name in rules]
-        self._changed += [f"the program or model of {name!r}" for name in files]
-        self.is_new = bool(self._changed)
-
     def _take(self, data: Mapping[str, Any]) -> None:
-        """Take a line. Raises `TournamentFileError` if anything has changed since."""
-        if self._changed:
-            more = " and more" if len(self._changed) > _LISTED else ""
-            raise TournamentFileError(
-                f"{self._file.path.parent} holds another tournament, since these have changed: "
-                f"{', '.join(self._changed[:_LISTED])}{more}. "
-                "Change them back, name another folder (--out), or start anew (--again)"
-            )
         meeting = decoded(Meeting, data)
-        if not {*meeting} <= {*self._plan.names}:
+        assert self._old is not None
+        if not {*meeting} <= {*self._old.keys["entries"]}:
             raise ResultFileError(f"{meeting.first} against {meeting.second} is no meeting of this plan")
         if "match" in data:
             self.computed[meeting] = Computed.read(data, self._plan.game)
@@ -151,12 +173,16 @@ class Journal:
             self.games.setdefault(meeting, []).append(Played.read(data, self._plan.game))
 
 
+def _listed(changed: list[str]) -> str:
+    return ", ".join(changed[:_LISTED]) + (" and more" if len(changed) > _LISTED else "")
+
+
 def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """The keys that only one of the two has, or that they have differently."""
     return [key for key in {**old, **new} if key not in old or key not in new or old[key] != new[key]]
 
 
-JOURNAL, ANSWERS, CERTIFICATES = "journal.jsonl", "answers", "certificates"
+JOURNAL, CERTIFICATES = "journal.jsonl", "certificates"
 WRITTEN = ("results.json", "table.md", "table.csv", "games.txt", "index.html")
 """The files that show the results."""
 _LIBRARIES = ("jinja2", "scipy")
@@ -164,9 +190,9 @@ Say = Callable[[str], object]
 
 
 class Verdict(NamedTuple):
-    """The proof about an entry, or why there is none.
+    """The certificate of an entry, or why there is none.
 
-    `not_judged` tells the accidents, or the line too many, by which an entry could not be judged.
+    `not_judged` tells the accidents by which an entry could not be judged.
     """
 
     certificate: Certificate | None
@@ -175,9 +201,9 @@ class Verdict(NamedTuple):
 
 
 class Contest:
-    """A tournament in a folder, where it is kept, and goes on from its journal and the kept answers.
+    """A tournament in a folder, where it is kept, and goes on from its journal.
 
-    Certificates are made anew in each run, from the agents and the answers that programs have given.
+    Certificates are made anew in each run.
 
     With `again` what an earlier run has left there is removed first. `say` is told what is being done.
 
@@ -197,17 +223,19 @@ class Contest:
             raise ParameterError(
                 f"{str(folder)!r} is not empty, and no tournament's: choose another one (--out)"
             )
-        self.players = Players(plan, folder / ANSWERS, say)  # before anything is removed: it may be refused
+        self.players = Players(plan, say)
+        if len(self.players.names) < 2:
+            told = "".join(f"\n  {name}: {why}" for name, why in self.players.set_aside.items())
+            raise TournamentFileError(f"fewer than two entries can play:{told}")
         self.journal = Journal(folder / JOURNAL, plan, self.players.fingerprints, again)
-        if self.journal.is_new:
-            # Remove what an earlier run has left beside its journal; files of others stay.
-            for path in (folder / name for name in (ANSWERS, CERTIFICATES, *WRITTEN)):
-                if path.is_dir():
-                    shutil.rmtree(path)
-                else:
-                    path.unlink(missing_ok=True)
+        kept = {self.certificate_file(name) for name in {*plan.names} - self.journal.forgotten}
+        for path in {*(folder / CERTIFICATES).glob("*.certificate.json")} - kept:
+            path.unlink()
+        if self.journal.forgotten == {*plan.names}:
+            for path in (folder / name for name in WRITTEN):
+                path.unlink(missing_ok=True)
         self.verdicts: dict[str, Verdict] = {}
-        self.schedule = [Meeting(*pair) for pair in combinations(plan.names, 2)]
+        self.schedule = [Meeting(*pair) for pair in combinations(self.players.names, 2)]
         self.not_judged: dict[Meeting, NotJudged] = {}
 
     def __enter__(self) -> Self:
@@ -221,37 +249,32 @@ class Contest:
     def tournament(self) -> Tournament:
         """The results of all meetings that are finished."""
         finished = {at: match for at in self.schedule if (match := self.journal.match(at)) is not None}
-        unknown, unjudged = dict.fromkeys(self.plan.names), dict(self.not_judged.values())
-        return Tournament(self.plan.game, self.plan.names, finished, unknown, not_judged=unjudged)
+        names = self.players.names
+        unjudged = self.players.set_aside | dict(self.not_judged.values())
+        return Tournament(self.plan.game, names, finished, dict.fromkeys(names), not_judged=unjudged)
 
     def play(self) -> None:
-        """Certify, and let all play that have not.
-
-        Raises `TournamentFileError` for an entry that is called fixed, and answers otherwise when it is asked
-        again; `ResultFileError` if kept answers were changed, or cannot be written.
-        """
-        for entry in self.plan.entries:
-            name = entry.name
-            self._say(f"certifying {name}")
-            certificate, lack, not_judged = None, self.players.lack_of_certificate(name), ""
-            try:
-                if not lack:
-                    # Made now: one that lies in the folder is not believed.
-                    certificate = self.players.certificate(name)
-                    self.players.tabulate(name)
-                    certificate.save(self.certificate_file(name))
-                elif entry.is_stationary:
-                    self.players.tabulate(name)
-            except (TournamentFileError, ResultFileError):  # wrong about its program, or the kept answers are
-                raise
-            except (NoVerdictError, PlayerError) as error:
-                certificate, not_judged = None, reason_of(error)
-                self.players.give_up(name)
-            except Exception as error:  # nothing that an entry does may end the tournament
-                lack = f"it fails where it is asked: {type(error).__name__}: {error}"
-            self.verdicts[name] = Verdict(certificate, lack, not_judged)
+        """Certify, and let all play that have not. Raises `ResultFileError` if answers cannot be kept."""
+        for name in self.players.names:
+            self._say(f"asking {name}")
+            self.verdicts[name] = self._judged(name)
         for meeting in self.schedule:
             self._meet(meeting)
+
+    def _judged(self, name: str) -> Verdict:
+        try:
+            table = self.players.table(name)
+            if isinstance(table, str):
+                return Verdict(None, table)
+            certificate = certify(table, complete=True)  # now: one that lies in the folder is not believed
+        except ResultFileError:  # of kept answers, for which no entry is to blame
+            raise
+        except (NoVerdictError, PlayerError) as error:
+            return Verdict(None, not_judged=reason_of(error))
+        except Exception as error:  # nothing that an entry does may end the tournament
+            return Verdict(None, f"it fails where it is asked: {type(error).__name__}: {error}")
+        certificate.save(self.certificate_file(name))
+        return Verdict(certificate)
 
     def certificate_file(self, name: str) -> Path:
         """The file of an entry's certificate."""
@@ -276,15 +299,9 @@ class Contest:
                 return
 
     def _computed(self, meeting: Meeting) -> Computed | None:
-        game = self.plan.game
-        if not (self.plan.exact and is_enumerable(game) and all(map(self.players.is_stationary, meeting))):
+        if not self.plan.exact or any(self.verdicts[name].certificate is None for name in meeting):
             return None
-        try:
-            result = match(*self.players.pair(*meeting), game, exact=True)
-        except ResultFileError:  # of kept answers, for which no entry is to blame
-            raise
-        except Exception:  # one of the two fails somewhere: games show who loses by that
-            return None
+        result = match(*self.players.pair(*meeting), self.plan.game, exact=True)
         return Computed(result, tuple(self._played(meeting, number) for number in range(2)))
 
     def _played(self, meeting: Meeting, number: int) -> Played:

@@ -12,6 +12,7 @@ from ttt_env.agent import quoted
 from ttt_env.analysis.results import Forfeited
 from ttt_env.analysis.verdict import told_in_a_line
 from ttt_env.bots.contest import Contest, Verdict
+from ttt_env.bots.players import ASKED_AGAIN
 from ttt_env.render.layout import Look, layout_of
 from ttt_env.render.svg import document, tile
 from ttt_env.render.table import Column, Table, as_markdown
@@ -68,6 +69,7 @@ class Documents:
         lines, found = [], self.tournament.meetings.values()
         if not self.tournament.is_complete:
             lines.append("The tournament is not finished: the same command goes on with it.")
+        lines += [f"{name} is set aside: {why}." for name, why in self.contest.players.set_aside.items()]
         lines += [
             f"{each.first} v {each.second} is not judged, and does not count, as "
             f"{name} could not be asked: {why}. The same command tries it again."
@@ -79,10 +81,11 @@ class Documents:
             lines.append(
                 f"{_meetings(n_sampled)} sampled, in {self.plan.games} games each, half of them on each seat."
             )
-        if any(entry.is_stationary for entry in self.plan.entries):
+        asked = [name for name in self.contest.players.names if self.contest.players.is_asked(name)]
+        if repeating := [name for name in asked if self.verdict(name).certificate is not None]:
             lines.append(
-                "A program that its entry calls fixed was asked once in each position that it can reach, and "
-                "the computed results rest on these answers."
+                f"{', '.join(repeating)}: asked once in each position that it can reach, on which computed "
+                f"results rest; repeated itself in all of {ASKED_AGAIN} positions asked twice."
             )
         return lines
 
@@ -128,7 +131,7 @@ class Documents:
         lost = [f"- {as_markdown(line)}" for line in self.lost()]
         parts = [
             f"# {as_markdown(self.plan.name)}",
-            f"{as_markdown(self.plan.game.name)}, {len(self.plan.names)} entries, seed {self.plan.seed}.",
+            f"{as_markdown(self.plan.game.name)}, {len(self.order)} entries, seed {self.plan.seed}.",
             *map(as_markdown, self.told()),
             self.to_table(crossed=True).to_markdown(),
             f"The numbered columns are the points a game against the player of that row. {LEGEND}",

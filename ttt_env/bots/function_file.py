@@ -10,19 +10,23 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from traceback import extract_tb
 from typing import Any
 
 import numpy as np
 
-from ttt_env.agent import Agent, FunctionAgent, chosen_cell, takes_rng
-from ttt_env.bots.protocol import answer_line, read_question
-from ttt_env.errors import IllegalMoveError, ParameterError, PolicyError
+from ttt_env.agent import Agent, chosen_cell, takes_rng
+from ttt_env.bots.protocol import read_question
+from ttt_env.errors import ParameterError, shown
 from ttt_env.rules import Game, Position
+from ttt_env.rules.checks import integer_of
 from ttt_env.storage import game_from_dict, opened, reason
 
-MODULE = "ttt_env.bots.function_file"
+MODULE = "ttt_env.bots"
 FUNCTIONS = ("choose", "policy")
 """The functions that are taken where none is named: the first that the file has, else its only function."""
 
@@ -44,17 +48,35 @@ def function_in(path: Path, name: str) -> str:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         message = error.msg if isinstance(error, SyntaxError) else str(error)
         raise ParameterError(f"{path.name}{line}: {message}") from None
+    for at, module in _imports_of(tree):
+        if not _is_there(module, path.parent):
+            raise ParameterError(f"{path.name}, line {at}: there is no module named {module}")
     names = list(_names_in(tree.body))
-    wanted = [name] if name else list(FUNCTIONS)
-    for each in wanted:
+    for each in [name] if name else FUNCTIONS:
         if each in names or "*" in names:
             return each
     functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     if not name and len(functions) == 1:
         return functions[0]
-    raise ParameterError(
-        f"{path.name} has no function {' or '.join(wanted)}; it has {', '.join(functions) or 'none'}"
+    found = ", ".join(
+        [*functions, *(f"class {each.name}" for each in tree.body if isinstance(each, ast.ClassDef))]
     )
+    wanted = f"no function {name}" if name else "no function at top level: write def choose(position)"
+    raise ParameterError(f"{path.name} defines {wanted}; found {found or 'none'}")
+
+
+def _imports_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The line and the name of each module that a file imports when it is loaded."""
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.lineno, node.module
+
+
+def _is_there(module: str, folder: Path) -> bool:
+    package = module.partition(".")[0]
+    return find_spec(package) is not None or any(folder.glob(f"{package}.*")) or (folder / package).is_dir()
 
 
 def _names_in(body: list[ast.stmt]) -> Iterator[str]:
@@ -77,26 +99,30 @@ def main(path: str, function: str, game: str = "") -> None:
     given: Game | None = game_from_dict(json.loads(game)) if game else None
     questions, say = _own_streams()
     chosen = _imported(Path(path), function)
-    is_random = takes_rng(chosen)
-    rng = np.random.default_rng()
+    is_random, rng = takes_rng(chosen), np.random.default_rng()
     for line in questions:
         position, _, number = read_question(line, given)
-        arguments = (position, rng) if is_random else (position,)
-        say(_answer(chosen(*arguments), position, rng, number))
+        try:
+            answer = _read(chosen(position, rng) if is_random else chosen(position), position, rng)
+        except BaseException as error:  # of a pupil's code, which may also have called `exit`
+            answer = {"raised": _told(error, Path(path).name)}
+        say(json.dumps({"id": number, **answer}))
 
 
-def _answer(choice: object, position: Position, rng: np.random.Generator, number: int | None) -> str:
-    """The line for what the function has returned: a cell, or probabilities of which one is drawn."""
+def _read(choice: object, position: Position, rng: np.random.Generator) -> dict[str, Any]:
+    """The answer for what the function has returned: a cell, or probabilities of which one is drawn."""
     if isinstance(choice, list | tuple | np.ndarray) and np.ndim(choice) == 1:
-        agent: Agent = _Drawing(position.game, choice)
-    else:
-        agent = FunctionAgent(position.game, lambda _: choice)  # type: ignore[arg-type, return-value]
-    try:
-        return answer_line(chosen_cell(agent, position, rng), number)
-    except (IllegalMoveError, PolicyError) as error:
-        if isinstance(choice, int | np.integer) and not isinstance(choice, bool):
-            return answer_line(int(choice), number)
-        return json.dumps({"error": str(error)} if number is None else {"error": str(error), "id": number})
+        return {"cell": chosen_cell(_Drawing(position.game, choice), position, rng)}
+    if (cell := integer_of(choice)) is not None:
+        return {"cell": cell}
+    return {"returned": f"returned {shown(choice)}; return a cell, such as position.legal_cells[0]"}
+
+
+def _told(error: BaseException, file: str) -> str:
+    """The error in a line, with the line of the file in which it was raised."""
+    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if Path(frame.filename).name == file]
+    place = f" ({file}, line {lines[-1]})" if lines else ""
+    return f"{': '.join(filter(None, [type(error).__name__, str(error)]))}{place}"
 
 
 class _Drawing(Agent):
@@ -114,13 +140,23 @@ class _Drawing(Agent):
 
 
 def _own_streams() -> tuple[Iterator[str], Callable[[str], object]]:
-    """The lines of standard input, and a function that says a line; nobody else reads or writes there."""
+    """The lines of standard input, and a function that says a line; nobody else reads or writes there.
+
+    When the input ends, so does the process, whatever the function is busy with.
+    """
     asked, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)
-    lines = open(asked, encoding="utf-8")
-    return iter(lines), lambda line: os.write(answers, line.encode() + b"\n")
+    lines: SimpleQueue[str] = SimpleQueue()
+
+    def read() -> None:
+        for line in open(asked, encoding="utf-8"):
+            lines.put(line)
+        os._exit(0)
+
+    Thread(target=read, daemon=True).start()
+    return iter(lines.get, None), lambda line: os.write(answers, line.encode() + b"\n")
 
 
 def _imported(path: Path, function: str) -> Callable[..., object]:
@@ -132,7 +168,3 @@ def _imported(path: Path, function: str) -> Callable[..., object]:
     spec.loader.exec_module(module)
     found: Callable[..., object] = getattr(module, function)
     return found
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

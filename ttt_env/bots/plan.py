@@ -1,5 +1,6 @@
 """The file of a tournament: its fields, and their values."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -7,7 +8,7 @@ from os.path import isdir, isfile  # False, and no error, for a name that no fil
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from ttt_env.bots.program import STARTUP
+from ttt_env.bots.command import STARTUP
 from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, shown
 from ttt_env.rules import MAX_SEED, Game, Seconds, as_integer, check_names, checked_value
 from ttt_env.storage import opened, parse_toml, reason
@@ -19,12 +20,11 @@ MODEL_SUFFIXES = (".npz", ".onnx")
 _KEYS = ("name", "game", "games", "seed", "timeout", "startup", "memory", "exact", "entry")
 _ENTRY_KEYS = (
     "name", "author", "spec", "command", "model", "folder", "memory", "timeout", "startup",
-    "fixed", "certify",
 )  # fmt: skip
-_OF_COMMANDS = ("folder", "memory", "timeout", "startup")
+_OF_COMMANDS = ("folder", "memory")
 _MOST_ENTRIES, _MOST_GAMES, _MOST_MEMORY = 200, 100_000, 1 << 30
 _NAME_LETTERS, _TEXT_LETTERS = 60, 10_000
-_SECONDS = 10.0  # for a move
+_SECONDS = 2.0  # for a move
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,7 @@ class Entry:
     """A player: an agent by its spec string, the command of a program, or the file of a model.
 
     `source` is which one, `folder` where a program runs, `memory` how many MiB each of its processes may
-    have, `timeout` its seconds for a move, `startup` those for its start. One that `is_stationary` is
-    asked once in each position, and all of its results are computed from these answers. `certify` says
-    whether it is certified; None: if that is cheap.
+    have, `timeout` its seconds for a move, `startup` those for its start.
     """
 
     name: str
@@ -45,8 +43,6 @@ class Entry:
     memory: int | None = None
     timeout: float = _SECONDS
     startup: float = STARTUP
-    is_stationary: bool = False
-    certify: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -120,7 +116,9 @@ def _plan_of(data: dict[str, Any], path: Path) -> TournamentPlan:
     entries = _entries(table, folder)
     keys = {key: value for key, value in data.items() if key != "entry"}
     for entry in data["entry"]:
-        keys |= {f"entry {entry['name']!r}.{key}": value for key, value in entry.items() if key != "name"}
+        keys |= {
+            f"entry {json.dumps(entry['name'])}.{key}": value for key, value in entry.items() if key != "name"
+        }
     return TournamentPlan(
         table.read("name", _text) or path.stem,
         game,
@@ -165,8 +163,6 @@ def _entry(data: object, number: int, folder: Path, limits: dict[str, Any]) -> E
         _source(table, kind, folder),
         table.read("author", _text) or "",
         place if kind == "command" else None,
-        is_stationary=table.read("fixed", _flag) or False,
-        certify=table.read("certify", _flag),
         **limits | table.limits(),
     )
 

@@ -1,15 +1,12 @@
 """A function of prompts as a player."""
 
 from collections.abc import Callable
-from typing import Literal
 
 from ttt_env.agent import Answer, AskedAgent, function_name
 from ttt_env.errors import NoVerdictError, ParameterError, shown
 from ttt_env.rules import Game, Position, checked, get_game
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.wording import BoardStyle, prompt_text
-
-OnError = Literal["lose", "raise"]
 
 
 class Reply(str):
@@ -29,13 +26,11 @@ class PromptAgent(AskedAgent):
     """Plays as a function of a prompt replies: what a language model is, with all that is around it.
 
     The prompt of a position is what `TextEnv.reset(position=…)` says there, with the same `board` and
-    `answer`; the reply is read by the rule of `AnswerFormat`. If the function raises an exception, it has
-    "crashed" in this position, with `errors="lose"`; with "raise" the exception comes through, with a note
-    that names the position. What is no str is unreadable.
+    `answer`; the reply is read by the rule of `AnswerFormat`. An exception of the function comes through,
+    with a note that names the position. What is no str is unreadable.
 
     An accident of the machine or the network is no answer: an `OSError`, such as a time-out or a connection
-    that failed, or an exception that comes from one, and a `MemoryError` raise `NoVerdictError`, whatever
-    `errors` says.
+    that failed, or an exception that comes from one, and a `MemoryError` raise `NoVerdictError`.
 
     Raises `ParameterError` for a `reply` that cannot be called and for other bad settings.
 
@@ -54,13 +49,12 @@ class PromptAgent(AskedAgent):
         *,
         board: BoardStyle = "grid",
         answer: str | AnswerFormat = "[{cell}]",
-        errors: OnError = "lose",
     ) -> None:
         super().__init__(get_game(game))
         if not callable(reply):
             raise ParameterError(f"reply={shown(reply)} of PromptAgent: a function of a prompt is needed")
         self.reply = reply
-        self.board, self.errors = board, errors
+        self.board = board
         self.answer_format = answer if isinstance(answer, AnswerFormat) else AnswerFormat(answer)
 
     def __repr__(self) -> str:
@@ -90,8 +84,6 @@ class PromptAgent(AskedAgent):
             if _is_accident(error):
                 told = f"gave no answer: {shown(error)}"
                 raise NoVerdictError(repr(self), position, told) from error
-            if self.errors == "lose":
-                return Answer.failed("crashed", shown(error))
             error.add_note(self._asked_in(position))
             raise
         if not isinstance(reply, str):

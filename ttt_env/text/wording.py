@@ -192,9 +192,9 @@ _FAILED: dict[Outcome, str] = {
     "several": "You answered {said}, which names more than one cell.",
     "no cell": "You answered {said}, and the board has no such cell.",
     "taken": "You answered {said}, and this cell is taken.",
-    "crashed": "You failed without an answer: {said}.",
+    "raised": "Your code raised an error: {said}.",
+    "crashed": "You ended without an answer: {said}.",
     "timed out": "You gave no answer in time.",
-    "flooded": "You wrote far too much: {said}.",
 }
 _SAID = 200  # letters of an answer that are quoted
 

@@ -8,12 +8,11 @@ from zlib import crc32
 import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, Forfeit, Outcome, make_agent
-from ttt_env.analysis.asking import asking
 from ttt_env.analysis.evaluation import exact_match, exploitability, sampled_games
 from ttt_env.analysis.play import moves_between
 from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.analysis.results import Ending, Exploitability, Match, match_of_games
-from ttt_env.errors import ForfeitError, NoVerdictError, PlayerError, ResultFileError, UntrustedAnswersError
+from ttt_env.errors import ForfeitError, NoVerdictError, PlayerError, ResultFileError
 from ttt_env.rules import SEATS, Game, GameRecord, Seat, is_enumerable, is_tabulated, other_seat
 from ttt_env.storage.codec import decoded
 
@@ -108,19 +107,10 @@ def play_to_the_end(x: Agent, o: Agent, rng: np.random.Generator) -> Played:
             cells.append(cell)
     except ForfeitError as error:
         forfeit = error.forfeit
-    except UntrustedAnswersError as error:
-        forfeit = _forfeit(x.game, cells, "unreadable", str(error))
     except (NoVerdictError, PlayerError) as error:
         raise NotCountedError(SEATS[len(cells) % 2], reason_of(error)) from error
     except Exception as error:  # nothing that an entry does may end the tournament
-        forfeit = _forfeit(x.game, cells, "crashed", f"{type(error).__name__}: {error}")
-    for seat, agent in enumerate((x, o)):
-        try:
-            agent.check_asked()
-        except UntrustedAnswersError as error:
-            own = range(seat, len(cells), 2)
-            del cells[own[-1] if own else len(cells) :]  # its last move is the first thing not believed
-            forfeit = _forfeit(x.game, cells, "unreadable", str(error))
+        forfeit = _forfeit(x.game, cells, "raised", f"{type(error).__name__}: {error}")
     return Played(GameRecord(x.game, tuple(cells)), forfeit)
 
 
@@ -190,8 +180,7 @@ def pairing(
         if (computed := exact_match(one, two, agents.game, max_games // 2)) is not None:
             return computed
         while True:
-            with asking(one, two):
-                games += sampled_games(one, two, min(_BATCH, max_games - len(games)) // 2, rng)
+            games += sampled_games(one, two, min(_BATCH, max_games - len(games)) // 2, rng)
             played = match_of_games(games)
             if played.width <= width or len(games) > max_games - 2:
                 return played

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ttt_env.agent import Agent, AskedAgent, make_agent, stationary_agent
 from ttt_env.analysis.known import is_solved
-from ttt_env.bots.program import ProgramAgent
+from ttt_env.bots.command import CommandAgent
 from ttt_env.errors import GameTooLargeError, ParameterError, TttEnvError
 from ttt_env.rules import Game, get_game, is_instant, n_placements, split_spec
 from ttt_env.rules.sizes import INSTANT_CELLS
@@ -221,7 +221,7 @@ def _name_of_model(spec: str) -> str:
     agent, items = split_spec(spec)
     if agent == _PROGRAM or agent.endswith(".py"):
         program = make_agent(spec)
-        assert isinstance(program, ProgramAgent)
+        assert isinstance(program, CommandAgent)
         return program.label
     file = Path(items[0] if items else agent)
     if not file.is_file():
