@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
@@ -428,6 +429,15 @@ class TestFunctionFiles:
         run = ttt("play", "ben.py:fails", "random")
         assert "names no free cell (raised) and loses:" in run.stdout
         assert "AssertionError (ben.py, line 13)" in run.stdout
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
+def test_the_documented_bot_in_javascript(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "bots.md").read_text("utf-8")
+    (tmp_path / "bot.mjs").write_text(page.partition("```js\n")[2].partition("```")[0])
+    with CommandAgent(GAME, "node bot.mjs", folder=tmp_path) as agent:
+        found = ttt_env.certify(agent)
+    assert found.refutations == ttt_env.certify(lambda position: position.legal_cells[-1]).refutations
 
 
 TRACE = 'exit status 1: Traceback (most recent call last):\n  File "/home/ben/ben.py", line {}, in choose\n{}'
