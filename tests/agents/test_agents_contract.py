@@ -90,7 +90,7 @@ SPECS = {
 }
 # Others' programs, whose play is their own, and tables, which answer only where they were asked: see
 # tests/bots/test_players.py and tests/analysis/test_policy_table.py.
-ELSEWHERE = {"process", "policy-table"}
+ELSEWHERE = {"process", "policy-table", "chat"}
 # A network and a random search know nothing of symmetry, and a strategy has one move where several are
 # symmetric. All others treat symmetric positions alike.
 WITHOUT_SYMMETRY = {"mcts", "sb3", "onnx", "ppo", "dqn", "value-network", "alphazero", "strategy"}

@@ -10,6 +10,7 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ttt_env
@@ -18,7 +19,7 @@ from tests.support.games import TICTACTOE
 from ttt_env import Position
 from ttt_env.bots import ChatAgent
 from ttt_env.bots import chat as endpoints
-from ttt_env.errors import NoVerdictError, PlayerError
+from ttt_env.errors import ForfeitError, NoVerdictError, PlayerError
 from ttt_env.text import PromptAgent
 
 MIDDLE = Position.parse("XO./.../...", TICTACTOE)
@@ -88,7 +89,6 @@ ANSWERS: dict[str, Fault] = {
     "reasoning in a field": says(content="[4]", reasoning_content="[0] or [1]?", reasoning="[2]"),
     "reasoning in the text": says(content="<think>[0] or [1]?</think>\n[4]"),
     "reasoning that the prompt has opened": says(content="[0] or [1]?</think>[4]"),
-    "cut off after the answer": body(completion("length", content="[4]\nThis is")),
     "fields that nobody knows": body({"service_tier": [], "x": {}, **completion(content="[4]")}),
     "no field but those that are needed": choosing(message={"content": "[4]"}),
     "UTF-16": body(json.dumps(completion(content="[4]")).encode("utf-16")),
@@ -99,23 +99,8 @@ FORFEITS: dict[str, tuple[Fault, str, str]] = {
     "null": (says(content=None), "unreadable", "(a message without text)"),
     "no text": (says(content=""), "unreadable", "(a message without text)"),
     "no parts": (parts(), "unreadable", "(a message without text)"),
-    "cut off": (
-        body(completion("length", content="<think>[4] or")),
-        "unreadable",
-        "(cut off at the limit of tokens) <think>[4] or",
-    ),
-    "cut off before its text": (
-        body(completion("length", content=None, reasoning_content="[4]")),
-        "unreadable",
-        "(cut off at the limit of tokens)",
-    ),
     "refusal": (says(content=None, refusal="I do not play."), "unreadable", "(a refusal: I do not play.)"),
     "refusal as a part": (parts({"type": "refusal", "refusal": "No."}), "unreadable", "(a refusal)"),
-    "filter": (
-        body(completion("content_filter", content="")),
-        "unreadable",
-        "(stopped by the endpoint's filter of contents)",
-    ),
     "tool call": (
         body(completion("tool_calls", content=None, tool_calls=[{"function": {"name": "move"}}])),
         "unreadable",
@@ -166,6 +151,13 @@ ACCIDENTS: dict[str, Fault] = {
     "drips headers": drip(HEADERS),
     "drips its body": drip(HEADERS + b'\r\n{"choices": ['),
 }
+CUT_OFF: dict[str, Fault] = {
+    "after the answer": body(completion("length", content="[4]\nThis is")),
+    "in the answer": body(completion("length", content="If I play [3], O may take")),
+    "in its reasoning": body(completion("length", content="<think>[4] or")),
+    "before its text": body(completion("length", content=None, reasoning_content="[4]")),
+    "by a filter": body(completion("content_filter", content="[4]")),
+}
 REFUSALS: dict[str, tuple[Fault, str]] = {
     "no right": ((401, "wrong key"), "wrong key"),
     "no money": ((402, "pay"), "pay"),
@@ -197,6 +189,21 @@ def endpoint(shared: tuple[Endpoint, ChatAgent]) -> Endpoint:
     server, _ = shared
     server.faults, server.lasting, server.requests = [], None, []
     return server
+
+
+@pytest.mark.parametrize("kind", CUT_OFF)
+def test_a_reply_that_was_cut_off_is_no_reply(kind: str, endpoint: Endpoint) -> None:
+    with ChatAgent(TICTACTOE, endpoint.url, "perfect", max_tokens=50) as model:
+        endpoint.faults = [CUT_OFF[kind], None]
+        assert model.answer(TICTACTOE.start).outcome == "played"
+        assert [request["max_tokens"] for request in endpoint.requests] == [50, 100]
+        endpoint.faults = [CUT_OFF[kind]] * 2
+        with pytest.raises(NoVerdictError, match=r"the reply was .*\(100 tokens\)") as caught:
+            ttt_env.certify(model)
+        assert caught.value.loses_by == "unreadable"
+        endpoint.faults = [CUT_OFF[kind]] * 2
+        with pytest.raises(ForfeitError, match="the reply was"):
+            model.choose(TICTACTOE.start, np.random.default_rng(0))
 
 
 @pytest.fixture

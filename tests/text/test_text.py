@@ -16,7 +16,7 @@ import ttt_env
 from tests import reference
 from tests.support.documents import ROOT
 from tests.support.envs import duplicated
-from tests.support.games import open_boards
+from tests.support.games import TICTACTOE, open_boards
 from tests.support.marks import slow
 from tests.support.refusals import all_raise
 from tests.support.replies import OPPONENTS, Prefix, lowest, replies_of
@@ -552,3 +552,35 @@ class TestRows:
     def test_order(self) -> None:
         with pytest.raises(ttt_env.errors.EpisodeOrderError):
             TextEnv().move(4)
+
+
+@pytest.mark.parametrize(
+    ("reply", "cell"),
+    [
+        ("<think>[1]</think>[4]", 4),
+        ("<THINKING mode='deep'>[1]</thinking>\n[4]", 4),
+        ("<reflection>[1]</reflection>[4]", 4),
+        ("<scratchpad>[1]</scratchpad>[4]", 4),
+        ("<seed:think>[1]</seed:think>[4]", 4),
+        ("[THINK][1][/THINK][4]", 4),
+        ("◁think▷[1]◁/think▷[4]", 4),
+        ("<|START_THINKING|>[1]<|END_THINKING|>[4]", 4),
+        ("<|channel|>analysis<|message|>[1]<|end|><|start|>assistant<|channel|>final<|message|>[4]", 4),
+        ("analysisWe could play [1].assistantfinal[4]", 4),
+        ("My analysis: [4]", 4),
+        ("[1]</think>[4]", 4),  # opened by the prompt
+        ("[4]<think>[1]", 4),
+        ("<think>[1]", None),  # what is inside an unclosed mark is never read
+        ("<think>[1]</thinking>[2]", None),  # another mark does not close it
+        ("<think>a <reasoning>[1]</reasoning> [2]</think>[4]", 4),
+        ("<|channel|>analysis<|message|>[1]", None),
+    ],
+)
+def test_what_is_inside_marks_of_reasoning_is_not_read(reply, cell):
+    assert AnswerFormat().read(reply, TICTACTOE).cell == cell
+
+
+def test_the_marks_of_reasoning_are_a_parameter():
+    form = AnswerFormat(reasoning=(("{{", "}}"),))
+    assert form.read("{{[1]}}[4] <think>", TICTACTOE).cell == 4
+    assert form.read("<think>[1]</think>", TICTACTOE).cell == 1

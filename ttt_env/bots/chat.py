@@ -42,6 +42,10 @@ class Accident(Exception):
         self.pause = pause
 
 
+class CutOff(Exception):
+    """A reply that has no end."""
+
+
 class ChatEndpoint:
     """An endpoint whose `url` and `key` are known, asked by as many threads at once as like.
 
@@ -263,7 +267,9 @@ def _reply_of(choice: dict[str, Any]) -> Reply | None:
     text = _text_of(message.get("content"))
     if text is None or ("content" not in message and not refusal and not calls):
         return None
-    note = _NOTES.get(str(choice.get("finish_reason")), "")
+    if (cut := _CUT_OFF.get(str(choice.get("finish_reason")))) is not None:
+        raise CutOff(cut)
+    note = ""
     parts = message["content"] if isinstance(message.get("content"), list) else []
     if refusal or any(isinstance(part, dict) and part.get("type") == "refusal" for part in parts):
         note = f"a refusal: {refusal}" if isinstance(refusal, str) else "a refusal"
@@ -274,9 +280,9 @@ def _reply_of(choice: dict[str, Any]) -> Reply | None:
     return Reply(text, note)
 
 
-_NOTES = {
-    "length": "cut off at the limit of tokens",
-    "content_filter": "stopped by the endpoint's filter of contents",
+_CUT_OFF = {
+    "length": "the reply was cut off at the limit of tokens",
+    "content_filter": "the reply was stopped by the endpoint's filter of contents",
 }
 
 
@@ -322,8 +328,10 @@ class ChatAgent(PromptAgent):
     wrong key (401) or an unknown model (404). Both name the position, and no answer is kept.
 
     The texts of `content` are the reply, read by the rule of `AnswerFormat`; fields for reasoning beside it
-    are not looked at. Where it names no free cell the reason says so if it was cut off at the limit of
-    tokens, if it was a refusal or a tool call, and if there was no text.
+    are not looked at. A reply that was cut off, at the limit of tokens or by a filter, is no reply: it is
+    asked for once more, with twice the `max_tokens` if they are given, and then it loses a game that is
+    played, and an analysis ends. Where a reply names no free cell the reason says so if it was a refusal or a
+    tool call, and if there was no text.
 
     Raises `ParameterError` for a url with a user, a password or a query, which may contain secrets, and does
     not show it; `ImportError` without the extra "llm".
@@ -403,7 +411,16 @@ class ChatAgent(PromptAgent):
             request["temperature"] = self.temperature
         if self.max_tokens is not None:
             request["max_tokens"] = self.max_tokens
-        return self._endpoint.ask(request, repr(self))
+        try:
+            return self._endpoint.ask(request, repr(self))
+        except CutOff:  # a fuller budget may help
+            if self.max_tokens is not None:
+                request["max_tokens"] = 2 * self.max_tokens
+        try:
+            return self._endpoint.ask(request, repr(self))
+        except CutOff as cut:
+            limit = f" ({request['max_tokens']} tokens)" if "max_tokens" in request else ""
+            raise NoVerdictError(repr(self), None, f"{cut}{limit}", "unreadable") from None
 
 
 def _as_str(name: str, text: object) -> str:

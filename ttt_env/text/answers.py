@@ -2,17 +2,26 @@
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, lru_cache
+from typing import NamedTuple, TypeAlias
 
 from ttt_env.agent import Answer, Outcome
 from ttt_env.errors import ParameterError, shown
 from ttt_env.rules import Game, Position
 
 _LONGEST = 1_000_000  # letters of a reply that are looked at: what a model says after them is no answer
-_REASONING = re.compile(
-    r"<(/?)(?:think|thinking|thought|reasoning)>|\[(/?)THINK\]|◁(/?)think▷", re.IGNORECASE
+Marks: TypeAlias = tuple[tuple[str, str], ...]
+REASONING: Marks = (
+    *((f"<{name}>", f"</{name}>") for name in ("think", "thinking", "thought", "reasoning")),
+    *((f"<{name}>", f"</{name}>") for name in ("reflection", "scratchpad", "seed:think")),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|channel|>analysis", "<|channel|>final"),
+    ("analysis", "assistantfinal"),  # the same, with the special tokens skipped
 )
+"""The marks at which models begin and end their reasoning, by pairs. Case does not count, a tag may have
+attributes, and a mark of letters alone counts only at the start of a reply."""
 
 
 class Reading(NamedTuple):
@@ -35,9 +44,9 @@ class AnswerFormat:
 
     This is the one rule by which replies are read:
 
-    1. Reasoning before the answer does not count: blocks such as `<think>…</think>`, and also `thinking`,
-       `thought`, `reasoning`, `[THINK]` and `◁think▷`. A block that is not closed extends to the end; one
-       that is only closed, because it was opened by the prompt, begins at the start of the reply.
+    1. Reasoning before the answer does not count: blocks such as `<think>…</think>`, between the marks of
+       `reasoning`. A block that is not closed extends to the end; one that is only closed, because it was
+       opened by the prompt, begins at the start of the reply.
     2. In the rest, the last line that names a cell in this form decides. If it names different cells, the
        reply names "several".
 
@@ -56,13 +65,14 @@ class AnswerFormat:
     """
 
     template: str = "[{cell}]"
+    reasoning: Marks = REASONING
 
     def __post_init__(self) -> None:
         if not isinstance(self.template, str) or self.template.count("{cell}") != 1:
             raise ParameterError(
                 f"answer={shown(self.template)}: a text with one {{cell}} in it is needed: '[{{cell}}]'"
             )
-        if _REASONING.search(self.template):
+        if _marks(self.reasoning).search(self.template):
             raise ParameterError(f"answer={shown(self.template)}: marks of reasoning are not read in a reply")
 
     @cached_property
@@ -82,7 +92,7 @@ class AnswerFormat:
         """The cell that a reply names; nothing in it is ever run. Raises `ParameterError` for no str."""
         if not isinstance(reply, str):
             raise ParameterError(f"a reply is a str, not {shown(reply)}")
-        numbers = self._last_named(_without_reasoning(reply[:_LONGEST]))
+        numbers = self._last_named(_without_reasoning(reply[:_LONGEST], self.reasoning))
         if len(numbers) != 1:
             return Reading(None, "several" if numbers else "unreadable")
         cell = numbers.pop()
@@ -105,17 +115,31 @@ class AnswerFormat:
         return Answer.of(reading.cell, position, reply)
 
 
-def _without_reasoning(reply: str) -> str:
+@lru_cache(maxsize=8)
+def _marks(pairs: Marks) -> re.Pattern[str]:
+    """The marks, an opening one of pair n in the group `on`, a closing one in `cn`."""
+    patterns = []
+    for number, (opening, closing) in enumerate(pairs):
+        begin = re.escape(opening)
+        if opening.isalpha():
+            begin = rf"\A\s*{begin}"
+        elif opening.startswith("<") and opening.endswith(">") and "|" not in opening:
+            begin = rf"{begin[:-1]}(?:\s[^<>]*)?>"
+        patterns += [f"(?P<o{number}>{begin})", f"(?P<c{number}>{re.escape(closing)})"]
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+def _without_reasoning(reply: str, pairs: Marks) -> str:
     """The reply without its blocks of reasoning, as the rule of `AnswerFormat` says."""
     kept: list[str] = []
-    start, is_reasoning = 0, False
-    for mark in _REASONING.finditer(reply):
-        if not any(mark.groups()):  # a block is opened
-            if not is_reasoning:
-                kept.append(reply[start : mark.start()])
-            is_reasoning = True
-            continue
-        if not is_reasoning:
-            kept = []
-        start, is_reasoning = mark.end(), False
-    return "\n".join(kept if is_reasoning else [*kept, reply[start:]])
+    start, opened = 0, ""
+    for mark in _marks(pairs).finditer(reply):
+        kind, number = (mark.lastgroup or "")[0], (mark.lastgroup or "")[1:]
+        if kind == "o" and not opened:
+            kept.append(reply[start : mark.start()])
+            opened = number
+        elif kind == "c" and opened in ("", number):
+            if not opened:
+                kept = []
+            start, opened = mark.end(), ""
+    return "\n".join(kept if opened else [*kept, reply[start:]])
