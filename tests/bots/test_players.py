@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import shlex
 import signal
 import subprocess
 import sys
@@ -39,22 +38,11 @@ from ttt_env.text import PromptAgent, TextEnv, prompt_text, refutation_text
 
 PROGRAM = Path(scripted_models.__file__)
 CERTIFY = [sys.executable, "-m", "ttt_env.app", "certify", "--command"]
-SAY = """say() { echo "{\\"cell\\": $1}"; }"""
 MIDDLE = Position.parse("XO./.../...", TICTACTOE)
 
 
 def program(name: str, *files: Path) -> list[str]:
     return [sys.executable, str(PROGRAM), name, *map(str, files)]
-
-
-def shell(script: str, **settings: Any) -> CommandAgent:
-    """A bot in shell, which says a cell by `say`."""
-    return CommandAgent(TICTACTOE, ["sh", "-c", f"{SAY}; {script}"], **settings)
-
-
-def says(line: str) -> str:
-    """A script that answers once."""
-    return f"read l; echo {shlex.quote(line)}"
 
 
 @pytest.mark.parametrize(

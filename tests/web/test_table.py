@@ -155,7 +155,8 @@ def test_an_agent_has_one_usual_form(text, usual, roster):
 
 def test_programs_come_from_the_command_line_alone(tmp_path):
     """A bot goes on running from move to move; an address can name it, but no other command."""
-    bot = 'echo $$ >> starts; while read l; do c=${l#*legal*[}; echo "{\\"cell\\": ${c%%[],]*}}"; done'
+    bot = """echo $$ >> starts; while read l; do i=${l#*: }; c=${l#*legal*[}
+        echo "{\\"id\\": ${i%%,*}, \\"cell\\": ${c%%[],]*}}"; done"""
     (tmp_path / "bot.sh").write_text(bot)
     command = f"process:sh bot.sh,folder={tmp_path}"
     roster = Roster(named_models([command]))

@@ -192,15 +192,11 @@ class CommandAgent(AskedAgent):
             self._drop(process)
 
     def _started(self) -> Process:
-        if self._is_closed:
-            raise PlayerError(f"{self!r} is closed")
-        process = Process(self._command_line(), self.folder, self.memory)
-        with self._lock:
+        with self._lock:  # by which `close` waits for it
+            if self._is_closed:
+                raise PlayerError(f"{self!r} is closed")
+            process = Process(self._command_line(), self.folder, self.memory)
             self._processes.add(process)
-            is_closed: bool = self._is_closed  # meanwhile, by another thread
-        if is_closed:
-            self._drop(process)
-            raise PlayerError(f"{self!r} is closed")
         return process
 
     def _command_line(self) -> tuple[str, ...]:
@@ -236,8 +232,8 @@ class CommandAgent(AskedAgent):
 
     def close(self) -> None:
         """End all processes; whoever waits for an answer gets a `PlayerError`."""
-        self._is_closed = True
         with self._lock:
+            self._is_closed = True
             processes, self._idle = list(self._processes), []
         for process in processes:
             self._drop(process)

@@ -106,12 +106,14 @@ class Process:
             elif line.strip():
                 self._said.append(line.strip())
         self._answers.put(_ENDED)
+        self._popen.stdout.close()
 
     def _overhear(self) -> None:
         """Keep the end of what it writes to standard error."""
         assert self._popen.stderr is not None
         while chunk := self._popen.stderr.read(_LONGEST_LINE):
             self._stderr = (self._stderr + chunk)[-_STDERR_BYTES:]
+        self._popen.stderr.close()
 
     def _last_words(self, number: int) -> str:
         """Its exit status, and the end of what it has written."""
@@ -142,7 +144,6 @@ def _end(popen: "subprocess.Popen[bytes]") -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(popen.pid, signal.SIGKILL)
     popen.wait()
-    for stream in (popen.stdin, popen.stdout, popen.stderr):
-        if stream is not None:
-            with suppress(OSError):
-                stream.close()
+    assert popen.stdin is not None
+    with suppress(OSError):
+        popen.stdin.close()  # who reads the others closes them
