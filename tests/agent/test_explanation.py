@@ -47,7 +47,7 @@ def column(why, meaning):
 
 class TestEveryAgent:
     def test_every_registered_agent_is_here(self):
-        programs = {"process"}
+        programs = {"process", "chat"}
         named = {spec.partition(":")[0] for spec in SPECS}
         assert named | {"sb3", "onnx", "strategy", "policy-table"} | programs == set(agent_names())
 

@@ -373,7 +373,7 @@ class TestCommandLine:
             (["--url", "http://x/v1", "--command", "sh"], "one kind is judged at a time"),
             (["--url", "http://x/v1"], "--url needs a --model"),
             (["--url", f"http://x/v1?key={KEY}", "--model", "m"], "not shown here"),
-            (["--model", "m"], "belong to a --command or a --url"),
+            (["--model", "m"], "belong to a program, a --command or a --url"),
             (
                 ["minimax", "--answers", "a"],
                 "and <Minimax of tictactoe-v0> is neither",

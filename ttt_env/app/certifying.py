@@ -66,8 +66,9 @@ def certify_and_tell(order: Order) -> int:
         if order.agents or order.ray or (order.command is not None and order.url is not None):
             raise ParameterError("one kind is judged at a time: agents, or a --command, or a --url")
         return _certify_one(order, *_asked_player(order))
-    if order.settings or order.model is not None:
-        raise ParameterError("--model, --timeout and the like belong to a --command or a --url")
+    is_program = len(order.agents) == 1 and order.settings.keys() <= {"timeout", "startup"}
+    if (order.settings and not is_program) or order.model is not None:
+        raise ParameterError("--model, --timeout and the like belong to a program, a --command or a --url")
     if not order.agents:
         raise ParameterError("name an agent, or give a --command, or a --url and a --model")
     if len(order.agents) == 1:
@@ -92,6 +93,11 @@ def _certify_agent(order: Order) -> int:
             "which is asked about many positions at once"
         )
     name = player.label if isinstance(player, AskedAgent) else agent
+    if order.settings:
+        if not isinstance(player, CommandAgent):
+            raise ParameterError(f"--timeout and --startup are for programs, and {name} is none")
+        for limit, seconds in order.settings.items():
+            setattr(player, limit, seconds)
     return _certify_one(order, player, name, file_of(spec))
 
 

@@ -255,10 +255,10 @@ def certify(
     ] = None,
     timeout: Annotated[
         float | None,
-        option("SECONDS", "seconds per answer; by default 60, for a language model 600", min=0.001),
+        option("SECONDS", "seconds per answer; by default 10, for a language model 600", min=0.001),
     ] = None,
     startup: Annotated[
-        float | None, option("SECONDS", "seconds for a program to start; by default 30", min=0.001)
+        float | None, option("SECONDS", "seconds for a program to start; by default 10", min=0.001)
     ] = None,
     answers: Annotated[
         Path | None, option("FILE", "keep each answer in this file, and go on from it")

@@ -12,14 +12,13 @@ from ttt_env.agent import quoted
 from ttt_env.analysis.results import Forfeited
 from ttt_env.analysis.verdict import told_in_a_line
 from ttt_env.bots.contest import Contest, Verdict
-from ttt_env.bots.players import ASKED_AGAIN
 from ttt_env.render.layout import Look, layout_of
 from ttt_env.render.svg import document, tile
 from ttt_env.render.table import Column, Table, as_markdown
 from ttt_env.render.words import signed
 from ttt_env.rules import SEATS
 from ttt_env.storage import write_atomically
-from ttt_env.tournament.meetings import Played
+from ttt_env.tournament.meetings import ASKED_AGAIN, Played
 from ttt_env.tournament.standings import Standing, share
 
 if TYPE_CHECKING:

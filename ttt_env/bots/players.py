@@ -4,20 +4,17 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 
-import numpy as np
-
-from ttt_env.agent import Agent, AskedAgent, answer_of, make_agent
+from ttt_env.agent import Agent, AskedAgent, make_agent
 from ttt_env.analysis.asking import Asked
 from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.bots import CommandAgent
 from ttt_env.bots.plan import Entry, TournamentPlan
 from ttt_env.errors import TttEnvError
-from ttt_env.rules import SEATS, Position, is_tabulated, split_spec
+from ttt_env.rules import split_spec
 from ttt_env.storage import as_file_name
 from ttt_env.storage.models import files_of
+from ttt_env.tournament.meetings import judged_table
 
-ASKED_AGAIN = 20
-"""The positions in which a bot is asked twice, to see whether it repeats itself."""
 _DIGITS = 12  # of a fingerprint
 
 
@@ -97,21 +94,13 @@ class Players:
         """
         if name in self._tables:
             return self._tables[name]
-        agent, game = self._agents[name], self._plan.game
-        if not is_tabulated(game):
-            return f"{game.name} has too many positions"
-        if not (agent.is_stationary or isinstance(agent, AskedAgent)):
-            return "it is random"
 
         def tell(asked: Asked) -> None:
             self._say(f"asking {name}, {asked.positions:,} positions")
 
-        table = PolicyTable.of(agent, progress=tell, complete=True)
-        if isinstance(agent, AskedAgent):
-            for position, cell in _some_answers(table):
-                if answer_of(agent, position).cell != cell:
-                    return "it is random: asked twice in a position, it gave two answers"
-        self._tables[name] = table
+        table = judged_table(self._agents[name], tell)
+        if isinstance(table, PolicyTable):
+            self._tables[name] = table
         return table
 
     def pair(self, one: str, other: str) -> tuple[Agent, Agent]:
@@ -123,22 +112,6 @@ class Players:
 
     def _seated(self, name: str) -> Agent:
         return self._tables.get(name, self._agents[name]) if self._plan.exact else self._agents[name]
-
-
-def _some_answers(table: PolicyTable) -> list[tuple[Position, int]]:
-    """Twenty positions of all plies in which the player was asked, with the cells that it answered."""
-    lost = {forfeit.position for forfeit in table.forfeits}
-    asked = [
-        position
-        for first_ply, seat in enumerate(SEATS)
-        for layer in table.layers(seat)[first_ply::2]
-        for position in layer.boards(layer.open)
-        if position not in lost
-    ]
-    if not asked:
-        return []
-    places = np.unique(np.linspace(0, len(asked) - 1, ASKED_AGAIN).round().astype(int)).tolist()
-    return [(asked[at], int(table.policy(asked[at]).argmax())) for at in places]
 
 
 def _end(agent: Agent) -> None:

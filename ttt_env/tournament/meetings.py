@@ -7,13 +7,14 @@ from zlib import crc32
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, Forfeit, Outcome, make_agent
+from ttt_env.agent import Agent, AgentLike, AskedAgent, Forfeit, Outcome, answer_of, make_agent
+from ttt_env.analysis.asking import Asking
 from ttt_env.analysis.evaluation import exact_match, exploitability, sampled_games
 from ttt_env.analysis.play import moves_between
 from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.analysis.results import Ending, Exploitability, Match, match_of_games
 from ttt_env.errors import ForfeitError, NoVerdictError, PlayerError, ResultFileError
-from ttt_env.rules import SEATS, Game, GameRecord, Seat, is_enumerable, is_tabulated, other_seat
+from ttt_env.rules import SEATS, Game, GameRecord, Position, Seat, is_enumerable, is_tabulated, other_seat
 from ttt_env.storage.codec import decoded
 
 _BATCH = 100
@@ -141,6 +142,45 @@ class AgentsByName:
         return self._agents[name]
 
 
+ASKED_AGAIN = 20
+"""The positions in which a bot is asked twice, to see whether it repeats itself."""
+
+
+def judged_table(agent: Agent, progress: Asking | None = None) -> PolicyTable | str:
+    """The answers of an agent in all positions that it can reach, by which it is judged; or why not.
+
+    That is for games of few positions, an agent that declares itself stationary, and a bot that answers the
+    same again in twenty of the positions. Raises `NoVerdictError` or `PlayerError` for a bot that does not
+    answer.
+    """
+    if not is_tabulated(agent.game):
+        return f"{agent.game.name} has too many positions"
+    if not (agent.is_stationary or isinstance(agent, AskedAgent)):
+        return "it is random"
+    table = PolicyTable.of(agent, progress=progress, complete=True)
+    if isinstance(agent, AskedAgent):
+        for position, cell in _some_answers(table):
+            if answer_of(agent, position).cell != cell:
+                return "it is random: asked twice in a position, it gave two answers"
+    return table
+
+
+def _some_answers(table: PolicyTable) -> list[tuple[Position, int]]:
+    """Twenty positions of all plies in which the player was asked, with the cells that it answered."""
+    lost = {forfeit.position for forfeit in table.forfeits}
+    asked = [
+        position
+        for first_ply, seat in enumerate(SEATS)
+        for layer in table.layers(seat)[first_ply::2]
+        for position in layer.boards(layer.open)
+        if position not in lost
+    ]
+    if not asked:
+        return []
+    places = np.unique(np.linspace(0, len(asked) - 1, ASKED_AGAIN).round().astype(int)).tolist()
+    return [(asked[at], int(table.policy(asked[at]).argmax())) for at in places]
+
+
 class Examined(NamedTuple):
     """An agent before its matches."""
 
@@ -149,17 +189,18 @@ class Examined(NamedTuple):
 
 
 def examined(agents: AgentsByName, name: str) -> Examined | NotJudged:
-    """The exploitability of a stationary agent, None where it is not computed, and its table on small games.
+    """The exploitability of an agent, None where it is not computed, and its table on small games.
 
     Whoever plays against a best response meets all positions that he can ever meet. So these answers, which
     may take an agent long to find, are all that its matches need, in whatever process.
     """
     agent = agents[name]
-    if not (agent.is_stationary and is_enumerable(agents.game)):
-        return Examined(None, None)
     try:
-        table = PolicyTable.of(agent)
-        return Examined(exploitability(table), table if is_tabulated(agents.game) else None)
+        if isinstance(table := judged_table(agent), PolicyTable):
+            return Examined(exploitability(table), table)
+        return Examined(
+            exploitability(agent) if agent.is_stationary and is_enumerable(agents.game) else None, None
+        )
     except (NoVerdictError, PlayerError) as error:
         return NotJudged(name, str(error))
 
