@@ -454,6 +454,14 @@ def test_a_class_in_one_lesson(tmp_path):
     assert mended["certificate"]["n_queries"] > 10 and not mended["forfeits"]
 
 
+def test_one_who_comes_late_plays_and_nobody_else_plays_again(tmp_path):
+    entries = [spec("minimax"), spec("mcts:simulations=2")]
+    before, _ = play(write(tmp_path, *entries, games=4))
+    after, _ = play(write(tmp_path, spec("random"), *entries, games=4))
+    again, _ = play(write(tmp_path, spec("random"), *entries, games=4))
+    assert len(after["meetings"]) == 3 and before["meetings"][0] in after["meetings"] and again == after
+
+
 def test_fewer_than_two_that_can_play_are_refused(tmp_path):
     (tmp_path / "a.py").write_text("def choose(position)\n    return 0\n")
     path = write(tmp_path, spec("random"), {"name": "a", "spec": f"{tmp_path}/a.py"}, spec("minmax"))

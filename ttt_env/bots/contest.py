@@ -75,6 +75,8 @@ class Journal:
     and where another process writes to it now.
     """
 
+    _old: _Header | None = None  # as it is in the file
+
     def __init__(
         self, path: Path, plan: TournamentPlan, fingerprints: Mapping[str, str], again: bool = False
     ) -> None:
@@ -84,7 +86,6 @@ class Journal:
         self._plan, self._file = plan, LineFile(path, _FORM, "is no journal of a tournament")
         keys, rules = (json.loads(json.dumps(each)) for each in (dict(plan.keys), game_to_dict(plan.game)))
         self._header = _Header(_FORMAT, keys, rules, dict(fingerprints))
-        self._old: _Header | None = None
         self._file.reserve()
         try:
             self._file.read(self._take, self._begin)
@@ -95,8 +96,10 @@ class Journal:
                     f"{_listed(list(changed))}. Change them back, name another folder (--out), or play again "
                     "what they change (--again)"
                 )
-            if changed or again or self._old is None:
-                self._forget({name for name in changed.values() if name} if all(changed.values()) else set())
+            if self._old is None or (again and not changed) or not all(changed.values()):
+                self._forget({*plan.names})
+            elif changed or self._old.keys["entries"] != keys["entries"]:
+                self._forget({*changed.values()})
         except BaseException:
             self.close()
             raise
@@ -117,13 +120,14 @@ class Journal:
                 changed[key] = json.loads(of_entry[1]) if of_entry else ""
         for name in _differing(self._old.files, self._header.files):
             changed[f"the program or model of {name!r}"] = name
-        for name in {*self._old.keys["entries"]} - {*self._plan.names}:
-            changed[f"the entry {name!r}, which is gone"] = name
-        return changed
+        before = {*self._old.keys["entries"], ""}  # who comes late changes nothing
+        changed = {what: name for what, name in changed.items() if name in before}
+        gone = before - {*self._plan.names, ""}
+        return changed | {f"the entry {name!r}, which is gone": name for name in gone}
 
     def _forget(self, names: set[str]) -> None:
-        """Write the file anew, without the results of these entries; without any, if none is named."""
-        self.forgotten = names or {*self._plan.names}
+        """Write the file anew, without the results of these entries."""
+        self.forgotten = names
         for results in (self.games, self.computed):
             for meeting in [each for each in results if {*each} & self.forgotten]:
                 del results[meeting]
