@@ -122,11 +122,14 @@ def _marks(pairs: Marks) -> re.Pattern[str]:
     for number, (opening, closing) in enumerate(pairs):
         begin = re.escape(opening)
         if opening.isalpha():
-            begin = rf"\A\s*{begin}"
+            begin = rf"(?<![\S\s]){begin}"
         elif opening.startswith("<") and opening.endswith(">") and "|" not in opening:
             begin = rf"{begin[:-1]}(?:\s[^<>]*)?>"
         patterns += [f"(?P<o{number}>{begin})", f"(?P<c{number}>{re.escape(closing)})"]
-    return re.compile("|".join(patterns), re.IGNORECASE)
+    firsts = re.escape("".join({mark[0] for pair in pairs for mark in pair}))
+    return re.compile(
+        f"(?=[{firsts}])(?:{'|'.join(patterns)})", re.IGNORECASE
+    )  # hardly any letter begins one
 
 
 def _without_reasoning(reply: str, pairs: Marks) -> str:
