@@ -19,7 +19,7 @@ from ttt_env.errors import ResultFileError, TttEnvError, shown
 from ttt_env.rules import Boards, Game, GameRecord, Position
 from ttt_env.storage.files import file_errors, opened, write_atomically
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
-from ttt_env.storage.parsing import parse_json
+from ttt_env.storage.parsing import parse_json, text_of
 
 MOST_LISTED = 100_000  # positions of a batch in a file; they are counted beside it
 
@@ -76,7 +76,7 @@ class Saved:
     def load(cls, path: str | Path) -> Self:
         """The result that `save` has written. Raises `ResultFileError` for another file."""
         with file_errors(path, "read", ResultFileError), opened(path) as file:
-            text = file.read().decode()
+            text = text_of(file.read())
         try:
             return cls.from_json(text)
         except ResultFileError as error:

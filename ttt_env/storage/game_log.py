@@ -14,6 +14,7 @@ from ttt_env.errors import GameLogError, NotationError, ParameterError, TttEnvEr
 from ttt_env.rules import CATALOGUE, Game, GameRecord, get_game
 from ttt_env.rules.catalogue import stem_of
 from ttt_env.storage.files import check_regular, file_errors, opened, write_atomically
+from ttt_env.storage.parsing import text_of
 
 PERSON = "person"
 _PATH_VARIABLE = "TTT_ENV_GAMES"
@@ -246,7 +247,7 @@ def read_records(path: str | Path) -> list[GameRecord]:
     cannot be read.
     """
     with file_errors(path, "read", GameLogError), opened(path) as file:
-        lines = file.read().decode("utf-8").splitlines()
+        lines = text_of(file.read()).splitlines()
     records = []
     for number, line in enumerate(lines, 1):
         try:

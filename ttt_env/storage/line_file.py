@@ -10,7 +10,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 from ttt_env.errors import ResultFileError
 from ttt_env.storage.files import file_errors, opened, reason, write_atomically
 from ttt_env.storage.locks import lock
-from ttt_env.storage.parsing import parse_json
+from ttt_env.storage.parsing import parse_json, text_of
 
 Value = TypeVar("Value")
 Take: TypeAlias = Callable[[dict[str, Any]], Value]
@@ -162,7 +162,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     if path.exists():
         with opened(path) as file:
             content = file.read()
-    for number, text in enumerate(content.decode("utf-8").splitlines(), 1):
+    for number, text in enumerate(text_of(content).splitlines(), 1):
         try:
             lines.append(_object(text))
         except ResultFileError as error:

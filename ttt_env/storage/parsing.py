@@ -1,5 +1,6 @@
 """The text of JSON and TOML, read strictly."""
 
+import codecs
 import json
 import tomllib
 from typing import Any, ParamSpec, TypeVar
@@ -12,6 +13,17 @@ Choice = TypeVar("Choice")
 Rest = ParamSpec("Rest")
 
 
+def text_of(content: str | bytes) -> str:
+    """Text that comes in: UTF-8 with or without a byte-order mark, or UTF-16 with one.
+
+    Raises `UnicodeDecodeError`, which is a `ValueError`, for other bytes.
+    """
+    if isinstance(content, str):
+        return content.removeprefix("\ufeff")
+    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return content.decode("utf-16" if is_utf16 else "utf-8-sig")
+
+
 def parse_json(text: str | bytes) -> Any:
     """The value of JSON text.
 
@@ -19,7 +31,7 @@ def parse_json(text: str | bytes) -> Any:
     which JSON does not know.
     """
     try:
-        return json.loads(text, object_pairs_hook=_without_twins, parse_constant=_no_number)
+        return json.loads(text_of(text), object_pairs_hook=_without_twins, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise ResultFileError(str(error)) from error
 
@@ -27,7 +39,7 @@ def parse_json(text: str | bytes) -> Any:
 def parse_toml(text: str | bytes) -> dict[str, Any]:
     """The table of TOML text. Raises `ResultFileError` for other text."""
     try:
-        return tomllib.loads(text if isinstance(text, str) else text.decode())
+        return tomllib.loads(text_of(text).replace("\r\n", "\n"))
     except (ValueError, RecursionError) as error:  # also for bytes that are no UTF-8, and for endless numbers
         raise ResultFileError(f"it is no TOML: {error}") from error
 

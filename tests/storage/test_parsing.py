@@ -1,0 +1,65 @@
+"""Text that comes in is decoded in one place, whatever program has written it."""
+
+import codecs
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ttt_env
+from tests.support.games import LOPSIDED
+from ttt_env.bots.plan import read_plan
+from ttt_env.errors import ResultFileError
+from ttt_env.storage import load_game, parse_json, parse_toml, text_of
+from ttt_env.storage.game_log import read_records
+from ttt_env.storage.line_file import read_lines
+
+ENCODINGS: dict[str, Callable[[str], bytes]] = {
+    "UTF-8": str.encode,
+    "UTF-8 with a mark": lambda text: codecs.BOM_UTF8 + text.encode(),
+    "UTF-16 LE": lambda text: codecs.BOM_UTF16_LE + text.encode("utf-16-le"),
+    "UTF-16 BE": lambda text: codecs.BOM_UTF16_BE + text.encode("utf-16-be"),
+    "CRLF": lambda text: text.replace("\n", "\r\n").encode(),
+}
+PLAN = """name = "é"
+game = "tictactoe-v0"
+[[entry]]
+name = "a"
+spec = "random"
+[[entry]]
+name = "b"
+spec = "minimax"
+"""
+
+
+def written(folder: Path) -> dict[str, tuple[Callable[[Path], Any], str]]:
+    """What reads a file, by kind, and a file of that kind."""
+    certificate = ttt_env.certify("win-block", "mnk-v0:m=2,n=2,k=2")
+    certificate.save(folder / "c.json")
+    LOPSIDED.save(folder / "game.json")
+    return {
+        "a plan": (read_plan, PLAN),
+        "a result": (ttt_env.Certificate.load, (folder / "c.json").read_text("utf-8")),
+        "a game": (load_game, (folder / "game.json").read_text("utf-8")),
+        "records": (read_records, "tictactoe-v0: 4 0 8\ntictactoe-v0: 0\n"),
+        "lines": (read_lines, '{"a": "é"}\n{"a": 2}\n'),
+    }
+
+
+@pytest.mark.parametrize("kind", ["a plan", "a result", "a game", "records", "lines"])
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_file_is_read_in_any_usual_encoding(encoding: str, kind: str, tmp_path: Path) -> None:
+    read, text = written(tmp_path)[kind]
+    path = tmp_path / "file.toml"
+    path.write_bytes(text.encode())
+    expected = read(path)
+    path.write_bytes(ENCODINGS[encoding](text))
+    assert str(read(path)) == str(expected)
+
+
+def test_other_bytes_are_refused() -> None:
+    for parse in (parse_json, parse_toml):
+        with pytest.raises(ResultFileError):
+            parse(b"a = '\xff'")
+    assert text_of("\ufeffé") == text_of(codecs.BOM_UTF8 + "é".encode()) == "é"
