@@ -163,7 +163,7 @@ def test_it_says_what_is_proved_and_by_what_is_lost(visit):
     assert page.all(".standings .proved") == ["unbeatable"]
     assert any(text.startswith("UNBEATABLE, asked once in ") for text in page.all(".facts td"))
     assert any(text.startswith("BEATABLE as ") for text in page.all(".facts td"))
-    assert "unreadable" in page.all(".lost td")
+    assert "crashed" in page.all(".lost td")
     assert page.count("svg[aria-hidden] path") == 5 and page.count("script") == 2
 
 

@@ -47,7 +47,8 @@ class AskedAgent(Agent):
         except NoVerdictError as error:
             if error.loses_by is None:
                 raise
-            answer = Answer.failed(one_of("outcome", error.loses_by, get_args(Outcome)), error.reason)
+            outcome: Outcome = one_of("outcome", error.loses_by, get_args(Outcome))
+            answer = Answer.failed(outcome, error.reason.removeprefix(f"{outcome}: "))
             raise answer.refusal(self, position) from error
         if answer.cell is not None:
             return answer.cell
