@@ -61,7 +61,8 @@ def run_commands(text: str, folder: Path) -> list[tuple[str, str]]:
         else:
             assert program == "ttt"
             run = ttt(*arguments, cwd=folder, answers="q\n")
-        is_beatable = program == "ttt" and arguments[0] == "certify" and "\nBEATABLE." in run.stdout
+        is_verdict = program == "ttt" and arguments[0] == "certify"
+        is_beatable = is_verdict and (": BEATABLE" in run.stdout or '"unbeatable": false' in run.stdout)
         assert run.returncode == int(is_beatable), run.stderr
         printed.append((line, run.stdout))
     return printed
