@@ -207,9 +207,8 @@ class Verdict(NamedTuple):
 class Contest:
     """A tournament in a folder, where it is kept, and goes on from its journal.
 
-    Certificates are made anew in each run.
-
-    With `again` what an earlier run has left there is removed first. `say` is told what is being done.
+    Certificates are made anew in each run. With `again` what an entry that has changed took part in is
+    played anew, as in `Journal`. `say` is told what is being done.
 
     Raises `ParameterError` for a folder that holds anything but a tournament, `ImportError` if the extra
     `tournament` is not installed, and as `Players` and `Journal` do; then nothing is played.
@@ -258,7 +257,7 @@ class Contest:
         return Tournament(self.plan.game, names, finished, dict.fromkeys(names), not_judged=unjudged)
 
     def play(self) -> None:
-        """Certify, and let all play that have not. Raises `ResultFileError` if answers cannot be kept."""
+        """Certify, and let all play that have not. Raises `ResultFileError` if the journal cannot be kept."""
         for name in self.players.names:
             self._say(f"asking {name}")
             self.verdicts[name] = self._judged(name)
@@ -271,8 +270,6 @@ class Contest:
             if isinstance(table, str):
                 return Verdict(None, table)
             certificate = certify(table, complete=True)  # now: one that lies in the folder is not believed
-        except ResultFileError:  # of kept answers, for which no entry is to blame
-            raise
         except (NoVerdictError, PlayerError) as error:
             return Verdict(None, not_judged=reason_of(error))
         except Exception as error:  # nothing that an entry does may end the tournament

@@ -6,12 +6,12 @@ import subprocess
 import sys
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any
+from typing import IO, Any
 
 from ttt_env.bots.protocol import json_object
 
@@ -129,7 +129,7 @@ class Process:
         return ": ".join(filter(None, [told, said]))
 
 
-def _lines(stream: Any) -> Any:
+def _lines(stream: IO[bytes]) -> Iterator[str]:
     """The lines of a stream; of one that is too long, its parts."""
     unread = b""
     while chunk := stream.read(_LONGEST_LINE):

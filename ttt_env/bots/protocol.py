@@ -54,15 +54,6 @@ def read_question(line: str, game: Game | None = None) -> Question:
     return Question(position, data.get("seconds"), data.get("id", 0))
 
 
-def answer_line(cell: int, id: int) -> str:
-    """The answer that plays a cell, as a line of JSON without its end, with the `id` of its question.
-
-    >>> answer_line(4, 12)
-    '{"id": 12, "cell": 4}'
-    """
-    return json.dumps({"id": id, "cell": cell})
-
-
 def read_answer(data: Mapping[str, Any], position: Position) -> Answer:
     """The answer: the cell, if it is free in the position; else the fault.
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ttt_env.rules.game import Seat
 
 Choice = TypeVar("Choice")
-Called = TypeVar("Called")
-_NAME_BYTES, _PATH_BYTES = 255, 4096  # that file systems take
 BOOLEANS = (bool, np.bool_)
 """The types that are no numbers here, though Python, and an older NumPy, takes them for integers."""
 

@@ -3,14 +3,9 @@
 import codecs
 import json
 import tomllib
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from ttt_env.errors import ResultFileError, shown
-
-MOST = 1 << 62  # of a count
-Read = TypeVar("Read")
-Choice = TypeVar("Choice")
-Rest = ParamSpec("Rest")
 
 
 def text_of(content: str | bytes) -> str:
