@@ -40,3 +40,4 @@ from ttt_env.agent.registry import (
     is_of_package,
     name_of,
 )
+from ttt_env.agent.waiting import waited_for, waiting_for

@@ -22,6 +22,7 @@ from rich.progress import SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 from typer.core import TyperCommand
 
+from ttt_env.agent import waited_for
 from ttt_env.errors import ParameterError
 
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON, and nothing else")]
@@ -118,7 +119,12 @@ class ProgressLine:
 
     def __init__(self, task: str) -> None:
         self._task = task if len(task) <= _TASK_LETTERS else f"{task[: _TASK_LETTERS - 1]}…"
-        self.text = self._task
+        self._said = ""
+
+    @property
+    def text(self) -> str:
+        """The task with what was said last, or whom it waits for now."""
+        return ": ".join(filter(None, [self._task, waited_for() or self._said]))
 
     def count(self, done: int, total: int) -> None:
         """Say that so many of the parts are done."""
@@ -126,7 +132,7 @@ class ProgressLine:
 
     def say(self, text: str) -> None:
         """Say how far the task is."""
-        self.text = f"{self._task}: {text}"
+        self._said = text
 
 
 @contextmanager

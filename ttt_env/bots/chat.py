@@ -392,6 +392,11 @@ class ChatAgent(PromptAgent):
         self.close()
 
     @property
+    def label(self) -> str:
+        """The model and its endpoint."""
+        return f"{self.model} at {self.url}"
+
+    @property
     def identity(self) -> str:
         """The model, its endpoint, and all that its answers may depend on."""
         names = ("temperature", "max_tokens", "system")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ttt_env.agent import Answer, AskedAgent, function_name
+from ttt_env.agent import Answer, AskedAgent, function_name, waiting_for
 from ttt_env.errors import NoVerdictError, ParameterError, shown
 from ttt_env.rules import Game, Position, checked, get_game
 from ttt_env.text.answers import AnswerFormat
@@ -75,7 +75,8 @@ class PromptAgent(AskedAgent):
 
     def answer(self, position: Position) -> Answer:  # noqa: D102
         try:
-            reply: object = self.reply(self.prompt(position))
+            with waiting_for(self.label, position):
+                reply: object = self.reply(self.prompt(position))
         except NoVerdictError as error:
             error.position = position
             error.add_note(self._asked_in(position))

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from ttt_env.render.charts import Figure
 
+_SHORT = 1.0  # seconds of a tournament that shows no bar of its own accord
 _LEGEND = "score of the row against the column, win − loss over both seats"
 
 
@@ -277,7 +278,7 @@ def tournament(
     workers: int | None = None,
     backend: Backend = "loky",
     address: str | None = None,
-    progress: bool | Progress = False,
+    progress: bool | Progress | None = None,
     exploitability: bool = True,
 ) -> Tournament:
     """The tournament of these agents: every agent against every other, on both seats.
@@ -291,8 +292,9 @@ def tournament(
 
     Who works on it changes no result: by default this process alone; `workers` processes of this machine;
     or, with `backend="ray"`, the Ray cluster at `address`, by default a new one on this machine (see
-    `ttt_env.workers`). On games of 4×4 each process may take up to 3 GB. `progress=True` shows a bar; a
-    function is called with the number of tasks that are done and the number of all.
+    `ttt_env.workers`). On games of 4×4 each process may take up to 3 GB. After a second a
+    terminal shows a bar, which `progress=True` and `False` show everywhere and nowhere; a function is called
+    with the number of tasks that are done and the number of all.
 
     Raises, before anything is played, `ParameterError` for fewer than two agents, two of one name, a `width`,
     `max_games` or `exploitability` that is not allowed, and as `Workers` does; `ImportError` if an extra,
@@ -354,14 +356,15 @@ def tournament(
 
 
 @contextmanager
-def _told(progress: bool | Progress) -> Iterator[Progress]:
-    """The function that is told how many tasks are done: it moves a bar, calls back, or does nothing."""
-    if progress is not True:
-        yield progress if callable(progress) else lambda done, total: None
+def _told(progress: bool | Progress | None) -> Iterator[Progress]:
+    """The function that is told how many tasks are done: it moves a bar or calls back."""
+    if callable(progress):
+        yield progress
         return
     from tqdm import tqdm
 
-    with tqdm(desc="matches") as bar:
+    disable = None if progress is None else not progress  # None: unless standard error is a terminal
+    with tqdm(desc="matches", delay=_SHORT if progress is None else 0, disable=disable) as bar:
 
         def move(done: int, total: int) -> None:
             bar.total = total

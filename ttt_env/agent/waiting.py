@@ -1,0 +1,45 @@
+"""Whom this process waits for: what a line of progress says while a program or a model is slow."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import NamedTuple
+
+from ttt_env.rules import Position
+
+_SLOW = 1.0  # seconds
+
+
+class _Question(NamedTuple):
+    who: str
+    move: int
+    tries: str
+    begun: float
+
+
+_questions: list[_Question] = []  # that have no answer yet, the oldest first
+
+
+@contextmanager
+def waiting_for(who: str, position: Position, tries: str = "") -> Iterator[None]:
+    """Ask somebody for a move within the block; `tries` says which try it is, as in "try 2 of 2"."""
+    question = _Question(who, position.ply + 1, tries, monotonic())
+    _questions.append(question)
+    try:
+        yield
+    finally:
+        _questions.remove(question)
+
+
+def waited_for() -> str:
+    """Whom this process has been waiting for longest, if for more than a second; else nothing.
+
+    >>> waited_for()
+    ''
+    """
+    for who, move, tries, begun in _questions[:1]:
+        if (seconds := monotonic() - begun) > _SLOW:
+            return (
+                f"waiting for {who} ({', '.join(filter(None, [f'move {move}', tries, f'{seconds:.1f} s']))})"
+            )
+    return ""
