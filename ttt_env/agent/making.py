@@ -5,7 +5,7 @@ from contextlib import suppress
 from inspect import Parameter
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from ttt_env.agent.asked import AskedAgent, FunctionAgent
+from ttt_env.agent.asked import FunctionAgent
 from ttt_env.agent.interface import Agent, AgentLike, AgentNames, Choice
 from ttt_env.agent.registry import FUNCTION_FILE, MODEL_GROUP, agent_class, installed, is_of_package
 from ttt_env.errors import ParameterError, PolicyError, UnknownAgentError, shown, unknown
@@ -22,7 +22,7 @@ from ttt_env.rules import (
 from ttt_env.rules.checks import as_text
 from ttt_env.rules.parameters import kinds_of, read
 from ttt_env.rules.specs import Spec, as_value, joined_path, key_of, read_items
-from ttt_env.storage.models import file_of, spec_of
+from ttt_env.storage.models import file_of, label_of, spec_of
 
 _MOST_AGENTS = 10_000  # that are named at once
 
@@ -88,9 +88,8 @@ def make_agent(
     if isinstance(spec, str):
         build, parameters = _parsed(spec, trusted)
         agent = build(game, **parameters)
-        if not _asks_program(agent):  # whose command line may hold what is secret
-            file = file_of(spec)
-            agent._label = spec if file is None else spec.replace(str(file), file.name)
+        file = file_of(spec)
+        agent._label = label_of(spec if file is None else spec.replace(str(file), file.name))
         return agent
     if isinstance(spec, Agent):
         if spec.game != game:
@@ -104,10 +103,6 @@ def make_agent(
         f"an agent is a spec string, an Agent, a function or a model, not {shown(spec)}: wrap it in a "
         "function that takes a ttt_env.Position and returns a cell"
     )
-
-
-def _asks_program(agent: Agent) -> bool:
-    return isinstance(agent, AskedAgent) or any(map(_asks_program, agent.parts))
 
 
 def stationary_agent(agent: AgentLike, game: Game | str) -> Agent:
@@ -144,10 +139,10 @@ def game_of(game: Game | str | None, *agents: AgentLike) -> Game:
 def named_agents(
     agents: Iterable[AgentLike] | Mapping[str, AgentLike], parameter: str = "agents", numbered: bool = False
 ) -> dict[str, AgentLike]:
-    """The agents by name: a mapping gives names, a spec string is its own name.
+    """The agents by name: a mapping gives names, a spec string goes by its `label_of`.
 
     A function goes by its `__name__`, any other agent by its class. If `numbered`, a name that is taken gets
-    a number, as in "name (2)".
+    a number, as in "name (2)"; so does another spec of the same label in any case.
 
     Raises `ParameterError` for two agents of one name otherwise, for a name that is no text of at most 10,000
     letters, and for no collection of agents, which it calls `parameter`.
@@ -163,9 +158,9 @@ def named_agents(
     for agent in given:
         name = type(agent).__name__
         with suppress(Exception):  # its class may be a user's, and fail
-            name = agent if isinstance(agent, str) else getattr(agent, "__name__", name)
+            name = label_of(agent) if isinstance(agent, str) else getattr(agent, "__name__", name)
         stem, number = _checked_name(name), 1
-        while numbered and name in named:
+        while name in named and (numbered or (isinstance(agent, str) and named[name] != agent)):
             number += 1
             name = f"{stem} ({number})"
         if name in named:

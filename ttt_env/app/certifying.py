@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from ttt_env.agent import Agent, AskedAgent, make_agent
+from ttt_env.agent import Agent, AskedAgent, agent_class, make_agent
 from ttt_env.analysis.asking import Asked
 from ttt_env.analysis.certificate import certify
 from ttt_env.analysis.dossier import Strength, dossier
@@ -27,7 +27,7 @@ from ttt_env.app.console import (
 from ttt_env.app.scorecard import scorecard, verdicts
 from ttt_env.bots import ChatAgent, CommandAgent
 from ttt_env.errors import ParameterError
-from ttt_env.rules import Game, is_enumerable
+from ttt_env.rules import Game, is_enumerable, split_spec, with_parameters
 from ttt_env.storage.codec import write_json
 from ttt_env.storage.models import file_of, spec_of
 from ttt_env.text import refutation_text
@@ -85,6 +85,10 @@ def _certify_agent(order: Order) -> int:
     if order.ray:
         raise ParameterError("--ray shares out the work on several agents, and here is one")
     spec = spec_of(agent)
+    if order.settings:
+        if agent_class(split_spec(spec).name) is not CommandAgent:
+            raise ParameterError(f"--timeout and --startup are for programs, and {agent} is not one")
+        spec = with_parameters(spec, order.settings)
     with redirect_stdout(sys.stderr):
         player = make_agent(spec, order.game)
     if order.workers is not None and player.plays_by != "choose":
@@ -93,11 +97,6 @@ def _certify_agent(order: Order) -> int:
             "which is asked about many positions at once"
         )
     name = player.label if isinstance(player, AskedAgent) else agent
-    if order.settings:
-        if not isinstance(player, CommandAgent):
-            raise ParameterError(f"--timeout and --startup are for programs, and {name} is none")
-        for limit, seconds in order.settings.items():
-            setattr(player, limit, seconds)
     return _certify_one(order, player, name, file_of(spec))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Annotated, Self
 
-from ttt_env.agent import Answer, AskedAgent, quoted
+from ttt_env.agent import Answer, AskedAgent, quoted, waiting_for
 from ttt_env.bots.function_file import MODULE as FUNCTION_FILE
 from ttt_env.bots.function_file import function_in
 from ttt_env.bots.process import AccidentError, Process
@@ -22,6 +22,7 @@ from ttt_env.bots.protocol import Question, read_answer
 from ttt_env.errors import NoVerdictError, ParameterError, PlayerError, TttEnvError, shown
 from ttt_env.rules import Between, Game, Position, Seconds, checked, get_game, unwrapped
 from ttt_env.storage import game_to_dict
+from ttt_env.storage.models import command_label, script_of
 
 TRIES = 2
 """How often a program is asked in a position: after an accident once more, in a fresh process."""
@@ -29,6 +30,7 @@ TIMEOUT = 10.0
 """Seconds for an answer, by default."""
 STARTUP = 10.0
 """Seconds that a process has in addition for its first answer, by default."""
+_OUT = "timed out: it has timed out twice in a position, and is asked no more"
 _MOST_MEMORY = 1 << 30  # mebibytes
 _DIGITS = 12  # of the fingerprint
 _SCRIPTS = (".py", ".js", ".mjs", ".ts", ".sh", ".rb", ".pl", ".lua", ".php", ".jar", ".r", ".jl")
@@ -117,14 +119,11 @@ class CommandAgent(AskedAgent):
 
     @property
     def label(self) -> str:
-        """The names of the program and of the script that it is given, as in "python mybot.py".
-
-        Other arguments are shown nowhere, since some may be secret.
-        """
+        """The names of the program and of the script that it is given: see `command_label`."""
         if self._function:
             file, function = self._function
             return f"{Path(file).name}:{function}"
-        return " ".join(Path(each).name for each in (self.arguments[0], *self._script))
+        return command_label(self.arguments, self.folder)
 
     @cached_property
     def identity(self) -> str:
@@ -141,22 +140,17 @@ class CommandAgent(AskedAgent):
 
     @property
     def _script(self) -> list[str]:
-        """The first argument that is no option, if it is a file."""
-        if self._function:
-            return [self._function[0]]
-        words = [argument for argument in self.arguments[1:] if not argument.startswith("-")]
-        return [word for word in words[:1] if os.path.isfile(self.folder / word)]
+        return [self._function[0]] if self._function else script_of(self.arguments, self.folder)
 
     def answer(self, position: Position) -> Answer:  # noqa: D102
         accidents: list[AccidentError] = []
         if self._is_out:
-            raise self._no_answer(
-                position,
-                [AccidentError("timed out", "it has timed out twice in a position, and is asked no more")],
-            )
+            raise NoVerdictError(repr(self), position, _OUT, "timed out")
         while len(accidents) < TRIES:
+            tries = f"try {len(accidents) + 1} of {TRIES}"
             try:
-                return self._asked(position, is_fresh=bool(accidents))
+                with waiting_for(self.label, position, tries):
+                    return self._asked(position, is_fresh=bool(accidents))
             except AccidentError as accident:
                 if not accident.is_quiet:
                     accidents.append(accident)
@@ -222,6 +216,11 @@ class CommandAgent(AskedAgent):
             what = f"timed out twice ({self.timeout:g} s each, and {self.startup:g} s to start)"
         told = quoted(last.told, "crashed") if last.told else ""
         return NoVerdictError(repr(self), position, ": ".join(filter(None, [what, told])), last.outcome)
+
+    @property
+    def is_running(self) -> bool:
+        """True if it has a process."""
+        return bool(self._processes)
 
     def rest(self) -> None:
         """End the processes that are asked nothing at the moment; the next question starts one again."""

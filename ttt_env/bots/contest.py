@@ -1,32 +1,26 @@
-"""The tournament of a file, played in a folder: certificates, meetings, and the journal to go on from."""
+"""The tournament of a file, played in a folder: certificates and meetings."""
 
-import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 from zlib import crc32
 
 import numpy as np
 
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import match
-from ttt_env.analysis.results import Match, match_of_games
+from ttt_env.bots.journal import Computed, Journal
 from ttt_env.bots.plan import TournamentPlan
 from ttt_env.bots.players import Players
 from ttt_env.errors import (
     NoVerdictError,
     ParameterError,
     PlayerError,
-    ResultFileError,
     TournamentFileError,
     missing_extra,
 )
-from ttt_env.rules import SEATS, Game
-from ttt_env.storage import LineFile, game_to_dict
-from ttt_env.storage.codec import decoded
 from ttt_env.tournament.meetings import (
     Meeting,
     NotCountedError,
@@ -36,155 +30,6 @@ from ttt_env.tournament.meetings import (
     reason_of,
 )
 from ttt_env.tournament.tournament import Tournament
-
-_FORM = "ttt_env tournament journal"
-_FORMAT = f"{_FORM} 4"
-_LISTED = 6  # keys that have changed
-_OF_ENTRY = re.compile(r"entry (\".*\")\.\w+")
-
-
-class _Header(NamedTuple):
-    format: str
-    keys: dict[str, Any]
-    rules: dict[str, Any]
-    files: dict[str, str]
-
-
-class Computed(NamedTuple):
-    """The computed result of a meeting, and two games that show how the two play: one on each seat."""
-
-    match: Match
-    examples: tuple[Played, ...]
-
-    @classmethod
-    def read(cls, data: Mapping[str, Any], game: Game) -> "Computed":
-        """The content of a line."""
-        examples = tuple(Played.read(each, game) for each in data["examples"])
-        return cls(Match.from_dict(data["match"]), examples)
-
-
-class Journal:
-    """The finished games and the computed meetings of a tournament: a line for each, on the disk as it comes.
-
-    The first line holds what the results depend on: the keys of the plan, the rules of its game, and the
-    `fingerprints` of the entries. With `again` what an entry that has changed took part in is forgotten; all
-    is, if something else has changed, or nothing. `forgotten` names the entries of which nothing is left.
-
-    Raises `TournamentFileError`, which names what has changed, if the file has other results and `again` is
-    not set; `ResultFileError` for a file that is no journal, for lines that are no part of this tournament,
-    and where another process writes to it now.
-    """
-
-    _old: _Header | None = None  # as it is in the file
-
-    def __init__(
-        self, path: Path, plan: TournamentPlan, fingerprints: Mapping[str, str], again: bool = False
-    ) -> None:
-        self.games: dict[Meeting, list[Played]] = {}
-        self.computed: dict[Meeting, Computed] = {}
-        self.forgotten: set[str] = set()
-        self._plan, self._file = plan, LineFile(path, _FORM, "is no journal of a tournament")
-        keys, rules = (json.loads(json.dumps(each)) for each in (dict(plan.keys), game_to_dict(plan.game)))
-        self._header = _Header(_FORMAT, keys, rules, dict(fingerprints))
-        self._file.reserve()
-        try:
-            self._file.read(self._take, self._begin)
-            changed = self._changed()
-            if changed and not again and (self.games or self.computed):
-                raise TournamentFileError(
-                    f"{path.parent} holds another tournament, since these have changed: "
-                    f"{_listed(list(changed))}. Change them back, name another folder (--out), or play again "
-                    "what they change (--again)"
-                )
-            if self._old is None or (again and not changed) or not all(changed.values()):
-                self._forget({*plan.names})
-            elif changed or self._old.keys["entries"] != keys["entries"]:
-                self._forget({*changed.values()})
-        except BaseException:
-            self.close()
-            raise
-
-    def _begin(self, data: Mapping[str, Any]) -> None:
-        self._old = decoded(_Header, data)
-        if self._old.format != _FORMAT:
-            raise ResultFileError(f"its format is {self._old.format!r}, and {_FORMAT!r} is needed")
-
-    def _changed(self) -> dict[str, str]:
-        """What has changed since the header was written, each with the entry that it is about, if any."""
-        if self._old is None:
-            return {}
-        changed = {f"the game's {name}": "" for name in _differing(self._old.rules, self._header.rules)}
-        for key in _differing(self._old.keys, self._header.keys):
-            of_entry = _OF_ENTRY.match(key)
-            if key != "entries":
-                changed[key] = json.loads(of_entry[1]) if of_entry else ""
-        for name in _differing(self._old.files, self._header.files):
-            changed[f"the program or model of {name!r}"] = name
-        before = {*self._old.keys["entries"], ""}  # who comes late changes nothing
-        changed = {what: name for what, name in changed.items() if name in before}
-        gone = before - {*self._plan.names, ""}
-        return changed | {f"the entry {name!r}, which is gone": name for name in gone}
-
-    def _forget(self, names: set[str]) -> None:
-        """Write the file anew, without the results of these entries."""
-        self.forgotten = names
-        for results in (self.games, self.computed):
-            for meeting in [each for each in results if {*each} & self.forgotten]:
-                del results[meeting]
-        games, self.games = self.games, {}
-        computed, self.computed = self.computed, {}
-        self._file.clear()
-        self._file.add(self._header._asdict(), is_synced=True)
-        for meeting, played in games.items():
-            for each in played:
-                self.add_game(meeting, each)
-        for meeting, result in computed.items():
-            self.add_computed(meeting, result)
-
-    def close(self) -> None:
-        """Let others write to the file."""
-        self._file.release()
-
-    def add_game(self, meeting: Meeting, played: Played) -> None:
-        """Keep a game, the next one of its meeting, on the disk first."""
-        self._file.add({**meeting._asdict(), **played.to_dict()}, is_synced=True)
-        self.games.setdefault(meeting, []).append(played)
-
-    def add_computed(self, meeting: Meeting, computed: Computed) -> None:
-        """Keep a computed meeting, on the disk first."""
-        examples = [example.to_dict() for example in computed.examples]
-        line = {**meeting._asdict(), "match": computed.match.to_dict(), "examples": examples}
-        self._file.add(line, is_synced=True)
-        self.computed[meeting] = computed
-
-    def match(self, meeting: Meeting) -> Match | None:
-        """The match of a meeting, computed or of its games; None if it is not finished."""
-        if (computed := self.computed.get(meeting)) is not None:
-            return computed.match
-        games = self.games.get(meeting, [])
-        if len(games) < self._plan.games:
-            return None
-        return match_of_games((SEATS[at % 2], each.record, each.forfeit) for at, each in enumerate(games))
-
-    def _take(self, data: Mapping[str, Any]) -> None:
-        meeting = decoded(Meeting, data)
-        assert self._old is not None
-        if not {*meeting} <= {*self._old.keys["entries"]}:
-            raise ResultFileError(f"{meeting.first} against {meeting.second} is no meeting of this plan")
-        if "match" in data:
-            self.computed[meeting] = Computed.read(data, self._plan.game)
-        else:
-            self.games.setdefault(meeting, []).append(Played.read(data, self._plan.game))
-
-
-def _listed(changed: list[str]) -> str:
-    return ", ".join(changed[:_LISTED]) + (" and more" if len(changed) > _LISTED else "")
-
-
-def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """The keys that only one of the two has, or that they have differently."""
-    return [key for key in {**old, **new} if key not in old or key not in new or old[key] != new[key]]
-
 
 JOURNAL, CERTIFICATES = "journal.jsonl", "certificates"
 WRITTEN = ("results.json", "table.md", "table.csv", "games.txt", "index.html")

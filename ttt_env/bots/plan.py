@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from os.path import isdir, isfile  # False, and no error, for a name that no file can have
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
@@ -51,7 +52,7 @@ class TournamentPlan:
 
     `games` is the number of games in each meeting, half of them on each seat. With `exact` results are
     computed where that is possible. `folder` is that of the file; `keys` holds all that the file says, by
-    key.
+    key: of entries, in whose commands secrets may stand, only digests.
     """
 
     name: str
@@ -117,7 +118,9 @@ def _plan_of(data: dict[str, Any], path: Path) -> TournamentPlan:
     keys = {key: value for key, value in data.items() if key != "entry"}
     for entry in data["entry"]:
         keys |= {
-            f"entry {json.dumps(entry['name'])}.{key}": value for key, value in entry.items() if key != "name"
+            f"entry {json.dumps(entry['name'])}.{key}": sha256(json.dumps(value).encode()).hexdigest()
+            for key, value in entry.items()
+            if key != "name"
         }
     return TournamentPlan(
         table.read("name", _text) or path.stem,

@@ -4,18 +4,19 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 
-from ttt_env.agent import Agent, AskedAgent, make_agent
+from ttt_env.agent import Agent, AskedAgent, agent_class, make_agent
 from ttt_env.analysis.asking import Asked
 from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.bots import CommandAgent
 from ttt_env.bots.plan import Entry, TournamentPlan
 from ttt_env.errors import TttEnvError
-from ttt_env.rules import split_spec
+from ttt_env.rules import split_spec, with_parameters
 from ttt_env.storage import as_file_name
 from ttt_env.storage.models import files_of
 from ttt_env.tournament.meetings import judged_table
 
 _DIGITS = 12  # of a fingerprint
+_MOST_RUNNING = 30  # programs, of which each may take tens of MB: those of a class need no second start
 
 
 def _fingerprints(agent: Agent, entry: Entry) -> Iterator[str]:
@@ -34,7 +35,7 @@ def _identities(agent: Agent) -> Iterator[str]:
 
 
 class Players:
-    """The agents of a plan, one for each entry that can play; programs run only while they play.
+    """The agents of a plan, one for each entry that can play.
 
     On games of few positions each entry is asked once in every position that it can reach, and the results
     are computed from these answers: an agent that declares itself stationary, and a bot that answers the same
@@ -71,13 +72,13 @@ class Players:
 
     def _made(self, entry: Entry) -> Agent:
         limits = {"timeout": entry.timeout, "startup": entry.startup}
-        if entry.kind != "command":
-            spec = str(entry.source)
-            agent = make_agent(spec, self._plan.game)
-            if isinstance(agent, CommandAgent) and not split_spec(spec).keywords:
-                agent.timeout, agent.startup = entry.timeout, entry.startup
-            return agent
-        return CommandAgent(self._plan.game, entry.source, folder=entry.folder, memory=entry.memory, **limits)
+        if entry.kind == "command":
+            return CommandAgent(
+                self._plan.game, entry.source, folder=entry.folder, memory=entry.memory, **limits
+            )
+        spec = str(entry.source)
+        is_program = agent_class(split_spec(spec).name) is CommandAgent
+        return make_agent(with_parameters(spec, limits) if is_program else spec, self._plan.game)
 
     def file_name(self, name: str) -> str:
         """The beginning of the names of an entry's files: its number in the plan, and its name."""
@@ -104,10 +105,12 @@ class Players:
         return table
 
     def pair(self, one: str, other: str) -> tuple[Agent, Agent]:
-        """The players of two entries, ready to play; the programs of all others rest."""
-        for name, agent in self._agents.items():
-            if name not in (one, other) and isinstance(agent, CommandAgent):
-                agent.rest()
+        """The players of two entries, ready to play; if many programs run, those of all others are ended."""
+        others = [agent for name, agent in self._agents.items() if name not in (one, other)]
+        programs = [agent for agent in others if isinstance(agent, CommandAgent) and agent.is_running]
+        if len(programs) >= _MOST_RUNNING:
+            for program in programs:
+                program.rest()
         return self._seated(one), self._seated(other)
 
     def _seated(self, name: str) -> Agent:

@@ -54,5 +54,5 @@ from ttt_env.rules.sizes import (
     is_tabulated,
     n_placements,
 )
-from ttt_env.rules.specs import check_names, split_items, split_spec, unwrapped
+from ttt_env.rules.specs import check_names, split_items, split_spec, unwrapped, with_parameters
 from ttt_env.rules.symmetry import canonical, canonical_boards, motions, same_boards, symmetries

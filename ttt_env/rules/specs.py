@@ -170,6 +170,17 @@ def check_names(
             raise ParameterError(unknown(f"{noun} of {owner}", name, allowed))
 
 
+def with_parameters(text: str, parameters: Mapping[str, object]) -> str:
+    """The spec with these parameters, where it does not give them itself.
+
+    >>> with_parameters("bot.py:choose,timeout=9", {"timeout": 2, "startup": 5})
+    'bot.py:choose,timeout=9,startup=5'
+    """
+    spec = split_spec(text)
+    added = [f"{key}={spec_text(value)}" for key, value in parameters.items() if key not in spec.keywords]
+    return str(Spec(spec.name, (*spec.items, *added)))
+
+
 def spec_text(value: object) -> str:
     """The value of a parameter as a spec string writes it.
 

@@ -14,6 +14,7 @@ from ttt_env.errors import GameLogError, NotationError, ParameterError, TttEnvEr
 from ttt_env.rules import CATALOGUE, Game, GameRecord, get_game
 from ttt_env.rules.catalogue import stem_of
 from ttt_env.storage.files import check_regular, file_errors, opened, write_atomically
+from ttt_env.storage.models import label_of
 from ttt_env.storage.parsing import text_of
 
 PERSON = "person"
@@ -156,6 +157,7 @@ class GameLog:
         for name, value in (("x", x), ("o", o), ("source", source)):
             if not isinstance(value, str | None):
                 raise ParameterError(f"{name}={shown(value)} of a game log: a text or None is needed")
+        x, o = (name and label_of(name) for name in (x, o))
         now = datetime.now(UTC).isoformat(timespec="seconds")
         rows = [(record.game.name, str(record), x, o, source, now) for record in records]
         with (

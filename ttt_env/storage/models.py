@@ -1,6 +1,9 @@
 """Models on disk, as the command line takes them: by a path alone, or by a spec string with one."""
 
 import os
+import re
+import shlex
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,6 +23,7 @@ _OF_ARRAY = {  # of an .npz file
     "bounds": "strategy",
     "supports": "policy-table",
 }
+_OF_COMMAND = re.compile(r"(?<![\w.-])process\s*:")  # in a spec string
 _AGENTS_WITH_FILES = {"ppo", "dqn", *_OF_SUFFIX.values(), *_OF_ARRAY.values()}
 
 
@@ -67,6 +71,44 @@ def files_of(text: str) -> list[Path]:
                 with suppress(ParameterError):  # it is no spec, but a path with a colon or several specs
                     files |= dict.fromkeys(files_of(part))
     return sorted(files)
+
+
+def command_label(arguments: Sequence[str], folder: Path = Path()) -> str:
+    """What results call a command: its program and the script that it is given, as in "python mybot.py".
+
+    Other arguments are shown nowhere, since some may be secret.
+    """
+    return " ".join(Path(each).name for each in (arguments[0], *script_of(arguments, folder)))
+
+
+def script_of(arguments: Sequence[str], folder: Path = Path()) -> list[str]:
+    """The first argument of a command that is no option, if it is a file."""
+    words = [argument for argument in arguments[1:] if not argument.startswith("-")]
+    return [word for word in words[:1] if os.path.isfile(folder / word)]
+
+
+def label_of(text: str) -> str:
+    """What results call the agent of a spec string: the spec itself, its commands by their `command_label`.
+
+    >>> label_of("epsilon:(process:sh -c 'KEY=secret exec bot',timeout=3),epsilon=0.1")
+    'epsilon:(process:sh),epsilon=0.1'
+    """
+    label, at = "", 0
+    while (found := _OF_COMMAND.search(text, at)) is not None:
+        depth, end = 0, found.end()
+        is_enclosed = text.count("(", 0, end) > text.count(")", 0, end)
+        while end < len(text) and (depth > 0 or text[end] != ")" or not is_enclosed):
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        items = split_items(unwrapped(text[found.end() : end].strip()))
+        command = unwrapped(items[0].strip()) if items else ""
+        try:
+            words = shlex.split(command)
+        except ValueError:  # a comma stands inside of quotes
+            words = command.split()
+        label += text[at : found.end()] + (command_label(words) if words else "")
+        at = end
+    return label + text[at:]
 
 
 def file_of(text: str) -> Path | None:

@@ -17,6 +17,7 @@ from ttt_env.errors import ForfeitError, IllegalMoveError, ParameterError
 from ttt_env.render.words import cells_text, parse_cell
 from ttt_env.rules import SEATS, Game, GameRecord, Position, Seat, as_seat, game_names, other_seat
 from ttt_env.storage.game_log import PERSON, GameLog
+from ttt_env.storage.models import label_of
 
 
 @dataclass(frozen=True)
@@ -314,9 +315,9 @@ def seated(specs: Sequence[str], seat: str | None, game: Game) -> tuple[Player, 
         raise ParameterError("one player is your opponent, and --seat is yours; two players are X and O")
     if len(specs) == 1:
         specs = [PERSON, *specs] if as_seat((seat or "X").upper()) == "X" else [*specs, PERSON]
-    names = ["you" if spec == PERSON else spec for spec in specs]
+    names = ["you" if spec == PERSON else label_of(spec) for spec in specs]
     if specs[0] == specs[1]:
-        kind = "player" if specs[0] == PERSON else specs[0]
+        kind = "player" if specs[0] == PERSON else names[0]
         names = [f"{kind} A", f"{kind} B"]
     x, o = (
         Player(name, spec, None if spec == PERSON else make_agent(spec, game))
