@@ -266,13 +266,13 @@ def test_only_a_seed_and_simulations_make_a_fixed_policy():
     assert (one != other).any()
 
 
-def test_seconds_are_kept_to():
-    agent = MCTS(FIVES, seconds=0.05)
-    agent.choose(FIVES.start, np.random.default_rng(0))
+def test_seconds_are_kept_to(monkeypatch):
+    agent = MCTS(FIVES, seconds=50)
     begin = perf_counter()
+    clock = iter([begin, begin + 10, begin + 49, begin + 51, begin + 99])
+    monkeypatch.setattr(mcts_search, "perf_counter", clock.__next__)
     agent.choose(FIVES.start, np.random.default_rng(0))
-    assert 0.05 <= perf_counter() - begin < 2
-    assert agent.search.iterations > 100
+    assert list(clock) == [begin + 99] and agent.search.iterations > 0
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,18 @@
 """Programs as players: one question, one id; an accident is no answer; what a bot itself does is."""
 
+import contextlib
 import copy
 import json
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -20,10 +23,11 @@ from tests.support.games import lowest
 from tests.support.refusals import all_raise
 from tests.support.running import ttt
 from ttt_env import Position
-from ttt_env.agent import Answer, make_agent, quoted
+from ttt_env.agent import Answer, make_agent, quoted, waiting
 from ttt_env.agents.combining import Mixture
 from ttt_env.analysis.asking import AnswerFile, answers_of
-from ttt_env.bots import CommandAgent
+from ttt_env.app.console import ProgressLine
+from ttt_env.bots import CommandAgent, process
 from ttt_env.errors import ForfeitError, NoVerdictError, ParameterError, PlayerError, ResultFileError
 
 GAME = ttt_env.get_game("tictactoe-v0")
@@ -34,6 +38,9 @@ BOT = """
 import json, os, signal, sys, time
 def say(data):
     print(data if isinstance(data, str) else json.dumps(data), flush=True)
+def hang():
+    open("hangs", "w").close()
+    time.sleep(1000)
 def is_first():
     n = len(open("starts").read()) if os.path.exists("starts") else 0
     open("starts", "a").write("x")
@@ -49,6 +56,21 @@ def bot(body: str, folder: Path, before: str = "", after: str = "", **settings: 
     lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
     command = [sys.executable, "-I", "-S", "-c", f"{before}\n{BOT}{lines}{after}\n"]
     return CommandAgent(GAME, command, folder=folder, **settings)
+
+
+@pytest.fixture
+def patience(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of a bot is up when it has said all that it says, and `hang()`s, on a slow machine, too."""
+
+    class Answers(SimpleQueue[Any]):
+        def get(self, block: bool = True, timeout: float | None = None) -> Any:
+            while not (tmp_path / "hangs").exists():
+                with contextlib.suppress(Empty):
+                    return super().get(timeout=0.01)
+            (tmp_path / "hangs").unlink()
+            return super().get(timeout=0.3)  # for what it said to be read
+
+    monkeypatch.setattr(process, "SimpleQueue", Answers)
 
 
 def n_running(pids: str) -> int:
@@ -148,16 +170,16 @@ class TestAccidents:
     @pytest.mark.parametrize(
         ("accident", "outcome", "told"),
         [
-            ("time.sleep(1000)", "timed out", r"timed out twice \(0\.1 s each, and 0\.1 s to start\)"),
+            ("hang()", "timed out", r"timed out twice \(60 s each, and 60 s to start\)"),
             ("raise ValueError('lost')", "crashed", "crashed: exit status 1: .*ValueError: lost"),
-            ("say({'cell': 4})\ntime.sleep(1000)", "timed out", 'without the "id": 2 of the question'),
-            ("say('hm')\ntime.sleep(1000)", "timed out", "it said 'hm'"),
+            ("say({'cell': 4})\nhang()", "timed out", 'without the "id": 2 of the question'),
+            ("say('hm')\nhang()", "timed out", "it said 'hm'"),
         ],
     )
     def test_the_second_one_is_no_verdict_and_loses_a_game(
-        self, accident: str, outcome: str, told: str, tmp_path: Path
+        self, accident: str, outcome: str, told: str, tmp_path: Path, patience: None
     ) -> None:
-        with bot(accident, tmp_path, timeout=0.1, startup=0.1 if outcome == "timed out" else 60) as agent:
+        with bot(accident, tmp_path, timeout=60, startup=60) as agent:
             for judge in (agent.answer, lambda _: ttt_env.certify(agent)):
                 with pytest.raises(
                     NoVerdictError, match=told if judge == agent.answer else outcome
@@ -172,10 +194,10 @@ class TestAccidents:
             with pytest.raises(NoVerdictError, match=outcome):
                 ttt_env.certify(Mixture(GAME, [agent, "random"]))
 
-    def test_one_that_has_timed_out_twice_is_asked_no_more(self, tmp_path: Path) -> None:
-        with bot("is_first()\ntime.sleep(1000)", tmp_path, timeout=0.1, startup=0.5) as agent:
+    def test_one_that_has_timed_out_twice_is_asked_no_more(self, tmp_path: Path, patience: None) -> None:
+        with bot("is_first()\nhang()", tmp_path) as agent:
             played = ttt_env.match(agent, "random", games=10)
-        assert played.score == -1 and len((tmp_path / "starts").read_text()) <= 2
+        assert played.score == -1 and (tmp_path / "starts").read_text() == "xx"
         assert {each.outcome for losses in played.forfeits for each in losses} == {"timed out"}
 
     def test_only_the_first_answer_has_the_time_of_the_start(self, tmp_path: Path) -> None:
@@ -184,6 +206,25 @@ class TestAccidents:
         with bot(body, tmp_path, before=late, timeout=0.3, startup=60) as agent:
             assert agent.answer(GAME.start).cell == 0
             assert agent.answer(SECOND).cell == 1  # by a fresh process, after a time-out
+
+    def test_it_is_named_while_it_is_waited_for(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(waiting, "_SLOW", 0.0)
+        line = ProgressLine("certify it")
+        line.say("3 answers")
+        wait = "while not os.path.exists('on'):\n    time.sleep(0.01)"
+        body = f"if is_first():\n    sys.exit(1)\n{wait}\nsay(answer)"
+        with bot(body, tmp_path) as agent:
+            asking = threading.Thread(target=agent.answer, args=(SECOND,))
+            asking.start()
+            while "try 2 of 2" not in line.text:
+                assert asking.is_alive()
+            told = line.text
+            (tmp_path / "on").touch()
+            asking.join()
+        wanted = rf"certify it: waiting for {agent.label} \(move 2, try 2 of 2, \d+\.\d s\)"
+        assert re.fullmatch(wanted, told) and line.text == "certify it: 3 answers"
 
     def test_one_that_ends_after_each_answer_is_started_again(self, tmp_path: Path) -> None:
         with bot("say(answer)\nsys.exit()", tmp_path) as agent:
