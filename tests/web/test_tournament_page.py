@@ -13,6 +13,7 @@ from tests.support.marks import slow, slow_unless
 from tests.support.running import ttt
 from tests.web.axe import MEDIA, findings
 from ttt_env import GameRecord
+from ttt_env.analysis.known import judge
 from ttt_env.render.svg import draw_svg
 
 ENTRIES = """
@@ -161,10 +162,38 @@ def test_games_are_found_by_who_played_them(visit):
 def test_it_says_what_is_proved_and_by_what_is_lost(visit):
     page = visit("class")
     assert page.all(".standings .proved") == ["unbeatable"]
-    assert any(text.startswith("UNBEATABLE, asked once in ") for text in page.all(".facts td"))
-    assert any(text.startswith("BEATABLE as ") for text in page.all(".facts td"))
-    assert "crashed" in page.all(".lost td")
+    assert any(text.startswith("UNBEATABLE, asked once in ") for text in page.all(".player p"))
+    assert any(text.startswith("BEATABLE as ") for text in page.all(".player p"))
+    assert "crashed" in page.all(".fault b")
+    assert "standard deviation of 1737 points" in page.text(".note")
     assert page.count("svg[aria-hidden] path") == 5 and page.count("script") == 2
+
+
+def test_a_loss_is_shown_with_the_blunder_the_better_cells_and_the_game(visit, folders):
+    page = visit("class")
+    results = results_of(folders["class"])
+    (bob,) = (each for each in results["entries"] if each["name"] == "Bob")
+    refutation = bob["certificate"]["refutation"]
+    record = GameRecord.parse(refutation["record"])
+    moves = zip(record.positions(), record.cells, strict=False)
+    verdicts = [judge(*move) for move in moves]
+    blunder = [each for each in verdicts if each.is_blunder and each.position.to_move == refutation["seat"]][
+        -1
+    ]
+    card = f"#player-{results['entries'].index(bob) + 1}"
+    assert blunder.sentence in page.all(f"{card} p")
+    drawn = draw_svg(
+        blunder.position.play(blunder.cell), blunder.cell, 112, is_blunder=True, better=blunder.better
+    )
+    assert drawn.count("stroke-linejoin") == len(blunder.better) > 0
+    script = (
+        "return new DOMParser().parseFromString(arguments[1], 'text/html').querySelector('svg').outerHTML"
+    )
+    script += " === document.querySelector(`${arguments[0]} figure svg`).outerHTML;"
+    assert page.run(script, card, drawn)
+    page.browser.find_element("css selector", f"{card} a").send_keys(Keys.ENTER)
+    page.wait(lambda: page.focused == "forward")
+    assert page.text("#seats").endswith("(certificate of Bob)")
 
 
 def test_without_javascript_the_tables_are_there(chromium, visit):
@@ -173,6 +202,7 @@ def test_without_javascript_the_tables_are_there(chromium, visit):
         page = visit("class")
         found = page.browser.find_elements("css selector", ".standings tbody tr")
         assert len(found) == 5
+        assert len(page.browser.find_elements("css selector", ".player figure svg")) > 4
         assert "They stand in games.txt" in page.browser.find_element("css selector", "#viewer").text
     finally:
         chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

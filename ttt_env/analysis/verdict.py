@@ -119,10 +119,10 @@ def _fault(forfeit: Forfeit) -> str:
 
 def _cells(certificate: "Certificate", record: GameRecord) -> str:
     """The cells of a game, and how it ends if not on the board."""
-    cells = " ".join(map(str, record.cells)) or "none"
+    cells = " ".join(map(str, record.cells))
     if (forfeit := certificate.forfeit_after(record)) is None:
         return cells
-    return f"{cells}, then it names no free cell ({_fault(forfeit)})"
+    return f"{cells}{', then ' * bool(cells)}it names no free cell ({_fault(forfeit)})"
 
 
 def _on_seat(certificate: "Certificate", seat: Seat) -> Paragraph:
@@ -136,9 +136,14 @@ def _on_seat(certificate: "Certificate", seat: Seat) -> Paragraph:
     return Paragraph([f"As {seat} it {RESULTS[result]} at worst{shown}"])
 
 
+def verdict_in_a_line(certificate: "Certificate") -> str:
+    """The verdict, and in how many positions the agent was asked."""
+    return f"{verdict_of(certificate)}, asked once in {certificate.n_queries:,} positions"
+
+
 def told_in_a_line(certificate: "Certificate") -> str:
     """The verdict with the shortest refuting game, in a line."""
-    line = f"{verdict_of(certificate)}, asked once in {certificate.n_queries:,} positions"
+    line = verdict_in_a_line(certificate)
     if (record := certificate.shortest_refutation) is None:
         return line
-    return f"{line}; as {certificate.refuted_as}: {_cells(certificate, record)}"
+    return f"{line}; loses as {certificate.refuted_as}: {_cells(certificate, record)}"

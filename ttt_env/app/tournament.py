@@ -15,7 +15,7 @@ def tournament(
     out: Annotated[
         Path | None, option("FOLDER", "folder of the results; by default beside the file, NAME-results")
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="delete the results, and start over")] = False,
+    again: Annotated[bool, typer.Option("--again", help="play again what has changed")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Play the tournament that a file describes.
@@ -26,7 +26,8 @@ def tournament(
     from contextlib import chdir
 
     from ttt_env.bots.contest import Contest
-    from ttt_env.bots.documents import Documents, write_results
+    from ttt_env.bots.documents import Documents
+    from ttt_env.bots.page import write_results
     from ttt_env.bots.plan import read_plan
 
     plan = read_plan(file)

@@ -1,32 +1,31 @@
-"""The tournament of a file in data, tables and words, and as a page that needs no other file or network."""
+"""The tournament of a file in data, tables and words."""
 
-import json
-from collections import Counter
 from collections.abc import Iterator
-from functools import cached_property
-from importlib.resources import files as resources
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ttt_env.agent import quoted
 from ttt_env.analysis.results import Forfeited
 from ttt_env.analysis.verdict import told_in_a_line
 from ttt_env.bots.contest import Contest, Verdict
-from ttt_env.render.layout import Look, layout_of
-from ttt_env.render.svg import document, tile
 from ttt_env.render.table import Column, Table, as_markdown
 from ttt_env.render.words import signed
-from ttt_env.rules import SEATS
-from ttt_env.storage import write_atomically
 from ttt_env.tournament.meetings import ASKED_AGAIN, Played
-from ttt_env.tournament.standings import Standing, share
+from ttt_env.tournament.standings import PRIOR, Standing, share
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    pass
 
 NOT_MET = "·"
 NOT_JUDGED = "not judged"
-LEGEND = "A win is 1 point, a draw ½. Numbers with ± are sampled (95 % interval), the others exact."
+RANKING = (
+    "Ranked by points: the share of its games that an entry won against an opponent, a draw counting half, "
+    "summed over all opponents."
+)
+LEGEND = "Numbers with ± are sampled (95 % interval), the others exact."
+RATINGS = (
+    "Ratings are Bradley–Terry ratings in Elo points, of mean 0, under a normal prior with a standard "
+    f"deviation of {PRIOR:.0f} points, which keeps those finite that never lose."
+)
 
 
 class GameShown(NamedTuple):
@@ -133,7 +132,8 @@ class Documents:
             f"{as_markdown(self.plan.game.name)}, {len(self.order)} entries, seed {self.plan.seed}.",
             *map(as_markdown, self.told()),
             self.to_table(crossed=True).to_markdown(),
-            f"The numbered columns are the points a game against the player of that row. {LEGEND}",
+            "The numbered columns are the points a game against the player of that row. "
+            f"{RANKING} {LEGEND} {RATINGS}",
             "## What is proved",
             "\n".join(proved),
             *(["## Games lost by naming no free cell", "\n".join(lost)] if lost else []),
@@ -247,140 +247,3 @@ def with_margin(number: str, margin: float, is_exact: bool) -> str:
 
 def _meetings(number: int) -> str:
     return f"{number:,} meeting{' is' if number == 1 else 's are'}"
-
-
-BEST_PLAY = ""
-"""The opponent of an entry in the game of its certificate: the one name that no entry can have."""
-_CALLED = {BEST_PLAY: "best play"}
-LOOKS = (Look(None), *(Look(seat, accent) for seat in SEATS for accent in ("none", "last", "completed")))
-"""The looks of a tile: empty; a stone of X, as the last move, in a completed set; the same of O."""
-_TEMPLATE = "index.html"
-
-
-def write_results(results: Documents) -> None:
-    """Write the results of all that is finished to the folder of the tournament. Raises `OSError`."""
-    texts = {
-        "results.json": json.dumps(results.to_dict(), indent=1, ensure_ascii=False) + "\n",
-        "table.md": results.to_markdown(),
-        "table.csv": results.to_csv(),
-        "games.txt": "".join(f"{each.played.record}\n" for each in results.games()),
-        "index.html": page(results),
-    }
-    for name, text in texts.items():
-        # A program may have sent half a letter.
-        write_atomically(results.contest.folder / name, text.encode("utf-8", "replace"))
-
-
-def templates_in(package: str, folder: str) -> "Environment":
-    """The templates in a folder of a package, whose variables must all be there, and are escaped."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(
-        loader=PackageLoader(package, folder),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-def page(results: Documents) -> str:
-    """The page as HTML."""
-    environment = templates_in("ttt_env.bots", "static")
-    environment.globals |= {"quoted": quoted, "LEGEND": LEGEND, "share": share}
-    static = resources("ttt_env.bots") / "static"
-    return environment.get_template(_TEMPLATE).render(
-        page=_Page(results),
-        style=(static / "page.css").read_text("utf-8"),
-        script=(static / "page.js").read_text("utf-8"),
-    )
-
-
-class _Shown(NamedTuple):
-    """A game on the page: who had X and O, its cells, what it is, and how it ends."""
-
-    x: str
-    o: str
-    cells: tuple[int, ...]
-    kind: str
-    end: str
-
-
-class _Page:
-    """The data of the template."""
-
-    def __init__(self, results: Documents) -> None:
-        self.results, self.plan = results, results.plan
-        rows = results.standings
-        self._low = min(row.rating - row.rating_margin for row in rows)
-        self._width = max(row.rating + row.rating_margin for row in rows) - self._low or 1.0
-
-    @cached_property
-    def games(self) -> list[_Shown]:
-        """All games of the tournament, then those of the certificates."""
-        numbers: Counter[frozenset[str]] = Counter()
-        games = []
-        for each in self.results.games():
-            pair = frozenset((each.x, each.o))
-            numbers[pair] += 1
-            kind = f"game {numbers[pair]}"
-            if not each.counts:
-                kind = f"{kind}: an example, as the result is computed"
-            games.append(
-                _Shown(each.x, each.o, each.played.record.cells, kind, _end(each.x, each.o, each.played))
-            )
-        for name in self.results.order:
-            certificate = self.results.verdict(name).certificate
-            if certificate is not None and (record := certificate.shortest_refutation) is not None:
-                x, o = (name, BEST_PLAY) if certificate.refuted_as == "X" else (BEST_PLAY, name)
-                played = Played(record, certificate.forfeit_after(record))
-                games.append(_Shown(x, o, record.cells, f"certificate of {name}", _end(x, o, played)))
-        return games
-
-    def game_of(self, name: str, other: str = BEST_PLAY) -> int | None:
-        """The number of the first game between the two, None if there is none."""
-        return self._first_games.get(frozenset((name, other)))
-
-    @cached_property
-    def _first_games(self) -> dict[frozenset[str], int]:
-        numbered = list(enumerate(self.games))
-        return {frozenset((game.x, game.o)): number for number, game in reversed(numbered)}
-
-    def interval(self, row: Standing) -> tuple[float, float, float]:
-        """The places of the lower end of a rating's interval, the rating and the upper end, in percent."""
-        ends = (row.rating - row.rating_margin, row.rating, row.rating + row.rating_margin)
-        low, middle, high = (100 * (end - self._low) / self._width for end in ends)
-        return low, middle, high
-
-    @property
-    def board(self) -> str:
-        """The empty board, whose tiles are one group: the script fills it."""
-        layout = layout_of(self.plan.game)
-        tiles = [tile(box, LOOKS[0], layout) for box in layout.tiles]
-        return document("the board", layout, layout.width // 2, ['<g id="tiles">', *tiles, "</g>"])
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """The data of the script: the tiles in all looks, the winning sets, the names and the games."""
-        names = [*self.results.order, BEST_PLAY]
-        place = {name: at for at, name in enumerate(names)}
-        layout = layout_of(self.plan.game)
-        return {
-            "names": [_CALLED.get(name, name) for name in names],
-            "sets": self.plan.game.winning_sets,
-            "tiles": [[tile(box, look, layout) for look in LOOKS] for box in layout.tiles],
-            "games": [
-                [place[game.x], place[game.o], list(game.cells), game.kind, game.end] for game in self.games
-            ],
-        }
-
-
-def _end(x: str, o: str, played: Played) -> str:
-    names = {"X": _CALLED.get(x, x), "O": _CALLED.get(o, o)}
-    if played.forfeit is not None:
-        position, outcome, reply = played.forfeit
-        loser, why = names[position.to_move], quoted(reply, outcome)
-        return f"{loser} ({position.to_move}) names no free cell, and loses: {outcome} ({why})"
-    if played.winner is None:
-        return "Draw"
-    return f"{names[played.winner]} ({played.winner}) wins"

@@ -26,12 +26,14 @@ def draw_svg(
     size: int | None = None,
     policy: Sequence[float] | None = None,
     is_blunder: bool = False,
+    better: Collection[int] = (),
 ) -> str:
     """A self-contained SVG document of the board, with the text of the position as its title.
 
     The tile of the move `last` is tinted, yellow for a blunder; the tiles of completed winning sets stand
-    out. With `policy`, `[cells]`, free cells are shaded by its probabilities and show them. `size` is the
-    width in pixels, by default half that of `draw_pixels`, or more if probabilities need it.
+    out. The free cells that were `better` than it have a green tick. With `policy`, `[cells]`, free cells are
+    shaded by its probabilities and show them. `size` is the width in pixels, by default half that of
+    `draw_pixels`, or more if probabilities need it.
 
     Raises `ParameterError` if `policy` is no distribution over the free cells.
     """
@@ -47,7 +49,9 @@ def draw_svg(
         shares = {cell: given[cell] for cell in free}
     looks = plan.looks_of(position, last, is_blunder)
     tiles = [
-        _share(box, shares[cell], layout) if cell in shares else tile(box, look, layout)
+        _share(box, shares[cell], layout)
+        if cell in shares
+        else tile(box, look, layout) + (_tick(box, layout) if cell in better else "")
         for cell, (box, look) in enumerate(zip(layout.tiles, looks, strict=True))
     ]
     usual = layout.width // 2 if policy is None else legible_width(layout)
@@ -73,6 +77,13 @@ def document(title: str, layout: plan.Layout, width: int, tiles: Iterable[str]) 
             "</svg>",
         ]
     )
+
+
+def _tick(box: plan.Box, layout: plan.Layout) -> str:
+    x, y, unit = box.x + box.width / 2, box.y + box.height / 2, layout.cell / 8
+    path = f"M{x - 1.5 * unit:g} {y:g}l{unit:g} {1.2 * unit:g} {2 * unit:g} {-2.4 * unit:g}"
+    style = f'stroke="{plan.CHANCE}" stroke-width="{plan.STROKE * layout.cell:g}" stroke-linecap="round"'
+    return f'<path d="{path}" fill="none" {style} stroke-linejoin="round"/>'
 
 
 def _share(box: plan.Box, share: float, layout: plan.Layout) -> str:

@@ -11,7 +11,9 @@ from ttt_env.analysis.results import Match
 from ttt_env.errors import extra_for
 
 ELO = 400 / np.log(10)  # points per unit of the logistic curve: 400 more are ten to one
-_PRECISION = 0.01  # of the prior: a standard deviation of ten units, 1737 points
+_PRECISION = 0.01  # of the prior
+PRIOR = ELO / _PRECISION**0.5
+"""The standard deviation of the prior of the ratings, in Elo points: 1737."""
 
 
 def bradley_terry(scores: Floats) -> Floats:

@@ -26,7 +26,7 @@ from ttt_env.agents.mcts.search import trees_of
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.known import known_value
 from ttt_env.analysis.verdict import verdict_of
-from ttt_env.bots.documents import templates_in
+from ttt_env.bots.page import templates_in
 from ttt_env.errors import GameLogError, ParameterError
 from ttt_env.render.words import OUTCOMES, RESULTS, gain, percent, signed, told_value
 from ttt_env.rules import Game, get_game
