@@ -25,6 +25,7 @@ from tests.support.running import ttt
 from ttt_env import Position
 from ttt_env.agent import Answer, make_agent, quoted, waiting
 from ttt_env.agents.combining import Mixture
+from ttt_env.analysis import asking
 from ttt_env.analysis.asking import AnswerFile, answers_of
 from ttt_env.app.console import ProgressLine
 from ttt_env.bots import CommandAgent, process
@@ -216,13 +217,13 @@ class TestAccidents:
         wait = "while not os.path.exists('on'):\n    time.sleep(0.01)"
         body = f"if is_first():\n    sys.exit(1)\n{wait}\nsay(answer)"
         with bot(body, tmp_path) as agent:
-            asking = threading.Thread(target=agent.answer, args=(SECOND,))
-            asking.start()
+            thread = threading.Thread(target=agent.answer, args=(SECOND,))
+            thread.start()
             while "try 2 of 2" not in line.text:
-                assert asking.is_alive()
+                assert thread.is_alive()
             told = line.text
             (tmp_path / "on").touch()
-            asking.join()
+            thread.join()
         wanted = rf"certify it: waiting for {agent.label} \(move 2, try 2 of 2, \d+\.\d s\)"
         assert re.fullmatch(wanted, told) and line.text == "certify it: 3 answers"
 
@@ -249,15 +250,21 @@ class TestAccidents:
         assert run.returncode == 3 and not run.stdout
         assert "not judged: " in run.stderr and "timed out twice (0.1 s each" in run.stderr
 
-    def test_the_first_of_two_errors_is_raised(self) -> None:
+    def test_the_first_of_two_errors_is_raised(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Results(SimpleQueue[Any]):
+            def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+                super().put(item)
+                if isinstance(item, tuple):
+                    is_raised.set()
+
         def failing(position: Position) -> int:
-            barrier.wait(20)
+            barrier.wait(60)
             if position.ply > 1:
-                other.join(20)
+                is_raised.wait(60)
             raise {1: ValueError("first"), 2: ValueError("second")}[position.ply]
 
-        barrier, other = threading.Barrier(2), threading.Thread(target=time.sleep, args=(0.2,))
-        other.start()
+        monkeypatch.setattr(asking, "SimpleQueue", Results)
+        barrier, is_raised = threading.Barrier(2), threading.Event()
         asked = [SECOND, SECOND.play(1)]
         with pytest.raises(ValueError, match="first"):
             list(answers_of(make_agent(failing), asked, 2, None))

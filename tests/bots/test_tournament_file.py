@@ -410,7 +410,6 @@ def test_a_bot_that_does_not_repeat_itself_is_sampled_and_called_random(tmp_path
 
 LESSON = {
     "good": "def choose(position):\n    print('hello')\n    return position.legal_cells[0]\n",
-    "last": "def choose(position):\n    return position.legal_cells[-1]\n",
     "loop": "def choose(position):\n    while True: pass\n",
     "none": "def choose(position): pass\n",
     "raises": "def choose(position):\n    return bord[0]\n",
@@ -434,7 +433,7 @@ def test_a_class_in_one_lesson(tmp_path):
         "syntax is set aside: syntax.py, line 1: expected ':'.",
         "class is set aside: class.py defines no function at top level: write def choose(position); found",
         "missing is set aside: missing.py, line 1: there is no module named numpi.",
-        "good, last, none, raises, taken: asked once in each position that it can reach",
+        "good, none, raises, taken: asked once in each position that it can reach",
         "loop: not judged: timed out twice (0.1 s each, and 0.2 s to start)",
         "memory: not certified, as it is random: ",
         "raises: BEATABLE as X and as O, asked once in 10 positions; loses as X: it names no free cell "
@@ -442,10 +441,10 @@ def test_a_class_in_one_lesson(tmp_path):
     ):
         assert told in printed, told
     assert "returned None; return a cell, such as position.legal_cells[0]" in printed
-    judged = {"minimax", "good", "last", "none", "raises", "taken"}
+    judged = {"minimax", "good", "none", "raises", "taken"}
     for each in results["meetings"]:
         assert each["exact"] == ({each["first"], each["second"]} <= judged)
-    assert results["entries"][0]["name"] == "minimax" and len(results["entries"]) == 8
+    assert results["entries"][0]["name"] == "minimax" and len(results["entries"]) == 7
     before = {(each["first"], each["second"]): each for each in results["meetings"]}
     (tmp_path / "raises.py").write_text("def choose(position):\n    return position.legal_cells[-1]\n")
     refuse("these have changed: the program or model of 'raises'. Change them back", path)

@@ -56,7 +56,7 @@ class Forfeited(NamedTuple):
 
     def __str__(self) -> str:
         games, reply = f"{self.games:,} game{'s' * (self.games > 1)}", quoted(self.reply, self.outcome)
-        return f"{games} by naming no free cell: {self.outcome} (first in {self.position}: {reply})"
+        return f"{games}: {self.outcome} (first in {self.position}: {reply})"
 
 
 Forfeits: TypeAlias = tuple[tuple[Forfeited, ...], tuple[Forfeited, ...]]

@@ -136,7 +136,7 @@ class Documents:
             f"{RANKING} {LEGEND} {RATINGS}",
             "## What is proved",
             "\n".join(proved),
-            *(["## Games lost by naming no free cell", "\n".join(lost)] if lost else []),
+            *(["## Games lost without a free cell", "\n".join(lost)] if lost else []),
         ]
         return "\n\n".join(parts) + "\n"
 

@@ -136,9 +136,9 @@ class _Page:
         """What is proved about an entry, or why nothing is."""
         certificate = self.results.verdict(name).certificate
         if certificate is not None:
-            return f"{verdict_in_a_line(certificate)}."
+            return verdict_in_a_line(certificate)
         text = self.results.proved(name)
-        return f"{text[0].upper()}{text[1:]}."
+        return f"{text[0].upper()}{text[1:]}"
 
     def lost_to(self, name: str) -> list[str]:
         """The opponents that took more than half of the points from an entry, the best first."""
@@ -162,8 +162,9 @@ class _Page:
         verdicts = list(map(judge, record.positions(), record.cells))[SEATS.index(seat) :: 2]
         blunder = next((each for each in reversed(verdicts) if each.is_blunder and each.after == -1), None)
         boards = [_Board(_drawn(blunder), f"Move {blunder.position.ply + 1}")] if blunder else []
-        last = record.cells[-1] if record.cells else None
-        boards.append(_Board(draw_svg(record.positions()[-1], last, _SMALL), _how_over(record)))
+        if record.cells:  # else the reason says it all
+            end = draw_svg(record.positions()[-1], record.cells[-1], _SMALL)
+            boards.append(_Board(end, _how_over(record)))
         return _Loss(number, blunder.sentence if blunder else "", boards)
 
     def interval(self, row: Standing) -> tuple[float, float, float]:
