@@ -461,7 +461,7 @@ def check_protocol(text: str) -> None:
     """A question and an answer, each on its line, are as the package asks and reads them."""
     asked, answered = text.splitlines()
     question = read_question(asked)
-    assert question.line == asked and read_answer(answered, question.position).outcome == "played"
+    assert question.line == asked and read_answer(json.loads(answered), question.position).outcome == "played"
 
 
 @pytest.mark.parametrize("page", sorted((DOCS / "games").glob("*.md")), ids=lambda page: page.stem)
