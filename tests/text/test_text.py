@@ -31,6 +31,7 @@ from ttt_env.text import (
     prompt_text,
     rules_text,
 )
+from ttt_env.text.answers import whole
 
 # fmt: off
 HOSTILE = [
@@ -132,9 +133,8 @@ class TestAnswers:
         (4, "played"): [
             *("[4]", "The centre: [4], since [4] is best.", "[04]", "[0]\r[4]", "[0]\r\n[4]\r\n"),
             *("[0] [\n4\n]", "<think>[0] or [1]?</think>\n[4]", "<think>[0] or [1]?</think>[4]"),
-            *("<thinking>[0]</thinking>[4]", "<THINK>[0]</Think> [4] <think>[5]</think>"),
-            *("<thought>[0]</thought>[4]", "[THINK][0][/THINK][4]", "<reasoning>[0]</reasoning>[4]"),
-            *("◁think▷[0]◁/think▷[4]", "[4]\n<think>or [5], which", "<thinkers>[4]</thinkers>"),
+            *("<THINK>[0]</Think> [4] <think>[5]</think>", "<thought>[0]</thought>[4]"),
+            *("<reasoning>[0]</reasoning>[4]", "[4]\n<think>or [5], which", "<thinkers>[4]</thinkers>"),
             "The prompt has opened it: [0] or [1]?</think>\n[4]",
             "<think>They write <think> for [0]</think>[4]",
             "<think>They write </think> for [0]</think>[4]",
@@ -162,7 +162,7 @@ class TestAnswers:
             ("<move>{cell}</move>", "so <move>3</move>", "<move>3"),
             (r"\boxed{{cell}}", r"$\boxed{3}$", "{3}"),
             (r"\boxed{{cell}}", "So: $$\\boxed{ 3 }$$.", r"\boxed{\text{3}}"),
-            ("<move>{cell}</move>", "<move>\n3\n</move>", "<MOVE>3</MOVE>"),
+            ("<move>{cell}</move>", "<MOVE>\n3\n</move>", "<mov>3</mov>"),
             ("{cell}", "The cell 3, please.", "-3"),
             ("{cell}", "3.", "\u22123"),
             ("{cell}", "下3", "٣3"),
@@ -172,20 +172,70 @@ class TestAnswers:
             ("{%s}: {cell}", "{%s}: 3", "s: 3"),
             ("手{cell}手", "手3手", "手3"),
             ("move: {cell}", "move: 3", "move: 3.5"),
+            ("[{name}]", "<think>[b1]</think>So [A2].", "a2"),
+            ("{name}", "I take A2, of course.", "2a"),
+            ("row {row}, column {column}", "Not row 1, column 1.\nROW 2 , Column 1.", "column 1, row 2"),
+            ("column {column}, row {row}", "Column 1, row 2", "row 2, column 1"),
+            ("({row}, {column})", "So ( 02,1 ).", "(2 1)"),
+            ("{row} {column}", "2\n1", "21"),
         ],
     )
     def test_forms(self, template: str, good: str, bad: str) -> None:
         form, game = AnswerFormat(template), ttt_env.get_game("tictactoe-v0")
-        assert form.read(good, game).cell == form.read(form.text_of(3), game).cell == 3
+        assert form.read(good, game).cell == form.read(form.text_of(3, game), game).cell == 3
         assert form.read(bad, game) == (None, "unreadable")
 
     def test_bad_forms(self) -> None:
         templates = ["", "[]", "{cell}{cell}", 4, None, "<think>{cell}</think>"]
+        templates += ["{row}", "{row}{column}", "{cell} {name}", "{row} {row} {column}"]
         all_raise(ttt_env.errors.ParameterError, "answer=", lambda it: TextEnv(answer=it), templates)
 
     @pytest.mark.parametrize(
+        ("reply", "outcome"),
+        [
+            ("row 4, column 1", "no cell"),
+            ("row 0, column 1", "no cell"),
+            ("row 1, column 1, row 1, column 2", "several"),
+            ("4", "unreadable"),
+            ("b2", "unreadable"),
+        ],
+    )
+    def test_rows_and_columns_that_name_no_cell(self, reply: str, outcome: str) -> None:
+        assert AnswerFormat("row {row}, column {column}").read(reply, TICTACTOE) == (None, outcome)
+
+    @pytest.mark.parametrize("name", ["d1", "a4", "a0", "1a1"])
+    def test_names_that_no_cell_has(self, name: str) -> None:
+        assert AnswerFormat("{name}").read(name, TICTACTOE) == (None, "no cell")
+
+    @pytest.mark.parametrize("game", ["mnk-v0:m=5,n=4,k=4", "qubic-v0"])
+    def test_every_cell_has_an_answer_of_its_own(self, game: str) -> None:
+        board = ttt_env.get_game(game)
+        for form in (AnswerFormat("[{name}]"), AnswerFormat("{name}"), AnswerFormat()):
+            answers = [form.text_of(cell, board) for cell in range(board.n_cells)]
+            assert [form.read(answer, board).cell for answer in answers] == list(range(board.n_cells))
+
+    def test_rows_and_columns_are_not_enough_on_a_board_of_layers(self) -> None:
+        with pytest.raises(ttt_env.errors.ParameterError, match=r"qubic-v0 has layers; write \{name\}"):
+            TextEnv("qubic-v0", answer="{row}, {column}").reset()
+
+    @pytest.mark.parametrize(
+        ("answer", "told"),
+        [
+            ("[{cell}]", "Free cells: 1 2 3 5 6 7 8. Answer with the number of a free cell in the form [1]."),
+            ("[{name}]", "Free cells by name: b1 c1 a2 c2 a3 b3 c3. Answer with the name "),
+            ("row {row}, column {column}", "Free cells by row and column: 1,2 1,3 2,1 2,3 3,1 3,2 3,3. "),
+        ],
+    )
+    def test_the_prompt_asks_for_what_is_read(self, answer: str, told: str) -> None:
+        env = started(answer=answer, illegal="retry")
+        prompt = env.reset(position="X../.O./...", play_as="X")
+        assert told in prompt and f"in the form {env.answer.text_of(1, env.game)}." in prompt
+        assert f"names no cell in the form {env.answer.text_of(0, env.game)}." in env.reply("Hm.")
+        assert env.reply(env.answer.text_of(8, env.game)).startswith("You have played 8.")
+
+    @pytest.mark.parametrize(
         ("template", "n_replies"),
-        [("[{cell}]", 350), ("{cell}", 350), ("手{cell}手", 350),
+        [*((each, 350) for each in ("[{cell}]", "{cell}", "手{cell}手", "{name}", "row {row}, {column}")),
          *(slow(each, 2_500) for each in ("[{cell}]", "{cell}", "<move>{cell}</move>", r"\boxed{{cell}}"))],
     )  # fmt: skip
     def test_hostile_replies_have_a_named_outcome(
@@ -194,9 +244,10 @@ class TestAnswers:
         """None raises, none is run, and those of a megabyte are read in a time that grows as their length."""
         rng = random.Random(0)
         form = AnswerFormat(template)
-        pieces = [*HOSTILE, *(form.text_of(cell) for cell in (0, 4, 8, 9, 10**18))]
+        far = form.text_of(15, ttt_env.get_game("square-v0"))  # beyond the board in every form
+        pieces = [*HOSTILE, *(form.text_of(cell, TICTACTOE) for cell in (0, 4, 8)), far]
         megabytes = [
-            piece * (1_000_000 // len(piece)) for piece in (" ", "\n", "1", "[", "\0", "日", pieces[-5])
+            piece * (1_000_000 // len(piece)) for piece in (" ", "\n", "1", "[", "\0", "日", pieces[-4])
         ]
         replies = ["".join(rng.choices(pieces, k=rng.randrange(12))) for _ in range(n_replies)]
         env = started(illegal="lose", answer=template)
@@ -216,7 +267,7 @@ class TestAnswers:
     def test_a_reply_is_its_answer_whatever_stands_around(self, before: str, after: str, cell: int) -> None:
         form, game = AnswerFormat("<<{cell}>>"), ttt_env.get_game("tictactoe-v0")
         if form.read(before + after, game).outcome == "unreadable":
-            assert form.read(before + form.text_of(cell) + after, game) == (cell, "played")
+            assert form.read(before + form.text_of(cell, game) + after, game) == (cell, "played")
 
     def test_what_is_no_text(self) -> None:
         env = started()
@@ -407,6 +458,25 @@ class TestReplies:
         assert text.startswith("You have played 4. O has named no free cell.") and "you have won" in text
         assert (env.done, env.reward, env.info["winner"]) == (True, 1.0, "X")
 
+    def test_the_opponent_of_one_game_is_gone_in_the_next(self) -> None:
+        env = TextEnv(opponent="minimax", play_as="X")
+        boards = []
+        for opponent in (lowest, None, lowest):
+            env.reset(seed=0, opponent=opponent)
+            env.move(8)  # to which minimax has one reply, the centre
+            boards.append(str(env.position))
+        assert boards == ["O../.../..X", ".../.O./..X", "O../.../..X"]
+
+    @pytest.mark.parametrize("replies", ["by_position", "by_stream"])
+    def test_resets_without_a_seed_meet_other_replies(self, replies: Any) -> None:
+        env = TextEnv(opponent="random", play_as="X", replies=replies, seed=0)
+        boards = set()
+        for _ in range(20):
+            env.reset()
+            env.move(4)
+            boards.add(str(env.position))
+        assert len(boards) > 1
+
 
 class TestTwoPlayers:
     @pytest.mark.parametrize("illegal", ["lose", "retry"])
@@ -584,3 +654,11 @@ def test_the_marks_of_reasoning_are_a_parameter():
     form = AnswerFormat(reasoning=(("{{", "}}"),))
     assert form.read("{{[1]}}[4] <think>", TICTACTOE).cell == 4
     assert form.read("<think>[1]</think>", TICTACTOE).cell == 1
+
+
+@pytest.mark.parametrize(
+    ("finish_reason", "read"),
+    [("stop", "[3]"), ("tool_calls", "[3]"), (None, "[3]"), ("length", ""), ("content_filter", "")],
+)
+def test_a_cut_off_reply_is_no_reply(finish_reason: str | None, read: str) -> None:
+    assert whole("[3]", finish_reason) == read

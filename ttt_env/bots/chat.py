@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 from ttt_env.errors import NoVerdictError, ParameterError, PlayerError, extra_for, shown
 from ttt_env.rules import Between, Count, Game, Seconds, checked
-from ttt_env.text.answers import AnswerFormat
+from ttt_env.text.answers import CUT_OFF, AnswerFormat
 from ttt_env.text.prompt import PromptAgent, Reply
 from ttt_env.text.wording import BoardStyle
 
@@ -267,7 +267,7 @@ def _reply_of(choice: dict[str, Any]) -> Reply | None:
     text = _text_of(message.get("content"))
     if text is None or ("content" not in message and not refusal and not calls):
         return None
-    if (cut := _CUT_OFF.get(str(choice.get("finish_reason")))) is not None:
+    if (cut := CUT_OFF.get(str(choice.get("finish_reason")))) is not None:
         raise CutOff(cut)
     note = ""
     parts = message["content"] if isinstance(message.get("content"), list) else []
@@ -278,12 +278,6 @@ def _reply_of(choice: dict[str, Any]) -> Reply | None:
     elif not text and not note:
         note = "a message without text"
     return Reply(text, note)
-
-
-_CUT_OFF = {
-    "length": "the reply was cut off at the limit of tokens",
-    "content_filter": "the reply was stopped by the endpoint's filter of contents",
-}
 
 
 def _text_of(content: object) -> str | None:

@@ -22,7 +22,7 @@ import numpy as np
 
 from ttt_env.agent import AgentLike, chosen_cell, make_agent
 from ttt_env.analysis.known import PROOF_NODES
-from ttt_env.errors import EpisodeOrderError, extra_for
+from ttt_env.errors import EpisodeOrderError, ForfeitError, extra_for
 from ttt_env.rules import CATALOGUE, Between, Game, Seat, as_generator, checked, get_game
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.env import MoveRecord
@@ -89,7 +89,7 @@ class GameEnv(ta.Env):
         said = ta.ObservationType.PLAYER_ACTION
         self.state.add_observation(from_id=player, to_id=player, message=action, observation_type=said)
         if cell is None:
-            self.state.set_invalid_move(f"{fault_text(outcome, self.answer.template)}.")
+            self.state.set_invalid_move(f"{fault_text(outcome, self.answer.text_of(0, self.game))}.")
             if self.state.done:
                 self._record(player, None)
         else:
@@ -131,7 +131,10 @@ class AgentPlayer(ta.Agent):
     """An agent of this package as a player of TextArena, in the games that `env` plays, also under wrappers.
 
     It looks at the position of the environment and not at the text that it is shown. `rng` is what it draws
-    its moves with, a generator or a seed.
+    its moves with, a generator or a seed. An agent that has no answer replies nothing, which is not a move.
+
+    TextArena's own models hand over the text of a reply and not how it ended. A reply that was cut off is no
+    reply of `AgentPlayer("chat:URL,model=NAME", env)`: it is asked for once more, and then none.
     """
 
     def __init__(
@@ -141,8 +144,11 @@ class AgentPlayer(ta.Agent):
 
     def __call__(self, observation: str) -> str:
         """The agent's move, as a reply."""
-        cell = chosen_cell(self.agent, self._env.position, self._rng)
-        return str(self._env.answer.text_of(cell))
+        try:
+            cell = chosen_cell(self.agent, self._env.position, self._rng)
+        except ForfeitError:
+            return ""
+        return str(self._env.answer.text_of(cell, self._env.game))
 
 
 for _id in CATALOGUE:

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 from ttt_env.agent import Answer, Outcome
 from ttt_env.errors import ParameterError, shown
 from ttt_env.rules import Game, Position
+from ttt_env.text.wording import answer_text, places
 
 _LONGEST = 1_000_000  # letters of a reply that are looked at: what a model says after them is no answer
 Marks: TypeAlias = tuple[tuple[str, str], ...]
@@ -22,6 +23,24 @@ REASONING: Marks = (
 )
 """The marks at which models begin and end their reasoning, by pairs. Case does not count, a tag may have
 attributes, and a mark of letters alone counts only at the start of a reply."""
+
+CUT_OFF = {
+    "length": "the reply was cut off at the limit of tokens",
+    "content_filter": "the reply was stopped by the endpoint's filter of contents",
+}
+"""The values of `finish_reason`, in the words of chat completions, of a reply that has no end."""
+_PLACE = re.compile(r"\{(cell|name|row|column)\}")
+_PLACES = (["cell"], ["name"], ["column", "row"])
+_WORDS = {"name": "[0-9]{0,2}[a-z]{1,2}[0-9]{1,2}"}  # of the others, a number
+
+
+def whole(reply: str, finish_reason: str | None) -> str:
+    """The reply, or an empty one if it was cut off: what has no end is not read.
+
+    >>> whole("If I play [3], O may", "length"), whole("[3]", "stop"), whole("[3]", None)
+    ('', '[3]', '[3]')
+    """
+    return "" if finish_reason in CUT_OFF else reply
 
 
 class Reading(NamedTuple):
@@ -40,7 +59,10 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True)
 class AnswerFormat:
-    r"""The form of an answer: a text in which `{cell}` stands for the number, such as `[{cell}]`.
+    r"""The form of an answer: a text in which places stand for a cell, such as `[{cell}]`.
+
+    `{cell}` is its number, `{name}` its name in drawings, such as b2, and `{row}` and `{column}`, which come
+    together, count from 1 at the top left. The prompt asks for what the form has.
 
     This is the one rule by which replies are read:
 
@@ -50,9 +72,9 @@ class AnswerFormat:
     2. In the rest, the last line that names a cell in this form decides. If it names different cells, the
        reply names "several".
 
-    Anything may surround the form, and spaces and line breaks the number. Numbers are written with the
-    digits 0 to 9. Raises `ParameterError` for a form without exactly one `{cell}`, and for one with a
-    mark of reasoning.
+    Anything may surround the form, and spaces and line breaks the places. Case does not count. Numbers are
+    written with the digits 0 to 9. Raises `ParameterError` for a form with other places than these or none,
+    and for one with a mark of reasoning.
 
     >>> from ttt_env.rules.catalogue import get_game
     >>> form, game = AnswerFormat(), get_game("tictactoe-v0")
@@ -62,50 +84,67 @@ class AnswerFormat:
     'several'
     >>> AnswerFormat("<move>{cell}</move>").read("The centre: <move>4</move>", game)
     Reading(cell=4, outcome='played')
+    >>> AnswerFormat("row {row}, column {column}").read("Row 2, column 3 it is.", game)
+    Reading(cell=5, outcome='played')
     """
 
     template: str = "[{cell}]"
     reasoning: Marks = REASONING
 
     def __post_init__(self) -> None:
-        if not isinstance(self.template, str) or self.template.count("{cell}") != 1:
+        is_text = isinstance(self.template, str)
+        if not is_text or sorted(self._places) not in _PLACES or not all(self._texts[1:-1]):
             raise ParameterError(
-                f"answer={shown(self.template)}: a text with one {{cell}} in it is needed: '[{{cell}}]'"
+                f"answer={shown(self.template)}: write a text with one {{cell}} in it, such as '[{{cell}}]', "
+                "or one {name}, or one {row} and one {column} apart from each other"
             )
         if _marks(self.reasoning).search(self.template):
             raise ParameterError(f"answer={shown(self.template)}: marks of reasoning are not read in a reply")
 
+    @property
+    def _places(self) -> list[str]:
+        return _PLACE.findall(self.template)
+
+    @property
+    def _texts(self) -> list[str]:
+        """The texts around the places: one more than these."""
+        return _PLACE.split(self.template)[::2]
+
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        before, after = (part.strip() for part in self.template.split("{cell}"))
+        first, *middle, last = (r"\s*".join(map(re.escape, text.split())) for text in self._texts)
         # Next to a bare number there is no other letter, digit, sign or point: "14" and "-4" are not "4".
         # Space is looked for only next to a text, so that the time is linear in the length of the reply.
-        left = re.escape(before) + r"\s*" if before else r"(?<![A-Za-z_\d.+\-\u2212])"
-        right = r"\s*" + re.escape(after) if after else r"(?![A-Za-z_\d]|\.\d)"
-        return re.compile(f"{left}([0-9]{{1,18}}){right}")
+        left = rf"{first}\s*" if first else r"(?<![A-Za-z_\d.+\-\u2212])"
+        right = rf"\s*{last}" if last else r"(?![A-Za-z_\d]|\.\d)"
+        between = [rf"\s*{text}\s*" if text else r"\s+" for text in middle]
+        said = [f"({_WORDS.get(place, '[0-9]{1,18}')})" for place in self._places]
+        pattern = "".join(map("".join, zip([left, *between], said, strict=True))) + right
+        return re.compile(pattern, re.IGNORECASE)
 
-    def text_of(self, cell: int) -> str:
-        """A reply that names this cell."""
-        return self.template.replace("{cell}", str(cell))
+    def text_of(self, cell: int, game: Game) -> str:
+        """A reply that names this cell. Raises `ParameterError` for rows and columns on a board of layers."""
+        return answer_text(self.template, cell, game)
 
     def read(self, reply: str, game: Game) -> Reading:
         """The cell that a reply names; nothing in it is ever run. Raises `ParameterError` for no str."""
         if not isinstance(reply, str):
             raise ParameterError(f"a reply is a str, not {shown(reply)}")
-        numbers = self._last_named(_without_reasoning(reply[:_LONGEST], self.reasoning))
-        if len(numbers) != 1:
-            return Reading(None, "several" if numbers else "unreadable")
-        cell = numbers.pop()
-        return Reading(cell, "played") if cell < game.n_cells else Reading(None, "no cell")
+        named = self._last_named(_without_reasoning(reply[:_LONGEST], self.reasoning))
+        if len(named) != 1:
+            return Reading(None, "several" if named else "unreadable")
+        (said,) = named
+        cells = [cell for cell, at in enumerate(places(game)) if said == tuple(map(at.get, self._places))]
+        return Reading(cells[0], "played") if cells else Reading(None, "no cell")
 
-    def _last_named(self, text: str) -> set[int]:
-        """The numbers on the last line that has any; the line of a form is the one on which it ends."""
-        named = [(match.end(), int(match[1])) for match in self._pattern.finditer(text)]
+    def _last_named(self, text: str) -> set[tuple[str, ...]]:
+        """The cells on the last line that names any; the line of a form is the one on which it ends."""
+        named = [(match.end(), tuple(map(_plain, match.groups()))) for match in self._pattern.finditer(text)]
         if not named:
             return set()
         last_end = named[-1][0]
         start = 1 + max(text.rfind("\n", 0, last_end), text.rfind("\r", 0, last_end))
-        return {number for end, number in named if end > start}
+        return {said for end, said in named if end > start}
 
     def answer(self, reply: str, position: Position) -> Answer:
         """The reply in a position: its cell if it is free, else why it plays none. Raises as `read`."""
@@ -113,6 +152,11 @@ class AnswerFormat:
         if reading.cell is None:
             return Answer.failed(reading.outcome, reply)
         return Answer.of(reading.cell, position, reply)
+
+
+def _plain(said: str) -> str:
+    """A number without leading zeros, a name in small letters."""
+    return str(int(said)) if said.isdigit() else said.lower()
 
 
 @lru_cache(maxsize=8)

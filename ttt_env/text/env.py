@@ -156,7 +156,7 @@ class TextEnv:
     `mcts` does without a seed, is not held to the former.
 
     `board` is "grid", "coordinates" or "line" (see `board_text`), `answer` how a reply names its cell: a text
-    with `{cell}` in place of the number.
+    such as "[{cell}]", "[{name}]" or "row {row}, column {column}" (see `AnswerFormat`).
 
     Raises the errors of `ttt_env.make` for bad values, and `ParameterError` for a name that is neither a
     setting of this env nor a parameter of the game, such as `observation` and `render_mode`.
@@ -346,7 +346,7 @@ class TextEnv:
 
     def _wrong(self, outcome: Outcome) -> str:
         """Settle a reply that plays no free cell, as `illegal` says, and return the text for it."""
-        reason = fault_text(outcome, self.answer.template)
+        reason = fault_text(outcome, self.answer.text_of(0, self.game))
         if self.illegal == "raise":
             free = self.position.legal_cells
             raise IllegalMoveError(f"{outcome}: {reason}; free cells of {self.position} are {free}")
@@ -362,7 +362,9 @@ class TextEnv:
         """End the game as lost by a reply, and return the text for it."""
         self.moves.append(MoveRecord.of(self.position, None, self.nodes))
         self._settle(outcome, self._env.rewards_of.illegal, True)
-        return f"The game is over, and you have lost: {fault_text(outcome, self.answer.template)}."
+        return (
+            f"The game is over, and you have lost: {fault_text(outcome, self.answer.text_of(0, self.game))}."
+        )
 
     def _settle(self, outcome: Outcome, result: float, is_over: bool) -> None:
         self.outcome, self.result, self.done = outcome, result, is_over

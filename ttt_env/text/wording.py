@@ -7,6 +7,7 @@ from typing import Literal
 from ttt_env.agent import Forfeit, Outcome
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.solution import Solution, solve
+from ttt_env.errors import ParameterError
 from ttt_env.render.layout import layers_of, mark_at
 from ttt_env.render.words import cell_name
 from ttt_env.rules import Game, Position, Seat, cells_of
@@ -123,14 +124,50 @@ def _grid(position: Position) -> str:
     return "\n\n".join(f"Layer {layer}:\n{board}" for layer, board in enumerate(boards))
 
 
+@lru_cache(maxsize=64)
+def places(game: Game) -> tuple[dict[str, str], ...]:
+    """What the places of an answer are for each cell, by their names: see `AnswerFormat`.
+
+    >>> from ttt_env.rules.catalogue import get_game
+    >>> places(get_game("tictactoe-v0"))[5]
+    {'cell': '5', 'name': 'c2', 'row': '2', 'column': '3'}
+    """
+    _, rows, columns = layers_of(game.shape)
+    at = [divmod(cell % (rows * columns), columns) for cell in range(game.n_cells)]
+    return tuple(
+        {"cell": f"{cell}", "name": cell_name(cell, game), "row": f"{row + 1}", "column": f"{column + 1}"}
+        for cell, (row, column) in enumerate(at)
+    )
+
+
+def answer_text(answer: str, cell: int, game: Game) -> str:
+    """An answer of this form that names a cell: see `AnswerFormat`, which reads it.
+
+    Raises `ParameterError` for rows and columns on a board of layers.
+    """
+    if "{row}" in answer and layers_of(game.shape)[0] > 1:
+        raise ParameterError(f"answer={answer!r}: {game.name} has layers; write {{name}} or {{cell}} instead")
+    for place, text in places(game)[cell].items():
+        answer = answer.replace(f"{{{place}}}", text)
+    return answer
+
+
 @lru_cache(maxsize=1 << 14)
 def turn_text(position: Position, style: BoardStyle, answer: str) -> str:
-    """The board, the free cells, and how to name one: `answer` is a text with `{cell}` in its place."""
-    free = position.legal_cells
-    example = answer.replace("{cell}", str(free[0]))
+    """The board, the free cells, and how to name one in the form `answer`: see `AnswerFormat`."""
+    free, game = position.legal_cells, position.game
+    kind, listed, told = "{cell}", "", "number"
+    if "{name}" in answer:
+        layer = "layer 1, 2, ..., " * (layers_of(game.shape)[0] > 1)
+        told = f"name ({layer}column a, b, ... from the left, row 1, 2, ... from the top)"
+        kind, listed = "{name}", " by name"
+    elif "{row}" in answer:
+        told = "row (1, 2, ... from the top) and column (1, 2, ... from the left)"
+        kind, listed = "{row},{column}", " by row and column"
+    names = " ".join(answer_text(kind, cell, game) for cell in free)
     return (
-        f"{board_text(position, style)}\n\nIt is your turn. Free cells: {' '.join(map(str, free))}. "
-        f"Answer with the number of a free cell in the form {example}."
+        f"{board_text(position, style)}\n\nIt is your turn. Free cells{listed}: {names}. "
+        f"Answer with the {told} of a free cell in the form {answer_text(answer, free[0], game)}."
     )
 
 
@@ -169,13 +206,13 @@ _FAULTS: dict[Outcome, str] = {
 }
 
 
-def fault_text(outcome: Outcome, answer: str) -> str:
-    """The reason why a reply is no move: half a sentence. `{cell}` in `answer` is the place of the cell.
+def fault_text(outcome: Outcome, example: str) -> str:
+    """The reason why a reply is no move: half a sentence, with an example of an answer.
 
-    >>> fault_text("unreadable", "[{cell}]")
+    >>> fault_text("unreadable", "[0]")
     'the reply names no cell in the form [0]'
     """
-    return _FAULTS[outcome].format(form=answer.replace("{cell}", "0"))
+    return _FAULTS[outcome].format(form=example)
 
 
 def end_text(winner: Seat | None, seat: Seat) -> str:
