@@ -20,7 +20,7 @@ from ttt_env import Position
 from ttt_env.bots import ChatAgent
 from ttt_env.bots import chat as endpoints
 from ttt_env.errors import ForfeitError, NoVerdictError, PlayerError
-from ttt_env.text import PromptAgent
+from ttt_env.text import AnswerFormat, PromptAgent
 
 MIDDLE = Position.parse("XO./.../...", TICTACTOE)
 
@@ -31,14 +31,6 @@ def body(content: object, status: int = 200, **headers: str) -> Fault:
 
 def says(**message: Any) -> Fault:
     return body(completion(**message))
-
-
-def parts(*content: object) -> Fault:
-    return says(content=list(content))
-
-
-def text(said: str) -> dict[str, str]:
-    return {"type": "text", "text": said}
 
 
 def choosing(**choice: object) -> Fault:
@@ -80,33 +72,12 @@ def drip(first: bytes) -> Callable[[Exchange], None]:
 
 HEADERS = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
+# Replies in the forms that servers of models give them, and what becomes of each in the position MIDDLE.
+REPLIES = json.loads(Path(__file__).with_name("endpoint_replies.json").read_text("utf-8"))
 ANSWERS: dict[str, Fault] = {
-    "a text": says(content="[4]"),
-    "parts of text": parts(text("I play "), text("[4]")),
-    "parts of reasoning and text": parts({"type": "thinking", "thinking": "[0]"}, text("[4]")),
-    "reasoning that has a text": parts(text("[4]"), {"type": "reasoning", "text": "[0]"}),
-    "texts as parts": parts("[", "4]"),
-    "reasoning in a field": says(content="[4]", reasoning_content="[0] or [1]?", reasoning="[2]"),
-    "reasoning in the text": says(content="<think>[0] or [1]?</think>\n[4]"),
-    "reasoning that the prompt has opened": says(content="[0] or [1]?</think>[4]"),
     "fields that nobody knows": body({"service_tier": [], "x": {}, **completion(content="[4]")}),
     "no field but those that are needed": choosing(message={"content": "[4]"}),
     "UTF-16": body(json.dumps(completion(content="[4]")).encode("utf-16")),
-}
-FORFEITS: dict[str, tuple[Fault, str, str]] = {
-    "several": (says(content="[4] or [5]"), "several", "[4] or [5]"),
-    "taken": (says(content="[0]"), "taken", "[0]"),
-    "null": (says(content=None), "unreadable", "(a message without text)"),
-    "no text": (says(content=""), "unreadable", "(a message without text)"),
-    "no parts": (parts(), "unreadable", "(a message without text)"),
-    "refusal": (says(content=None, refusal="I do not play."), "unreadable", "(a refusal: I do not play.)"),
-    "refusal as a part": (parts({"type": "refusal", "refusal": "No."}), "unreadable", "(a refusal)"),
-    "tool call": (
-        body(completion("tool_calls", content=None, tool_calls=[{"function": {"name": "move"}}])),
-        "unreadable",
-        '(a tool call, and no tool was offered: [{"function": {"name": "move"}}])',
-    ),
-    "key": (says(content=f"Bearer {KEY}"), "unreadable", "Bearer [key]"),
 }
 ACCIDENTS: dict[str, Fault] = {
     "empty": body(b""),
@@ -130,9 +101,9 @@ ACCIDENTS: dict[str, Fault] = {
     "content is NaN": says(content=float("nan")),
     "content is true": says(content=True),
     "content is an object": says(content={"text": "[4]"}),
-    "part is a number": parts(4),
-    "part has no text": parts({"type": "text"}),
-    "part has no kind": parts({"text": "[4]"}),
+    "part is a number": says(content=[4]),
+    "part has no text": says(content=[{"type": "text"}]),
+    "part has no kind": says(content=[{"text": "[4]"}]),
     "failed half-way": body(completion("error", content="[4")),
     "error in a body": body({"error": {"message": "overloaded", "code": 503}}),
     "error in a text": body({"error": "overloaded"}),
@@ -150,13 +121,6 @@ ACCIDENTS: dict[str, Fault] = {
     "bad compression": body(b"no gzip", Content_Encoding="gzip"),
     "drips headers": drip(HEADERS),
     "drips its body": drip(HEADERS + b'\r\n{"choices": ['),
-}
-CUT_OFF: dict[str, Fault] = {
-    "after the answer": body(completion("length", content="[4]\nThis is")),
-    "in the answer": body(completion("length", content="If I play [3], O may take")),
-    "in its reasoning": body(completion("length", content="<think>[4] or")),
-    "before its text": body(completion("length", content=None, reasoning_content="[4]")),
-    "by a filter": body(completion("content_filter", content="[4]")),
 }
 REFUSALS: dict[str, tuple[Fault, str]] = {
     "no right": ((401, "wrong key"), "wrong key"),
@@ -191,17 +155,17 @@ def endpoint(shared: tuple[Endpoint, ChatAgent]) -> Endpoint:
     return server
 
 
-@pytest.mark.parametrize("kind", CUT_OFF)
-def test_a_reply_that_was_cut_off_is_no_reply(kind: str, endpoint: Endpoint) -> None:
+def test_a_reply_that_was_cut_off_is_asked_for_once_more_with_twice_the_tokens(endpoint: Endpoint) -> None:
+    cut_off = body(completion("length", content="[4]\nThis is"))
     with ChatAgent(TICTACTOE, endpoint.url, "perfect", max_tokens=50) as model:
-        endpoint.faults = [CUT_OFF[kind], None]
+        endpoint.faults = [cut_off, None]
         assert model.answer(TICTACTOE.start).outcome == "played"
         assert [request["max_tokens"] for request in endpoint.requests] == [50, 100]
-        endpoint.faults = [CUT_OFF[kind]] * 2
+        endpoint.faults = [cut_off] * 2
         with pytest.raises(NoVerdictError, match=r"the reply was .*\(100 tokens\)") as caught:
             ttt_env.certify(model)
         assert caught.value.loses_by == "unreadable"
-        endpoint.faults = [CUT_OFF[kind]] * 2
+        endpoint.faults = [cut_off] * 2
         with pytest.raises(ForfeitError, match="the reply was"):
             model.choose(TICTACTOE.start, np.random.default_rng(0))
 
@@ -218,12 +182,23 @@ def test_answers(endpoint: Endpoint, model: ChatAgent, fault: Fault) -> None:
     assert (answer.cell, answer.outcome) == (4, "played") and len(endpoint.requests) == 1
 
 
-@pytest.mark.parametrize(("fault", "outcome", "said"), FORFEITS.values(), ids=FORFEITS)
-def test_answers_that_lose(
-    endpoint: Endpoint, model: ChatAgent, fault: Fault, outcome: str, said: str
+@pytest.mark.parametrize("recorded", REPLIES, ids=[each["about"] for each in REPLIES])
+def test_what_becomes_of_a_reply(
+    recorded: dict[str, Any], endpoint: Endpoint, model: ChatAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    endpoint.faults = [fault]
-    assert model.answer(MIDDLE) == (None, outcome, said) and len(endpoint.requests) == 1
+    """`becomes` is the cell, or the reason why there is none; one that was cut off is asked for again."""
+    monkeypatch.setattr(model, "answer_format", AnswerFormat(recorded.get("answer", "[{cell}]")))
+    endpoint.faults = [choosing(**recorded["choice"])]
+    becomes, said = recorded["becomes"], recorded.get("said")
+    if becomes == "cut off":
+        endpoint.faults *= 2
+        with pytest.raises(NoVerdictError, match="the reply was"):
+            model.answer(MIDDLE)
+        assert len(endpoint.requests) == 2
+        return
+    answer = model.answer(MIDDLE)
+    assert len(endpoint.requests) == 1 and (said is None or answer.reply == said)
+    assert answer[:2] == ((becomes, "played") if isinstance(becomes, int) else (None, becomes))
 
 
 @pytest.mark.parametrize("fault", ACCIDENTS.values(), ids=ACCIDENTS)
