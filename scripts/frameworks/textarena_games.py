@@ -24,6 +24,7 @@ import textarena as ta
 from outcome import assert_unbeatable
 
 import ttt_env  # ttt_env
+from ttt_env.errors import NoVerdictError  # ttt_env
 from ttt_env.integrations.textarena import AgentPlayer  # ttt_env
 from ttt_env.text import (  # ttt_env
     AnswerFormat,
@@ -155,6 +156,19 @@ def never_loses() -> None:
         assert rewards[0] == 1
 
 
+def answers_nothing() -> None:
+    """An agent whose reply was cut off has none, and loses as by a reply that names no cell."""
+
+    def cut_off(prompt: str) -> str:
+        raise NoVerdictError("a model", None, "the reply was cut off", "unreadable")
+
+    env = ta.make("ttt_env/tictactoe-v0", error_allowance=0)  # ttt_env
+    model = AgentPlayer(PromptAgent("tictactoe-v0", cut_off), env)  # ttt_env
+    _, rewards, infos = play(env, {0: model, 1: First()})
+    assert rewards == {0: -1, 1: 0} or rewards == {0: -1, 1: 1}
+    assert infos[0]["invalid_move"]
+
+
 def main() -> None:
     """Play, compare, and say what the perfect agent is worth."""
     agents = {0: Perfect(), 1: First()}
@@ -174,6 +188,7 @@ def main() -> None:
 
     compare()
     never_loses()
+    answers_nothing()
     player = PromptAgent("tictactoe-v0", Perfect(), board="line")  # ttt_env
     assert_unbeatable(player, ["textarena"])
 

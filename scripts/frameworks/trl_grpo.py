@@ -42,7 +42,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM, TrainerCallback
 from transformers.trainer_callback import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
-from trl.chat_template_utils import qwen3_chat_template
+from trl.chat_template_utils import parse_response, qwen3_chat_template
 
 import ttt_env  # ttt_env
 from ttt_env.integrations.trl import GameEnvironment, rows, start_rows  # ttt_env
@@ -135,6 +135,13 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
         pad_token="<|endoftext|>",
         padding_side="left",
     )
+
+
+def check_cut_off(tokenizer: PreTrainedTokenizerFast) -> None:
+    """Check that TRL reads no call, or the whole one, wherever a completion is cut off."""
+    ids = tokenizer.encode(call(12) + END)
+    parsed = [parse_response(tokenizer, ids[:length]).get("tool_calls") for length in range(1, len(ids) + 1)]
+    assert parsed[-1] and parsed[0] is None and all(calls in (None, [], parsed[-1]) for calls in parsed)
 
 
 def make_model(tokenizer: PreTrainedTokenizerFast) -> ScriptedModel:
@@ -241,6 +248,7 @@ def main() -> None:
             callbacks=[Progress()],
         )
         trainer.remove_callback(PrinterCallback)
+        check_cut_off(tokenizer)
         print(f"Training: {STEPS} steps of {GROUP * ROWS} games", flush=True)
         trainer.train()
         tables = [pd.read_parquet(path) for path in sorted(Path(folder, "completions").iterdir())]

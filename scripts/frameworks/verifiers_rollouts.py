@@ -7,7 +7,8 @@ the module of that name beside this script. Nothing is downloaded and nothing is
 functions of the last message behind an endpoint on this machine, one that plays perfectly, one that takes the
 first free cell, and one that never names a cell. They play from 17 starts, against random players. Every
 conversation is then held again in a `TextEnv`: the texts are the same, letter by letter, and so is the reward
-of each game, with three weightings of result and regret. A model that is cut off after one turn has lost.
+of each game, with three weightings of result and regret. A model that is cut off after one turn has lost, and
+one whose replies are cut off at the limit of tokens, though a cell is named in them.
 """
 
 # /// script
@@ -46,15 +47,19 @@ def position_in(message: str) -> ttt_env.Position:
 MODELS: dict[str, Callable[[str], str]] = {
     "perfect": lambda message: f"I have thought about it. [{SOLUTION.best_cells(position_in(message))[0]}]",
     "first": lambda message: f"[{position_in(message).legal_cells[0]}]",
+    "endless": lambda message: f"{MODELS['perfect'](message)} Now let me explain",
     "rubbish": lambda message: "As a language model I do not play games.",
 }
+
+PLAYERS = ["perfect", "first", "rubbish"]
 
 
 async def complete(request: web.Request) -> web.Response:
     """The answer of an OpenAI-compatible endpoint."""
     body = await request.json()
     reply = MODELS[body["model"]](body["messages"][-1]["content"])
-    choice = {"index": 0, "message": {"role": "assistant", "content": reply}, "finish_reason": "stop"}
+    choice = {"index": 0, "message": {"role": "assistant", "content": reply}}
+    choice["finish_reason"] = "length" if body["model"] == "endless" else "stop"
     completion = {"id": "1", "object": "chat.completion", "created": 0, "model": body["model"]}
     return web.json_response({**completion, "choices": [choice]})
 
@@ -113,7 +118,7 @@ async def main() -> None:
     results: dict[str, Counter[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         async with endpoint() as url:
-            for model, weights in zip(MODELS, [(1.0, 0.0), (1.0, 1.0), (0.0, 0.5)], strict=True):
+            for model, weights in zip(PLAYERS, [(1.0, 0.0), (1.0, 1.0), (0.0, 0.5)], strict=True):
                 traces = await evaluate(model, url, folder, weights)
                 for trace in traces:
                     compare(trace, weights)
@@ -125,6 +130,7 @@ async def main() -> None:
                     flush=True,
                 )
             cut_off = await evaluate("perfect", url, folder, (1.0, 0.0), max_turns=1)
+            cut_off += await evaluate("endless", url, folder, (1.0, 0.0))
     assert results["perfect"][-1.0] == 0 < results["first"][-1.0] < results["rubbish"][-1.0]
     assert all(trace.num_turns == 1 and trace.reward == -1.0 for trace in cut_off)
 

@@ -67,6 +67,19 @@ class TestEnvironment:
                 assert seen.info == env.info
         assert env.done and served.state.total_reward == env.total_reward
 
+    @pytest.mark.parametrize("reason", ["length", "content_filter"])
+    def test_a_cut_off_reply_is_no_reply(self, adapter: Any, reason: str) -> None:
+        cut_off = adapter.TttAction(reply="If I play [3], O may take", finish_reason=reason)
+        served = adapter.TttEnvironment(illegal="retry")
+        served.reset(seed=0, play_as="X")
+        seen = served.step(cut_off)
+        assert seen.info["outcome"] == "unreadable" and not seen.done and "Try again" in seen.text
+        assert served.step(adapter.TttAction(reply="[3]", finish_reason="stop")).info["outcome"] == "played"
+        served = adapter.TttEnvironment(illegal="lose")
+        served.reset(seed=0, play_as="X")
+        seen = served.step(cut_off)
+        assert seen.done and seen.reward == -1.0
+
     def test_its_state_counts_the_answers_of_each_game(self, adapter: Any) -> None:
         served = adapter.TttEnvironment()
         assert served.state.model_dump(exclude_defaults=True) == {"game": "tictactoe-v0"}

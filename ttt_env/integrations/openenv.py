@@ -26,6 +26,7 @@ from ttt_env.agent import Agent, AgentLike, make_agent, named_agents
 from ttt_env.envs.board import Opponents, PlayAs
 from ttt_env.errors import EpisodeOrderError, TttEnvError, extra_for
 from ttt_env.rules import Game, Position, Seat, as_integer, one_of
+from ttt_env.text.answers import whole
 from ttt_env.text.env import IllegalReply, RewardName, TextEnv
 from ttt_env.text.wording import BoardStyle
 
@@ -42,10 +43,15 @@ with extra_for("OpenEnv needs", "openenv"):
 
 
 class TttAction(Action):
-    """A player's answer: a `cell`, or a `reply` in free text that names one; exactly one of the two."""
+    """A player's answer: a `cell`, or a `reply` in free text that names one; exactly one of the two.
+
+    A reply that was cut off, with a `finish_reason` of "length" or "content_filter", is not read: it counts
+    as one that names no cell, which loses the game or, with `illegal="retry"`, is asked for again.
+    """
 
     cell: int | None = Field(None, strict=True, description="the cell to play, as TextEnv.move takes it")
     reply: str | None = Field(None, description="free text that names a cell, as TextEnv.reply takes it")
+    finish_reason: str | None = Field(None, description="why the reply ended, as a chat completion says it")
 
     @model_validator(mode="after")
     def _is_one_answer(self) -> "TttAction":
@@ -124,7 +130,10 @@ class TttEnvironment(Environment[TttAction, TttObservation, TttState]):
 
     def step(self, action: TttAction, timeout_s: float | None = None, **options: object) -> TttObservation:
         """Play the cell, or reply the text, of an action; raises as `TextEnv.move`."""
-        text = self._env.reply(action.reply or "") if action.cell is None else self._env.move(action.cell)
+        if action.cell is None:
+            text = self._env.reply(whole(action.reply or "", action.finish_reason))
+        else:
+            text = self._env.move(action.cell)
         self._n_steps += 1
         return self._observation(text)
 

@@ -41,6 +41,11 @@ class GameEnvironment:
 
     What `illegal` says of taken cells happens in the tool: with "lose" and "retry" it answers with a text;
     with "raise" TRL tells the model the error, and the game goes on for as long as TRL lets it.
+
+    A completion that is cut off at `max_completion_length` has no end-of-sequence token. TRL reads a call
+    from it only if the call is whole, so half a call plays nothing; the game that is still on is given up,
+    and so lost, as without an answer. `GRPOConfig(mask_truncated_completions=True)` keeps such completions
+    out of the loss.
     """
 
     def __init__(

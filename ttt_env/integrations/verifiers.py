@@ -23,6 +23,7 @@ from typing import Any, Literal
 from ttt_env.agent import Outcome
 from ttt_env.errors import extra_for
 from ttt_env.rules import Seat
+from ttt_env.text.answers import whole
 from ttt_env.text.env import Replies, TextEnv, start_rows
 from ttt_env.text.two_player import TwoPlayerTextEnv
 from ttt_env.text.wording import BoardStyle
@@ -180,7 +181,9 @@ class GameEnv(vf.Env[GameEnvConfig]):
     """A game of the player against the opponent: each reply is a move, and what follows the next message.
 
     What came of it is kept in `trace.info["game"]`. A conversation that a limit of turns or tokens cuts off
-    before its game is over counts as given up, and so as lost.
+    before its game is over counts as given up, and so as lost. A reply that ends at the limit of its tokens
+    is not read: it counts as one that names no cell, which loses the game or, with `illegal="retry"`, is
+    asked for again.
     """
 
     async def run(self, task: GameTask, agents: vf.Agents) -> None:
@@ -191,7 +194,7 @@ class GameEnv(vf.Env[GameEnvConfig]):
         async with agents.player.interaction(task) as interaction:
             segment = await interaction.turn()
             while not segment.terminated:
-                text = env.reply(segment.last_reply)
+                text = env.reply(_whole_reply(interaction, segment))
                 outcomes.append(env.outcome)
                 if env.done:
                     break
@@ -234,10 +237,15 @@ class SelfPlayEnv(vf.Env[SelfPlayEnvConfig]):
                 if segment.terminated:
                     env.give_up()
                 else:
-                    message = env.reply(segment.last_reply)
+                    message = env.reply(_whole_reply(interactions[seat], segment))
                     outcomes[seat].append(env.outcome)
             for seat, interaction in interactions.items():
                 interaction.trace.info["game"] = _game_info(env.players[seat], outcomes[seat])
+
+
+def _whole_reply(interaction: vf.Interaction, segment: vf.Segment) -> str:
+    """The player's reply, empty if it was cut off."""
+    return whole(segment.last_reply, interaction.trace.calls[-1].finish_reason)
 
 
 def _game_info(env: TextEnv, outcomes: list[Outcome | None]) -> dict[str, Any]:
