@@ -6,9 +6,9 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("name", ["jax", "openenv", "textarena", "verifiers"])
+@pytest.mark.parametrize("name", ["jax", "mcp", "openenv", "textarena", "verifiers"])
 def test_the_error_names_the_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, {"mcp": "fastmcp"}.get(name, name), None)
     monkeypatch.delitem(sys.modules, f"ttt_env.integrations.{name}", raising=False)
     with pytest.raises(ImportError, match=rf'pip install "\.\[{name}\]"'):
         importlib.import_module(f"ttt_env.integrations.{name}")

@@ -1,0 +1,96 @@
+"""The MCP server, asked by fastmcp's own client in this process."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+import ttt_env
+
+fastmcp = pytest.importorskip("fastmcp", reason='needs the extra "mcp"')
+
+
+def talk(conversation: Callable[[Callable[..., Awaitable[Any]]], Awaitable[None]]) -> None:
+    """Hold a conversation with a new server."""
+    from ttt_env.integrations.mcp import make_server
+
+    async def held() -> None:
+        async with fastmcp.Client(make_server()) as client:
+
+            async def call(tool: str, **arguments: Any) -> Any:
+                return (await client.call_tool(tool, arguments)).data
+
+            await conversation(call)
+
+    asyncio.run(held())
+
+
+def test_a_whole_game_by_the_cells_that_keep_the_value() -> None:
+    async def conversation(call: Any) -> None:
+        text = await call("new_game", opponent="random", seat="O")
+        assert "You are O. X has played" in text and "You are O." in await call("show")
+        values = []
+        while "The game is over" not in text:
+            told = await call("worth")
+            values.append(told["position"])
+            cell = next(cell for cell, value in told["cells"].items() if value == told["position"])
+            text = await call("play", cell=int(cell))
+            assert f"You have played {cell}." in text
+        order = ["loss", "draw", "win"]
+        assert sorted(values, key=order.index) == values and "you have lost" not in text
+        assert (await call("show")).startswith("The game is over")
+        with pytest.raises(fastmcp.exceptions.ToolError, match="call new_game"):
+            await call("play", cell=0)
+
+    talk(conversation)
+
+
+def test_the_worth_of_a_position_is_the_solvers() -> None:
+    async def conversation(call: Any) -> None:
+        await call("new_game", opponent="rules")
+        await call("play", cell=1)
+        shown = (await call("show")).partition("draw.")[2]
+        free = [int(word) for word in shown.partition("Free cells: ")[2].partition(".")[0].split()]
+        told = await call("worth")
+        (other,) = set(range(9)) - {1} - set(free)
+        position = ttt_env.get_game("tictactoe-v0").start.play(1).play(other)
+        solution = ttt_env.solve("tictactoe-v0")
+        words = {1: "win", 0: "draw", -1: "loss"}
+        assert told["position"] == words[solution.value_of(position)]
+        assert {int(cell): value for cell, value in told["cells"].items()} == {
+            cell: words[-solution.value_of(position.play(cell))] for cell in free
+        }
+
+    talk(conversation)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("play", {"cell": 9}, "no cell"),
+        ("new_game", {"game": "tictacto-v0"}, "did you mean tictactoe-v0"),
+        ("new_game", {"opponent": "minmax"}, "'minmax' arrived as data"),
+        ("new_game", {"opponent": "lookup:policy.npz"}, "policy.npz"),
+        ("new_game", {"opponent": "process:ls"}, "process"),
+        ("new_game", {"game": "games/own.json"}, "own.json"),
+    ],
+)
+def test_a_refusal_says_why_and_changes_nothing(tool: str, arguments: dict[str, Any], message: str) -> None:
+    async def conversation(call: Any) -> None:
+        await call("play", cell=4)
+        before = await call("show")
+        with pytest.raises(fastmcp.exceptions.ToolError, match=message):
+            await call(tool, **arguments)
+        assert await call("show") == before
+
+    talk(conversation)
+
+
+def test_what_is_too_large_for_a_proof_is_unknown() -> None:
+    async def conversation(call: Any) -> None:
+        await call("new_game", game="mnk-v0:m=8,n=8,k=5", opponent="random")
+        told = await call("worth")
+        assert told["position"] == "unknown" and set(told["cells"].values()) == {"unknown"}
+
+    talk(conversation)
