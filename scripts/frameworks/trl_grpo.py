@@ -42,7 +42,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM, TrainerCallback
 from transformers.trainer_callback import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
-from trl.chat_template_utils import parse_response, qwen3_chat_template
+from trl.chat_template_utils import add_response_schema, parse_response, qwen3_chat_template
 
 import ttt_env  # ttt_env
 from ttt_env.integrations.trl import GameEnvironment, rows, start_rows  # ttt_env
@@ -139,9 +139,11 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
 
 def check_cut_off(tokenizer: PreTrainedTokenizerFast) -> None:
     """Check that TRL reads no call, or the whole one, wherever a completion is cut off."""
-    ids = tokenizer.encode(call(12) + END)
-    parsed = [parse_response(tokenizer, ids[:length]).get("tool_calls") for length in range(1, len(ids) + 1)]
-    assert parsed[-1] and parsed[0] is None and all(calls in (None, [], parsed[-1]) for calls in parsed)
+    tokenizer, ids = add_response_schema(tokenizer), tokenizer.encode(call(12) + END)
+    prefix = tokenizer.encode("<|im_start|>assistant\n<think>\n\n</think>\n\n")
+    parsed = [parse_response(tokenizer, ids[:end], prefix) for end in range(1, len(ids) + 1)]
+    calls = [each.get("tool_calls") for each in parsed]
+    assert calls[-1] and calls[0] is None and all(each in (None, calls[-1]) for each in calls)
 
 
 def make_model(tokenizer: PreTrainedTokenizerFast) -> ScriptedModel:
