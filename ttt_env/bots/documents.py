@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ttt_env.analysis.results import Forfeited
 from ttt_env.analysis.verdict import told_in_a_line
@@ -11,9 +11,6 @@ from ttt_env.render.table import Column, Table, as_markdown
 from ttt_env.render.words import signed
 from ttt_env.tournament.meetings import ASKED_AGAIN, Played
 from ttt_env.tournament.standings import PRIOR, Standing, share
-
-if TYPE_CHECKING:
-    pass
 
 NOT_MET = "·"
 NOT_JUDGED = "not judged"
