@@ -260,3 +260,21 @@ class TestPage:
         assert [(tile.row, tile.column) for tile in layer[2:5]] == [(1, 0), (1, 1.155), (1, 2.309)]
         assert drawn.rows == pytest.approx(3) and drawn.columns == pytest.approx(2 * 2 / sqrt(3) + 1)
         assert layer[3].label == "Cell 3: empty"
+
+
+def test_a_board_may_have_more_than_three_axes():
+    game = ttt_env.Game("tesseract", (2, 2, 2, 2), ttt_env.Game.runs((2, 2, 2, 2), 2), misere=True)
+    assert len(game.winning_sets) == 16 * 15 // 2 and len(ttt_env.rules.symmetries(game)) == 384
+    position = game.start.play(3)
+    assert ttt_env.Position.parse(str(position), game) == position
+    assert ttt_env.solve(game).value == -1 and ttt_env.certify("minimax", game).unbeatable
+    assert "<svg" in position._repr_svg_()
+
+
+def test_on_a_torus_runs_go_on_at_the_opposite_edge():
+    runs = ttt_env.Game.runs((3, 3), 3, wrap=True)
+    assert {frozenset(run) for run in runs} > {frozenset(run) for run in ttt_env.Game.runs((3, 3), 3)}
+    # Rows, columns, and in each direction three diagonals: the lines of the affine plane of order 3.
+    assert len(runs) == 12 and all(len({*a} & {*b}) <= 1 for a in runs for b in runs if a != b)
+    game = ttt_env.Game("torus", (3, 3), runs)
+    assert ttt_env.solve(game).value == 1  # no draw is possible there, so X wins by stealing the strategy

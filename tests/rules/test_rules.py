@@ -82,8 +82,8 @@ class TestGame:
             ("a", (3, 3), ["012"], r"\['0', '1', '2'\] are not all integers"),
             ("a", (3, 3), [0, 1, 2], r"\[0, 1, 2\]"),
             ("a", (3, 3), 7, "7"),
-            ("a", (), [(0,)], r"\(\).*one to three axes"),
-            ("a", (2, 2, 2, 2), [(0,)], r"\(2, 2, 2, 2\).*one to three axes"),
+            ("a", (), [(0,)], r"\(\).*one to six axes"),
+            ("a", (1,) * 7, [(0,)], r"\(1, 1, 1, 1, 1, 1, 1\).*one to six axes"),
             ("a", (3, 0), [(0,)], r"\(3, 0\).*at least one cell"),
             ("a", (3, -3), [(0,)], r"\(3, -3\)"),
             ("a", (3, 1.5), [(0,)], r"\(3, 1.5\)"),
@@ -222,7 +222,7 @@ class TestBounds:
 
     def test_runs_on_no_board_and_of_no_length(self):
         shapes = ((1,) * 40, (), (0, 3), None, (2.0, 2), itertools.repeat(1))
-        all_raise(errors.GameError, "one to three axes", lambda shape: Game.runs(shape, 2), shapes)
+        all_raise(errors.GameError, "one to six axes", lambda shape: Game.runs(shape, 2), shapes)
         lengths, text = (0, -1, 1.5, None, True, np.True_), "integers from 1 on are allowed"
         all_raise(errors.ParameterError, text, lambda k: Game.runs((3, 3), k), lengths)
         all_raise(errors.ParameterError, text, Game.squares, lengths)

@@ -19,6 +19,7 @@ from ttt_env.errors import (
     unknown,
 )
 from ttt_env.render.pixels import Window, draw_pixels
+from ttt_env.render.svg import draw_svg
 from ttt_env.render.text import draw_text
 from ttt_env.rules import (
     Game,
@@ -164,6 +165,11 @@ class BoardEnv(GameEnv):
         if self._scene is None:
             raise EpisodeOrderError("there is no position yet: call reset() first")
         return self._scene.position
+
+    def _repr_svg_(self) -> str:
+        """The board as notebooks show it, the empty one before the first `reset`."""
+        position = self.game.start if self._scene is None else self._scene.position
+        return draw_svg(position, self.last_cell)
 
     def action_masks(self) -> NDArray[np.bool_]:
         """The cells that may be played now, `bool[cells]`; sb3-contrib asks for them by this name.

@@ -1,7 +1,7 @@
 """The vector environment as a `VecEnv` of Stable-Baselines3, which is imported when one is made."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -20,23 +20,43 @@ if TYPE_CHECKING:
 
 Indices: TypeAlias = int | Iterable[int] | None
 _NO_INFO: dict[str, Any] = {}  # the info of every sub-env whose episode goes on
-_PER_SUB_ENV = ("position", "seat", "opponent")  # attributes that each sub-env has for itself
+# Attributes that each sub-env has for itself.
+_PER_SUB_ENV = ("position", "seat", "opponent", "observation_space", "action_space")
 
 
 def make_vec_env(
-    id: Game | str, n_envs: int = 1, seed: int | None = None, opponent: Opponents = "random", **kwargs: Any
+    id: Game | str,
+    n_envs: int = 1,
+    seed: int | None = None,
+    opponent: Opponents = "random",
+    env_kwargs: Mapping[str, Any] | None = None,
+    **kwargs: Any,
 ) -> "VecEnv":
-    """`n_envs` games against an opponent as a `stable_baselines3.common.vec_env.VecEnv`.
+    """Many games against an opponent, for the algorithms of Stable-Baselines3.
 
-    `kwargs` are those of `make_vec`, without `autoreset_mode`. `seed` is used by the first `reset`.
+    Args:
+        id: The game, or its id.
+        n_envs: The number of games.
+        seed: Used by the first `reset`: sub-env `i` is seeded by `seed` + i.
+        opponent: An agent, or a list of them, of which one is drawn for each episode.
+        env_kwargs: Arguments of `make_vec`, as SB3's own `make_vec_env` takes them.
+        **kwargs: The same arguments by name. `autoreset_mode` cannot be chosen: SB3 resets in the same step.
 
-    Raises `ImportError` without the extra `train`.
+    Returns:
+        A `stable_baselines3.common.vec_env.VecEnv`.
 
-    >>> import ttt_env
-    >>> envs = ttt_env.envs.sb3.make_vec_env("tictactoe-v0", n_envs=4, seed=0)
-    >>> envs.reset().shape
-    (4, 3, 3, 2)
+    Raises:
+        ImportError: The extra `train` is not installed.
+        ParameterError: An argument has a value that is not allowed.
+
+    Example:
+        >>> import ttt_env
+        >>> envs = ttt_env.envs.sb3.make_vec_env("tictactoe-v0", n_envs=4, env_kwargs={"play_as": "X"})
+        >>> envs.reset().shape, envs.get_attr("observation_space")[0].shape
+        ((4, 3, 3, 2), (3, 3, 2))
+
     """
+    kwargs = {**(env_kwargs or {}), **kwargs}
     if opponent is None:
         raise ParameterError("a VecEnv of SB3 has one player: it needs an opponent")
     if "autoreset_mode" in kwargs:
@@ -148,7 +168,7 @@ class _Adapter:
         return attr_name in _PER_SUB_ENV or hasattr(self.envs, attr_name)
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
-        """`position`, `seat` or `opponent` of each sub-env; other attributes are common to all."""
+        """`position`, `seat`, `opponent` or the space of each sub-env; other attributes are common to all."""
         numbers = self._numbers(indices)
         if attr_name in _PER_SUB_ENV:
             of_each = self.envs.get_attr(attr_name)

@@ -88,6 +88,10 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         self._lineup = Lineup(opponent, opponent_weights, self.game)
         self.opponent = self._lineup.agents[0]
 
+    def __str__(self) -> str:
+        opponents = " or ".join(agent.label for agent in self._lineup.agents)
+        return f"<{type(self).__name__} of {self.game.name} against {opponents}>"
+
     def set_opponent(self, opponent: Opponents, weights: ArrayLike | None = None) -> None:
         """Play against this agent, or one drawn from a list of them, from the next reply on.
 

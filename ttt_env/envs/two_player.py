@@ -126,6 +126,14 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
                 return
             yield self.agent_selection
 
+    def state(self) -> NDArray[np.int8]:
+        """The whole board, whoever is to move: `int8[*shape, 2]`, X's stones on plane 0, O's on plane 1.
+
+        Raises `EpisodeOrderError` before the first `reset`.
+        """
+        planes = self.position.planes
+        return planes if self.position.to_move == "X" else planes[..., ::-1].copy()
+
     def observe(self, agent: str) -> Observed:
         """The observation of this agent: its own stones on plane 0. Off its turn, the mask is all 0.
 

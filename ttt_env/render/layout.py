@@ -5,6 +5,7 @@ Lengths are in pixels, x to the right and y down; the constants below are in wid
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import Literal, NamedTuple
 
 from ttt_env.rules import Coordinates, Game, Position, Seat
@@ -133,9 +134,9 @@ def completed_mask(position: Position) -> int:
 
 
 def layers_of(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """The number of layers, of rows in each, and of columns, for a shape of one to three axes."""
-    layers, rows, columns = (1,) * (3 - len(shape)) + shape
-    return layers, rows, columns
+    """The number of layers, of rows in each, and of columns; of more than three axes, layers in C order."""
+    *before, rows, columns = (1, *shape)
+    return prod(before), rows, columns
 
 
 def n_abreast(n_blocks: int, width: int, gap: int, limit: int) -> int:

@@ -36,7 +36,7 @@ SEATS: tuple[Seat, Seat] = ("X", "O")
 class Game:
     """A positional game: who first owns all cells of a winning set wins (misère: loses).
 
-    `shape` has one to three axes; cells are numbered row-major (C order) from 0. `winning_sets` are
+    `shape` has one to six axes; cells are numbered row-major (C order) from 0. `winning_sets` are
     collections of cells; order and repetitions in them do not count. `name` is one line of printable text of
     up to 500 letters, without space around it. An id of this package, alone or before a colon, is only the
     name of the game that `get_game` returns for it.
@@ -127,20 +127,37 @@ class Game:
 
     @staticmethod
     @checked
-    def runs(shape: Iterable[int], k: Annotated[int, Between(1)]) -> list[tuple[int, ...]]:
-        """All straight runs of `k` cells, diagonals too, on a board of one to three axes.
+    def runs(
+        shape: Iterable[int], k: Annotated[int, Between(1)], wrap: bool = False
+    ) -> list[tuple[int, ...]]:
+        """All straight runs of `k` cells, diagonals too.
 
-        Raises `GameError` for another shape, `GameTooLargeError` for more than 64 cells, `ParameterError`
-        for a `k` below 1.
+        Args:
+            shape: The lengths of the board's one to six axes, for example (rows, columns).
+            k: The number of cells in a run.
+            wrap: Whether a run goes on at the opposite edge: the board is then a torus.
 
-        >>> [len(Game.runs(shape, k)) for shape, k in [((3, 3), 3), ((4, 4, 4), 4), ((5, 5), 4)]]
-        [8, 76, 28]
+        Returns:
+            The cells of each run.
+
+        Raises:
+            GameError: The shape is another one.
+            GameTooLargeError: The board has more than 64 cells.
+            ParameterError: `k` is below 1.
+
+        Example:
+            >>> [len(Game.runs(shape, k)) for shape, k in [((3, 3), 3), ((4, 4, 4), 4), ((2,) * 4, 2)]]
+            [8, 76, 120]
+            >>> len(Game.runs((3, 3), 3, wrap=True))
+            12
+
         """
         shape = checked_shape(shape)
         directions = [d for d in product((-1, 0, 1), repeat=len(shape)) if d > (0,) * len(shape)]
         if k == 1:
             directions = directions[:1]
-        return [run for d in directions for run in runs_along(shape, d, k)]
+        runs = (run for d in directions for run in runs_along(shape, d, k, wrap))
+        return list({frozenset(run): run for run in runs}.values())
 
     @staticmethod
     @checked

@@ -56,7 +56,7 @@ def position_of(stones: Sequence[int], game: Game) -> Position:
 
 
 def _joined(game: Game, rows: list[str]) -> str:
-    per_layer = game.shape[-2] if len(game.shape) == 3 else len(rows)
+    per_layer = game.shape[-2] if len(game.shape) > 2 else len(rows)
     return "|".join("/".join(rows[i : i + per_layer]) for i in range(0, len(rows), per_layer))
 
 

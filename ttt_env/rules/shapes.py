@@ -10,18 +10,19 @@ from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS, check_board
 
 Coordinates = tuple[tuple[float, float], ...]
 _FARTHEST = 1e6  # of a coordinate
+_MOST_AXES = 6  # two cells along each make 64
 _MAX_SPACINGS = 400  # along a board: more of them are not drawn
 
 
-def runs_along(shape: tuple[int, ...], direction: tuple[int, ...], k: int) -> Iterator[tuple[int, ...]]:
-    """All straight runs of `k` cells in one direction."""
+def runs_along(
+    shape: tuple[int, ...], direction: tuple[int, ...], k: int, wrap: bool
+) -> Iterator[tuple[int, ...]]:
+    """All straight runs of `k` cells in one direction, with `wrap` also those that go on at the other end."""
     for corner in product(*map(range, shape)):
-        last = [c + d * (k - 1) for c, d in zip(corner, direction, strict=True)]
-        if all(0 <= c < size for c, size in zip(last, shape, strict=True)):
-            run = [[c + d * i for c, d in zip(corner, direction, strict=True)] for i in range(k)]
-            yield tuple(
-                sum(c * prod(shape[axis + 1 :]) for axis, c in enumerate(coordinates)) for coordinates in run
-            )
+        run = [tuple(c + d * i for c, d in zip(corner, direction, strict=True)) for i in range(k)]
+        inside = [tuple(c % size for c, size in zip(cell, shape, strict=True)) for cell in run]
+        if (inside == run or wrap) and len(set(inside)) == k:
+            yield tuple(sum(c * prod(shape[axis + 1 :]) for axis, c in enumerate(cell)) for cell in inside)
 
 
 def checked_shape(shape: Iterable[int], name: str = "") -> tuple[int, ...]:
@@ -29,10 +30,10 @@ def checked_shape(shape: Iterable[int], name: str = "") -> tuple[int, ...]:
 
     Raises `GameError` for no shape, `GameTooLargeError` for too many cells.
     """
-    numbers = [integer_of(axis) for axis in items_of(shape, 3) or ()]
+    numbers = [integer_of(axis) for axis in items_of(shape, _MOST_AXES) or ()]
     axes = () if None in numbers else tuple(number for number in numbers if number is not None)
-    if not 1 <= len(axes) <= 3 or min(axes) < 1:
-        raise GameError(f"shape {shown(shape)}: a board has one to three axes of at least one cell each")
+    if not 1 <= len(axes) <= _MOST_AXES or min(axes) < 1:
+        raise GameError(f"shape {shown(shape)}: a board has one to six axes of at least one cell each")
     check_board(name or f"a board of shape {shown(axes)}", prod(axes))
     return axes
 

@@ -62,7 +62,7 @@ def _end_words(game: Game) -> str:
     sizes = {len(cells) for cells in sets}
     if len(sizes) == 1 and sets == _as_sets(Game.runs(game.shape, k := sizes.pop())) and k > 1:
         directions = "horizontally, vertically or diagonally"
-        if len(game.shape) == 3:
+        if len(game.shape) > 2:
             directions = "in any direction, also across the layers"
         return f"{k} cells in a row, {directions}, {end}"
     if len(game.shape) == 2 and len(set(game.shape)) == 1:

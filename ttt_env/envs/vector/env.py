@@ -362,8 +362,9 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Call this method, or get this attribute, for each sub-env, `[num_envs]`.
 
-        `position`, `seat`, `opponent`, `action_masks` and `render` differ between sub-envs. Everything else
-        is common to them: the attribute of the vector env, or the result of its method, which is called once.
+        `position`, `seat`, `opponent`, `action_masks` and `render` differ between sub-envs, and
+        `observation_space` and `action_space` are those of one. Everything else is common to them: the
+        attribute of the vector env, or the result of its method, which is called once.
         Raises `AttributeError` for an unknown name.
         """
         if name in _OF_EACH:
@@ -437,6 +438,8 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
 
 _OF_EACH: dict[str, Callable[[VectorGameEnv[Any]], Iterable[Any]]] = {
     "action_masks": VectorGameEnv.action_masks,
+    "action_space": lambda envs: [envs.single_action_space] * envs.num_envs,
+    "observation_space": lambda envs: [envs.single_observation_space] * envs.num_envs,
     "opponent": VectorGameEnv._opponents,
     "position": lambda envs: envs.boards,
     "render": lambda envs: envs.render() or () if envs.render_mode else [None] * envs.num_envs,
