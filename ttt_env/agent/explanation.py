@@ -40,18 +40,24 @@ class CellNumbers:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The reasons for an agent's move in `position`.
+    """The reasons for an agent's move.
 
-    `policy` is the chance of each legal cell, `reason` says in whole sentences what decides; `{cells}` in it
-    is replaced by the cells that may be played. `numbers` are the agent's figures for the cells, the most
-    telling first; cells without a figure are missing there. `facts` are further findings by name, each a
-    text, a number or a list of them. `sets` are the winning sets that the reason is about, as cells. `parts`
-    are the explanations of the agents that this one is made of.
+    Attributes:
+        position: The position before the move.
+        policy: The chance of each legal cell.
+        reason: What decides, in whole sentences; `{cells}` in it is replaced by the cells that may be played.
+        numbers: The agent's figures for the cells, the most telling first; cells without a figure are
+            missing.
+        facts: Further findings by name, each a text, a number or a list of them.
+        sets: The winning sets that the reason is about, as cells.
+        parts: The explanations of the agents that this one is made of.
 
-    >>> from ttt_env import make_agent
-    >>> explanation = make_agent("weights").explain(Position.parse("XX./OO./..."))
-    >>> explanation.cells, explanation.reason
-    ([2], 'Cell 2 completes a set of X: taken before all else.')
+    Example:
+        >>> from ttt_env import make_agent
+        >>> explanation = make_agent("weights").explain(Position.parse("XX./OO./..."))
+        >>> explanation.cells, explanation.reason
+        ([2], 'Cell 2 completes a set of X: taken before all else.')
+
     """
 
     position: Position

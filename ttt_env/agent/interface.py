@@ -22,7 +22,7 @@ _MEMO_SIZE = 50_000  # positions of which an agent remembers its policy
 
 
 class Agent:
-    """An agent: a policy on the positions of `game`.
+    """A policy on the positions of a game.
 
     A subclass is constructed as `cls(game, **parameters)` from a game or its id; a spec string gives it its
     parameters. It defines exactly one of these methods, whichever is natural, and the others follow from it:
@@ -34,15 +34,21 @@ class Agent:
     A second one, also over that of a parent, is a `TypeError` when the class is defined: an agent that
     changes how another one plays holds it and asks it. An agent sees the position, never the history.
 
-    Raises `PolicyError` if the class defines none of them, and as `get_game` does.
+    Args:
+        game: The game, or its id.
 
-    >>> class Last(Agent):
-    ...     is_stationary = True  # the position alone decides
-    ...     def choose(self, position, rng):
-    ...         return position.legal_cells[-1]
-    >>> from ttt_env import get_game, match
-    >>> match(Last(get_game("tictactoe-v0")), "random").exact
-    True
+    Raises:
+        PolicyError: The class defines none of the methods.
+
+    Example:
+        >>> class Last(Agent):
+        ...     is_stationary = True  # the position alone decides
+        ...     def choose(self, position, rng):
+        ...         return position.legal_cells[-1]
+        >>> from ttt_env import get_game, match
+        >>> match(Last(get_game("tictactoe-v0")), "random").exact
+        True
+
     """
 
     plays_by: ClassVar[str] = ""

@@ -35,46 +35,48 @@ def make_agent(
     temperature: float | None = None,
     trusted: bool = True,
 ) -> Agent:
-    """The agent that `spec` names: a spec string, an `Agent`, a function `Position -> cell`, or a model.
+    """The agent that a spec string, a file, a function or a model stands for.
 
     A spec string is `name`, `name:value` or `name:key=value,key=value`; a parameter that is true or false may
     be named alone. Inside another agent's spec, an agent with parameters goes into round brackets where its
-    commas could belong to the outer one. A spec has at most 10,000 letters, and 32 colons and brackets inside
-    of each other.
+    commas could belong to the outer one. "file.py:function" is a function of a Python file, `file.py` alone
+    its `choose`, its `policy` or its only function, which is asked in a process of its own, with the
+    parameters of `process`. The path of a model, "models/mine.zip" or "table.npz", is the agent that plays
+    from it.
 
-    "file.py:function" is a function of a Python file, `file.py` alone its `choose`, its `policy` or its only
-    function: it takes a position, maybe an `rng` too, and returns a cell or the probability of each. It is
-    asked in a process of its own, with the parameters of `process`.
+    A model of another library is asked itself, not a copy of it: if it is trained further, the agent's play
+    changes with it. One of Stable-Baselines3 plays greedily, and only on free cells; a network is a
+    `torch.nn.Module`, or with `observation` any function, from observations of this kind to scores `[B,
+    cells]`.
 
-    The path of a model alone, "models/mine.zip" or "table.npz", is the agent that plays from it.
+    Args:
+        spec: A spec string, a path, an `Agent`, a function from a `Position` to a cell, or a model.
+        game: The game, or its id.
+        observation: What a network sees: "planes", for a module the default, or "flat".
+        temperature: A network plays by the softmax of scores / temperature; by default the highest score.
+        trusted: False for a spec string that arrived as data: a row of a data set, an address, a result or a
+            log that is read back. It names an agent of this package whose parameters are numbers, flags or
+            choices, or further agents of this kind: not a file, a command or another package's class.
 
-    A function of this process takes the same arguments and returns a cell.
+    Returns:
+        The agent.
 
-    A model of Stable-Baselines3 plays greedily, and only on free cells. The agent asks the model itself, not
-    a copy: if the model is trained further, the agent's play changes with it.
+    Raises:
+        UnknownAgentError: Nobody registered this name.
+        ParameterError: The agent does not have this parameter, or it cannot take this value.
 
-    A model is one of Stable-Baselines3 or a network: a `torch.nn.Module`, or with `observation` any function,
-    from observations of this kind (for a module by default "planes") to scores `[B, cells]`. It plays the
-    free cell of the highest score, or with a `temperature` > 0 by the softmax of scores / temperature: see
-    `ttt_env.agents.learned.network.NetworkAgent`.
+    Example:
+        >>> from ttt_env import Position
+        >>> position = Position.parse("XX./OO./...")
+        >>> make_agent("win-block", position.game).policy(position).tolist()
+        [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+        >>> make_agent(lambda position: position.legal_cells[-1], position.game).choose(position, 0)
+        8
+        >>> corners_and_centre = [2, 1, 2, 1, 3, 1, 2, 1, 2]
+        >>> agent = make_agent(lambda planes: [corners_and_centre] * len(planes), observation="planes")
+        >>> agent.policy(agent.game.start.play(4)).tolist()
+        [0.25, 0.0, 0.25, 0.0, 0.0, 0.0, 0.25, 0.0, 0.25]
 
-    `trusted=False` is for a spec string that arrived as data: a row of a data set, an address, a result or a
-    log that is read back. It names an agent of this package whose parameters are numbers, flags or choices,
-    or further agents of this kind: no file, no command, no other package's class.
-
-    Raises `UnknownAgentError` for a name that nobody registered, `ParameterError` for a parameter
-    that the agent does not have or a value that it cannot take.
-
-    >>> from ttt_env import Position
-    >>> position = Position.parse("XX./OO./...")
-    >>> make_agent("win-block", position.game).policy(position).tolist()
-    [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-    >>> make_agent(lambda position: position.legal_cells[-1], position.game).choose(position, 0)
-    8
-    >>> corners_and_centre = [2, 1, 2, 1, 3, 1, 2, 1, 2]
-    >>> agent = make_agent(lambda planes: [corners_and_centre] * len(planes), observation="planes")
-    >>> agent.policy(agent.game.start.play(4)).tolist()
-    [0.25, 0.0, 0.25, 0.0, 0.0, 0.0, 0.25, 0.0, 0.25]
     """
     game = get_game(game)
     if observation is not None or temperature is not None:

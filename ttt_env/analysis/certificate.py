@@ -75,36 +75,45 @@ def consistency(boards: Boards, policies: Floats) -> Consistency:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Saved):
-    """What a policy table shows of an agent, over all games that its moves of positive probability allow.
+    """What the answers of an agent allow, over all games: the verdict of `certify`.
 
-    It is about the answers that the agent called `label` gave in `n_queries` positions, once in each: the
-    `table`, whose `digest` is kept with it. `is_sampled` says that the agent is not stationary, so that these
-    answers are one sample of what it may play. `origin` names the file from which some of them come.
+    It is about the answers that the agent gave in `n_queries` positions, once in each; they are its `table`.
+    On boards of more than 18 cells some counts are None; `n_imperfect`, `n_symmetry_classes` and
+    `inconsistent` are on more than 12.
 
-    `worst_case` is the worst result on each seat (1 won, 0 drawn, −1 lost), and `worst_games` a shortest game
-    that ends so. Where that is worse than best play by both sides, it is a refutation: `refutations` holds it
-    for the seat, else None. `game_value` is the value of the game for X, and `value_from` what it rests on;
-    None if it is not known. `forfeits` are the positions in which the agent named no free cell, and so lost;
-    a game may end in one of them, with the agent to move.
+    Attributes:
+        game: The game.
+        label: The agent that was asked.
+        game_value: The value of the game for X; None if it is not known.
+        value_from: What that value rests on.
+        worst_case: The worst result on each seat: 1 won, 0 drawn, −1 lost.
+        worst_games: A shortest game that ends so, for each seat. A game may end where the agent, to move,
+            names no free cell.
+        refutations: The same game where it is worse than best play by both sides, else None.
+        n_queries: The number of positions in which the agent was asked.
+        digest: The digest of the table of its answers.
+        n_positions: For each seat, the positions that can be reached with the agent to move.
+        is_complete: False if the asking stopped at the first lost game, a shortest one: counts are those up
+            to there, and of the worst results only a loss is known.
+        is_sampled: Whether the agent is not stationary, so that its answers are one sample of its play.
+        forfeits: The positions in which it named no free cell, and so lost.
+        n_blunders: The positions, on both seats, in which it may blunder, that is, give value away.
+        n_missed_wins: Those of them that are won for it.
+        blunders: The positions of `n_blunders`; a file lists at most 100,000.
+        missed_wins: The positions of `n_missed_wins`, likewise.
+        n_imperfect: The positions in which it may blunder, win later than it can or lose sooner than it must.
+        n_symmetry_classes: The classes of symmetric positions of which several can be reached.
+        inconsistent: Two positions of each class that it answers inconsistently.
+        origin: The file from which some of the answers come.
 
-    `n_positions` counts for each seat the positions that can be reached with the agent to move. In
-    `n_blunders` of them, counted over both seats, it may give value away; `n_missed_wins` of these are won
-    for it. `blunders` and `missed_wins` are these positions; a file lists at most 100,000 of each.
-    `n_imperfect` counts the positions in which it may make an imperfect move: one that gives value away, wins
-    later than it can, or loses sooner than it must. `n_symmetry_classes` is the number of classes of
-    symmetric positions of which several can be reached, and `inconsistent` has two positions of each class
-    that it answers inconsistently. All these are computed on up to 18 cells, the last three on up to 12, and
-    None on larger boards.
+    Example:
+        >>> import ttt_env
+        >>> certificate = ttt_env.certify("win-block")
+        >>> certificate.unbeatable, certificate.worst_case, certificate.n_blunders
+        (False, {'X': -1, 'O': -1}, 467)
+        >>> str(certificate.refutations["O"])
+        'tictactoe-v0: 3 5 2 4 0 6 1'
 
-    Where `is_complete` is False, the asking ended at the first lost game, a shortest one: counts are those up
-    to there, and no worst result but a loss is known.
-
-    >>> import ttt_env
-    >>> certificate = ttt_env.certify("win-block")
-    >>> certificate.unbeatable, certificate.worst_case, certificate.n_blunders
-    (False, {'X': -1, 'O': -1}, 467)
-    >>> str(certificate.refutations["O"])
-    'tictactoe-v0: 3 5 2 4 0 6 1'
     """
 
     FORMAT = "ttt_env certificate 5"

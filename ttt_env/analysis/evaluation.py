@@ -44,25 +44,37 @@ def match(
     progress: Asking | None = None,
     workers: Questions = 1,
 ) -> Match:
-    """The result of `first` against `second`, on both seats; by default of the game that the agents play.
+    """The result of one agent against another, on both seats: computed where that is possible, else sampled.
 
-    With `exact=None` it is computed if both agents are stationary and reach few enough positions together:
-    on up to 18 cells always, on larger boards no more than the games would have, as where neither agent draws
-    its moves. Else it is sampled. `exact=True` computes it, and holds up to `most`
-    positions: an agent that is not stationary, such as a function, is asked once in each position that the
-    two can reach, and judged by these answers; `progress` and `workers` are as in `certify`, and where it
-    names no free cell it loses. `exact=False` samples it: `games` games are played, half of them on each
-    seat, for an odd number one fewer, with random numbers from `rng`, a generator or a seed. A program loses
-    a game in which it names no free cell: see `Match.forfeits`. For a function that is an error there.
+    Args:
+        first: The agent from whose side the result is.
+        second: The other agent.
+        game: The game, or its id; by default that which the agents play.
+        exact: True to compute the result, False to sample it. By default it is computed if both agents are
+            stationary and reach few enough positions together: on up to 18 cells always, on larger boards
+            not more than the games would have, as where neither agent draws its moves.
+        games: The number of games to sample, half of them on each seat; an odd number is reduced by one.
+        most: The most positions to hold for an exact result.
+        rng: A generator or a seed, for the games that are sampled.
+        progress: As in `certify`, where an agent that is not stationary is asked for an exact result.
+        workers: As in `certify`.
 
-    With `exact=True`, raises `GameTooLargeError` where more than `most` positions are reached, and
-    `PolicyError` for a policy that is no distribution. Raises `NoVerdictError` where accidents leave a
-    question without an answer; in games that are played a program that does not answer loses instead, and
-    only what cannot be asked at all raises it.
+    Returns:
+        The result of each seat and the score. An exact result with an agent that is not stationary, such as a
+        function, is about its answers, given once in each position that the two can reach. A program loses
+        where it names no free cell: see `Match.forfeits`.
 
-    >>> played = match("random", "minimax", "tictactoe-v0")
-    >>> played.exact, played.as_x.win, f"{played.score:.4f}"
-    (True, 0.0, '-0.8726')
+    Raises:
+        GameTooLargeError: `exact=True`, and more than `most` positions are reached.
+        PolicyError: `exact=True`, and an answer is not a distribution over the free cells.
+        NoVerdictError: An agent cannot be asked. In a game that is played, a program that does not answer in
+            time loses instead.
+
+    Example:
+        >>> played = match("random", "minimax", "tictactoe-v0")
+        >>> played.exact, played.as_x.win, f"{played.score:.4f}"
+        (True, 0.0, '-0.8726')
+
     """
     game = game_of(game, first, second)
     one, two = make_agent(first, game), make_agent(second, game)
@@ -138,22 +150,34 @@ def exploitability(
     workers: int,
     answers: str | Path | None,
 ) -> Exploitability:
-    """The gain of the best response to the agent on each seat; by default of the game that it plays.
+    """How much an opponent that knows the agent can win from it, computed for each seat.
 
-    The agent is asked once in each position that it can reach, and the result is about these answers: see
-    `PolicyTable`, which may also be given. `most`, `progress`, `workers` and `answers` are as in `certify`.
-    Where it names no free cell, the agent loses.
+    The agent is asked once in each position that it can reach, and the result is about these answers. Where
+    it names no free cell, it loses.
 
-    Raises `GameTooLargeError` where more than `most` positions are reached, `PolicyError` for a policy
-    that is no distribution; `NoVerdictError` where accidents leave a question without an answer.
+    Args:
+        agent: The agent, a `PolicyTable`, or several agents in a list or a mapping that gives them names.
+        game: The game, or its id; by default that which the agent plays.
+        most: The most positions to hold.
+        progress: As in `certify`.
+        workers: As in `certify`.
+        answers: As in `certify`.
 
-    Several agents, in a list or a mapping that gives them names, are judged as by `certify`.
+    Returns:
+        The gain of a best response on each seat, in wins − losses per game; of several agents, by name.
 
-    >>> found = exploitability("random", "tictactoe-v0")
-    >>> f"{found.as_x:.3f} {found.as_o:.3f} {found.exploitability:.3f}"
-    '0.925 0.995 0.960'
-    >>> {name: each.exploitability for name, each in exploitability(["minimax", "brute-force"]).items()}
-    {'minimax': 0.0, 'brute-force': 0.5}
+    Raises:
+        GameTooLargeError: The agent reaches more than `most` positions.
+        PolicyError: An answer is not a distribution over the free cells.
+        NoVerdictError: Accidents of the machine leave a question without an answer.
+
+    Example:
+        >>> random = exploitability("random", "tictactoe-v0")
+        >>> f"{random.as_x:.3f} {random.as_o:.3f} {random.exploitability:.3f}"
+        '0.925 0.995 0.960'
+        >>> {name: each.exploitability for name, each in exploitability(["minimax", "brute-force"]).items()}
+        {'minimax': 0.0, 'brute-force': 0.5}
+
     """
     table = PolicyTable.of(
         agent, game, most=most, complete=True, progress=progress, workers=workers, answers=answers
@@ -183,20 +207,36 @@ def best_response(
     workers: Questions = 1,
     answers: str | Path | None = None,
 ) -> ValueAgent:
-    """The agent that gains the most, on average, against this one, on both seats.
-
-    With `keep_value` it chooses only among the moves that give nothing away under best play, so that it is
-    unbeatable too, and of all agents that never give value away none gains more against this one.
+    """The agent that wins the most, on average, against another one, on both seats.
 
     On up to 18 cells the agent is asked once in every position of the game, and the response is best in each.
-    A program, and an agent of a larger game, is asked only in the positions that it can reach; in positions
-    that play against it cannot reach, the response plays any move on up to 18 cells, and is an error above.
+    A program, and an agent of a larger game, is asked only in the positions that it can reach; elsewhere the
+    response plays any move on up to 18 cells, and raises an error above.
 
-    Raises as `exploitability` does.
+    Args:
+        agent: The agent to respond to.
+        game: The game, or its id; by default that which the agent plays.
+        keep_value: Whether to choose only among moves without a blunder: the response is then unbeatable
+            itself, and no other agent that never blunders gains more. This is safe exploitation (Ganzfried
+            and Sandholm 2015).
+        most: The most positions to hold.
+        progress: As in `certify`.
+        workers: As in `certify`.
+        answers: As in `certify`.
 
-    >>> response = best_response("random", "tictactoe-v0")
-    >>> f"{match(response, 'random').score:.4f}"
-    '0.9598'
+    Returns:
+        The best response, an agent.
+
+    Raises:
+        GameTooLargeError: The agent reaches more than `most` positions.
+        PolicyError: An answer is not a distribution over the free cells.
+        NoVerdictError: Accidents of the machine leave a question without an answer.
+
+    Example:
+        >>> response = best_response("random", "tictactoe-v0")
+        >>> f"{match(response, 'random').score:.4f}"
+        '0.9598'
+
     """
     player = make_agent(agent, game_of(game, agent))
     everywhere = is_enumerable(player.game) and not (

@@ -11,15 +11,26 @@ from ttt_env.rules import Game, GameRecord, as_generator
 def play_game(
     x: AgentLike, o: AgentLike, game: Game | str | None = None, rng: np.random.Generator | int | None = None
 ) -> GameRecord:
-    """One whole game of agent `x` moving first against agent `o`.
+    """One whole game between two agents.
 
-    `rng` is a generator or a seed; the same seed gives the same game. Raises `ForfeitError` where a program,
-    or another agent that is asked, names no free cell: it has lost there. Raises `NoVerdictError` where it
-    cannot be asked.
+    Args:
+        x: The agent that moves first.
+        o: The agent that moves second.
+        game: The game, or its id; by default that which the agents play.
+        rng: A generator or a seed; the same seed gives the same game.
 
-    >>> record = play_game("minimax", "random", rng=0)
-    >>> str(record), record.positions()[-1].winner
-    ('tictactoe-v0: 5 2 0 1 7 8 3 6 4', 'X')
+    Returns:
+        The record of the game.
+
+    Raises:
+        ForfeitError: A program, or another agent that is asked, names no free cell: it has lost there.
+        NoVerdictError: It cannot be asked.
+
+    Example:
+        >>> record = play_game("minimax", "random", rng=0)
+        >>> str(record), record.positions()[-1].winner
+        ('tictactoe-v0: 5 2 0 1 7 8 3 6 4', 'X')
+
     """
     game = game_of(game, x, o)
     x, o = make_agent(x, game), make_agent(o, game)

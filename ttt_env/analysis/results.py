@@ -18,13 +18,20 @@ _DIGITS = 14  # of a sum of up to 64 bits; the last ones are rounding errors
 
 
 class Result(NamedTuple):
-    """The probabilities of a game's ends, from one agent's side.
+    """How games end, from one agent's side.
 
-    >>> result = Result(win=0.5, draw=0.25, loss=0.25)
-    >>> result.value
-    0.25
-    >>> print(result)
-    wins 50%, draws 25%, loses 25%
+    Attributes:
+        win: The probability that it wins.
+        draw: The probability of a draw.
+        loss: The probability that it loses.
+
+    Example:
+        >>> result = Result(win=0.5, draw=0.25, loss=0.25)
+        >>> result.value
+        0.25
+        >>> print(result)
+        wins 50%, draws 25%, loses 25%
+
     """
 
     win: float
@@ -67,20 +74,26 @@ Ending: TypeAlias = tuple[Seat, GameRecord, Forfeit | None]
 
 @dataclass(frozen=True)
 class Match(Saved):
-    """The result of the first agent against the second, from the first agent's side.
+    """The result of the first agent against the second one, from the first agent's side.
 
-    `as_x` is the first agent's result when it moves first, `as_o` when it moves second. `exact` is True if
-    these results are computed. Else they are those of `games` games, half of them on each seat, of which
-    `distinct_games` are different ones; `interval` is the 95 % confidence interval of `score`, and None where
-    the games say nothing about its width, because each seat has seen the same game again and again.
-    `forfeits` are the games that the first and the second agent lost by naming no free cell.
+    Attributes:
+        as_x: The first agent's result when it moves first.
+        as_o: Its result when it moves second.
+        exact: Whether these are computed; else they are those of games that were played.
+        games: The number of these games, half of them on each seat; None if the result is exact.
+        distinct_games: How many of them are different.
+        interval: The 95 % confidence interval of `score`; None if the result is exact, and where the games
+            say nothing about its width, because each seat has seen the same game again and again.
+        forfeits: The games that the first and the second agent lost by naming no free cell.
 
-    >>> import ttt_env
-    >>> played = ttt_env.match("win-block", "random", "tictactoe-v0")
-    >>> print(played.as_o)
-    wins 69.97%, draws 23.93%, loses 6.09%
-    >>> f"{played.score:+.3f}", played.exact, played.interval
-    ('+0.761', True, None)
+    Example:
+        >>> import ttt_env
+        >>> played = ttt_env.match("win-block", "random", "tictactoe-v0")
+        >>> print(played.as_o)
+        wins 69.97%, draws 23.93%, loses 6.09%
+        >>> f"{played.score:+.3f}", played.exact, played.interval
+        ('+0.761', True, None)
+
     """
 
     FORMAT = "ttt_env match 3"
@@ -144,21 +157,26 @@ class Match(Saved):
 
 @dataclass(frozen=True)
 class Exploitability(Saved):
-    """The gain of the best response to an agent, in wins − losses per game, for each seat of the *agent*.
+    """What a best response gains against an agent, in wins − losses per game, for each seat of the *agent*.
 
-    `as_x` is the gain of the best response, moving second, against the agent as X; `as_o` that of the best
-    response, moving first, against the agent as O. On a game whose value is a draw, 0 or below means that
-    nobody beats the agent on that seat on average.
+    A 0 is exact: a gain too small for the digits of a sum, such as that from a slip of probability 1e-15, is
+    computed relative to the value of the game.
 
-    `nash_conv` is the sum of both, which is 0 for optimal play of any game (Lanctot et al. 2017). A 0 is
-    exact: a gain too small for the digits of a sum, such as that from a slip of probability 1e-15, is
-    computed relative to the value of the game. The result is about the answers that the agent called `label`
-    gave in `n_queries` positions, whose `digest` is that of their `PolicyTable`.
+    Attributes:
+        as_x: The gain of the best response, which moves second, against the agent as X. On a game whose value
+            is a draw, 0 or below means that on average nobody beats the agent on that seat.
+        as_o: The gain of the best response, which moves first, against the agent as O.
+        nash_conv: The sum of both, 0 for optimal play of any game (NashConv: Lanctot et al. 2017).
+        label: The agent that was asked.
+        n_queries: The number of positions in which it was asked.
+        digest: The digest of the `PolicyTable` of its answers.
 
-    >>> import ttt_env
-    >>> found = ttt_env.exploitability("weights", "tictactoe-v0")
-    >>> found.as_x, found.as_o, found.exploitability
-    (0.0, 1.0, 0.5)
+    Example:
+        >>> import ttt_env
+        >>> weights = ttt_env.exploitability("weights", "tictactoe-v0")
+        >>> weights.as_x, weights.as_o, weights.exploitability
+        (0.0, 1.0, 0.5)
+
     """
 
     FORMAT = "ttt_env exploitability 3"

@@ -192,13 +192,22 @@ class Solution:
 
 
 def solve(game: Game | str) -> Solution:
-    """The solution of a game by backward induction over all its positions.
+    """Solve a game strongly: the value of every position, by backward induction (retrograde analysis).
 
-    Raises `GameTooLargeError` if there are too many of them.
+    Args:
+        game: The game, or its id.
 
-    >>> solution = solve("tictactoe-v0")
-    >>> solution.value, solution.best_cells(solution.game.start.play(0))
-    (0, [4])
+    Returns:
+        The solution.
+
+    Raises:
+        GameTooLargeError: The game has too many positions.
+
+    Example:
+        >>> solution = solve("tictactoe-v0")
+        >>> solution.value, solution.best_cells(solution.game.start.play(0))
+        (0, [4])
+
     """
     return _solve(get_game(game))
 

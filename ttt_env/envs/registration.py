@@ -59,27 +59,36 @@ def make(
 def make(
     id: Game | str, opponent: Opponents | None = None, *, api: Api = "aec", **kwargs: Any
 ) -> TwoPlayerEnv[Any] | ParallelEnv[str, Any, Any] | SingleAgentEnv[Any]:
-    """The environment of a game: for two players without `opponent`, else for one player against it.
+    """The environment of a game: for one player against an agent, or for two players.
 
-    `id` is the id of a game or a `Game`; `kwargs` are the parameters of the game (`m`, `n`, `k`, `misere`, …)
-    and those of `TwoPlayerEnv` or `SingleAgentEnv`.
+    Args:
+        id: The game, or its id.
+        opponent: An agent, or a list of agents of which one is drawn for each episode. Without one both
+            players are yours.
+        api: With two players, `"aec"` for PettingZoo's turn-based interface, or `"parallel"` for the one in
+            which both agents act in each step: the action of the one that is not to move does not count.
+        **kwargs: Parameters of the game (`m`, `n`, `k`, `misere`, …), and of `SingleAgentEnv` or
+            `TwoPlayerEnv`.
 
-    Returns a `pettingzoo.AECEnv`, whose agents are "X" and "O" unless `agent_names` says otherwise, or a
-    `gymnasium.Env`. With `api="parallel"` the two-player environment is a `pettingzoo.ParallelEnv`, by
-    PettingZoo's `turn_based_aec_to_parallel`: both agents act in each step, and the action of the one that is
-    not to move, whose mask is all 0, does not count. A step before `reset` or after the end raises
-    `EpisodeOrderError`.
+    Returns:
+        A `gymnasium.Env` with an opponent; else a `pettingzoo.AECEnv`, whose agents are "X" and "O" unless
+        `agent_names` says otherwise, or a `pettingzoo.ParallelEnv`.
 
-    Raises `UnknownGameError`, `UnknownAgentError`, and `ParameterError` for a parameter that does not
-    exist, one that only an env with an opponent has, or a value that is not allowed.
+    Raises:
+        UnknownGameError: There is no game of this id.
+        UnknownAgentError: There is no agent of this name.
+        ParameterError: A parameter does not exist, only an env with an opponent has it, or its value is not
+            allowed.
 
-    >>> env = make("tictactoe-v0", opponent="minimax", play_as="X")
-    >>> observation, info = env.reset(seed=0)
-    >>> observation.shape, info["seat"], info["action_mask"].tolist()
-    ((3, 3, 2), 0, [1, 1, 1, 1, 1, 1, 1, 1, 1])
-    >>> observation, reward, terminated, truncated, info = env.step(4)
-    >>> reward, terminated, sum(info["action_mask"].tolist())
-    (0.0, False, 7)
+    Example:
+        >>> env = make("tictactoe-v0", opponent="minimax", play_as="X")
+        >>> observation, info = env.reset(seed=0)
+        >>> observation.shape, info["seat"], info["action_mask"].tolist()
+        ((3, 3, 2), 0, [1, 1, 1, 1, 1, 1, 1, 1, 1])
+        >>> observation, reward, terminated, truncated, info = env.step(4)
+        >>> reward, terminated, sum(info["action_mask"].tolist())
+        (0.0, False, 7)
+
     """
     _check_game_once(id, kwargs)
     if opponent is None:
@@ -129,17 +138,32 @@ def make_vec(
 def make_vec(
     id: Game | str, num_envs: int = 1, opponent: Opponents | None = "random", **kwargs: Any
 ) -> VectorGameEnv[Any]:
-    """A batch of games as a `gymnasium.vector.VectorEnv`; with `opponent=None` both sides are stepped.
+    """A batch of games that are stepped together, as a `gymnasium.vector.VectorEnv`.
 
-    `kwargs` are the parameters of the game and those of `VectorGameEnv`. Raises the errors of `make`.
+    Args:
+        id: The game, or its id.
+        num_envs: The number of games, B.
+        opponent: An agent, or a list of agents of which one is drawn for each episode; None to step both
+            sides.
+        **kwargs: Parameters of the game (`m`, `n`, `k`, `misere`, …) and of `VectorGameEnv`.
 
-    >>> envs = make_vec("tictactoe-v0", num_envs=4, opponent="random", play_as="X")
-    >>> observations, infos = envs.reset(seed=0)
-    >>> observations.shape, infos["action_mask"].shape
-    ((4, 3, 3, 2), (4, 9))
-    >>> observations, rewards, terminated, truncated, infos = envs.step([4, 4, 4, 4])
-    >>> rewards.tolist()
-    [0.0, 0.0, 0.0, 0.0]
+    Returns:
+        The environment: observations `[B, rows, columns, 2]`, masks `[B, cells]`.
+
+    Raises:
+        UnknownGameError: There is no game of this id.
+        UnknownAgentError: There is no agent of this name.
+        ParameterError: A parameter does not exist, or has a value that is not allowed.
+
+    Example:
+        >>> envs = make_vec("tictactoe-v0", num_envs=4, opponent="random", play_as="X")
+        >>> observations, infos = envs.reset(seed=0)
+        >>> observations.shape, infos["action_mask"].shape
+        ((4, 3, 3, 2), (4, 9))
+        >>> observations, rewards, terminated, truncated, infos = envs.step([4, 4, 4, 4])
+        >>> rewards.tolist()
+        [0.0, 0.0, 0.0, 0.0]
+
     """
     _check_game_once(id, kwargs)
     envs: VectorGameEnv[Any] = VectorGameEnv(id, num_envs, opponent, **kwargs)

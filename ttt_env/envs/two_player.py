@@ -245,13 +245,23 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
 
 
 class Transition(NamedTuple, Generic[Observed]):
-    """One transition of a player: its observation, action, reward, and its next observation.
+    """One transition of a player.
 
-    >>> import ttt_env
-    >>> rows = ttt_env.collect_episode(ttt_env.make("tictactoe-v0"), {"X": "minimax", "O": "random"}, seed=1)
-    >>> last = rows["X"][-1]
-    >>> last.action, last.reward, last.terminated
-    (3, 1.0, True)
+    Attributes:
+        observation: What the player saw.
+        action: The cell that it played.
+        reward: The reward that it had for it, once the other player had replied.
+        next_observation: What it saw after the reply.
+        terminated: Whether the episode was over then.
+
+    Example:
+        >>> import ttt_env
+        >>> agents = {"X": "minimax", "O": "random"}
+        >>> rows = ttt_env.collect_episode(ttt_env.make("tictactoe-v0"), agents, seed=1)
+        >>> last = rows["X"][-1]
+        >>> last.action, last.reward, last.terminated
+        (3, 1.0, True)
+
     """
 
     observation: Observed
@@ -269,17 +279,27 @@ class Transition(NamedTuple, Generic[Observed]):
 def collect_episode(
     env: TwoPlayerEnv[Observed], agents: Mapping[str, AgentLike], seed: int | None = None
 ) -> dict[str, list[Transition[Observed]]]:
-    """Play one episode, reset included, and return each player's own transitions, by the names of the env.
-
-    The agents see `env.position` and draw from `env.np_random`, so `seed` decides the episode. Raises
-    `ParameterError` for another kind of environment, and unless there is one agent for each player.
+    """Play one episode, and collect each player's own transitions.
 
     In PettingZoo's loop the user has to pair these up: `last()` gives the reward of the move *before*
     together with the observation for the move to come.
 
-    >>> rows = collect_episode(TwoPlayerEnv("tictactoe-v0"), {"X": "minimax", "O": "random"}, seed=1)
-    >>> [row.reward for row in rows["X"]], [row.reward for row in rows["O"]]
-    ([0.0, 0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, -1.0])
+    Args:
+        env: A two-player environment; it is reset first.
+        agents: An agent for each player, by the names of the environment.
+        seed: The seed of the reset, which decides the episode: agents draw from `env.np_random`.
+
+    Returns:
+        The transitions of each player, in order, by name.
+
+    Raises:
+        ParameterError: The environment is of another kind, or a player has no agent.
+
+    Example:
+        >>> rows = collect_episode(TwoPlayerEnv("tictactoe-v0"), {"X": "minimax", "O": "random"}, seed=1)
+        >>> [row.reward for row in rows["X"]], [row.reward for row in rows["O"]]
+        ([0.0, 0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, -1.0])
+
     """
     if not isinstance(env, TwoPlayerEnv):
         raise ParameterError(

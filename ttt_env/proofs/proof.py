@@ -27,21 +27,25 @@ _MOST = 1e300  # finite nodes or seconds: much larger ints do not fit a float
 class Proof(Saved):
     """The result of a search on a position, all from the side of the player to move.
 
-    `bounds` are the lowest and the highest value, −1, 0 or 1, that the position can still have.
-    `principal_variation` are the cells of best play from it on: to the end, or until neither player can
-    complete a set any more, unless the budget ended before. `nodes` is the number of positions searched,
-    `seconds` the time without compilation.
+    The proof of a value keeps its search, some megabytes up to an eighth of the memory, for its `strategies`;
+    use `without_search` to keep many proofs.
 
-    `regions` are groups of free cells which prove that the player to move does not win, as `drawing_regions`
-    describes; empty if that was proved by search, or is not true.
+    Attributes:
+        position: The position.
+        bounds: The lowest and the highest value, −1, 0 or 1, that it can still have.
+        principal_variation: The cells of best play from it on: to the end, or until neither player can
+            complete a set any more, unless the budget ended before.
+        nodes: The number of positions searched.
+        seconds: The time that it took, without compilation.
+        regions: Groups of free cells which prove that the player to move does not win, as `drawing_regions`
+            describes; empty if that was proved by search, or is not true.
 
-    The proof of a value holds on to its search, some megabytes up to an eighth of the memory, for its
-    `strategies`; use `without_search` to keep many proofs.
+    Example:
+        >>> import ttt_env
+        >>> proof = ttt_env.prove("qubic-v0", nodes=1000)
+        >>> proof.value, proof.bounds
+        (None, (0, 1))
 
-    >>> import ttt_env
-    >>> proof = ttt_env.prove("qubic-v0", nodes=1000)
-    >>> proof.value, proof.bounds
-    (None, (0, 1))
     """
 
     FORMAT = "ttt_env proof 1"
@@ -190,29 +194,40 @@ def prove(
     progress: ProofReport | None = None,
     checkpoint: str | Path | None = None,
 ) -> Proof:
-    """The value of a position, by default of the empty board, proved by a search within this budget.
+    """The value of one position of a game, proved by a search: of games too large to solve, too.
 
-    Two questions are asked, "does the player to move win?" and, if not, "does the other?". Where the other
-    holds by pairs and groups of cells (`drawing_regions`), the first needs no search. The second needs
-    no search on the empty board of a game that is not misère: an additional stone never hurts there, so
+    Two questions are asked, "does the player to move win?" and, if not, "does the other one?". Where the
+    other one holds by pairs and groups of cells (`drawing_regions`), the first needs no search. The second
+    needs no search on the empty board of a game that is not misère: an additional stone never hurts there, so
     the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). The search is by proof
-    numbers, and in every position for a sequence of threats that wins. By turns it leaves a move soon for a
-    better one, which finds wins, and stays with it, which refutes many moves. `progress` is called about ten
-    times a second. The search may be interrupted at any time. Without a limit in seconds it searches the same
-    nodes each time, on every machine with the memory for its table.
+    numbers (Allis 1994), and in every position by sequences of threats. Without a limit in seconds it
+    searches the same nodes each time, on every machine with the memory for its table. It may be interrupted
+    at any time.
 
-    With `checkpoint`, the path of a file, what is known is written there every minute and at the end. Another
-    call goes on from such a file, with a budget of its own, and its proof counts the nodes and seconds of all
-    calls. The file is trusted, unlike the one that `Proof.save` writes.
+    Args:
+        game: The game, or its id.
+        position: The position; by default the empty board.
+        nodes: The most positions to search.
+        seconds: The most seconds to search.
+        progress: Called about ten times a second with the state of the search.
+        checkpoint: A file in which the state of the search is kept, written every minute and at the end.
+            Another call resumes from it, with a budget of its own, and its proof counts the nodes and seconds
+            of all calls. This file is trusted, unlike the one that `Proof.save` writes.
 
-    Raises `ImpossiblePositionError` for a position that is not one of this game, `ResultFileError` for a
-    checkpoint of another game or position, or one that cannot be written.
+    Returns:
+        The proof; its `value` is None if the budget ended first, and `bounds` then say what is known.
 
-    >>> import ttt_env
-    >>> ttt_env.prove("square-v0").value
-    0
-    >>> ttt_env.prove("square-v0:n=5").value
-    1
+    Raises:
+        ImpossiblePositionError: The position is not one of this game.
+        ResultFileError: The checkpoint is of another game or position, or cannot be written.
+
+    Example:
+        >>> import ttt_env
+        >>> ttt_env.prove("square-v0").value
+        0
+        >>> ttt_env.prove("square-v0:n=5").value
+        1
+
     """
     game = get_game(game)
     root = game.start if position is None else check_game(position, game).checked()

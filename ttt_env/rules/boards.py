@@ -20,17 +20,26 @@ _FEW = 1 << 15  # masks that are compared sooner all together than set by set
 
 @dataclass(frozen=True, eq=False)
 class Boards:
-    """A batch of positions of one game: `mine` and `theirs`, each `uint64[B]`, as in `Position`.
+    """A batch of positions of one game, which may have different plies.
 
-    One batch may have positions of different plies. Indexing with an integer gives a `Position`; with a
-    slice, a list or array of indices `[B]` or a mask `bool[B]`, `Boards`. Raises `ParameterError` for any
-    other index.
+    Indexing with an integer gives a `Position`; with a slice, a list or array of indices `[B]` or a mask
+    `bool[B]`, `Boards`.
 
-    >>> boards = Boards.of([Position.parse("X../.O./..."), Position.parse("XX./OO./...")])
-    >>> boards.ply.tolist(), boards.legal.shape
-    ([2, 4], (2, 9))
-    >>> str(boards.play(np.array([8, 2]))[1])
-    'XXX/OO./...'
+    Attributes:
+        game: The game of all positions.
+        mine: The stones of each player to move as bit masks, `uint64[B]`.
+        theirs: The stones of the other one, `uint64[B]`.
+
+    Raises:
+        ParameterError: It is indexed by something else.
+
+    Example:
+        >>> boards = Boards.of([Position.parse("X../.O./..."), Position.parse("XX./OO./...")])
+        >>> boards.ply.tolist(), boards.legal.shape
+        ([2, 4], (2, 9))
+        >>> str(boards.play(np.array([8, 2]))[1])
+        'XXX/OO./...'
+
     """
 
     game: Game

@@ -139,20 +139,28 @@ def parameters_of_game(game: Game | str) -> dict[str, Parameter]:
 
 
 def get_game(game: Game | str, **parameters: Any) -> Game:
-    """The game of this id, or `game` itself if it is a `Game`.
+    """The game of an id.
 
-    An id may carry its parameters: `mnk-v0:m=4,n=3,k=3` is `mnk-v0` with `m=4, n=3, k=3`, and
-    `tictactoe-v0:misere` is `tictactoe-v0` with `misere=True`. Spaces around names, `:`, `,` and
-    `=` do not count.
+    Args:
+        game: An id, which may carry its parameters: `mnk-v0:m=4,n=3,k=3` is `mnk-v0` with `m=4, n=3, k=3`,
+            and `tictactoe-v0:misere` is `tictactoe-v0` with `misere=True`. A `Game` is returned as it is.
+        **parameters: The parameters by name.
 
-    Raises `UnknownGameError` for an unknown id, `ParameterError` for a parameter that the game does
-    not have or a value that it cannot take, `GameTooLargeError` for a board of more than 64 cells,
-    `GameError` for a `Game` with the name of a registered one and other rules.
+    Returns:
+        The game.
 
-    >>> get_game("mnk-v0:m=4,n=3,k=3") == get_game("mnk-v0", m=4, n=3, k=3)
-    True
-    >>> get_game("square-v0").shape
-    (4, 4)
+    Raises:
+        UnknownGameError: There is no game of this id.
+        ParameterError: The game does not have this parameter, or it cannot take this value.
+        GameTooLargeError: The board has more than 64 cells.
+        GameError: A `Game` has the name of a registered one and other rules.
+
+    Example:
+        >>> get_game("mnk-v0:m=4,n=3,k=3") == get_game("mnk-v0", m=4, n=3, k=3)
+        True
+        >>> get_game("square-v0").shape
+        (4, 4)
+
     """
     if isinstance(game, Game):
         check_names(game.name, parameters, {})

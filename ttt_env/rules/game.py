@@ -34,22 +34,25 @@ SEATS: tuple[Seat, Seat] = ("X", "O")
 
 @dataclass(frozen=True, repr=False)
 class Game:
-    """A positional game: who first owns all cells of a winning set wins (misère: loses).
+    """A positional game: whoever first owns all cells of a winning set wins (misère: loses).
 
-    `shape` has one to six axes; cells are numbered row-major (C order) from 0. `winning_sets` are
-    collections of cells; order and repetitions in them do not count. `name` is one line of printable text of
-    up to 500 letters, without space around it. An id of this package, alone or before a colon, is only the
-    name of the game that `get_game` returns for it.
+    Args:
+        name: One line of printable text of up to 500 letters. An id of this package, alone or before a colon,
+            is only the name of the game that `get_game` returns for it.
+        shape: The lengths of the board's one to six axes; cells are numbered row-major (C order) from 0.
+        winning_sets: Collections of cells; order and repetitions in them do not count.
+        misere: Whether completing a set loses.
+        coordinates: Where each cell is drawn, as (x, y), x to the right and y down, in any unit; by default
+            the cells lie in the rows of `shape`. Games that differ in nothing else are equal.
 
-    `coordinates` say where each cell is drawn, as `(x, y)`, x to the right and y down, in any unit; by
-    default the cells lie in the rows of `shape`. They are no rule: games that differ in nothing else are
-    equal.
+    Raises:
+        GameError: Name, shape, winning sets or coordinates make no game.
+        GameTooLargeError: The board has more than 64 cells, or the game more than 20,000 winning sets.
 
-    Raises `GameError` for a name, a shape, winning sets or coordinates that make no game, `GameTooLargeError`
-    for more than 64 cells or 20,000 winning sets.
+    Example:
+        >>> Game("corners", (2, 2), [(0, 3), (1, 2)])
+        Game('corners', (2, 2), 2 winning sets)
 
-    >>> Game("corners", (2, 2), [(0, 3), (1, 2)])
-    Game('corners', (2, 2), 2 winning sets)
     """
 
     name: str
@@ -457,14 +460,26 @@ class Position(_Stones):
 
 
 def random_position(game: Game | str, rng: "np.random.Generator | int | None" = None) -> Position:
-    """A position in which the game goes on, after a uniformly drawn number of random moves.
+    """A position in which the game is not over, after a uniformly drawn number of random moves.
 
-    There are fewer moves where the next one would end the game. `game` may be an id. Raises `ParameterError`
-    for what is neither a generator nor a seed, and `UnknownGameError` for what is no game.
+    There are fewer moves where the next one would end the game.
 
-    >>> position = random_position("tictactoe-v0", rng=0)
-    >>> position.is_over, position == random_position("tictactoe-v0", rng=0)
-    (False, True)
+    Args:
+        game: The game, or its id.
+        rng: A generator or a seed.
+
+    Returns:
+        The position.
+
+    Raises:
+        UnknownGameError: There is no game of this id.
+        ParameterError: `rng` is neither a generator nor a seed.
+
+    Example:
+        >>> position = random_position("tictactoe-v0", rng=0)
+        >>> position.is_over, position == random_position("tictactoe-v0", rng=0)
+        (False, True)
+
     """
     from ttt_env.rules.catalogue import get_game  # which imports this module
 

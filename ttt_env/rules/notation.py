@@ -62,13 +62,20 @@ def _joined(game: Game, rows: list[str]) -> str:
 
 @dataclass(frozen=True)
 class GameRecord:
-    """A game that was played, from the empty board: the cells in the order of the moves.
+    """A game that was played, from the empty board; it may stop before the end.
 
-    A record may stop before the end of the game. Raises `IllegalMoveError` if one of its moves is not legal.
+    Attributes:
+        game: The game.
+        cells: The cells in the order of the moves.
 
-    >>> record = GameRecord.parse("tictactoe-v0: 4 0 8 2 6")
-    >>> str(record.positions()[-1]), record.is_over
-    ('O.O/.X./X.X', False)
+    Raises:
+        IllegalMoveError: A move is not legal.
+
+    Example:
+        >>> record = GameRecord.parse("tictactoe-v0: 4 0 8 2 6")
+        >>> str(record.positions()[-1]), record.is_over
+        ('O.O/.X./X.X', False)
+
     """
 
     game: Game

@@ -63,21 +63,28 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Tournament(Saved):
-    """The results of a round robin: each agent against each other, on both seats.
+    """The results of a round robin: each agent against each other one, on both seats.
 
-    `meetings` holds the match of each meeting that is finished, `exploitability` the result of
-    `ttt_env.exploitability` for each agent, or None where it cannot be computed or was not requested.
-    `not_judged` has the agents that could not be asked, by accidents or a line too many, with the reason; no
-    meeting counts in which that happened. `width` is the requested width of the intervals, None where the
-    number of games was fixed. Tables and pictures are ordered by points, everything else as the agents were
-    given.
+    Tables and pictures are ordered by points, everything else as the agents were given.
 
-    >>> print(tournament(["random", "win-block"], "tictactoe-v0"))
-    tictactoe-v0: score of the row against the column, win − loss over both seats
-       agent      rating  score  exploited as X    as O      1      2
-    1  win-block    +166  +0.76          +0.400  +0.927      ·  +0.76
-    2  random       −166  −0.76          +0.925  +0.995  −0.76      ·
-    all exact
+    Attributes:
+        game: The game.
+        names: The names of the agents.
+        meetings: The match of each pair that is finished.
+        exploitability: The exploitability of each agent; None where it cannot be computed or was not
+            requested.
+        width: The requested width of the intervals; None where the number of games was fixed.
+        not_judged: The agents that could not be asked, with the reason. No match counts in which that
+            happened.
+
+    Example:
+        >>> print(tournament(["random", "win-block"], "tictactoe-v0"))
+        tictactoe-v0: score of the row against the column, win − loss over both seats
+           agent      rating  score  exploited as X    as O      1      2
+        1  win-block    +166  +0.76          +0.400  +0.927      ·  +0.76
+        2  random       −166  −0.76          +0.925  +0.995  −0.76      ·
+        all exact
+
     """
 
     FORMAT = "ttt_env tournament 3"
@@ -281,32 +288,41 @@ def tournament(
     progress: bool | Progress | None = None,
     exploitability: bool = True,
 ) -> Tournament:
-    """The tournament of these agents: every agent against every other, on both seats.
+    """A round robin: every agent against every other one, on both seats.
 
-    Results are computed where `match` computes them. Otherwise games are played until the 95 % interval
-    of the score is no wider than `width`, or `max_games` are played. The random numbers of a pairing
-    depend on `rng`, a generator or a seed, and on the two names; nothing else.
+    Results are computed where `match` computes them, and sampled elsewhere. Who works on it changes no
+    result: the random numbers of a match depend on `rng` and the two names alone.
 
-    A spec string is its own name, a function goes by its `__name__`, an `Agent` by its class; a mapping
-    gives names.
+    Args:
+        agents: At least two agents, or a mapping that gives them names. A spec string is its own name, a
+            function goes by its `__name__`, an `Agent` by its class.
+        game: The game, or its id; by default that which the agents play.
+        width: Sampled matches end when the 95 % interval of the score is not wider than this.
+        max_games: The most games of a sampled match.
+        rng: A generator or a seed.
+        workers: The number of processes; by default this process alone. On 4×4 each may take up to 3 GB.
+        backend: `"loky"` for processes of this machine, `"ray"` for a Ray cluster.
+        address: The address of the Ray cluster; by default a new one on this machine.
+        progress: True or False to show a bar always or never; by default it is shown in a terminal, after a
+            second. A function is called with the numbers of tasks that are done and of all.
+        exploitability: Whether to compute the exploitability of each agent, too.
 
-    Who works on it changes no result: by default this process alone; `workers` processes of this machine;
-    or, with `backend="ray"`, the Ray cluster at `address`, by default a new one on this machine (see
-    `ttt_env.workers`). On games of 4×4 each process may take up to 3 GB. After a second a
-    terminal shows a bar, which `progress=True` and `False` show everywhere and nowhere; a function is called
-    with the number of tasks that are done and the number of all.
+    Returns:
+        The results. An agent that cannot be asked is not in the table: see `Tournament.not_judged`.
 
-    Raises, before anything is played, `ParameterError` for fewer than two agents, two of one name, a `width`,
-    `max_games` or `exploitability` that is not allowed, and as `Workers` does; `ImportError` if an extra,
-    `tournament` or `ray`, is not installed. An agent that cannot be asked is left out of the table
-    (`Tournament.not_judged`); `PlayerError` is raised if fewer than two are left. Another error of an agent
-    is raised with a note that names it and the pairing. Raises `WorkerError` as `Workers.map` does.
+    Raises:
+        ParameterError: There are fewer than two agents, two of one name, or an argument that is not allowed.
+        PlayerError: Fewer than two agents could be asked.
+        WorkerError: A process ended unexpectedly.
+        ImportError: The extra `tournament` or `ray` is not installed.
 
-    >>> played = tournament(["random", "block", "minimax"], "tictactoe-v0")
-    >>> played.ranking
-    ['minimax', 'block', 'random']
-    >>> f"{played.matches['minimax', 'random'].score:.3f}"
-    '0.873'
+    Example:
+        >>> played = tournament(["random", "block", "minimax"], "tictactoe-v0")
+        >>> played.ranking
+        ['minimax', 'block', 'random']
+        >>> f"{played.matches['minimax', 'random'].score:.3f}"
+        '0.873'
+
     """
     entrants = named_agents(agents)
     if len(entrants) < 2:

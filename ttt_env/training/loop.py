@@ -348,30 +348,40 @@ def train(
     report: Report | None = None,
     **hyperparameters: Any,
 ) -> Agent:
-    """The least exploitable agent that an algorithm found within its seconds or steps.
+    """Train an agent until it is certified unbeatable, or its budget ends.
 
-    `algo` is a name of `ttt_env.agent.learner.learner_names`: a recipe for an algorithm of Stable-Baselines3,
-    such as "dqn", or an algorithm of this package, such as "q-learning". A step is a move of the agent, a
-    game or an iteration; the rollout, or the round of games, in which the last one falls is completed.
-    Without `seconds` and `steps` the algorithm has its own budget. Training ends sooner
-    when the agent is certified "unbeatable" ("optimal": when it gives value away in no position of the game
-    at all; "budget": never). Of a game that cannot be enumerated it is the last agent.
+    Args:
+        game: The game, or its id.
+        algo: A name of `ttt_env.agent.learner.learner_names()`: a recipe for an algorithm of
+            Stable-Baselines3, such as "dqn", or an algorithm of this package, such as "q-learning".
+        steps: The most steps: a step is a move of the agent, a game or an iteration, as the algorithm counts.
+            The rollout, or the round of games, in which the last one falls is completed.
+        seconds: The most seconds. Without `steps` and `seconds` the algorithm has its own budget.
+        until: "unbeatable" to stop when `certify` says so, "optimal" when the agent blunders in no position
+            of the game, "budget" never. A game that cannot be enumerated is trained to the end of the budget.
+        seed: The seed of everything that is drawn.
+        out: A file to which the agent is written whenever it is better than before; all that is needed to
+            resume is written to `checkpoint_of(out)`.
+        resume: Whether to resume from that file, with the seed, opponents and hyperparameters of the
+            beginning; budgets include what was used before.
+        tensorboard: A folder for a log of TensorBoard.
+        report: Called with every `Evaluation`.
+        **hyperparameters: Those of the learner, or what `Recipe.adjusted` takes; `opponents` takes the place
+            of a recipe's scripted opponents.
 
-    `hyperparameters` are the learner's, or what `Recipe.adjusted` takes; `opponents` takes the place
-    of a recipe's scripted opponents. `report` is called with every `Evaluation`. A log for TensorBoard is
-    written to the folder `tensorboard`.
+    Returns:
+        The best agent of the training; of a game that cannot be enumerated, the last one.
 
-    With `out` the agent is written there whenever it is better than before, and all that is needed to go on
-    to the file `checkpoint_of(out)`. `resume` goes on from that file, with the seed, opponents and
-    hyperparameters of the beginning; budgets include what was used before.
+    Raises:
+        ParameterError: The algorithm or a hyperparameter is unknown, or a value is not allowed.
+        PolicyFileError: There is nothing to resume, or it is a training of something else.
+        ImportError: The extra `train` is needed and not installed.
 
-    >>> from ttt_env import certify
-    >>> certify(train("tictactoe-v0", "q-learning")).unbeatable
-    True
+    Example:
+        >>> from ttt_env import certify
+        >>> certify(train("tictactoe-v0", "q-learning")).unbeatable
+        True
 
-    Raises `ParameterError` for an unknown algorithm or hyperparameter, `PolicyFileError` if there is nothing
-    to resume or it is a training of something else, `ImportError` without the extra `train` where it is
-    needed.
     """
     options = TrainingOptions(
         get_game(game),
