@@ -123,7 +123,7 @@ def plain_bases(*event: Any) -> None:
 MENDED = {
     # A blank line ends a session, and shows nothing.
     r"\n\n</pre>": lambda _: "\n</pre>",
-    # A signature of several lines is no list of definitions.
+    # A signature of several lines is not a list of definitions.
     r"<dl>\n((?:<dd><em class=\"sig-param.*</dd>\n)+)</dl>\n": lambda found: (
         '<span class="sig-lines">\n'
         + found[1].replace("<dd>", '<span class="sig-line">').replace("</dd>", "</span>")

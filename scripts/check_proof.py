@@ -76,8 +76,10 @@ def rules_of(name):
 
 
 def checked_game(name, shape, sets, misere):
-    """The game in words. Raises an error for what is no game, and for an id with other rules than its own."""
-    demand(0 < len(shape) < 4 and min(shape) > 0 and prod(shape) <= 64, "this is no board of up to 64 cells")
+    """The game in words. Raises an error for what is not a game, and for an id with other rules."""
+    demand(
+        0 < len(shape) < 4 and min(shape) > 0 and prod(shape) <= 64, "this is not a board of up to 64 cells"
+    )
     demand(0 < len({*sets}) == len(sets) <= 20_000, "there are no winning sets, too many, or one twice")
     demand(0 < min(sets) and max(sets) < 2 ** prod(shape), "a winning set is empty, or not on the board")
     if rules := rules_of(name):
@@ -202,7 +204,7 @@ def check(path):
     game = checked_game(file["game"], shape, sets, misere)
     (x, o), (lower, upper) = file["start"], file["bounds"]
     to_move = x.bit_count() - o.bit_count()  # 0 is X, 1 is O
-    demand(x | o < 2**n - 1 and x & o == 0 and to_move in (0, 1), "the start is no position to play from")
+    demand(x | o < 2**n - 1 and x & o == 0 and to_move in (0, 1), "the start is not a position to play from")
     demand(not any(s in (s & x, s & o) for s in sets), "the game is over at the start")
     demand(lower == upper and lower in (-1, 0, 1), "the file proves no value")
     # On an empty board X needs no table to draw: an additional stone never hurts (strategy stealing; Nash).

@@ -66,7 +66,7 @@ SHORTER = {
 
 
 def documents() -> list[Path]:
-    """Those that are no notebooks, which run when the site is built."""
+    """Those that are not notebooks, which run when the site is built."""
     return [ROOT / "README.md", *(path for path in PAGES if "\nkernelspec:" not in path.read_text("utf-8"))]
 
 

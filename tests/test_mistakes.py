@@ -47,7 +47,11 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
         "epsilon=2.0 of epsilon: numbers",
     ),
     (ttt_env.make_agent, {"spec": "minimax", "game": "qubic-v0"}, "18 cells are the limit. minimax:depth=4"),
-    (ttt_env.make_agent, {"spec": "models/none.zip"}, "models/none.zip is no model: there is no such file"),
+    (
+        ttt_env.make_agent,
+        {"spec": "models/none.zip"},
+        "models/none.zip is not a model: there is no such file",
+    ),
     (ttt_env.make_agent, {"spec": "dqn.pt"}, "give make_agent(network, game, observation='flat')"),
     (ttt_env.make_agent, {"spec": object}, "wrap it in a function that takes a ttt_env.Position"),
     (

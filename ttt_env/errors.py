@@ -42,7 +42,7 @@ class ParameterError(TttEnvError, TypeError):
 
 
 class PolicyError(TttEnvError):
-    """A policy that is no probability distribution over the legal cells, or that is not known."""
+    """A policy that is not a probability distribution over the legal cells, or that is not known."""
 
 
 class IllegalMoveError(TttEnvError):
@@ -65,7 +65,7 @@ class CellError(IllegalMoveError, IndexError):
 
 
 class NotationError(TttEnvError):
-    """Text that is no position or game record."""
+    """Text that is not a position or game record."""
 
 
 class ImpossiblePositionError(NotationError):
@@ -81,7 +81,7 @@ class PolicyFileError(TttEnvError):
 
 
 class GameLogError(TttEnvError):
-    """A file that is no log of games, or cannot be read or written."""
+    """A file that is not a log of games, or cannot be read or written."""
 
 
 class ResultFileError(TttEnvError):

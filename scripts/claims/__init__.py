@@ -70,7 +70,7 @@ def fraction(number: float) -> str:
     """A number that is a fraction with a small denominator, as such."""
     near = Fraction(number).limit_denominator(100_000)
     if abs(near - number) > 1e-12:
-        raise ValueError(f"{number!r} is no fraction with a small denominator")
+        raise ValueError(f"{number!r} is not a fraction with a small denominator")
     return f"{near.numerator}/{near.denominator}" if near.denominator > 1 else str(near.numerator)
 
 

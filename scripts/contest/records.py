@@ -117,7 +117,7 @@ def read(file: Path) -> list[Record]:
         records = read_lines(file)
     for number, record in enumerate(records, 1):
         if record.get("format") != FORMAT:
-            raise ResultFileError(f"{file}, line {number}: it is no line of a leaderboard ({FORMAT})")
+            raise ResultFileError(f"{file}, line {number}: it is not a line of a leaderboard ({FORMAT})")
         try:
             _check(record)
         except TttEnvError as error:

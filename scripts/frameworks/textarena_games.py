@@ -3,9 +3,9 @@
 Follows https://github.com/LeonGuertler/TextArena#offline-play
 
 Two agents play as in the example; no model is asked, all of them are scripted. First 500 games of agents that
-now and then reply with what is no move: TextArena's own tic-tac-toe ends each at the same reply and with the
-same rewards, and so does a `TextEnv` in which one player stands against what the other has played, with the
-same regrets. Then `minimax` plays as an agent of TextArena on both seats and never loses, with each of
+now and then reply with what is not a move: TextArena's own tic-tac-toe ends each at the same reply and with
+the same rewards, and so does a `TextEnv` in which one player stands against what the other has played, with
+the same regrets. Then `minimax` plays as an agent of TextArena on both seats and never loses, with each of
 TextArena's wrappers of observations, on 3×3, 4,3,3, Square and Qubic boards.
 
 The other direction: what `-train` shows an agent is the prompt of the position, so that every agent of
@@ -129,7 +129,8 @@ def compare() -> None:
         ended += any(info["invalid_move"] for info in infos.values())
     assert 0 < ended < GAMES
     print(
-        f"{GAMES} games, of which {ended} end by a reply that is no move, are the same everywhere", flush=True
+        f"{GAMES} games, of which {ended} end by a reply that is not a move, are the same everywhere",
+        flush=True,
     )
 
 

@@ -40,7 +40,7 @@ def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
     np.random.seed(seed)
     torch.manual_seed(seed)
     torch.set_num_threads(1)  # so small a network gains nothing from a second one
-    # Otherwise Tianshou says at each collection that returns of two players are no sequence of numbers.
+    # Otherwise Tianshou says at each collection that returns of two players are not a sequence of numbers.
     logging.getLogger("tianshou").setLevel(logging.ERROR)
     start = partial(ttt_env.random_position, make_env.game)  # ttt_env
 

@@ -94,9 +94,9 @@ WRONG = {
     ],
 }
 SAID = {
-    "lookup": "is no policy table",
-    "q-learning": "is no Q-table",
-    "value-network": "is no value network",
+    "lookup": "is not a policy table",
+    "q-learning": "is not a Q-table",
+    "value-network": "is not a value network",
     "alphazero": "lacks policy|has another form|blocks|beyond ±10000",
 }
 

@@ -104,7 +104,7 @@ def test_a_model_of_another_game(tmp_path):
     model = fresh("A2C", game="square-v0")
     model.save(tmp_path / "square.zip")
     for given, name in ((f"sb3:{tmp_path}/square.zip", "square.zip"), (model, "this A2C")):
-        with pytest.raises(PolicyFileError, match=f"{name} is no model for tictactoe-v0"):
+        with pytest.raises(PolicyFileError, match=f"{name} is not a model for tictactoe-v0"):
             ttt_env.make_agent(given)
 
 
@@ -121,7 +121,7 @@ def test_a_file_that_is_no_model(content, tmp_path):
     path = tmp_path / "model.zip"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(PolicyFileError, match=r"model\.zip is no model"):
+    with pytest.raises(PolicyFileError, match=r"model\.zip is not a model"):
         ttt_env.make_agent(f"sb3:{path}")
 
 

@@ -135,7 +135,7 @@ class TestTrainedFiles:
                  "m.zip holds dqn on mnk-v0:m=3,n=2,k=2, and dqn"),
             ("m.npz", "train q-learning --steps 10", "value-network", "holds q-learning on tictactoe-v0"),
             ("m.npz", "export minimax m.npz", "q-learning", "holds policy-table on tictactoe-v0"),
-            ("m.zip", None, "dqn", "m.zip is no model of `ttt train`, and dqn"),
+            ("m.zip", None, "dqn", "m.zip is not a model of `ttt train`, and dqn"),
         ],
         ids=["algorithm", "game", "table", "export", "no model"],
     )  # fmt: skip
@@ -427,12 +427,12 @@ MISTAKES = [
     ("play minimax --seat Z", "Allowed: O, X"),
     ("play mine.zap", "unknown agent 'mine.zap'"),
     ("certify minimax --game qubic-v0", "64 cells"),
-    ("certify nothing.zip", "nothing.zip is no model: there is no such file"),
-    ("certify sb3:nothing.zip,deterministic=false", "nothing.zip is no model"),
+    ("certify nothing.zip", "nothing.zip is not a model: there is no such file"),
+    ("certify sb3:nothing.zip,deterministic=false", "nothing.zip is not a model"),
     ("certify nothing.npz", "nothing.npz"),
     ("export minimax /proc/policy.npz", "/proc/policy.npz"),
     ("games import missing.txt", "missing.txt"),
-    ("replay nofile", "'nofile' is no game record"),
+    ("replay nofile", "'nofile' is not a game record"),
     ("solve mnk-v0 q=3", "Allowed: k, m, misere, n"),
     ("solve mnk-v0 --game qubic-v0", "two games are named, 'mnk-v0' and 'qubic-v0'"),
     ("solve tictactoe-v0 --seconds -1", "numbers above 0"),
@@ -453,7 +453,7 @@ MISTAKES = [
     ("train q-learning --opponent random", "--opponent is for a2c, dqn, maskable-ppo"),
     ("train dqn --opponent random --set pool.scripted=[]", "name the same opponents"),
     ("solve ring.json m=3", "m=3: a game from a file, ring.json, has no parameters"),
-    ("certify C:/models/dqn.zip", "C:/models/dqn.zip is no model: there is no such file"),
+    ("certify C:/models/dqn.zip", "C:/models/dqn.zip is not a model: there is no such file"),
     ("certify C:/bots/bot.py", "there is no file 'C:/bots/bot.py'"),
     ("new random.py", "would hide the module random of Python"),
     ("new bot", "such as bot.py"),
@@ -465,9 +465,9 @@ MISTAKES = [
     (f"bench {SLOW} random --plot nowhere/x.svg", "there is no folder 'nowhere'"),
     (
         f"bench {SLOW} random --plot x.foo",
-        "'x.foo' is no picture's name, which must end in .svg or .png or .pdf",
+        "'x.foo' is not a picture's name, which must end in .svg or .png or .pdf",
     ),
-    (f"bench {SLOW} random --plot heat", "'heat' is no picture's name"),
+    (f"bench {SLOW} random --plot heat", "'heat' is not a picture's name"),
     ("bench random minimax --csv .", "it is a folder"),
     (f"bench {SLOW} random --workers 0", "workers=0 of Workers: integers from 1 to 4096"),
     (f"certify {SLOW} --out nowhere/x.json", "there is no folder 'nowhere'"),
@@ -513,7 +513,7 @@ def test_play_to_the_end():
     answers = "4\nnonsense\n4\n0\n1\n2\n3\n5\n6\n7\n8\nn\n" + "q\n" * 5
     run = ttt("play", "minimax", "--seed", "0", answers=answers)
     assert run.returncode == 0, run.stderr
-    assert "'nonsense' is no cell" in run.stdout
+    assert "'nonsense' is not a cell" in run.stdout
     assert "is taken; free are" in run.stdout
     assert "You lose." in run.stdout or "A draw." in run.stdout
     assert "Final score: you 0, draws" in run.stdout

@@ -78,7 +78,7 @@ def _take_terminal():
 
 
 def test_an_evening_at_a_pseudo_terminal(tmp_path):
-    """Nonsense, arrow keys, bytes that are no text, hint, undo, a whole game, one given up, Ctrl-D."""
+    """Nonsense, arrow keys, bytes that are not text, hint, undo, a whole game, one given up, Ctrl-D."""
     log = tmp_path / "games.sqlite"
     with Pseudo("play", "person", "person", "--record", log=log) as terminal:
         terminal.type("b2", "\x1b[A\x1b[D", b"\xff\xfe\x07\n", "x" * 2000, "hint", "5", "undo", "0")

@@ -105,7 +105,7 @@ NONSENSE = [*"9 -1 4.0 X b0 d1 1b2 ß \x00 b2b2 0x1 ² ١ hin [red] /".split(" "
 def test_wrong_answers_change_nothing():
     session, said = sit("4", *NONSENSE, "4", "0", "b2", "q")
     assert session.cells == [4, 0]
-    assert said.count("is no cell") + said.count("is not a cell of tictactoe-v0") == len(NONSENSE)
+    assert said.count("is not a cell") + said.count("is not a cell of tictactoe-v0") == len(NONSENSE)
     assert said.count("cell 4 of O../.X./... is taken") == 2
     assert said.count("cell 0 of O../.X./... is taken") == 1
 

@@ -1,4 +1,4 @@
-"""Programs as players: one question, one id; an accident is no answer; what a bot itself does is."""
+"""Programs as players: one question, one id; an accident is not an answer; what a bot itself does is."""
 
 import contextlib
 import copy

@@ -383,7 +383,7 @@ class TestResults:
         out = tmp_path / "class-results"
         out.mkdir()
         (out / "journal.jsonl").write_text(text)
-        refuse("is no journal of a tournament", path, *again)
+        refuse("is not a journal of a tournament", path, *again)
         assert (out / "journal.jsonl").read_text() == text
 
 
@@ -640,8 +640,8 @@ class TestWhatLiesInTheFolder:
     @pytest.mark.parametrize(
         ("changes", "part"),
         [
-            ({"first": "nobody"}, "nobody against minimax is no meeting"),
-            ({"second": "nobody"}, "random against nobody is no meeting"),
+            ({"first": "nobody"}, "nobody against minimax is not a meeting"),
+            ({"second": "nobody"}, "random against nobody is not a meeting"),
             ({"second": "Bot", "record": "chess: 1"}, "record"),
             ({"second": "Bot", "record": "tictactoe-v0: 0 1 2"}, "record"),
             ({"second": "Bot", "record": "tictactoe-v0: 0 3 1 4 2 5"}, "record"),
@@ -649,7 +649,7 @@ class TestWhatLiesInTheFolder:
             ({"second": "Bot", "record": "tictactoe-v0: 0", "forfeit": "played"}, "record: "),
             ({"second": "Bot", "record": "tictactoe-v0: 0", "forfeit": "lost"}, "forfeit"),
             ({"second": "Bot", "reply": 3}, "reply"),
-            ({"second": "Bot", "match": {}, "examples": []}, "this is no Match: "),
+            ({"second": "Bot", "match": {}, "examples": []}, "this is not a saved Match: "),
         ],
         ids=str,
     )

@@ -20,7 +20,7 @@ ID = "tictactoe-v0"
 
 
 def are_numbers(info: Mapping[str, Any]) -> bool:
-    """True if an info has nothing but numbers, arrays of numbers, and such infos; `final_obs` is no info."""
+    """True if an info has only numbers, arrays of numbers, and such infos; `final_obs` is not an info."""
     return all(
         name == "final_obs"
         or isinstance(value, Number)

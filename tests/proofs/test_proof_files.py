@@ -491,7 +491,7 @@ def test_a_proof_is_checked_by_the_package_too(game, tmp_path):
 
 
 def test_a_pair_with_a_stone_of_the_other_breaks_nothing(tmp_path, refused):
-    """After 0 and 4, X takes cell 1 and threatens to complete either set: a pair of 0 and 1 is no answer."""
+    """After 0 and 4 X takes cell 1 and threatens either set; the pair of 0 and 1 does not help."""
     start = (1, 0)  # X cannot lose, whatever it plays
     table = {
         "x_positions": np.zeros((0, 2), np.uint64),

@@ -102,7 +102,7 @@ def type_changed(arrays, rng):
     with np.errstate(all="ignore"):
         try:
             return arrays | {name: arrays[name].astype(types[rng.integers(len(types))])}
-        except ValueError:  # the text of a name is no number
+        except ValueError:  # the text of a name is not a number
             return arrays | {name: np.array(1)}
 
 

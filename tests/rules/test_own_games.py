@@ -150,7 +150,7 @@ class TestFiles:
         hexagon().save(tmp_path / "hexagon.json")
         said = ttt("play", "random", "--game", "hexagon.json", cwd=tmp_path, answers="z\n3\nr\nn\n").stdout
         assert "Type a cell by number, such as 3, or a word" in said
-        assert "'z' is no cell: 0 to 6 are." in said
+        assert "'z' is not a cell: 0 to 6 are." in said
         assert " --game FILE\n" in said
 
 
@@ -165,7 +165,7 @@ class TestNames:
         assert ttt_env.get_game("hexagon-v0") is registered
         assert ttt_env.make("hexagon-v0", opponent="minimax").game == registered
         assert str(ttt_env.play_game("minimax", "random", "hexagon-v0", rng=0)).startswith("hexagon-v0: ")
-        ttt_env.register_game(hexagon())  # the same again is no error
+        ttt_env.register_game(hexagon())  # the same again is not an error
         certificate = ttt_env.certify("random", "hexagon-v0")
         assert len(certificate.to_dict()["game"]["winning_sets"]) == 3
 

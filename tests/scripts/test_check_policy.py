@@ -561,7 +561,7 @@ def type_changed(arrays, rng):
     )
     try:
         return arrays | {name: arrays[name].astype(one_of(rng, types))}
-    except (ValueError, TypeError):  # the text of a name is no number
+    except (ValueError, TypeError):  # the text of a name is not a number
         return arrays | {name: np.array(1)}
 
 

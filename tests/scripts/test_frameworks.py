@@ -68,7 +68,7 @@ API_TEST_SAYS = {
 }
 
 # What SB3's check_env says of boards. `{}` is the key of a dict observation. Learners flatten boards; there
-# are no pictures for a CnnPolicy here.
+# are not pictures for a CnnPolicy here.
 SB3_SAYS = {
     "It seems that your observation {} is an image but its `dtype` is (int8) whereas it has to be "
     "`np.uint8`. "

@@ -103,14 +103,14 @@ def test_what_is_written_is_read_as_it_was():
     ],
 )
 def test_what_is_of_another_type_is_refused_by_its_entry(names, value, told):
-    with pytest.raises(ResultFileError, match=f"this is no Everything: {told}"):
+    with pytest.raises(ResultFileError, match=f"this is not a saved Everything: {told}"):
         Everything.from_dict(changed(WHOLE.to_dict(), *names, to=value))
 
 
 def test_what_is_missing_is_named_and_what_nobody_knows_is_passed_over():
     data = WHOLE.to_dict()
     for name in data.keys() - {"format", "double"}:
-        with pytest.raises(ResultFileError, match=f"this is no Everything: {name}: it is missing"):
+        with pytest.raises(ResultFileError, match=f"this is not a saved Everything: {name}: it is missing"):
             Everything.from_dict({key: value for key, value in data.items() if key != name})
     lacking = changed(data, "pairs", 0, to={"number": 1})
     with pytest.raises(ResultFileError, match=r"pairs\[0\]\.share: it is missing"):
@@ -129,7 +129,7 @@ def test_a_file_names_itself_where_it_is_wrong(tmp_path):
     path = tmp_path / "wrong.json"
     for text in ("{", "[1]", WHOLE.to_json().replace("true", "1")):
         path.write_text(text, "utf-8")
-        with pytest.raises(ResultFileError, match=r"wrong\.json: this is no Everything: "):
+        with pytest.raises(ResultFileError, match=r"wrong\.json: this is not a saved Everything: "):
             Everything.load(path)
     with pytest.raises(ResultFileError, match=r"no\.json cannot be read"):
         Everything.load(tmp_path / "no.json")

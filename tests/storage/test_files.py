@@ -122,7 +122,7 @@ class TestOpened:
     "text", ["a = ", "a = " + "1" * 5000, "a = " + "[" * 100_000, b"a = '\xff'"], ids=len
 )
 def test_text_that_is_no_toml(text):
-    with pytest.raises(ResultFileError, match="it is no TOML: "):
+    with pytest.raises(ResultFileError, match="it is not TOML: "):
         parse_toml(text)
     assert parse_toml("a = [1]") == parse_toml(b"a = [1]") == {"a": [1]}
 
@@ -147,7 +147,7 @@ def test_a_game_file_that_says_more_than_is_known_here_is_refused(more, told, tm
 def test_a_game_file_is_read_as_all_json_is(name, tmp_path):
     path = tmp_path / "game.json"
     path.write_text(f'{{{name}, "shape": [2, 2], "winning_sets": [[0, 1]]}}')
-    with pytest.raises(GameError, match="is no file of a game: "):
+    with pytest.raises(GameError, match="is not a file of a game: "):
         load_game(path)
 
 

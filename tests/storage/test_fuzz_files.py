@@ -448,7 +448,7 @@ def test_a_name_of_a_game_that_cannot_be_shown(name, tmp_path):
     }[name]
     parts["misere.npy"] = npy("|b1", (), b"\1")
     (tmp_path / "evil.npz").write_bytes(zipped(parts.items()))
-    with pytest.raises(PolicyFileError, match=r"evil\.npz is no policy table") as caught:
+    with pytest.raises(PolicyFileError, match=r"evil\.npz is not a policy table") as caught:
         ttt_env.make_agent(f"lookup:{tmp_path}/evil.npz")
     assert str(caught.value).isprintable()
 

@@ -22,7 +22,7 @@ LINES = [{"format": "ttt_env test 1", "of": "é\n"}, {"number": 2}, {"text": '":
 
 
 def file_at(path):
-    return LineFile(path, "ttt_env test", "is no test")
+    return LineFile(path, "ttt_env test", "is not a test")
 
 
 @pytest.fixture
@@ -65,9 +65,9 @@ class TestLines:
     @pytest.mark.parametrize(
         ("line", "told"),
         [
-            ("[1]", "it is no object"),
-            ('{"a": NaN}', "it is no JSON: NaN"),
-            ('{"a": 1', "it is no JSON"),
+            ("[1]", "it is not an object"),
+            ('{"a": NaN}', "it is not JSON: NaN"),
+            ('{"a": 1', "it is not JSON"),
             ("", ""),
         ],
     )
@@ -80,7 +80,7 @@ class TestLines:
         path = tmp_path / "diary.txt"
         path.write_text("dear diary\n")
         for act in (lambda file: file.read(dict), LineFile.clear, lambda file: file.add({"a": 1})):
-            with pytest.raises(ResultFileError, match=r"diary\.txt is no test"):
+            with pytest.raises(ResultFileError, match=r"diary\.txt is not a test"):
                 act(file_at(path))
         assert path.read_text() == "dear diary\n"
 
@@ -222,7 +222,7 @@ def test_lines_are_changed_whole_or_not_at_all(tmp_path):
     with pytest.raises(TypeError):
         change_lines(path, lambda lines: [*lines, {"no JSON": {1}}])
     assert path.read_bytes() == whole and list(path.parent.iterdir()) == [path]
-    for text, fault in (("[1]", "it is no object"), ("{", "it is no JSON")):
+    for text, fault in (("[1]", "it is not an object"), ("{", "it is not JSON")):
         path.write_text(f"{{}}\n{text}\n", "utf-8")
         with pytest.raises(ResultFileError, match=rf"figures\.jsonl, line 2: {fault}"):
             change_lines(path, lambda _: [])

@@ -220,7 +220,7 @@ class NaiveChecker:
 
 
 def check_table(checker, start, seat, seat_moves, has_added_stones, table):
-    """Refuse a table that is no strategy from the start, two sets of cells, on."""
+    """Refuse a table that is not a strategy from the start, two sets of cells, on."""
     positions, moves = table["positions"], table["moves"].tolist()
     counts, rows = table["n_sequences"].tolist(), table["sequences"].tolist()
     refuse_unless(all(len(position) == 2 for position in positions), "two masks")
@@ -266,7 +266,8 @@ def check_table(checker, start, seat, seat_moves, has_added_stones, table):
 
 
 def naive_check(path):
-    """The value of the start for the player to move, and the start. Raises `RefusedError` if it is no proof.
+    """The value of the start for the player to move, and the start. Raises `RefusedError` if it is not a
+    proof.
 
     Other errors that Python or NumPy raise are refusals, too.
     """

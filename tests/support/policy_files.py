@@ -140,7 +140,7 @@ def has_form(array, kind, shape):
 
 
 class NaiveRules:
-    """A game with supports. Raises `ValueError` for what is no game, and for an id with other rules."""
+    """A game with supports. Raises `ValueError` for what is not a game, and for an id with other rules."""
 
     def __init__(self, name, shape, set_masks, misere, supports):
         refuse_unless(1 <= len(shape) <= 3 and all(1 <= length <= 64 for length in shape), "shape")

@@ -28,4 +28,4 @@ def all_raise(
         else:
             taken.append(value)
     if taken:
-        pytest.fail(f"these are no errors: {taken}")
+        pytest.fail(f"these are not errors: {taken}")

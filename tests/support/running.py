@@ -14,7 +14,7 @@ from ttt_env.app.cli import main
 
 
 class Run(NamedTuple):
-    """The exit status of a program, and what it wrote, with bytes that are no text as `surrogateescape`s."""
+    """The exit status of a program, and what it wrote, with bytes that are not text as `surrogateescape`s."""
 
     returncode: int
     stdout: str

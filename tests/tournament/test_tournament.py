@@ -281,8 +281,8 @@ class TestHeatMap:
     @pytest.mark.parametrize(
         ("name", "error", "said"),
         [
-            ("x.foo", ParameterError, r"'.*x\.foo' is no picture's name, .* \.svg or \.png or \.pdf"),
-            ("heat", ParameterError, "heat' is no picture's name"),
+            ("x.foo", ParameterError, r"'.*x\.foo' is not a picture's name, .* \.svg or \.png or \.pdf"),
+            ("heat", ParameterError, "heat' is not a picture's name"),
             ("/dev/null/x.svg", ResultFileError, r"/dev/null/x\.svg cannot be written: "),
         ],
     )

@@ -206,8 +206,8 @@ class TestResume:
         ("content", "told"),
         [
             (None, "no checkpoint"),
-            (b"", "is no checkpoint"),
-            (pickle.dumps({}), "is no checkpoint"),
+            (b"", "is not a checkpoint"),
+            (pickle.dumps({}), "is not a checkpoint"),
             (b"ttt_env checkpoint 3\n", "of this version"),
             (b"ttt_env checkpoint 4\n", "no whole checkpoint"),
             (checkpoint(pickle.dumps({}))[:-1], "no whole checkpoint"),

@@ -18,7 +18,7 @@ class AskedAgent(Agent):
     A subclass defines `answer`, which is called from several threads at once if several are to be asked at a
     time. Where it names no free cell it loses the game.
 
-    An accident of the machine, such as a time-out, is no answer. `answer` asks again, and raises
+    An accident of the machine, such as a time-out, is not an answer. `answer` asks again, and raises
     `NoVerdictError` where that does not help. An analysis ends with that error. A game that is played is lost
     by a player that did not answer, and does not count where the machine alone failed.
     """
@@ -143,7 +143,7 @@ def takes_rng(function: Callable[..., Any]) -> bool:
             return takes_two
         if not takes_one and not is_wrapped:
             raise ParameterError(
-                f"{function_name(function)}{arguments} is no player: "
+                f"{function_name(function)}{arguments} is not a player: "
                 "(position) and (position, rng) are allowed"
             )
     return False

@@ -159,7 +159,7 @@ class Agent:
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         """A cell drawn from `policy`; takes one `rng.random()`.
 
-        Raises `PolicyError` where `policy` is no distribution over the free cells.
+        Raises `PolicyError` where `policy` is not a distribution over the free cells.
         """
         return drawn(self, position, self.policy(position), rng.random())
 

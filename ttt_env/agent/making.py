@@ -146,8 +146,8 @@ def named_agents(
     A function goes by its `__name__`, any other agent by its class. If `numbered`, a name that is taken gets
     a number, as in "name (2)"; so does another spec of the same label in any case.
 
-    Raises `ParameterError` for two agents of one name otherwise, for a name that is no text of at most 10,000
-    letters, and for no collection of agents, which it calls `parameter`.
+    Raises `ParameterError` for two agents of one name otherwise, for a name that is not a text of at most
+    10,000 letters, and for no collection of agents, which it calls `parameter`.
     """
     if isinstance(agents, Mapping):
         return {_checked_name(name): agent for name, agent in agents.items()}

@@ -33,7 +33,7 @@ def generator_of(position: Position) -> np.random.Generator:
 
 
 def checked_cell(agent: "Agent", position: Position, choice: object) -> int:
-    """The agent's `choice` as a cell. Raises `IllegalMoveError` if it is no cell, or not a free one."""
+    """The agent's `choice` as a cell. Raises `IllegalMoveError` if it is not a cell, or not a free one."""
     cell, _ = read_cell(choice, position)
     if cell is not None:
         return cell
@@ -89,7 +89,7 @@ def _summed(policy: bytes, n_cells: int, occupied: int) -> tuple[list[float], li
 def drawn(agent: "Agent", position: Position, policy: object, draw: float) -> int:
     """The cell that `draw`, a number in [0, 1), takes from the agent's answer, as `sample` does.
 
-    Raises `PolicyError` if the answer is no distribution over the free cells.
+    Raises `PolicyError` if the answer is not a distribution over the free cells.
     """
     if type(policy) is np.ndarray and policy.dtype is _FLOAT64 and policy.ndim == 1:
         table = _summed(policy.tobytes(), agent.game.n_cells, position.occupied_mask)
@@ -191,10 +191,10 @@ def _no_policy(agent: "Agent", position: Position, policy: Floats) -> PolicyErro
 
 Outcome = Literal["played", "unreadable", "several", "no cell", "taken", "raised", "crashed", "timed out"]
 """The outcome of a question: the cell of the answer was played; it names no cell in the agreed form; it names
-different ones; its number is no cell of the board; the cell is taken; the player's own code raised an
+different ones; its number is not a cell of the board; the cell is taken; the player's own code raised an
 exception; its process ended; it did not answer in time."""
 ACCIDENTS: tuple[Outcome, ...] = ("crashed", "timed out")
-"""The outcomes that are no answer: they can lose a game that is played, and are never kept."""
+"""The outcomes that are not answers: they can lose a game that is played, and are never kept."""
 
 FORFEITS: tuple[Outcome, ...] = tuple(outcome for outcome in get_args(Outcome) if outcome != "played")
 """The outcomes that lose the game."""

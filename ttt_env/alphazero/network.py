@@ -40,7 +40,7 @@ class NetworkSize(NamedTuple):
 def is_convolutional(game: Game) -> bool:
     """True if the network of this game has convolutions: the board has two or three axes.
 
-    The cells of another board, such as that of a game that is a list of winning sets, are no neighbours of
+    The cells of another board, such as that of a game that is a list of winning sets, are not neighbours of
     each other; its network is dense.
     """
     return len(game.shape) in (2, 3)
@@ -192,9 +192,9 @@ def load_network(path: str | Path, game: Game) -> PolicyValueNetwork:
         check_fields("alphazero", network.size)
         shapes = shapes_of(game, network.size)
     except ParameterError as error:
-        raise PolicyFileError(f"{path} is no {kind}: {error}") from error
+        raise PolicyFileError(f"{path} is not a {kind}: {error}") from error
     if wrong := [name for name, array in loaded.items() if array.shape != shapes[name]]:
-        raise PolicyFileError(f"{path} is no {kind} for {game.name}: {', '.join(wrong)} has another form")
+        raise PolicyFileError(f"{path} is not a {kind} for {game.name}: {', '.join(wrong)} has another form")
     if not all((np.abs(array) <= _MAX_NUMBER).all() for array in loaded.values()):
-        raise PolicyFileError(f"{path} is no {kind}: a weight of it is beyond ±{_MAX_NUMBER:g}")
+        raise PolicyFileError(f"{path} is not a {kind}: a weight of it is beyond ±{_MAX_NUMBER:g}")
     return network

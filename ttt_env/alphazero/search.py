@@ -46,8 +46,8 @@ class Found(NamedTuple):
     def policies(self, legal: NDArray[np.bool_]) -> Floats:
         """The moves that are played, `[B, cells]`: uniform among the best.
 
-        These are proved wins if there are any; else of the moves that are no proved losses, if there are any,
-        the most visited, and of these the one with the largest prior.
+        These are proved wins if there are any; else of the moves that are not proved losses, if there are
+        any, the most visited, and of these the one with the largest prior.
         """
         is_best = legal
         for rank in (self.values == 1, ~(self.values == -1), self.visits, np.nan_to_num(self.priors)):

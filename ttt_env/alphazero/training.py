@@ -418,7 +418,7 @@ class AlphaZeroLearner(Learner):
 def _device(settings: AlphaZeroSettings) -> "torch.device":
     """The device on which the network learns.
 
-    Raises `ImportError` without the extra `train`, `ParameterError` for what is no device of PyTorch here.
+    Raises `ImportError` without the extra `train`, `ParameterError` for what is not a device of PyTorch here.
     """
     with extra_for("AlphaZero learns with", "train"):
         import torch

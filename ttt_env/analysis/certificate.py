@@ -260,7 +260,7 @@ def certify(
 
     Raises:
         GameTooLargeError: The agent reaches more than `most` positions.
-        PolicyError: An answer is no distribution over the free cells; it names agent, position and answer.
+        PolicyError: An answer is not a distribution over the free cells; it names agent, position and answer.
         NoVerdictError: Accidents of the machine leave a question without an answer.
         ResultFileError: `answers` holds another player's answers, or cannot be written.
         ParameterError: Two agents of one name, or one that cannot be sent to another process.

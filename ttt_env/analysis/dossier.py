@@ -79,7 +79,7 @@ def dossier(
     table, which is asked only in positions that it can reach. `progress`, `workers` and `answers` are as in
     `certify`; with the `strength` of the agent it is not asked again.
 
-    Raises `ParameterError` for `opponents` that are no collection of agents, and the errors of `certify`.
+    Raises `ParameterError` for `opponents` that are not a collection of agents, and the errors of `certify`.
     """
     rivals = named_agents(opponents, "opponents", numbered=True)
     player = make_agent(agent, game_of(game, agent))
@@ -125,7 +125,7 @@ def sampled_scorecard(
     `seed`. `results` has `Match.to_dict` for each opponent, with the 95 % confidence interval of the
     score. `name`, `file` and the names of the opponents are as in `dossier`.
 
-    Raises `ParameterError` for `opponents` that are no collection of agents, and the errors of `match`.
+    Raises `ParameterError` for `opponents` that are not a collection of agents, and the errors of `match`.
     """
     game = game_of(game, agent)
     player = make_agent(agent, game)

@@ -120,7 +120,7 @@ def read_table(path: str | Path, game: Game) -> Filed:
 
     def demand(holds: object, fault: str) -> None:
         if not holds:
-            raise PolicyFileError(f"{path} is no {_KIND}: {fault}")
+            raise PolicyFileError(f"{path} is not a {_KIND}: {fault}")
 
     known = {*forms, "game", "shape", "winning_masks", "misere"}
     demand(names == known, f"it has no place for {', '.join(sorted(names - known))}")

@@ -72,7 +72,7 @@ class PolicyTable(Agent):
         path: The file that `save` has written.
 
     Raises:
-        PolicyFileError: The file is no policy table of this game, or one that is not complete.
+        PolicyFileError: The file is not a policy table of this game, or one that is not complete.
 
     Example:
         >>> table = PolicyTable.of("win-block", "tictactoe-v0")
@@ -89,11 +89,11 @@ class PolicyTable(Agent):
         try:
             layers = {seat: list(_explored_as(seat, self.game, filed.answers, None)) for seat in filed.seats}
         except PolicyError as error:
-            raise PolicyFileError(f"{path} is no complete policy table: {error}") from error
+            raise PolicyFileError(f"{path} is not a complete policy table: {error}") from error
         self._begin(filed.label, layers, filed.forfeits)
         if self.n_queries != filed.n_rows:
             raise PolicyFileError(
-                f"{path} is no policy table: it holds {filed.n_rows:,} positions, and {self.n_queries:,} are "
+                f"{path} is not a policy table: it holds {filed.n_rows:,} positions; {self.n_queries:,} are "
                 "reached"
             )
 
@@ -130,8 +130,8 @@ class PolicyTable(Agent):
 
         The agent is asked ply by ply, in batches. Its answers are checked and copied: each is a distribution
         over the free cells; chances below 1e-30 count as 0. An agent that defines `choose` gives one cell,
-        with random numbers that depend on the position alone. If that is no free cell, the table says so, and
-        loses there.
+        with random numbers that depend on the position alone. If that is not a free cell, the table says so,
+        and loses there.
 
         Args:
             agent: The agent.
@@ -149,7 +149,7 @@ class PolicyTable(Agent):
 
         Raises:
             GameTooLargeError: More than `most` positions are reached, or "all" are wanted of a larger game.
-            PolicyError: An answer is no distribution over the free cells.
+            PolicyError: An answer is not a distribution over the free cells.
             NoVerdictError: Accidents of the machine leave a question without an answer.
             ResultFileError: `answers` holds another player's answers, or cannot be written.
 
@@ -293,7 +293,7 @@ class PolicyTable(Agent):
         for seat in self.seats:
             if not self.is_complete(seat):
                 raise PolicyFileError(
-                    f"{self!r} ends at the first game that it loses as {seat}, and so is no proof: "
+                    f"{self!r} ends at the first game that it loses as {seat}, and so is not a proof: "
                     "complete=True asks on"
                 )
         write_table(path, self._filed)

@@ -245,7 +245,7 @@ def match_of(counts: NDArray[np.int64], distinct_games: int, forfeits: Forfeits 
     half = int(counts[0].sum())
     as_x, as_o = (Result(*(counts_of_seat / half).tolist()) for counts_of_seat in counts)
     match = Match(as_x, as_o, False, 2 * half, distinct_games, None, forfeits)
-    if distinct_games <= 2 < 2 * half:  # repetitions of one game on each seat, which are no sample
+    if distinct_games <= 2 < 2 * half:  # repetitions of one game on each seat, which are not a sample
         return match
     # One more win and one more loss on each seat keep the interval honest where all games end the same way.
     wins, _, losses = counts.T + np.array([[1], [0], [1]])

@@ -182,7 +182,7 @@ class Solution:
     def load(cls, path: str | Path, game: Game | str) -> "Solution":
         """The solution that `save` has written. Nothing in a file is ever run.
 
-        Raises `PolicyFileError` for a file that is no tablebase of this game.
+        Raises `PolicyFileError` for a file that is not a tablebase of this game.
         """
         game = get_game(game)
         return cls(game, load_values(path, game))

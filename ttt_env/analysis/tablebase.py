@@ -107,7 +107,7 @@ def save_values(values: Values, path: str | Path) -> None:
 def load_values(path: str | Path, game: Game) -> MergedValues:
     """The values in a file that `save_values` has written.
 
-    Raises `PolicyFileError` for a file that is no tablebase of this game, `GameTooLargeError` for a game
+    Raises `PolicyFileError` for a file that is not a tablebase of this game, `GameTooLargeError` for a game
     that is too large to have one.
     """
     check_enumerable(game, "for a tablebase")
@@ -115,7 +115,7 @@ def load_values(path: str | Path, game: Game) -> MergedValues:
     form = Form(np.uint8, (-(-sum(sizes) // 5),))
     packed = read_arrays(path, game, "tablebase", {_VALUES: form})[_VALUES]
     if packed.max() >= 3**5:
-        raise PolicyFileError(f"{path} is no tablebase: its values have another form")
+        raise PolicyFileError(f"{path} is not a tablebase: its values have another form")
     digits = (packed[:, None] // _DIGITS % 3).ravel()[: sum(sizes)]
     layers = np.split(digits.astype(np.int8) - np.int8(1), np.cumsum(sizes)[:-1])
     return MergedValues(game, layers)

@@ -61,7 +61,7 @@ def train_and_judge(options: TrainingOptions, console: Console, game_text: str |
         )
     trained, wanted = trained_as(path), f"{options.algo} on {options.game.name}"
     if path.exists() and trained != wanted:
-        holds = f"holds {trained}" if trained else "is no model of `ttt train`"
+        holds = f"holds {trained}" if trained else "is not a model of `ttt train`"
         raise PolicyFileError(
             f"{path} {holds}, and {wanted} does not overwrite it: name another file by --out "
             "(--resume only goes on with a training of the same algorithm and game)"

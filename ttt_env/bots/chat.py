@@ -51,7 +51,7 @@ class ChatEndpoint:
 
     An attempt may take `timeout` seconds in all, from the connection to the last byte. An accident is a
     connection that fails or is cut, a time-out, one of the statuses 408, 429 and those from 500 on, and a
-    body that is no chat completion. After one there are up to `retries` more attempts, with pauses of
+    body that is not a chat completion. After one there are up to `retries` more attempts, with pauses of
     `FIRST_PAUSE`, then twice as many seconds each time up to `LONGEST_OWN_PAUSE`, or of as many as the
     endpoint asks for by `Retry-After`, up to `LONGEST_PAUSE`.
 
@@ -147,7 +147,7 @@ class ChatEndpoint:
         raise failure
 
     async def _body(self, request: Mapping[str, Any]) -> tuple[Mapping[str, str], bytes]:
-        """The headers and the body of a reply whose status is no error."""
+        """The headers and the body of a reply whose status is not an error."""
         body = bytearray()
         create = self._client.chat.completions.with_streaming_response.create
         async with create(**request) as response:
@@ -314,15 +314,15 @@ class ChatAgent(PromptAgent):
     The key is read from the environment variable `key_variable` whenever a connection is made. It is shown
     and kept nowhere, and travels with no copy of the agent.
 
-    An accident is no answer of the model: a connection that fails, a reply that is not complete `timeout`
-    seconds after the question, the statuses 408, 429 and those from 500 on, and a body that is no chat
+    An accident is not an answer of the model: a connection that fails, a reply that is not complete `timeout`
+    seconds after the question, the statuses 408, 429 and those from 500 on, and a body that is not a chat
     completion. The question is then asked again, up to `retries` times, after 0.5, 1, 2, 4 and then every 8
     seconds, or after as many as the endpoint asks for by `Retry-After`, up to 60. Where that does not help,
     `NoVerdictError` is raised, and `PlayerError` at once for what another attempt cannot mend, such as a
     wrong key (401) or an unknown model (404). Both name the position, and no answer is kept.
 
     The texts of `content` are the reply, read by the rule of `AnswerFormat`; fields for reasoning beside it
-    are not looked at. A reply that was cut off, at the limit of tokens or by a filter, is no reply: it is
+    are not looked at. A reply that was cut off, at the limit of tokens or by a filter, is not a reply: it is
     asked for once more, with twice the `max_tokens` if they are given, and then it loses a game that is
     played, and an analysis ends. Where a reply names no free cell the reason says so if it was a refusal or a
     tool call, and if there was no text.

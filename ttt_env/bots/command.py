@@ -54,7 +54,7 @@ class CommandAgent(AskedAgent):
     timed out twice in a position is asked no more. `answer` raises `NoVerdictError` where there is no answer,
     by which it loses a game that is played, and an analysis ends; and `PlayerError` after `close`.
 
-    A program has the rights of who runs it: this is no sandbox. Raises `ParameterError` for a command that
+    A program has the rights of who runs it: this is not a sandbox. Raises `ParameterError` for a command that
     names no program, or a script that is not there, and for a folder that is none.
 
     >>> from ttt_env import certify

@@ -66,7 +66,7 @@ class Contest:
         if missing := [name for name in _LIBRARIES if find_spec(name) is None]:
             raise missing_extra(f"a tournament needs {', '.join(missing)} of", "tournament")
         if folder.exists() and not folder.is_dir():
-            raise ParameterError(f"{str(folder)!r} is no folder: choose another one (--out)")
+            raise ParameterError(f"{str(folder)!r} is not a folder: choose another one (--out)")
         if folder.is_dir() and any(folder.iterdir()) and not (folder / JOURNAL).is_file():
             raise ParameterError(
                 f"{str(folder)!r} is not empty, and no tournament's: choose another one (--out)"

@@ -48,8 +48,8 @@ class Journal:
     is, if something else has changed, or nothing. `forgotten` names the entries of which nothing is left.
 
     Raises `TournamentFileError`, which names what has changed, if the file has other results and `again` is
-    not set; `ResultFileError` for a file that is no journal, for lines that are no part of this tournament,
-    and where another process writes to it now.
+    not set; `ResultFileError` for a file that is not a journal, for lines that are no part of this
+    tournament, and where another process writes to it now.
     """
 
     _old: _Header | None = None  # as it is in the file
@@ -60,7 +60,7 @@ class Journal:
         self.games: dict[Meeting, list[Played]] = {}
         self.computed: dict[Meeting, Computed] = {}
         self.forgotten: set[str] = set()
-        self._plan, self._file = plan, LineFile(path, _FORM, "is no journal of a tournament")
+        self._plan, self._file = plan, LineFile(path, _FORM, "is not a journal of a tournament")
         keys, rules = (json.loads(json.dumps(each)) for each in (dict(plan.keys), game_to_dict(plan.game)))
         self._header = _Header(_FORMAT, keys, rules, dict(fingerprints))
         self._file.reserve()
@@ -147,7 +147,7 @@ class Journal:
         meeting = decoded(Meeting, data)
         assert self._old is not None
         if not {*meeting} <= {*self._old.keys["entries"]}:
-            raise ResultFileError(f"{meeting.first} against {meeting.second} is no meeting of this plan")
+            raise ResultFileError(f"{meeting.first} against {meeting.second} is not a meeting of this plan")
         if "match" in data:
             self.computed[meeting] = Computed.read(data, self._plan.game)
         else:

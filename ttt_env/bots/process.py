@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from ttt_env.bots.protocol import json_object
 
-_LONGEST_LINE = 1 << 16  # bytes; a longer one is no answer
+_LONGEST_LINE = 1 << 16  # bytes; a longer one is not an answer
 _STDERR_BYTES = 900  # the last ones are kept
 _N_SAID = 10  # lines of its own that are kept
 _GRACE = 1.0  # seconds for a process that has closed its output to end

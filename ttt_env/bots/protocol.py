@@ -42,12 +42,12 @@ def read_question(line: str, game: Game | None = None) -> Question:
     """The question that a line asks, of this game or, by default, of the one that it names.
 
     Only `position` has to be there. Keys that the protocol does not have are passed over, as are `to_move`
-    and `legal`, which follow from the position. Raises `NotationError` for a line that is no question, and
+    and `legal`, which follow from the position. Raises `NotationError` for a line that is not a question, and
     the errors of `get_game` and `Position.parse`.
     """
     data = json_object(line)
     if data is None or "position" not in data:
-        raise NotationError(f'{shown(line)} is no question: a line of JSON with a "position" is needed')
+        raise NotationError(f'{shown(line)} is not a question: a line of JSON with a "position" is needed')
     position = Position.parse(data["position"], game or get_game(data.get("game", "tictactoe-v0")))
     if position.is_over:
         raise ImpossiblePositionError(f"there is no move to ask for: the game {position} is over")
@@ -58,7 +58,7 @@ def read_answer(data: Mapping[str, Any], position: Position) -> Answer:
     """The answer: the cell, if it is free in the position; else the fault.
 
     A bot that has no cell says why as `error`. A function in a file has `raised` an exception, or `returned`
-    what is no cell.
+    what is not a cell.
 
     >>> start = get_game("tictactoe-v0").start
     >>> read_answer({"id": 1, "cell": 4, "value": 0.5}, start)

@@ -160,7 +160,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         """Play a cell. Returns observation, reward, terminated, truncated (never), info.
 
         Raises `EpisodeOrderError` before `reset` and after the end, `IllegalMoveError` for an action
-        that is no cell; nothing has changed then.
+        that is not a cell; nothing has changed then.
         """
         scene = self._scene
         if scene is None or not self._legal:

@@ -37,7 +37,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
 
     Masks, in `infos`, in observations and from `action_masks`, are as in PettingZoo's tic-tac-toe: 1 on the
     free cells for the agent that is selected, and 0 for the other. After the end that is so, too, though the
-    one action is None then: what is free is no cell that may be played.
+    one action is None then: what is free is not a cell that may be played.
 
     >>> env = TwoPlayerEnv("tictactoe-v0")
     >>> env.reset()
@@ -201,7 +201,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         """Play a cell for `agent_selection`; after the end, None takes this agent out of `agents`.
 
         Raises `EpisodeOrderError` before `reset` and after the end, `IllegalMoveError` for an action
-        that is no cell; nothing has changed then.
+        that is not a cell; nothing has changed then.
         """
         scene = self._scene
         if scene is None or not self._legal:

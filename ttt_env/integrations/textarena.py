@@ -41,7 +41,7 @@ class GameEnv(ta.Env):
     """A game of two players who read texts and reply with texts; player 0 is X, player 1 is O.
 
     `game`, `board`, `answer` and `nodes` are those of `TextEnv`, and so are the texts and how replies are
-    read. A player may give as many replies in a row that are no moves as `error_allowance` says, and loses
+    read. A player may give as many replies in a row that are not moves as `error_allowance` says, and loses
     with the next one. The other player is told the cell that was played and nothing else of a reply, so that
     players cannot talk to each other.
 

@@ -79,7 +79,7 @@ class GameTask(vf.Task[GameData, vf.State, vf.TaskConfig]):
 
     @vf.reward(weight=1.0)
     async def result(self, trace: vf.Trace) -> float:
-        """1 for a win, 0 for a draw, −1 for a loss, also by an answer that is no move."""
+        """1 for a win, 0 for a draw, −1 for a loss, also by an answer that is not a move."""
         return float(trace.info["game"]["result"])
 
     @vf.reward(weight=0.0)

@@ -54,7 +54,7 @@ class ProvedStrategy(_ByStrategy, Agent):
     blocks one, else moves at random.
 
     Loading a file runs no code, and does not check the proof: `scripts/check_proof.py` does. Raises
-    `PolicyFileError` for a file that is no proof of this game, or one without a strategy.
+    `PolicyFileError` for a file that is not a proof of this game, or one without a strategy.
     """
 
     is_stationary = True

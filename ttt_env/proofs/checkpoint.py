@@ -42,7 +42,7 @@ def write(path: Path, start: Position, nodes: int, seconds: float, known: Mappin
 def read(path: Path, start: Position) -> tuple[int, float, dict[Seat, Arrays]]:
     """The nodes and seconds of the runs so far, and what is known about each seat.
 
-    Raises `ResultFileError` for a file that is no checkpoint, or one of another game or another position.
+    Raises `ResultFileError` for a file that is not a checkpoint, or one of another game or another position.
     """
     try:
         forms = _HEAD | forms_in(array_names(path), _QUESTION)
@@ -51,11 +51,11 @@ def read(path: Path, start: Position) -> tuple[int, float, dict[Seat, Arrays]]:
         raise ResultFileError(str(error)) from error
     x, o = arrays["start"].tolist()
     if str(arrays["format"]) != _FORMAT:
-        raise ResultFileError(f"{path} is no {_KIND}: its format is not {_FORMAT!r}")
+        raise ResultFileError(f"{path} is not a {_KIND}: its format is not {_FORMAT!r}")
     if (x, o) != (start.x_mask, start.o_mask):
         raise ResultFileError(f"{path} is the checkpoint of another position than {start!r}")
     known = separated(arrays)
     for seat, parts in known.items():
         if parts.keys() != _QUESTION.keys():
-            raise ResultFileError(f"{path} is no {_KIND}: a part about {seat} is missing")
+            raise ResultFileError(f"{path} is not a {_KIND}: a part about {seat} is missing")
     return int(arrays["nodes"]), float(arrays["seconds"]), known

@@ -135,7 +135,7 @@ def read(path: str | Path, game: Game | None = None) -> Filed:
     Its parts fit each other, as `check_result` says. Whether the strategies do what they should is not looked
     at: `extraction.check_strategy` does that.
 
-    Raises `PolicyFileError` for a file that is no proof, or one of another game than asked for.
+    Raises `PolicyFileError` for a file that is not a proof, or one of another game than asked for.
     """
     filed_game = game_of_file(path)
     game = filed_game if game is None else game
@@ -143,13 +143,13 @@ def read(path: str | Path, game: Game | None = None) -> Filed:
     forms = _RESULT | forms_in(names, _TABLE)
     arrays = read_arrays(path, game, KIND, forms)
     if others := names - forms.keys() - IDENTITY:
-        raise PolicyFileError(f"{path} is no {KIND}: it also holds {shown(', '.join(sorted(others)))}")
+        raise PolicyFileError(f"{path} is not a {KIND}: it also holds {shown(', '.join(sorted(others)))}")
     if str(arrays["format"]) not in (FORMAT, _FORMAT_2):
-        raise PolicyFileError(f"{path} is no {KIND}: its format is neither {FORMAT!r} nor {_FORMAT_2!r}")
+        raise PolicyFileError(f"{path} is not a {KIND}: its format is neither {FORMAT!r} nor {_FORMAT_2!r}")
     try:
         return _filed(game, arrays)
     except ValueError as error:
-        raise PolicyFileError(f"{path} is no {KIND}: {error}") from error
+        raise PolicyFileError(f"{path} is not a {KIND}: {error}") from error
 
 
 def _filed(game: Game, arrays: Arrays) -> Filed:
@@ -181,7 +181,7 @@ def _filed(game: Game, arrays: Arrays) -> Filed:
 def _strategy(start: Position, seat: Seat, wins: bool, arrays: Arrays) -> Strategy:
     """The strategy of these arrays.
 
-    Raises `ValueError` if they are no table of positions in which the seat is to move.
+    Raises `ValueError` if they are not a table of positions in which the seat is to move.
     """
     if arrays.keys() != _TABLE.keys():
         raise ValueError(f"of {seat} it holds {', '.join(sorted(arrays))} alone")
@@ -224,7 +224,7 @@ def _check_sequences(game: Game, wins: bool, sequences: NDArray[np.uint8]) -> No
     if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] < BOARD_CELLS)).any():
         raise ValueError("a cell is in one of its sequences twice")
     if not wins and (is_cell.sum(axis=1) % 2).any():
-        raise ValueError("its sequences are no pairs")
+        raise ValueError("its sequences are not pairs")
     if game.misere and len(sequences):
         raise ValueError("it has sequences, and the game is misère")
 

@@ -109,7 +109,7 @@ class Proof(Saved):
         try:
             proof_file.check_result(self.position.checked(), *parts)
         except ValueError as error:
-            raise ProofError(f"this is no proof: {error}") from error
+            raise ProofError(f"this is not a proof: {error}") from error
         if self.value is None:
             raise ProofError(
                 f"the value of {self.position!r} is not proved: it is from {self.bounds[0]} to 1"

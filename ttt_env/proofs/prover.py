@@ -67,7 +67,7 @@ class Prover:
                 for seat, parts in known.items():
                     self.questions[seat].recall(int(parts["table_bits"]), parts["table"])
             except ValueError as error:
-                raise ResultFileError(f"{path} is no checkpoint of a proof: {error}") from error
+                raise ResultFileError(f"{path} is not a checkpoint of a proof: {error}") from error
         self._checkpoint = path, position
 
     def end(self) -> None:

@@ -35,7 +35,7 @@ def draw_svg(
     shaded by its probabilities and show them. `size` is the width in pixels, by default half that of
     `draw_pixels`, or more if probabilities need it.
 
-    Raises `ParameterError` if `policy` is no distribution over the free cells.
+    Raises `ParameterError` if `policy` is not a distribution over the free cells.
     """
     layout = plan.layout_of(position.game)
     shares: dict[int, float] = {}
@@ -190,7 +190,9 @@ def format_of(path: str | Path, formats: Mapping[str, Format]) -> Format:
     """The entry of `formats` for the suffix of `path`. Raises `ParameterError` if there is none."""
     suffix = Path(path).suffix.lower()
     if suffix not in formats:
-        raise ParameterError(f"{str(path)!r} is no picture's name, which must end in {' or '.join(formats)}")
+        raise ParameterError(
+            f"{str(path)!r} is not a picture's name, which must end in {' or '.join(formats)}"
+        )
     return formats[suffix]
 
 

@@ -111,4 +111,4 @@ def parse_cell(text: str, game: Game) -> int:
         return cells[text]
     last = game.n_cells - 1
     names = f" or {cell_name(0, game)} to {cell_name(last, game)}" if game.coordinates is None else ""
-    raise IllegalMoveError(f"{text[:20]!r} is no cell: 0 to {last}{names} are")
+    raise IllegalMoveError(f"{text[:20]!r} is not a cell: 0 to {last}{names} are")

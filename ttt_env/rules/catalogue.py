@@ -98,14 +98,14 @@ def register_game(game: Game) -> None:
     A package of yours registers its games for good by entry points of the group `ttt_env.games`, each a
     function that returns a `Game` and whose parameters have defaults.
 
-    Raises `GameError` for a name that no id can have, or that another game has, and for what is no game.
+    Raises `GameError` for a name that no id can have, or that another game has, and for what is not a game.
     """
     if not isinstance(game, Game):
-        raise GameError(f"{shown(game)} is no ttt_env.Game")
+        raise GameError(f"{shown(game)} is not a ttt_env.Game")
     if not _ID.fullmatch(game.name):
         raise GameError(
-            f"{shown(game.name)} is no id: letters, digits, `_`, `-` and `.` are allowed, a letter first, "
-            f"such as ring-v0"
+            f"{shown(game.name)} is not an id: it begins with a letter, and has letters, digits, `_`, `-` "
+            "and `.`, such as ring-v0"
         )
     if game.name in game_names() and get_game(game.name) != game:
         raise _taken(game)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Choice = TypeVar("Choice")
 BOOLEANS = (bool, np.bool_)
-"""The types that are no numbers here, though Python, and an older NumPy, takes them for integers."""
+"""The types that are not numbers here, though Python, and an older NumPy, takes them for integers."""
 
 
 def one_of(name: str, value: object, allowed: Sequence[Choice]) -> Choice:

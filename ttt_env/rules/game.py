@@ -367,7 +367,7 @@ class Position(_Stones):
         """The board, to look at in a notebook or to save as SVG or PNG.
 
         With `policy`, `[cells]`, free cells show its probabilities; the move `last` stands out. Raises
-        `ParameterError` if `policy` is no distribution over the free cells.
+        `ParameterError` if `policy` is not a distribution over the free cells.
         """
         from ttt_env.render.svg import Picture, draw_svg
 
@@ -432,7 +432,7 @@ class Position(_Stones):
     def play(self, cell: int) -> "Position":
         """The position after the player to move has played `cell`.
 
-        Raises `IllegalMoveError` if `cell` is no cell, is taken, or the game is over.
+        Raises `IllegalMoveError` if `cell` is not a cell, is taken, or the game is over.
         """
         number = as_cell(cell, self.game)
         if self.is_over:

@@ -99,14 +99,14 @@ class GameRecord:
         name, colon, moves = as_text("a game record", text, NotationError).rpartition(":")
         name = name.strip()
         if not colon or not _MOVES.fullmatch(moves):
-            raise NotationError(f"{shown(text)} is no game record: 'tictactoe-v0: 4 0 8' is one")
+            raise NotationError(f"{shown(text)} is not a game record: 'tictactoe-v0: 4 0 8' is one")
         record_game = get_game(name if game is None else game)
         if record_game.name != name and game is not None:
             raise NotationError(f"{shown(text)} is a game of {shown(name)}, not of {record_game.name!r}")
         try:
             return cls(record_game, tuple(map(int, moves.split())))
         except IllegalMoveError as error:
-            raise NotationError(f"{shown(text)} is no game record: {error}") from error
+            raise NotationError(f"{shown(text)} is not a game record: {error}") from error
 
     def __str__(self) -> str:
         return f"{self.game.name}: {' '.join(map(str, self.cells))}".rstrip()

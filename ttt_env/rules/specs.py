@@ -41,7 +41,7 @@ class Spec(NamedTuple):
 def split_spec(text: str) -> Spec:
     """Parse a spec string.
 
-    Raises `ParameterError` for what is no str, is too long (`TEXT_LETTERS`) or nested too deeply
+    Raises `ParameterError` for what is not a str, is too long (`TEXT_LETTERS`) or nested too deeply
     (`SPEC_DEPTH`), and for a bracket in the name.
 
     >>> split_spec("epsilon: minimax, epsilon=0.1")

@@ -43,12 +43,14 @@ class Saved:
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The result whose `to_dict` gave this. Raises `ResultFileError` for other data."""
         if not isinstance(data, Mapping) or data.get("format") != cls.FORMAT:
-            raise ResultFileError(f"this is no {cls.__name__}: {cls.FORMAT!r} is what its format should be")
+            raise ResultFileError(
+                f"this is not a saved {cls.__name__}: {cls.FORMAT!r} is what its format should be"
+            )
         try:
             return cls._read(data)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             told = str(error) if isinstance(error, TttEnvError) else f"{type(error).__name__}: {error}"
-            raise ResultFileError(f"this is no {cls.__name__}: {told}") from error
+            raise ResultFileError(f"this is not a saved {cls.__name__}: {told}") from error
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
@@ -65,7 +67,7 @@ class Saved:
         try:
             data = parse_json(text)
         except ResultFileError as error:
-            raise ResultFileError(f"this is no {cls.__name__}: {error}") from error
+            raise ResultFileError(f"this is not a saved {cls.__name__}: {error}") from error
         return cls.from_dict(data)
 
     def save(self, path: str | Path) -> None:

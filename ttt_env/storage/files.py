@@ -27,14 +27,14 @@ def opened(path: str | Path) -> BinaryIO:
     """The regular file at this path, opened for reading.
 
     Raises `OSError` if there is none or it cannot be opened; also for a folder, and for a pipe or a device,
-    which might never end. Raises `ParameterError` for what is no path, such as the number of an open file.
+    which might never end. Raises `ParameterError` for what is not a path, such as the number of an open file.
     """
     check_regular(path)
     return Path(path).open("rb")
 
 
 def check_regular(path: str | Path) -> None:
-    """Raise the errors of `opened` for what is no regular file, and do not open it.
+    """Raise the errors of `opened` for what is not a regular file, and do not open it.
 
     A file that SQLite has open must not be opened and closed beside it: that drops the locks of the process.
     """
@@ -55,7 +55,7 @@ def write_atomically(path: str | Path, content: bytes | Callable[[BufferedWriter
     all of the new file. A symbolic link stays one, and the file that it leads to is replaced.
     A pipe or a device cannot be replaced, and is written to.
 
-    Raises `OSError`, which names `path`, if it cannot be written, `ParameterError` for what is no path.
+    Raises `OSError`, which names `path`, if it cannot be written, `ParameterError` for what is not a path.
     """
     _check_path(path)
 

@@ -79,4 +79,4 @@ def load_game(path: str | Path) -> Game:
     except OSError as error:
         raise GameError(f"{path} cannot be read: {reason(error)}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise GameError(f"{path} is no file of a game: {error}") from error
+        raise GameError(f"{path} is not a file of a game: {error}") from error

@@ -82,7 +82,7 @@ class GameLog:
     Once `add` has returned, the game is on the disk and survives a crash. Several threads may share a log,
     several processes may open the same file.
 
-    Raises `GameLogError` for a file that is no game log or cannot be used.
+    Raises `GameLogError` for a file that is not a game log or cannot be used.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -101,10 +101,12 @@ class GameLog:
             try:
                 identity = self._connection.execute(_IDENTITY).fetchone()
                 if identity != _EMPTY and identity[:2] != (_APPLICATION_ID, _VERSION):
-                    raise GameLogError(f"{self.path} is no game log of this version, but another SQLite file")
+                    raise GameLogError(
+                        f"{self.path} is not a game log of this version, but another SQLite file"
+                    )
                 if identity != _EMPTY and self._connection.execute(_CONTENT).fetchall() != _TABLES:
                     # A view may compute its rows without end, and a trigger change what is written.
-                    raise GameLogError(f"{self.path} is no game log: it holds other tables than games")
+                    raise GameLogError(f"{self.path} is not a game log: it holds other tables than games")
                 self._connection.execute("PRAGMA journal_mode = WAL")  # what was committed survives a kill
                 self._connection.execute("PRAGMA synchronous = FULL")  # and a power cut
                 if identity == _EMPTY:
@@ -146,7 +148,7 @@ class GameLog:
     ) -> int:
         """Write a game, and return its number in the log; see `LoggedGame`.
 
-        Raises `ParameterError` for what is no record, and for names that are no texts.
+        Raises `ParameterError` for what is not a record, and for names that are not texts.
         """
         if not isinstance(record, GameRecord):
             raise ParameterError(f"record={shown(record)} of a game log: a GameRecord is needed")
@@ -245,7 +247,7 @@ class GameLog:
 def read_records(path: str | Path) -> list[GameRecord]:
     """The records of a text file, one a line; empty lines do not count.
 
-    Raises `NotationError` for a line that is no record, with its number, `GameLogError` for a file that
+    Raises `NotationError` for a line that is not a record, with its number, `GameLogError` for a file that
     cannot be read.
     """
     with file_errors(path, "read", GameLogError), opened(path) as file:

@@ -156,7 +156,7 @@ class LineFile:
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """The objects of a file of lines, such as published figures; none if there is no file.
 
-    Raises `ResultFileError`, which names the line, for one that is no object.
+    Raises `ResultFileError`, which names the line, for one that is not an object.
     """
     lines, content = [], b""
     if path.exists():
@@ -189,7 +189,7 @@ def _object(text: str | bytes) -> dict[str, Any]:
     try:
         line = parse_json(text)
     except ResultFileError as error:
-        raise ResultFileError(f"it is no JSON: {error}") from error
+        raise ResultFileError(f"it is not JSON: {error}") from error
     if not isinstance(line, dict):
-        raise ResultFileError("it is no object")
+        raise ResultFileError("it is not an object")
     return line

@@ -68,7 +68,7 @@ def files_of(text: str) -> list[Path]:
     for value in values:
         for part in {value.strip(), *split_items(value.strip(), "+")}:
             if part.endswith(".py") or ":" in part:
-                with suppress(ParameterError):  # it is no spec, but a path with a colon or several specs
+                with suppress(ParameterError):  # it is not a spec, but a path with a colon or several specs
                     files |= dict.fromkeys(files_of(part))
     return sorted(files)
 
@@ -82,7 +82,7 @@ def command_label(arguments: Sequence[str], folder: Path = Path()) -> str:
 
 
 def script_of(arguments: Sequence[str], folder: Path = Path()) -> list[str]:
-    """The first argument of a command that is no option, if it is a file."""
+    """The first argument of a command that is not an option, if it is a file."""
     words = [argument for argument in arguments[1:] if not argument.startswith("-")]
     return [word for word in words[:1] if os.path.isfile(folder / word)]
 

@@ -35,8 +35,11 @@ def parse_toml(text: str | bytes) -> dict[str, Any]:
     """The table of TOML text. Raises `ResultFileError` for other text."""
     try:
         return tomllib.loads(text_of(text).replace("\r\n", "\n"))
-    except (ValueError, RecursionError) as error:  # also for bytes that are no UTF-8, and for endless numbers
-        raise ResultFileError(f"it is no TOML: {error}") from error
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # also for bytes that are not UTF-8, and for endless numbers
+        raise ResultFileError(f"it is not TOML: {error}") from error
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -49,4 +52,4 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(name: str) -> None:
-    raise ResultFileError(f"{name} is no number that JSON knows")
+    raise ResultFileError(f"{name} is not a number that JSON knows")

@@ -83,7 +83,7 @@ def read_arrays(
 ) -> Arrays:
     """The arrays of these names, each of its form or one of several, from a file written for this game.
 
-    Raises `PolicyFileError`, which says that the file is no `kind`, for any other
+    Raises `PolicyFileError`, which says that the file is not a `kind`, for any other
     file.
     """
     with _Archive.open(path, kind) as archive:
@@ -98,7 +98,7 @@ def read_arrays(
 
 
 def array_names(path: str | Path) -> frozenset[str]:
-    """The names of the arrays of a file; reads nothing else. Empty if it is no policy file."""
+    """The names of the arrays of a file; reads nothing else. Empty if it is not a policy file."""
     try:
         with _Archive.open(path, "policy file") as archive:
             return frozenset(archive.names)
@@ -107,13 +107,13 @@ def array_names(path: str | Path) -> frozenset[str]:
 
 
 def is_for(path: str | Path, game: Game) -> bool:
-    """True if a file was written for this game. Raises `PolicyFileError` if it is no policy file."""
+    """True if a file was written for this game. Raises `PolicyFileError` if it is not a policy file."""
     with _Archive.open(path, "policy file") as archive:
         return archive.mismatch(game) is None
 
 
 def game_name(path: str | Path) -> str:
-    """The name of the game of a file. Raises `PolicyFileError` for what is no policy file."""
+    """The name of the game of a file. Raises `PolicyFileError` for what is not a policy file."""
     with _Archive.open(path, "policy file") as archive:
         return archive.game_name()
 
@@ -127,7 +127,8 @@ def text_in(path: str | Path, name: str) -> str | None:
 def game_of_file(path: str | Path) -> Game:
     """The game that a file was written for: of the catalogue, or one of the user's own.
 
-    Raises `PolicyFileError` for what is no policy file, and for the name of a game with the rules of another.
+    Raises `PolicyFileError` for what is not a policy file, and for the name of a game with the rules of
+    another.
     """
     forms = {
         "shape": Form(np.int64, (None,), 3),
@@ -169,7 +170,7 @@ class _Archive:
 
     def error(self, what: str) -> PolicyFileError:
         """The error that says what is wrong with the file."""
-        return PolicyFileError(f"{self.path} is no {self.kind}: {what}")
+        return PolicyFileError(f"{self.path} is not a {self.kind}: {what}")
 
     def game_name(self) -> str:
         """The name of the game that it was written for."""
@@ -227,7 +228,7 @@ class _Archive:
         with _blaming(self.path, self.kind), self._zipped.open(info) as file:
             array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
             if array.dtype.kind == "U":
-                array.tolist()  # fails if a number in it is no character
+                array.tolist()  # fails if a number in it is not a character
             return array
 
     def _member(self, name: str) -> ZipInfo:
@@ -253,7 +254,7 @@ def _blaming(path: str | Path, kind: str) -> Iterator[None]:
     except MemoryError as error:
         raise PolicyFileError(f"{path} needs more memory than there is") from error
     except Exception as error:
-        raise PolicyFileError(f"{path} is no {kind}: damaged, {reason(error)}") from error
+        raise PolicyFileError(f"{path} is not a {kind}: damaged, {reason(error)}") from error
 
 
 def _size(header: _Header) -> int:

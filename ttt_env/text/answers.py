@@ -10,7 +10,7 @@ from ttt_env.errors import ParameterError, shown
 from ttt_env.rules import Game, Position
 from ttt_env.text.wording import answer_text, places
 
-_LONGEST = 1_000_000  # letters of a reply that are looked at: what a model says after them is no answer
+_LONGEST = 1_000_000  # letters of a reply that are looked at: what a model says after them is not an answer
 Marks: TypeAlias = tuple[tuple[str, str], ...]
 REASONING: Marks = (
     *((f"<{name}>", f"</{name}>") for name in ("think", "thinking", "thought", "reasoning")),

@@ -27,10 +27,10 @@ class PromptAgent(AskedAgent):
 
     The prompt of a position is what `TextEnv.reset(position=…)` says there, with the same `board` and
     `answer`; the reply is read by the rule of `AnswerFormat`. An exception of the function comes through,
-    with a note that names the position. What is no str is unreadable.
+    with a note that names the position. What is not a str is unreadable.
 
-    An accident of the machine or the network is no answer: an `OSError`, such as a time-out or a connection
-    that failed, or an exception that comes from one, and a `MemoryError` raise `NoVerdictError`.
+    An accident of the machine or the network is not an answer: an `OSError`, such as a time-out or a
+    connection that failed, or an exception that comes from one, and a `MemoryError` raise `NoVerdictError`.
 
     Raises `ParameterError` for a `reply` that cannot be called and for other bad settings.
 

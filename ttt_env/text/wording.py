@@ -207,7 +207,7 @@ _FAULTS: dict[Outcome, str] = {
 
 
 def fault_text(outcome: Outcome, example: str) -> str:
-    """The reason why a reply is no move: half a sentence, with an example of an answer.
+    """The reason why a reply is not a move: half a sentence, with an example of an answer.
 
     >>> fault_text("unreadable", "[0]")
     'the reply names no cell in the form [0]'

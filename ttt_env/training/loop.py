@@ -86,7 +86,7 @@ def write_checkpoint(path: str | Path, checkpoint: TrainingCheckpoint) -> None:
 def read_checkpoint(path: str | Path) -> TrainingCheckpoint:
     """The training in such a file, which runs code: load only files that you trust. Damage is found before.
 
-    Raises `PolicyFileError` for a file that is no whole checkpoint, or one of another version.
+    Raises `PolicyFileError` for a file that is not a whole checkpoint, or one of another version.
     """
     try:
         with opened(path) as file:
@@ -94,9 +94,9 @@ def read_checkpoint(path: str | Path) -> TrainingCheckpoint:
     except OSError as error:
         raise PolicyFileError(f"there is no checkpoint {path} to go on from: {reason(error)}") from error
     if head != _HEAD:
-        raise PolicyFileError(f"{path} is no checkpoint of a training of this version")
+        raise PolicyFileError(f"{path} is not a checkpoint of a training of this version")
     if hashlib.sha256(content).digest() != checksum:
-        raise PolicyFileError(f"{path} is no whole checkpoint: it is damaged")
+        raise PolicyFileError(f"{path} is not a whole checkpoint: it is damaged")
     try:
         checkpoint = pickle.loads(content)
         if not isinstance(checkpoint, TrainingCheckpoint):

@@ -53,7 +53,7 @@ class Recipe:
                 return getattr(import_module(module), name)
         except AttributeError as error:
             raise ParameterError(
-                f"the recipe {self.name} is of {self.algorithm}, which is no class"
+                f"the recipe {self.name} is of {self.algorithm}, which is not a class"
             ) from error
 
     def adjusted(self, changes: Mapping[str, Any]) -> "Recipe":
@@ -128,7 +128,7 @@ def _set(table: dict[str, Any], path: Sequence[str], value: object) -> None:
     for name in outer:
         inner = table.setdefault(name, {})
         if not isinstance(inner, dict):
-            raise ParameterError(f"{'.'.join(path)}: {name} is no table, but {shown(inner)}")
+            raise ParameterError(f"{'.'.join(path)}: {name} is not a table, but {shown(inner)}")
         table = inner
     table[last] = value
 
@@ -153,19 +153,19 @@ def read_recipe(path: Path) -> Recipe:
     except OSError as error:
         raise ParameterError(f"the recipe {path} cannot be read: {reason(error)}") from error
     except ResultFileError as error:
-        raise ParameterError(f"{path} is no recipe: {error}") from error
+        raise ParameterError(f"{path} is not a recipe: {error}") from error
     keys = [field.name for field in fields(Recipe) if field.name != "name"]
     for key in content:
         if key not in keys:
-            raise ParameterError(f"{path} is no recipe: {unknown('key', key, keys)}")
+            raise ParameterError(f"{path} is not a recipe: {unknown('key', key, keys)}")
     if missing := [key for key in keys if key not in content]:
-        raise ParameterError(f"{path} is no recipe: it lacks {', '.join(missing)}")
+        raise ParameterError(f"{path} is not a recipe: it lacks {', '.join(missing)}")
     checked_value(f"the recipe {path}", "seconds", content["seconds"], Seconds)
     for key in _SHARES:
         checked_value(f"the recipe {path}", key, content[key], Share)
     if not isinstance(content["algorithm"], str) or not _CLASS.fullmatch(content["algorithm"]):
-        raise ParameterError(f"{path} is no recipe: its algorithm is no class, written as module:name")
+        raise ParameterError(f"{path} is not a recipe: its algorithm is not a class, written as module:name")
     for key in _TABLES:
         if not isinstance(content[key], dict):
-            raise ParameterError(f"{path} is no recipe: {key} is no table")
+            raise ParameterError(f"{path} is not a recipe: {key} is not a table")
     return Recipe(path.stem, **content)

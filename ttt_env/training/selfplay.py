@@ -294,8 +294,8 @@ class SelfPlay(_Counting):
         have already; without `every` it is that of the checkpoint. The file holds pickled objects: loading
         one runs code, so load only files that you trust.
 
-        Raises `PolicyFileError` for a file that is no whole checkpoint, `ParameterError` for options that are
-        not allowed.
+        Raises `PolicyFileError` for a file that is not a whole checkpoint, `ParameterError` for options that
+        are not allowed.
         """
         for name in ("pool", "starts"):
             if (value := options.get(name)) is not None:

@@ -49,7 +49,7 @@ def block_fork(sight: Sight) -> Masks:
     """The cells that keep the opponent from forking; none where it cannot fork.
 
     If the opponent has one fork, that cell. If it has several, the moves that threaten to win and leave it no
-    fork; else those that threaten to win and whose forced answer is no fork; else the forks.
+    fork; else those that threaten to win and whose forced answer is not a fork; else the forks.
     """
     forks = sight.theirs.forking()
     several = np.flatnonzero(np.bitwise_count(forks) > 1)
@@ -89,7 +89,7 @@ def opposite_corner(sight: Sight) -> Masks:
 
 
 def side(sight: Sight) -> Masks:
-    """The cells on the border of the board that are no corners: the edges of 3×3."""
+    """The cells on the border of the board that are not corners: the edges of 3×3."""
     return _everywhere(sight, _at_ends(sight.game, any) ^ _at_ends(sight.game, all))
 
 
@@ -127,7 +127,7 @@ class Rules(Agent):
     winning sets or the shape of the board, so they apply to every game; on a board that is even along some
     axis `centre` proposes nothing. A misère game is played by the same rules, so that `win` loses.
 
-    Raises `ParameterError` for a name that is no rule.
+    Raises `ParameterError` for a name that is not a rule.
     """
 
     is_stationary = True

@@ -94,7 +94,7 @@ class Imitation(OfHabits, Agent):
     The log is read when the agent is made, and again by `refresh`; in between the agent is stationary if the
     fallback is. `path` is the file of a `GameLog`, by default the one where games are recorded here.
 
-    Raises `GameLogError` for a path where there is no game log, `ParameterError` for what is no path.
+    Raises `GameLogError` for a path where there is no game log, `ParameterError` for what is not a path.
     """
 
     is_stationary = True

@@ -99,7 +99,7 @@ class Lookup(Agent):
     loads. If the agent plays differently in symmetric positions, they are kept apart. The path may also be
     that of a tablebase, which `Solution.save` writes: the agent then plays uniformly among the best moves.
 
-    Raises `PolicyFileError` for a file that is no table of this game. Loading a file runs no code.
+    Raises `PolicyFileError` for a file that is not a table of this game. Loading a file runs no code.
     """
 
     is_stationary = True
@@ -256,8 +256,10 @@ def _load(path: str, game: Game) -> Table:
     loaded = read_arrays(path, game, "policy table", forms)
     keys, policies = loaded["codes"], loaded["policies"]
     if not 0 < len(keys) == len(policies) or not (keys[1:] > keys[:-1]).all():
-        raise PolicyFileError(f"{path} is no policy table: its codes do not ascend, one for each policy")
+        raise PolicyFileError(f"{path} is not a policy table: its codes do not ascend, one for each policy")
     is_chance = (policies >= 0) & (policies <= 1) & (free_cells_of(keys, game) | (policies == 0))
     if not is_chance.all() or not (np.abs(policies.sum(axis=1) - 1) <= ROUNDING).all():
-        raise PolicyFileError(f"{path} is no policy table: a row is no distribution over the free cells")
+        raise PolicyFileError(
+            f"{path} is not a policy table: a row is not a distribution over the free cells"
+        )
     return Table(keys, policies, bool(loaded["merged"]))

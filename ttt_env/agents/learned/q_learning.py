@@ -60,9 +60,9 @@ class QLearning(Agent):
         loaded = read_arrays(file, self.game, "Q-table", forms)
         positions, values = self._positions, self._values = loaded["positions"], loaded["values"]
         if not 0 < len(positions) == len(values) or not (positions[1:] > positions[:-1]).all():
-            raise PolicyFileError(f"{file} is no Q-table: its positions do not ascend, one for each value")
+            raise PolicyFileError(f"{file} is not a Q-table: its positions do not ascend, one for each value")
         if not np.isfinite(values).all():
-            raise PolicyFileError(f"{file} is no Q-table: a value of it is no number")
+            raise PolicyFileError(f"{file} is not a Q-table: a value of it is not a number")
 
     @classmethod
     def of(cls, game: Game, positions: Codes, values: Floats) -> "QLearning":

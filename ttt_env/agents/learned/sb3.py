@@ -50,7 +50,9 @@ class SB3(Agent):
         needed = ("policy_class", "observation_space", "action_space")
         missing = [name for name in needed if name not in data] + ["its weights"] * (weights is None)
         if missing:
-            raise PolicyFileError(f"{path} is no model of Stable-Baselines3: it lacks {', '.join(missing)}")
+            raise PolicyFileError(
+                f"{path} is not a model of Stable-Baselines3: it lacks {', '.join(missing)}"
+            )
         observations, actions = data["observation_space"], data["action_space"]
         with _blaming(path):
             # Before a network is made for these spaces, of whatever size.
@@ -61,7 +63,7 @@ class SB3(Agent):
             policy.load_state_dict(weights)
             is_finite = all(bool(numbers.isfinite().all()) for numbers in policy.state_dict().values())
         if not is_finite:
-            raise PolicyFileError(f"{path} is no model that plays: a weight of it is no finite number")
+            raise PolicyFileError(f"{path} is not a model that plays: a weight of it is not a finite number")
         self._set_policy(policy, deterministic)
 
     @classmethod
@@ -186,7 +188,7 @@ def agent_of(model: object, game: Game) -> SB3:
     """The agent that plays as a live model does, greedily and with masks; see `SB3.from_model`.
 
     `ttt_env.make_agent` gives all objects of Stable-Baselines3 to this function. Raises `UnknownAgentError`
-    for one that is no model, `PolicyFileError` for a model of another game.
+    for one that is not a model, `PolicyFileError` for a model of another game.
     """
     from stable_baselines3.common.base_class import BaseAlgorithm  # the model's maker has imported it
 
@@ -206,7 +208,7 @@ def _check_fits(origin: str, game: Game, trained_on: object, observations: Any, 
     shape = _planes(observations).shape if isinstance(observations, spaces.Space) else None
     if n_moves != game.n_cells or shape not in ((*game.shape, 2), (2 * game.n_cells,)):
         raise PolicyFileError(
-            f"{origin} is no model for {game.name}: it sees {observations} and plays {actions}"
+            f"{origin} is not a model for {game.name}: it sees {observations} and plays {actions}"
         )
 
 
@@ -224,14 +226,16 @@ def _content(path: str) -> tuple[dict[str, Any], Any]:
     try:  # before seconds go by in the import of what reads it
         stream = opened(path if Path(path).exists() else f"{path}.zip")  # as Stable-Baselines3 names files
     except OSError as error:
-        raise PolicyFileError(f"{path} is no model: {reason(error)}") from error
+        raise PolicyFileError(f"{path} is not a model: {reason(error)}") from error
     with stream:
         with extra_for("sb3 agents need", "train"):
             from stable_baselines3.common.save_util import load_from_zip_file
         with _blaming(path), ZipFile(stream) as zipped:
             size = sum(part.file_size for part in zipped.infolist())
         if size > _MAX_BYTES:
-            raise PolicyFileError(f"{path} is no model: it holds {size:,} bytes, of at most {_MAX_BYTES:,}")
+            raise PolicyFileError(
+                f"{path} is not a model: it holds {size:,} bytes, of at most {_MAX_BYTES:,}"
+            )
         stream.seek(0)
         with _blaming(path):
             data, parameters, _ = load_from_zip_file(stream, device="cpu")  # type: ignore[arg-type]
@@ -246,4 +250,4 @@ def _blaming(path: str) -> Iterator[None]:
     except PolicyFileError:
         raise
     except Exception as error:
-        raise PolicyFileError(f"{path} is no model of Stable-Baselines3: {reason(error)}") from error
+        raise PolicyFileError(f"{path} is not a model of Stable-Baselines3: {reason(error)}") from error

@@ -156,7 +156,7 @@ def load_network(path: Path, game: Game) -> BoardNetwork:
     n_layers = max(1, sum(name.startswith("layer_") for name in array_names(path)))
     if n_layers > _MAX_LAYERS + 1:
         raise PolicyFileError(
-            f"{path} is no value network: it has {n_layers} layers, {_MAX_LAYERS + 1} at most"
+            f"{path} is not a value network: it has {n_layers} layers, {_MAX_LAYERS + 1} at most"
         )
     names = [f"layer_{number}" for number in range(1, n_layers + 1)]
     encoding = {"view": Form(np.str_, (), _MAX_LETTERS), "empty": Form(np.float64)}
@@ -167,13 +167,13 @@ def load_network(path: Path, game: Game) -> BoardNetwork:
     view: Any = str(loaded["view"])
     empty, layers = float(loaded["empty"]), [loaded[name] for name in names]
     if view not in get_args(View) or not 0 <= empty <= 1:
-        raise PolicyFileError(f"{path} is no value network: it does not say what it sees of a board")
+        raise PolicyFileError(f"{path} is not a value network: it does not say what it sees of a board")
     if not all((np.abs(layer) <= _MAX_NUMBER).all() for layer in layers):
-        raise PolicyFileError(f"{path} is no value network: a weight of it is beyond ±{_MAX_NUMBER:g}")
+        raise PolicyFileError(f"{path} is not a value network: a weight of it is beyond ±{_MAX_NUMBER:g}")
     outputs = list(map(len, layers))
     inputs = [layer_sizes(game, view, [])[0], *outputs[:-1]]
     if 0 in outputs or outputs[-1] != 1 or [layer.shape[1] - 1 for layer in layers] != inputs:
-        raise PolicyFileError(f"{path} is no value network for {game.name}: its layers have another form")
+        raise PolicyFileError(f"{path} is not a value network for {game.name}: its layers have another form")
     return BoardNetwork(game, layers, view, empty)
 
 

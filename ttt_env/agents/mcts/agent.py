@@ -181,7 +181,7 @@ class _SampledMCTS(_Searching, Agent):
 
 
 def _network(evaluate: AgentLike, game: Game) -> BoardNetwork:
-    """The network of the agent that `evaluate` names. Raises `ParameterError` if it is no value network."""
+    """The network of the agent that `evaluate` names. Raises `ParameterError` if it is another agent."""
     agent = make_agent(evaluate, game)
     if not isinstance(agent, ValueNetwork):
         raise ParameterError(

@@ -25,7 +25,7 @@ def records_of(text: str) -> list[GameRecord]:
         return read_records(text)
     if ":" not in text:  # every record begins with the id of its game
         raise NotationError(
-            f"{text[:60]!r} is no game record, such as 'tictactoe-v0: 4 0 8 2 6', and there is no such file"
+            f"{text[:60]!r} is neither a game record, such as 'tictactoe-v0: 4 0 8 2 6', nor a file"
         )
     return [GameRecord.parse(text)]
 

@@ -103,7 +103,7 @@ class OnnxNetwork:
     def temperature(self) -> float:
         """At which temperature the file says that it plays; 0 if it does not say.
 
-        Raises `PolicyFileError` if it says what is no temperature.
+        Raises `PolicyFileError` if it says what is not a temperature.
         """
         text = self._facts.get(TEMPERATURE, "0")
         try:
@@ -115,7 +115,7 @@ class OnnxNetwork:
         return temperature
 
     def observation_of(self, game: Game) -> NetworkInput:
-        """The kind of input the network takes. Raises `PolicyFileError` if it is no network of this game."""
+        """What the network sees. Raises `PolicyFileError` if it is not a network of this game."""
         name = self._facts.get(GAME, game.name)
         if name != game.name:
             raise self._error(f"it is one for {name[:200]!r}, not for {game.name}")
@@ -133,7 +133,7 @@ class OnnxNetwork:
         raise self._error(f"its input {self._input} has the shape {self._shape}; {game.name} needs {wanted}")
 
     def _error(self, fault: str) -> PolicyFileError:
-        return PolicyFileError(f"{self._path} is no ONNX network that plays: {fault}")
+        return PolicyFileError(f"{self._path} is not an ONNX network that plays: {fault}")
 
 
 def _content(path: str) -> bytes:
@@ -141,7 +141,7 @@ def _content(path: str) -> bytes:
         content = stream.read(_MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:
         raise PolicyFileError(
-            f"{path} is no ONNX network that plays: it holds more than {_MAX_BYTES:,} bytes"
+            f"{path} is not an ONNX network that plays: it holds more than {_MAX_BYTES:,} bytes"
         )
     return content
 
@@ -156,4 +156,4 @@ def _session(path: str, content: bytes) -> Any:
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # as above
-        raise PolicyFileError(f"{path} is no ONNX network that plays: {reason(error)}") from error
+        raise PolicyFileError(f"{path} is not an ONNX network that plays: {reason(error)}") from error
