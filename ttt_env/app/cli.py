@@ -394,9 +394,7 @@ def replay(
 
 @_command(epilog="Example: ttt web --models models/demo.zip")
 def web(
-    host: Annotated[
-        str, option("HOST", "address to listen on; any other makes the app reachable from outside")
-    ] = "127.0.0.1",
+    host: Annotated[str, option("HOST", "address to listen on")] = "127.0.0.1",
     port: Annotated[int, option("PORT", "port to listen on; 0 is any free one", min=0, max=65535)] = 8000,
     models: Annotated[
         list[str] | None,
@@ -410,27 +408,20 @@ def web(
         option("FILE", "file of a game of yours, which the page offers too; may be given several times"),
     ] = None,
     record: Annotated[bool, typer.Option(help="record finished games; see `ttt games`")] = True,
-    runs: Annotated[
-        Path | None, option("FOLDER", "folder of training runs, old and new, whose curves the page shows")
-    ] = None,
-    export: Annotated[
-        Path | None,
-        option("FOLDER", "start no server: write the app for tic-tac-toe to this folder, for any web server"),
-    ] = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="allow an address that other machines can reach")
+    ] = False,
 ) -> None:
-    """Play in the web app, and look into agents.
+    """Open the web app: all positions turn green, play, look inside, compare.
 
-    The server takes up to 1.7 GB of memory, 1 GB of it for sweeps over games of millions of positions.
+    `python -m ttt_env.web build DIR` writes the same page as files, for any web server.
     """
-    from ttt_env.web.start import export as write_files
-    from ttt_env.web.start import start
+    from ttt_env.web.server import start
 
-    for path in games or []:
-        register_game(load_game(path))
-    if export is not None:
-        write_files(export, models or [], typer.echo)
-        return
-    start(host, port, models or [], GameLog() if record else None, runs, typer.echo)
+    own = [load_game(path) for path in games or []]
+    for game in own:
+        register_game(game)
+    start(host, port, models or [], GameLog() if record else None, typer.echo, is_public=public)
 
 
 @_command(epilog="Example: ttt docs")

@@ -27,13 +27,13 @@ class _ByStrategy:
     def parts(self) -> tuple[Agent]:
         return (self.fallback,)
 
-    def _cell(self, position: Position) -> int | None:
+    def strategy_cell(self, position: Position) -> int | None:
         """The strategy's move; None where it has none."""
         strategy = self._strategies.get(position.to_move)
         return None if strategy is None else strategy.cell(position)
 
     def _explained(self, position: Position) -> Explanation:
-        cell = self._cell(position)
+        cell = self.strategy_cell(position)
         if cell is None:
             name = name_of(self.fallback)
             part = PartExplanation(name, self.fallback.explain(position))
@@ -72,7 +72,7 @@ class ProvedStrategy(_ByStrategy, Agent):
             self.__class__ = _SampledStrategy  # type: ignore[assignment]
 
     def policy(self, position: Position) -> Floats:  # noqa: D102
-        cell = self._cell(position)
+        cell = self.strategy_cell(position)
         if cell is None:
             return self.fallback.policy(position)
         policy = np.zeros(self.game.n_cells)
@@ -86,5 +86,5 @@ class _SampledStrategy(_ByStrategy, Agent):
     variant_of = ProvedStrategy
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
-        cell = self._cell(position)
+        cell = self.strategy_cell(position)
         return self.fallback.choose(position, rng) if cell is None else cell

@@ -1,5 +1,7 @@
-"""The page in a browser where people and agents meet: `ttt web`.
+"""The web app: files that any web server can serve, and here five answers that only Python can give.
 
-The address holds all that is on the table (`table.py`), so the server keeps no visitors: any number of tabs
-and people play at once, and an address can be passed on. `play.py` and its like turn addresses into pages.
+`static/` has the page: plain modules without a framework, in which everything about games of up to nine cells
+is computed where the page is. `data` makes the files of data beside them, `build` writes both to a folder.
+`ttt web` serves that folder (`server`), and answers questions about larger games and other agents
+(`answers`).
 """

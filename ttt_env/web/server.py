@@ -1,142 +1,222 @@
-"""The web server: the pages put together, and what every answer carries."""
+"""`ttt web`: serves the page's files on this machine, and its five answers."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import asyncio
+import json
+import logging
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from pathlib import Path
+from ipaddress import ip_address
+from threading import Event
+from typing import Any
+from urllib.parse import urlsplit
 
-from anyio.to_thread import run_sync
-from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.middleware.gzip import GZipMiddleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.routing import Mount, Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from ttt_env.errors import extra_for
 
-from ttt_env.errors import TttEnvError
-from ttt_env.rules import get_game
+with extra_for("the web page needs", "web"):
+    import uvicorn
+    from anyio.to_thread import run_sync
+    from starlette.applications import Starlette
+    from starlette.concurrency import iterate_in_threadpool
+    from starlette.middleware import Middleware
+    from starlette.middleware.gzip import GZipMiddleware
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse, Response, StreamingResponse
+    from starlette.routing import Route
+
+from ttt_env.compiled.stopping import StoppedError, stopped_by
+from ttt_env.errors import ParameterError, TttEnvError
+from ttt_env.storage import parse_json
+from ttt_env.storage.codec import decoded
 from ttt_env.storage.game_log import GameLog
-from ttt_env.web.board import board_of, facts_of_game, strokes_of
-from ttt_env.web.compare.pages import TABS, ComparePages
-from ttt_env.web.computing import BusyError
-from ttt_env.web.inside.pages import InsidePages
-from ttt_env.web.insight import Evaluators
-from ttt_env.web.play import PlayPages
-from ttt_env.web.roster import Roster
-from ttt_env.web.services import Assets, Services
-from ttt_env.web.visitors import REFUSED, answer_while_there, is_foreign, is_opened
+from ttt_env.web.answers import (
+    Answers,
+    CertifyQuestion,
+    EvaluateQuestion,
+    PolicyQuestion,
+    RecordQuestion,
+    TrainQuestion,
+)
+from ttt_env.web.build import static_files
+from ttt_env.web.data import games_on_offer, page_files
+from ttt_env.web.players import Players
 
 _NAMES = ["127.0.0.1", "localhost", "[::1]"]
 _HEADERS = {
-    "content-security-policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+    "content-security-policy": "frame-ancestors 'none'",  # the page's own policy stands in it
     "x-content-type-options": "nosniff",
-    "referrer-policy": "same-origin",  # else browsers keep the origin of a form to themselves
+    "referrer-policy": "same-origin",
+    "cache-control": "no-cache",
 }
-_COMPRESSION = 4  # a page in a millisecond, and a tenth longer than the best
-_PAGES = (("/play", "Play"), ("/train", "Train"), ("/inside", "Look inside"), ("/compare", "Compare"))
-_OPENED = {"/", *dict(_PAGES), *TABS}
-"""The addresses that links of other sites may open. Others compute, and are for these pages alone."""
+_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "json": "application/json",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+}
+_MOST_BYTES = 10_000  # of a question
+_OPEN_TO_ALL = """{host} can be reached from other machines: anyone on the network can play and make this
+computer compute. There are no passwords, and nothing is encrypted."""
 
 
 def create_app(
-    models: Mapping[str, str] | None = None,
+    models: Sequence[str] = (),
     log: GameLog | None = None,
-    runs: Path | None = None,
+    *,
     is_local: bool = True,
 ) -> Starlette:
-    """The pages as an ASGI application.
+    """The page and its answers as an ASGI application.
 
-    `models` are spec strings of further agents by name, `log` takes the finished games, `runs` is a folder of
-    training curves, by default a temporary one. With `is_local` it only answers requests to the names of this
-    machine.
+    `models` are agents' files, or programs, that may play too, and `log` takes finished games. With
+    `is_local` it only answers requests to the names of this machine.
+
+    Raises `ParameterError` for a model that is not there, `GameError` for a game that is too large to be
+    drawn.
     """
-    evaluators = Evaluators(Roster(models or {}, None if log is None else log.path))
-    services = Services(evaluators, log, runs, _PAGES)
-    app = Starlette(
+    players = Players(models)
+    offered = games_on_offer(is_static=False)
+    answers = Answers(players, list(offered), log)
+    data = page_files(players, offered, has_answers=True, records=log is not None)
+    files: dict[str, Callable[[], bytes]] = {
+        name: partial(bytes, content) for name, content in static_files().items()
+    }
+    files |= {f"data/{name}": content for name, content in data.items()}
+    questions: dict[type, Callable[[Any], Any]] = {
+        PolicyQuestion: answers.policy,
+        EvaluateQuestion: answers.evaluate,
+        CertifyQuestion: answers.certify,
+        TrainQuestion: answers.train,
+        RecordQuestion: answers.record,
+    }
+    return Starlette(
         routes=[
-            Route("/", _home),
-            Route("/train", partial(_train, services)),
-            *(route for page in (PlayPages, InsidePages, ComparePages) for route in page(services).routes()),
-            Mount("/static", Assets()),
+            Route("/", partial(_file, files, "index.html")),
+            *(Route(f"/{name}", partial(_file, files, name)) for name in files),
+            *(
+                Route(f"/answers/{answer.__name__}", partial(_answered, kind, answer), methods=["POST"])
+                for kind, answer in questions.items()
+            ),
         ],
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=_NAMES if is_local else ["*"]),
-            Middleware(_Guard),
-            Middleware(GZipMiddleware, compresslevel=_COMPRESSION),
+            Middleware(GZipMiddleware),
         ],
-        exception_handlers={
-            HTTPException: partial(_refused, services),
-            BusyError: partial(_told, 503),
-            TttEnvError: partial(_told, 400),
-            ImportError: partial(_told, 400),
-            ClientDisconnect: partial(_told, 400),  # nobody reads it
-        },
-        lifespan=partial(_closing, services),
     )
-    app.state.services = services
-    return app
 
 
-async def _home(request: Request) -> Response:
-    return RedirectResponse("/play")
+async def _file(files: Mapping[str, Callable[[], bytes]], name: str, request: Request) -> Response:
+    return Response(await run_sync(files[name]), media_type=_TYPES[name.rpartition(".")[2]], headers=_HEADERS)
 
 
-async def _train(services: Services, request: Request) -> Response:
-    """The page on which an agent learns in the browser of the visitor, who asks the server for nothing."""
-    game = get_game("tictactoe-v0")
-    strokes, board = strokes_of(game, game.winning_masks)[0], board_of(game.start, None)
-    return services.page("train.html", game_facts=facts_of_game(game), board=board, all_strokes=strokes)
+def is_foreign(request: Request) -> bool:
+    """True unless the browser says that this page itself sent the request, or no browser sent it."""
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    if site is not None:
+        return site != "same-origin"
+    return origin is not None and urlsplit(origin).netloc != request.headers.get("host")
 
 
-async def _refused(services: Services, request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    response = services.page("refused.html", error.status_code, status=error.status_code, reason=error.detail)
-    if error.status_code == 405:
-        # Files refuse other methods without saying which ones they take.
-        response.headers["allow"] = (error.headers or {}).get("Allow", "GET, HEAD")
-    return response
+def _error(status: int, message: str) -> Response:
+    return JSONResponse({"error": message}, status, headers=_HEADERS)
 
 
-async def _told(status: int, request: Request, error: Exception) -> Response:
-    """The answer to a request for a part of a page that cannot be had."""
-    return PlainTextResponse(str(error), status)
+async def _answered(kind: type, answer: Callable[[Any], Any], request: Request) -> Response:
+    """The answer to a question of this kind, which ends being computed when nobody waits for it any more."""
+    if is_foreign(request):
+        return _error(403, "Only this page itself may ask.")
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        return _error(415, "A question is sent as application/json.")
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MOST_BYTES:
+            return _error(413, f"A question has at most {_MOST_BYTES:,} bytes.")
+    try:
+        question = decoded(kind, parse_json(body), name="question")
+        if kind is TrainQuestion:
+            return StreamingResponse(
+                _lines(answer(question)), media_type="application/x-ndjson", headers=_HEADERS
+            )
+        return JSONResponse(await _while_there(request, partial(answer, question)), headers=_HEADERS)
+    except (TttEnvError, ImportError, ValueError) as error:
+        return _error(400, str(error))
+    except StoppedError:
+        return Response(status_code=499)  # which nobody reads
 
 
-@asynccontextmanager
-async def _closing(services: Services, app: Starlette) -> AsyncIterator[None]:
-    yield
-    services.queues.close()
-    await run_sync(services.trainings.close)
+async def _while_there(request: Request, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What `compute` returns; its searches and sweeps end once the visitor has gone."""
+    left = Event()
+
+    async def watch() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        left.set()
+
+    def run() -> dict[str, Any]:
+        with stopped_by(left):
+            return compute()
+
+    watching = asyncio.create_task(watch())
+    try:
+        return await run_sync(run)
+    finally:
+        watching.cancel()
 
 
-class _Guard:
-    """Adds the headers that keep a page to this server, and refuses what other sites should not ask for.
+async def _lines(events: Iterator[dict[str, Any]]) -> AsyncIterator[str]:
+    async for event in iterate_in_threadpool(events):
+        yield json.dumps(event) + "\n"
 
-    Their links may be followed to a page. Their forms make no moves, and no picture or script of theirs makes
-    the server compute.
+
+def start(
+    host: str,
+    port: int,
+    models: Sequence[str],
+    log: GameLog | None,
+    say: Callable[[str], None],
+    *,
+    is_public: bool = False,
+) -> None:
+    """Serve the page until Ctrl-C; port 0 is any free one.
+
+    Raises `ParameterError` for a model that is not there, and for an address that other machines can reach
+    unless `is_public`; `OSError` if the port cannot be had.
     """
+    is_local = _is_loopback(host)
+    if not is_local and not is_public:
+        raise ParameterError(
+            f"{host} can be reached from other machines: with --public that is what you want"
+        )
+    app = create_app(models, log, is_local=is_local)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as listening:
+        # Without this the second half of an answer waits for the visitor's system to confirm the first.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not is_local:
+            say(_OPEN_TO_ALL.format(host=host))
+        if log is not None:
+            say(f"Finished games are recorded in {log.path}")
+        shown = f"[{host}]" if ":" in host else host
+        say(f"Play at http://{shown}:{listening.getsockname()[1]} (Ctrl-C ends it)")
+        server = uvicorn.Server(config_of(app, log_level="warning"))
+        # Computations that the end of the server cuts off are no errors to report.
+        logging.getLogger("uvicorn.error").addFilter(lambda _: not server.should_exit)
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[listening])
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+def config_of(app: Starlette, **more: Any) -> uvicorn.Config:
+    """The configuration with which uvicorn serves the page. Logging stays as the process has it."""
+    return uvicorn.Config(app, **{"ws": "none", "timeout_graceful_shutdown": 1, "log_config": None, **more})
 
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_HEADERS)
-            await send(message)
 
-        request = Request(scope)
-        if is_foreign(request) and not (is_opened(request) and request.url.path in _OPENED):
-            refused = PlainTextResponse(REFUSED, 403)
-            await refused(scope, receive, send_guarded)
-            return
-        await answer_while_there(self._app, scope, receive, send_guarded)
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

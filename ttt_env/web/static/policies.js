@@ -1,5 +1,5 @@
 // How agents move, from facts small enough for a page: a table of their policy, with symmetric positions merged, or the
-// parameters of softmax minimax and of an agent that moves at random at times. `ttt_env.web.export` writes them.
+// temperatures of softmax minimax. `ttt_env.web.data` writes them.
 
 import { induce, softmax, sweep, valuesOfMoves } from "./solver.js";
 
@@ -70,22 +70,21 @@ function policyOfSoftmax(positions, own, ascribed) {
 }
 
 /**
- * The policy of the agent of this name; `agents` are the facts of all of them.
+ * The policy of an agent by its facts: the temperatures of softmax minimax, or a table.
  * @param {Position[]} positions @param {Game} game @returns {Policy}
  */
-export function policyOf(positions, game, agents, name) {
-  const facts = agents[name];
+export function policyOf(positions, game, facts) {
   if (facts.temperature !== undefined) return policyOfSoftmax(positions, facts.temperature, facts.opponent_temperature);
-  if (facts.epsilon === undefined) return policyOfTable(positions, game, facts);
-  const policy = policyOf(positions, game, agents, facts.of);
-  return policy.map((row) => row.map((share) => (1 - facts.epsilon) * share + facts.epsilon / row.length));
+  return policyOfTable(positions, game, facts);
 }
 
-/** A cell drawn with the chances of the moves of this position. */
-export function drawnCell({ moves }, chances) {
-  let rest = Math.random();
-  const at = chances.findIndex((chance) => (rest -= chance) < 0);
-  return moves[at >= 0 ? at : chances.findLastIndex((chance) => chance > 0)][0]; // what rounding leaves
+/** The parameters of softmax minimax that a spec such as "softmax:temperature=0.2,opponent_temperature=1" gives; null of other agents. */
+export function softmaxOf(agent) {
+  const [name, parameters = ""] = agent.split(":");
+  if (name !== "softmax") return null;
+  const given = Object.fromEntries(parameters.split(",").map((each) => each.split("=")));
+  const temperature = Number(given.temperature ?? 1);
+  return { temperature, opponent_temperature: Number(given.opponent_temperature ?? temperature) };
 }
 
 const best = (values) => softmax(values, 0);

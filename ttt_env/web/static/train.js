@@ -1,246 +1,171 @@
-// The page on which an agent learns: it plays against itself here, and after every few games its strength is computed
-// over all positions, as `ttt_env.certify` does it.
+// Q-learning against itself, on the positions of a small game up to symmetry. After every few games its strength is computed
+// over all of them, so that a training is a film: its frames say what is known about each position at that time.
 
-import { byId, draw, mark, seatOf, showFigures } from "./export_board.js";
-import { answered, drawnCell, leastImage } from "./policies.js";
-import { TIE, enumerate, numberAfter, softmax } from "./solver.js";
-import { percent, signed } from "./words.js";
+import { randomNumbers, seatOf } from "./rules.js";
 
-const GAMES = 10; // of self-play, between two pictures
-const MOST_GAMES = 12_000; // then it gives up
-const PACE = 650; // milliseconds between the moves of a game that is shown
-const CORNER = [0]; // the game whose last position shows what it has learned: only the centre saves O
+const MOST_GAMES = 12_000; // then it is still beatable
+const SINGLE_GAMES = 30; // the first games make a frame each, the later ones five together
+const SAME_GAMES = 60; // as often the same game in a row, and without exploration it is the same for ever
+const TIE = 1e-9; // values closer than this are equal
 
-/** Numbers from 0 to 1, the same for the same seed (mulberry32, T. Ettinger). */
-function randomNumbers(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+/**
+ * A class of symmetric positions: the stones as bit masks, the classes that follow it (`kids`) with the number of cells that
+ * lead to each (`weights`), and those before it. `end` is "X", "O" or "draw" once the game is over, else "". `value` is what it
+ * is worth to X under best play by both sides; `isLost` says that whoever is to move has lost already, whatever it plays.
+ * @typedef {{x: number, o: number, ply: number, end: string, kids: number[], weights: number[], parents: number[], value: number, isLost: boolean}} Node
+ */
+
+/** The positions of a game of up to 12 cells up to symmetry, by ply, beginning with the empty board. */
+export class Positions {
+  constructor({ cells, sets, misere, symmetries }) {
+    this.cells = cells;
+    this.lines = sets.map((set) => set.reduce((mask, cell) => mask | (1 << cell), 0));
+    this.images = symmetries.map((to) => Uint16Array.from({ length: 1 << cells }, (_, mask) =>
+      to.reduce((image, cell, from) => image | (((mask >> from) & 1) << cell), 0)));
+    this.numbers = new Map();
+    /** @type {Node[]} */
+    this.nodes = [];
+    this.find(0, 0, 0);
+    for (let at = 0; at < this.nodes.length; at++) this.expand(at, misere);
+    for (const node of this.nodes.toReversed()) {
+      const values = node.kids.map((kid) => this.nodes[kid].value);
+      node.value = node.end ? (node.end === "X") - (node.end === "O") : Math[node.ply % 2 ? "min" : "max"](...values);
+      node.isLost = !node.end && node.value === (node.ply % 2 ? 1 : -1);
+    }
+  }
+
+  /** The number of the class that these stones belong to. */
+  find(x, o, ply) {
+    const key = this.images.reduce((least, image) => Math.min(least, image[x] * (1 << this.cells) + image[o]), Infinity);
+    if (!this.numbers.has(key)) {
+      this.numbers.set(key, this.nodes.push({ x, o, ply, end: "", kids: [], weights: [], parents: [], value: 0, isLost: false }) - 1);
+    }
+    return this.numbers.get(key);
+  }
+
+  expand(at, misere) {
+    const node = this.nodes[at], { x, o, ply } = node;
+    const has = (mask) => this.lines.some((line) => (mask & line) === line);
+    const completed = has(x) ? "X" : has(o) ? "O" : "";
+    node.end = completed ? (misere ? seatOf("OX".indexOf(completed)) : completed) : ply === this.cells ? "draw" : "";
+    for (const cell of this.legal(node)) {
+      const kid = this.after(x, o, cell, ply), number = node.kids.indexOf(kid);
+      if (number >= 0) node.weights[number] += 1;
+      else {
+        node.kids.push(kid);
+        node.weights.push(1);
+        this.nodes[kid].parents.push(at);
+      }
+    }
+  }
+
+  legal({ x, o, end }) {
+    return end ? [] : [...Array(this.cells).keys()].filter((cell) => !(((x | o) >> cell) & 1));
+  }
+
+  /** The class after a move on a board of these stones, which need not be that of the class itself. */
+  after(x, o, cell, ply) {
+    return ply % 2 ? this.find(x, o | (1 << cell), ply + 1) : this.find(x | (1 << cell), o, ply + 1);
+  }
+
+  /** The classes of the positions of a game, from the empty board on. */
+  path(moves) {
+    let x = 0, o = 0;
+    return [0, ...moves.map((cell, ply) => {
+      const next = this.after(x, o, cell, ply);
+      if (ply % 2) o |= 1 << cell; else x |= 1 << cell;
+      return next;
+    })];
+  }
 }
 
-/** The class of symmetric positions that each position belongs to, by number. */
-function classesOf(positions, { cells, symmetries }) {
-  const numbers = new Map();
-  return positions.map((position) => {
-    const { mine, theirs } = leastImage(position, symmetries), key = (mine << cells) | theirs;
-    if (!numbers.has(key)) numbers.set(key, numbers.size);
-    return numbers.get(key);
+const bestOf = (values, { kids }) => kids.reduce((best, kid) => Math.max(best, values[kid]), -Infinity);
+
+/** The classes that the agent plays to: all whose value is the best. */
+export const greedyOf = (values, node) => {
+  const best = bestOf(values, node);
+  return node.kids.filter((kid) => values[kid] > best - TIE);
+};
+
+/** One game of self-play. `values` are what each position is worth to whoever moved there; only + − × and max, so that it is the same on every machine. */
+function playGame({ nodes }, values, met, random, { exploration, rate }) {
+  const game = [0];
+  let at = 0;
+  met[0] = 1;
+  while (!nodes[at].end) {
+    const node = nodes[at], best = bestOf(values, node);
+    if (at) values[at] += rate * (-best - values[at]); // the last move was worth what it leaves to the other one
+    let kid = node.kids.find((each) => values[each] > best - TIE);
+    if (random() < exploration) {
+      let cell = Math.floor(random() * node.weights.reduce((sum, weight) => sum + weight)); // any free one
+      kid = node.kids.find((_, number) => (cell -= node.weights[number]) < 0);
+    }
+    at = kid;
+    met[at] = 1;
+    game.push(at);
+  }
+  const { end, ply } = nodes[at];
+  values[at] += rate * ((end === "draw" ? 0 : end === seatOf(ply - 1) ? 1 : -1) - values[at]);
+  return game;
+}
+
+export const GREY = 0, RED = 1, GREEN = 2; // not met yet; it can lose from here; it cannot
+export const COMES = 4; // added where the agent, as it plays now, can come
+
+/**
+ * The largest chance with which any opponent beats the agent from each position, `risks` by the agent's seat, and what the
+ * picture shows of it in `look`. The agent plays any of the cells that it takes for the best.
+ */
+export function judge({ nodes }, values, met) {
+  const risks = { X: new Float64Array(nodes.length), O: new Float64Array(nodes.length) };
+  for (let at = nodes.length - 1; at >= 0; at--) {
+    const node = nodes[at], { end, ply, kids, weights } = node;
+    if (end) {
+      risks.X[at] = end === "O" ? 1 : 0;
+      risks.O[at] = end === "X" ? 1 : 0;
+      continue;
+    }
+    const [own, other] = ply % 2 ? [risks.O, risks.X] : [risks.X, risks.O], best = bestOf(values, node);
+    let cells = 0;
+    for (let number = 0; number < kids.length; number++) {
+      other[at] = Math.max(other[at], other[kids[number]]);
+      if (values[kids[number]] <= best - TIE) continue;
+      cells += weights[number];
+      own[at] += weights[number] * own[kids[number]];
+    }
+    own[at] /= cells;
+  }
+  const comes = new Uint8Array(nodes.length), look = new Uint8Array(nodes.length); // 1: as X, 2: as O
+  comes[0] = 3;
+  nodes.forEach((node, at) => {
+    const { ply, end, kids } = node, mine = end ? 3 : ply % 2 ? 2 : 1;
+    look[at] = (met[at] ? (risks[seatOf(ply)][at] > 0 ? RED : GREEN) : GREY) | (comes[at] & mine ? COMES : 0);
+    if (end || !comes[at]) return;
+    for (const kid of kids) comes[kid] |= comes[at] & ~mine;
+    if (comes[at] & mine) for (const kid of greedyOf(values, node)) comes[kid] |= mine;
   });
+  return { risks, look };
 }
 
 /**
- * Q-learning against itself. What it learns is the value of each move to the player who makes it, kept by the position
- * after the move, and once for all symmetric ones. It begins with 0 everywhere.
+ * A whole training, up to the first time that nobody can beat the agent. Each frame has the number of `games`, the chances
+ * to lose as `X` and as `O`, the `look` of each position, the last `game` and the `values` that it has learned.
  */
-export class Learner {
-  constructor(positions, game) {
-    this.positions = positions;
-    this.classes = classesOf(positions, game);
-  }
-
-  start(seed) {
-    this.values = new Float64Array(this.positions.length);
-    this.random = randomNumbers(seed);
-    this.games = 0;
-  }
-
-  valuesOf(position) {
-    return position.moves.map(([, after]) => this.values[this.classes[after]]);
-  }
-
-  learn(after, target, rate) {
-    this.values[this.classes[after]] += rate * (target - this.values[this.classes[after]]);
-  }
-
-  playGame(exploration, rate) {
-    let number = 0;
-    while (this.positions[number].moves.length) {
-      const { moves, ply } = this.positions[number];
-      const values = this.valuesOf(this.positions[number]), highest = Math.max(...values);
-      if (ply) this.learn(number, -highest, rate); // the last move was worth what it leaves to the other one
-      const best = values.findIndex((value) => value >= highest - TIE);
-      number = moves[this.random() < exploration ? Math.floor(this.random() * moves.length) : best][1];
+export function train(positions, { seed, exploration, rate }) {
+  const values = new Float64Array(positions.nodes.length), met = new Uint8Array(positions.nodes.length);
+  const random = randomNumbers(seed), frames = [];
+  let games = 0, game = [], same = 0;
+  for (;;) {
+    const { risks, look } = judge(positions, values, met);
+    const frame = { games, X: risks.X[0], O: risks.O[0], look, game, values: values.slice() };
+    frames.push(frame);
+    const isUnbeatable = frame.X + frame.O === 0, isStuck = same >= SAME_GAMES;
+    if (isUnbeatable || isStuck || games >= MOST_GAMES) return { frames, games, isUnbeatable, isStuck };
+    for (let each = games < SINGLE_GAMES ? 1 : 5; each; each--) {
+      const before = game.join();
+      game = playGame(positions, values, met, random, { exploration, rate });
+      games += 1;
+      same = exploration === 0 && game.join() === before ? same + 1 : 0;
     }
-    this.learn(number, -this.positions[number].end, rate);
-    this.games += 1;
   }
-
-  /** The chances of the moves of each position: the agent plays any of those that it takes for the best. */
-  policy() {
-    return this.positions.map((position) => (position.moves.length ? softmax(this.valuesOf(position), 0) : []));
-  }
-}
-
-/** A game in which the agent, as X or not, loses by its policy to the best answer. */
-function lostGame(positions, policy, isX, { win, loss }) {
-  const cells = [];
-  let number = 0;
-  while (positions[number].moves.length) {
-    const { moves, ply } = positions[number], isMine = (ply % 2 === 0) === isX;
-    const risk = ([, after]) => (isMine ? win[after] : loss[after]); // that the agent loses from there on
-    const open = moves.filter((move, at) => !isMine || policy[number][at] > 0);
-    const worst = isMine
-      ? open.reduce((a, b) => (risk(b) > risk(a) + TIE ? b : a))
-      : open.reduce((a, b) => (loss[b[1]] - win[b[1]] > loss[a[1]] - win[a[1]] + TIE ? b : a));
-    cells.push(worst[0]);
-    number = worst[1];
-  }
-  return cells;
-}
-
-export function startTraining() {
-  const game = JSON.parse(byId("train").dataset.game);
-  const positions = enumerate(game), learner = new Learner(positions, game);
-  const form = document.querySelector("form.boards");
-  let curve, policy, outcomes, frame = 0, timer = 0, shown = []; // the moves of the game on the board
-
-  const setting = (id) => Number(byId(id).value);
-  const chanceOf = { X: () => outcomes.asX.loss[0], O: () => outcomes.asO.win[0] }; // that it loses
-  const isUnbeatable = () => chanceOf.X() + chanceOf.O() < TIE;
-
-  function judge() {
-    policy = learner.policy();
-    outcomes = { asX: answered(positions, policy, true), asO: answered(positions, policy, false) };
-    curve.push([learner.games, chanceOf.X(), chanceOf.O()]);
-  }
-
-  function reset() {
-    stop();
-    learner.start(setting("seed"));
-    curve = [];
-    shown = CORNER;
-    judge();
-    show();
-  }
-
-  function step() {
-    for (let each = 0; each < GAMES; each++) learner.playGame(setting("exploration"), setting("rate"));
-    judge();
-    const isOver = isUnbeatable() || learner.games >= MOST_GAMES;
-    frame = isOver ? 0 : requestAnimationFrame(step);
-    show();
-  }
-
-  function train() {
-    stop();
-    if (isUnbeatable() || learner.games >= MOST_GAMES) {
-      byId("seed").value = setting("seed") + 1;
-      reset();
-    }
-    shown = CORNER;
-    frame = requestAnimationFrame(step);
-    show();
-  }
-
-  /** End the learning, the game that is shown, and the game of a person. */
-  function stop() {
-    cancelAnimationFrame(frame);
-    clearTimeout(timer);
-    frame = 0;
-    delete form.dataset.person;
-  }
-
-  function show() {
-    showCurve();
-    showBoard();
-    const isLearning = frame !== 0, hasLearned = learner.games > 0;
-    byId("go").textContent = isLearning ? "Stop" : isUnbeatable() ? "Train another one" : hasLearned ? "Go on" : "Train one now";
-    mark(byId("again"), "disabled", (isLearning || !hasLearned) && "");
-    byId("proved").hidden = !isUnbeatable();
-    byId("lost").hidden = isLearning || !hasLearned || isUnbeatable();
-    for (const each of document.querySelectorAll("[data-play]")) mark(each, "disabled", (isLearning || !hasLearned) && "");
-    const games = `${learner.games.toLocaleString("en")} games`;
-    const [asX, asO] = [chanceOf.X(), chanceOf.O()].map(percent);
-    byId("state").textContent = !hasLearned ? "It has not played yet"
-      : isUnbeatable() ? `Unbeatable after ${games}` : `After ${games}: still beatable`;
-    byId("as-x").textContent = asX;
-    byId("as-o").textContent = asO;
-    if (!isLearning && hasLearned) byId("live").textContent = `${byId("state").textContent}: ${asX} as X, ${asO} as O.`;
-  }
-
-  /** The curves of the losing chances as X and as O over the games, up to now. */
-  function showCurve() {
-    const most = Math.max(1000, learner.games);
-    for (const [at, id] of [[1, "curve-x"], [2, "curve-o"]]) {
-      const points = curve.map((row) => `${((1000 * row[0]) / most).toFixed(1)} ${(400 * (1 - row[at])).toFixed(1)}`);
-      byId(id).setAttribute("d", `M${points.join("L")}`);
-    }
-    byId("most").textContent = most.toLocaleString("en");
-  }
-
-  /** While it learns, the board says how the agent would answer a corner; later it shows a game. */
-  function showBoard() {
-    const number = numberAfter(positions, shown);
-    const isMine = form.dataset.person === seatOf(shown.length) && frame === 0;
-    const board = draw(form, shown, game, { isOpen: isMine });
-    byId("result").textContent = shown.length && !positions[number].moves.length
-      ? (board.winner ? `${board.winner} wins.` : "A draw.") : "";
-    byId("about").hidden = shown !== CORNER;
-    if (shown !== CORNER) return;
-    const values = learner.valuesOf(positions[number]);
-    positions[number].moves.forEach(([cell], at) => showFigures(cell, policy[number][at], signed(values[at], 2)));
-  }
-
-  /** Show a game move by move. */
-  function replay(cells) {
-    shown = cells.slice(0, shown.length + 1);
-    showBoard();
-    if (shown.length < cells.length) timer = setTimeout(() => replay(cells), PACE);
-  }
-
-  /** Play against the agent: a person has this seat. */
-  function playAs(seat) {
-    stop();
-    form.dataset.person = seat;
-    shown = [];
-    answer();
-    show();
-  }
-
-  function answer() {
-    const number = numberAfter(positions, shown);
-    showBoard();
-    if (!positions[number].moves.length || seatOf(shown.length) === form.dataset.person) return;
-    timer = setTimeout(() => {
-      shown.push(drawnCell(positions[number], policy[number]));
-      showBoard();
-    }, PACE / 2);
-  }
-
-  byId("go").addEventListener("click", () => {
-    if (frame) { stop(); show(); } else train();
-  });
-  byId("again").addEventListener("click", reset);
-  byId("never").addEventListener("click", () => {
-    byId("exploration").value = 0;
-    showSettings();
-    reset();
-    train();
-  });
-  byId("how").addEventListener("click", () => {
-    const isX = chanceOf.X() > chanceOf.O();
-    stop();
-    shown = [];
-    replay(lostGame(positions, policy, isX, isX ? outcomes.asX : outcomes.asO));
-  });
-  for (const each of document.querySelectorAll("[data-play]")) each.addEventListener("click", () => playAs(each.dataset.play));
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    event.stopPropagation();
-    if (!event.submitter) return;
-    shown.push(Number(event.submitter.value));
-    answer();
-  });
-  function showSettings() {
-    byId("exploration-shown").textContent = percent(setting("exploration"));
-    byId("rate-shown").textContent = setting("rate");
-  }
-  for (const id of ["exploration", "rate"]) byId(id).addEventListener("input", showSettings);
-  byId("seed").addEventListener("change", () => { if (!frame) reset(); });
-  showSettings();
-  reset();
 }

@@ -1,26 +1,20 @@
-// Numbers as the server writes them: `ttt_env.render.words`, to the letter.
+// Numbers and results as the page writes them.
 
-/** The number with so many decimals, rounded as Python does: the exact value, and ties to an even digit. */
-export function fixed(number, digits) {
-  const text = number.toFixed(digits); // which rounds ties away from 0
-  const exact = number.toFixed(Math.min(digits + 40, 100));
-  const isTie = /^50*$/.test(exact.slice(exact.indexOf(".") + 1 + digits));
-  if (!isTie || Number(text.at(-1)) % 2 === 0) return text;
-  return (Number(text) - Math.sign(number) * 10 ** -digits).toFixed(digits);
+export const count = (number) => number.toLocaleString("en");
+export const plural = (number, name) => `${count(number)} ${name}${number === 1 ? "" : "s"}`;
+
+/** A chance in percent: 0 and 100 only where it is certain. */
+export function percent(chance) {
+  if (chance > 0 && chance < 0.001) return "<0.1 %";
+  if (chance < 1 && chance > 0.999) return ">99.9 %";
+  return `${(100 * chance).toFixed(chance > 0 && chance < 0.0995 ? 1 : 0)} %`;
 }
 
-export function percent(share) {
-  const text = fixed(100 * share, 2);
-  if (text === "0.00" && share > 0) return "<0.01%";
-  if (text === "100.00" && share < 1 - 1e-13) return ">99.99%";
-  return `${text.replace(/0+$/, "").replace(/\.$/, "")}%`;
+/** A number with its sign, by a true minus. */
+export function signed(number, digits = 2) {
+  const text = Math.abs(number).toFixed(digits);
+  return Number(text) === 0 ? text.replace(/\.?0+$/, "") : (number < 0 ? "−" : "+") + text;
 }
 
-export function signed(number, digits) {
-  const text = fixed(Math.abs(number), digits);
-  if (Number(text) === 0) return text;
-  return (number < 0 ? "−" : "+") + text;
-}
-
-/** A value of a position: none of the decimals where it is certain. */
-export const told = (value) => signed(value, Number.isInteger(value) ? 0 : 4);
+/** What a value of −1, 0 or 1 means for whoever it is spoken of. */
+export const VERBS = { "1": "wins", "0": "draws", "-1": "loses" };

@@ -1,0 +1,251 @@
+"""The five answers that only Python can give: policy, value, verdict, training and record.
+
+Each question is a dataclass that the page sends as JSON. Agents and games are named, never defined: a game is
+one of the page's, an agent one of the command line by its label, or one of the package with plain parameters.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Event, Lock, Thread
+from typing import Any
+
+import numpy as np
+
+from ttt_env.agents.mcts.search import Search, trees_of
+from ttt_env.analysis.certificate import certify
+from ttt_env.analysis.known import PROOF_NODES, is_solved, known_value, known_values_of_moves
+from ttt_env.analysis.solution import distances
+from ttt_env.analysis.verdict import verdict_of
+from ttt_env.compiled.stopping import check_wanted, stopped_by
+from ttt_env.errors import NotationError, ParameterError, TttEnvError, unknown
+from ttt_env.rules import Boards, Game, GameRecord, Position, canonical, is_tabulated
+from ttt_env.storage.game_log import GameLog
+from ttt_env.training.evaluation import Evaluation
+from ttt_env.training.loop import train
+from ttt_env.web.data import certificate_facts
+from ttt_env.web.players import PERSON, PROOF, Players
+
+_SOURCE = "web"
+_SEARCHES, _SIMULATIONS = 4, 16_000  # whose results differ by as much as an estimate may be wrong
+_MOST_TREE = 1 << 21  # nodes of an agent's search, 67 MB
+_MOST_POSITIONS = 20_000_000  # that a certificate holds
+_TRAINED_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class PolicyQuestion:
+    """How an agent plays after some moves."""
+
+    game: str
+    moves: tuple[int, ...]
+    agent: str
+
+
+@dataclass(frozen=True)
+class EvaluateQuestion:
+    """What a position is worth, and each move there; a `brief` answer leaves the moves out."""
+
+    game: str
+    moves: tuple[int, ...]
+    brief: bool = False
+
+
+@dataclass(frozen=True)
+class CertifyQuestion:
+    """Whether an agent can be beaten, and how."""
+
+    game: str
+    agent: str
+
+
+@dataclass(frozen=True)
+class TrainQuestion:
+    """A training of this algorithm on tic-tac-toe."""
+
+    algorithm: str
+
+
+@dataclass(frozen=True)
+class RecordQuestion:
+    """A finished game of these players."""
+
+    game: str
+    x: str
+    o: str
+    moves: tuple[int, ...]
+
+
+class Answers:
+    """Answers questions about these games and players. Finished games go to the `log`, if there is one."""
+
+    def __init__(self, players: Players, games: Sequence[Game], log: GameLog | None = None) -> None:
+        self.players, self._log = players, log
+        self._games = {game.name: game for game in games}
+        self._moves = Lock()  # a program answers one question at a time
+
+    def _game(self, name: str) -> Game:
+        if name not in self._games:
+            raise ParameterError(unknown("game", name[:60], self._games))
+        return self._games[name]
+
+    def _position(self, game: str, moves: Sequence[int]) -> Position:
+        return GameRecord(self._game(game), tuple(moves)).positions()[-1]
+
+    def policy(self, question: PolicyQuestion) -> dict[str, Any]:
+        """The chance of each move; of an agent that is not stationary, the move that it draws now."""
+        position = self._position(question.game, question.moves)
+        if position.is_over:
+            raise NotationError("The game is over there: nobody is to move.")
+        with self._moves, trees_of(_MOST_TREE):
+            agent = self.players.make(question.agent, position.game)
+            if not agent.is_stationary:
+                return {"moves": [[agent.choose(position, np.random.default_rng()), 1.0]], "isSample": True}
+            policy = agent.policy(position)
+        return {"moves": [[cell, float(policy[cell])] for cell in position.legal_cells], "isSample": False}
+
+    def evaluate(self, question: EvaluateQuestion) -> dict[str, Any]:
+        """The value for X, how it is known, and the value of each move for the player who makes it.
+
+        A solution or a proof comes first; where there is none, the range in which the results of some
+        searches lie.
+        """
+        position = self._position(question.game, question.moves)
+        if (proved := self._by_proof(position)) is not None:
+            return proved
+        sign = 1 if position.to_move == "X" else -1
+        value = known_value(position)
+        facts: dict[str, Any] = {"value": None if value is None else sign * value}
+        facts["basis"] = "solved" if is_solved(position.game) else "proved"
+        if question.brief:
+            return facts | {"moves": []}
+        nodes = 0 if value is None else PROOF_NODES  # where not even the position is proved, hardly a move is
+        moves: dict[int, dict[str, Any]] = {
+            cell: {"cell": cell, "value": worth}
+            for cell, worth in known_values_of_moves(position, nodes).items()
+        }
+        if moves and is_tabulated(position.game):
+            after = Boards.of([position.play(cell) for cell in moves])
+            for move, plies in zip(moves.values(), distances(position.game).of(after), strict=True):
+                move["plies"] = int(plies) + 1
+        if any(move["value"] is None for move in moves.values()):
+            whole, ranges = _estimated(position)
+            for cell, (low, high) in ranges.items():
+                if moves[cell]["value"] is None:
+                    moves[cell] |= {"low": low, "high": high}
+            if value is None:
+                low, high = sorted(sign * end for end in whole)
+                facts |= {"basis": "estimated", "low": low, "high": high}
+        return facts | {"moves": list(moves.values())}
+
+    def _by_proof(self, position: Position) -> dict[str, Any] | None:
+        """What the proof of this package says of a position of its strategy; None of any other."""
+        if PROOF not in [level.agent for level in self.players.levels(position.game)] or position.is_over:
+            return None
+        agent = self.players.make(PROOF, position.game)
+        won = {cell: _is_won(agent, position.child(cell)) for cell in position.legal_cells}
+        if position.to_move == "X":
+            cell = agent.strategy_cell(position)  # type: ignore[attr-defined]
+            if cell is None:
+                return None
+            winning = canonical(position.child(cell))
+            moves = [
+                {"cell": each, "value": 1 if canonical(position.child(each)) == winning else None}
+                for each in won
+            ]
+        elif all(won.values()):
+            moves = [{"cell": each, "value": -1} for each in won]
+        else:
+            return None
+        return {
+            "value": 1,
+            "basis": "proved",
+            "source": "Patashnik 1980, and the proof file of this package",
+            "moves": moves,
+        }
+
+    def certify(self, question: CertifyQuestion) -> dict[str, Any]:
+        """The verdict on an agent, in words, and a game that beats it."""
+        game = self._game(question.game)
+        if question.agent == PERSON:
+            raise ParameterError("Only agents are certified: a person has no fixed policy.")
+        certificate = certify(self.players.make(question.agent, game), game, most=_MOST_POSITIONS)
+        return certificate_facts(question.agent, certificate)
+
+    def train(self, question: TrainQuestion) -> Iterator[dict[str, Any]]:
+        """The evaluations of a training one after the other, and the verdict on the agent at its end."""
+        events: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
+        left = Event()
+
+        def report(evaluation: Evaluation) -> None:
+            check_wanted()
+            assert evaluation.exploitability is not None
+            worst = evaluation.exploitability.exploitability
+            events.put({"steps": evaluation.steps, "seconds": evaluation.seconds, "exploitability": worst})
+
+        def run() -> None:
+            try:
+                with stopped_by(left):
+                    agent = train("tictactoe-v0", question.algorithm, seconds=_TRAINED_SECONDS, report=report)
+                    judged = certify(agent)
+                    events.put(
+                        {"verdict": f"{verdict_of(judged)}, asked once in {judged.n_queries:,} positions"}
+                    )
+            except (TttEnvError, ImportError) as error:
+                events.put({"error": str(error)})
+            finally:
+                events.put(None)
+
+        thread = Thread(target=run, name="training", daemon=True)
+        thread.start()
+        try:
+            while (event := events.get()) is not None:
+                yield event
+        finally:
+            left.set()
+
+    def record(self, question: RecordQuestion) -> dict[str, Any]:
+        """Write a finished game to the log, once the rules have been played through."""
+        game = self._game(question.game)
+        record = GameRecord(game, question.moves)
+        if not record.positions()[-1].is_over:
+            raise NotationError("The game is not over: only finished games are recorded.")
+        for player in (question.x, question.o):
+            if player != PERSON:
+                self.players.make(player, game)  # or it raises
+        if self._log is None:
+            raise ParameterError("Games are not recorded here: ttt web was started with --no-record.")
+        x, o = (self.players.labels.get(player, player) for player in (question.x, question.o))
+        self._log.add(record, x=x, o=o, source=_SOURCE)
+        return {"recorded": True}
+
+
+def _is_won(agent: Any, position: Position) -> bool:
+    """Whether X has won, or the strategy goes on from there."""
+    return position.winner == "X" if position.is_over else agent.strategy_cell(position) is not None
+
+
+def _estimated(position: Position) -> tuple[tuple[float, float], dict[int, tuple[float, float]]]:
+    """The ranges of the results of some searches, in [−1, 1] for the mover: of the position, of each move.
+
+    Symmetric moves share theirs.
+    """
+    wholes: list[float] = []
+    classes = {cell: canonical(position.child(cell)) for cell in position.legal_cells}
+    found: dict[Position, list[float]] = defaultdict(list)
+    for seed in range(_SEARCHES):
+        search = Search(position, seed=seed)
+        search.run(simulations=_SIMULATIONS)
+        wholes.append(float(search.expected))
+        totals: dict[Position, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for cell, child in classes.items():
+            totals[child][0] += float(search.wins[cell])
+            totals[child][1] += float(search.visits[cell])
+        for child, (wins, visits) in totals.items():
+            if visits:
+                found[child].append(2 * wins / visits - 1)
+    ranges = {
+        cell: (min(found[child]), max(found[child])) for cell, child in classes.items() if child in found
+    }
+    return (min(wholes), max(wholes)), ranges

@@ -1,1 +1,0 @@
-"""The page that shows how agents think: game trees, Monte Carlo search, weights."""
