@@ -1,14 +1,13 @@
-"""The pictures of the web page, taken by a headless Chromium of the page as it is served.
+"""The pictures of the web app, taken by a headless Chromium of the page as it is served.
 
-Each is a PNG of a few colours that keeps within 150 kB. It needs Chromium and its driver (`make browser`
-installs them on Debian) and the extras `web` and `dev`.
+Each is a PNG of a few colours that keeps within 150 kB; the one that other sites show of a link, `positions.png`, is
+the app's own. It needs Chromium and its driver (`make browser` installs them on Debian) and the extras `web` and
+`dev`.
 """
 
 import argparse
 import base64
 import io
-import socket
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -22,9 +21,7 @@ from PIL import Image
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.support.wait import WebDriverWait
 
-from ttt_env.storage.game_log import GameLog
-from ttt_env.web.server import create_app
-from ttt_env.web.start import config_of
+from ttt_env.web.server import config_of, create_app
 
 N_COLOURS = 256
 MAX_BYTES = 150_000
@@ -32,33 +29,35 @@ MAX_BYTES = 150_000
 
 @dataclass(frozen=True)
 class Shot:
-    """A page at an address in a window of this size, light or dark.
-
-    `press` is a button that is pressed first, and `until` what is there once that has had its effect.
-    """
+    """A view at an address in a window of this size, light or dark; `until` says in JavaScript when it is there."""
 
     address: str
     size: tuple[int, int] = (1120, 800)
     scheme: str = "light"
-    press: str = ""
-    until: str = ""
+    until: str = "true"
 
 
+_MARKS = "document.querySelector('.mark[d]')"
 SHOTS = {
-    "web-play": Shot("/play?x=person&o=epsilon:minimax,epsilon=0.3", (1120, 840)),
-    "web-see-dark": Shot("/play?x=person&o=weights&game=square-v0&moves=0.5&see=1", (1120, 860), "dark"),
-    "web-lost": Shot("/play?x=person&o=minimax&moves=0.4.1.2.5.6", (1120, 1080)),
-    "web-train": Shot("/train", (1120, 980), press="#go", until="#proved:not([hidden])"),
-    "web-why": Shot("/inside?view=move&x=person&o=newell-simon&moves=4.0.2", (1120, 560)),
-    "web-mcts-dark": Shot(
-        "/inside?view=mcts&moves=0.4.1&mcts.done=200&mcts.simulations=200&mcts.early_stop=true",
-        (1120, 1180),
-        "dark",
+    "positions": Shot("positions?games=1500", (1200, 630)),
+    "web-positions": Shot("positions?games=1500", (1440, 900)),
+    "web-play": Shot("play", (1120, 780)),
+    "web-see-dark": Shot(
+        "play?game=square-v0&x=person&o=weights&moves=0.5&see=1", (1120, 900), "dark", _MARKS
     ),
-    "web-ladder": Shot("/compare?row=weights&column=win-block", (1120, 860)),
-    "web-certificate": Shot("/compare/agent?agent=win-block", (1120, 1180)),
-    "web-phone": Shot("/play?x=person&o=minimax&moves=4.1&see=1", (390, 844)),
-    "web-phone-dark": Shot("/play?x=person&o=random&game=square-v0&moves=0.2.1.6.4.9.5", (390, 844), "dark"),
+    "web-lost": Shot(
+        "play?x=person&o=minimax:prefer=fast&moves=0.4.1.2.5.6",
+        (1120, 1080),
+        until="document.querySelector('.status').textContent.includes('move 5')",
+    ),
+    "web-tree": Shot("inside?moves=0.3.1.4.6.7&tx=0.2", (1120, 1240)),
+    "web-mcts-dark": Shot("inside?view=mcts&moves=0.4.1&done=200", (1120, 1280), "dark"),
+    "web-ladder": Shot("compare", (1120, 860), until="document.querySelector('.ladder')"),
+    "web-certificate": Shot(
+        "compare?agent=win-block", (1120, 780), until="document.querySelector('.refutation')"
+    ),
+    "web-phone": Shot("positions?games=1500", (390, 844)),
+    "web-phone-dark": Shot("play?moves=4.1&x=person&o=minimax&see=1", (390, 844), "dark", _MARKS),
 }
 
 
@@ -78,45 +77,35 @@ def main() -> None:
 
 @contextmanager
 def served() -> Iterator[str]:
-    """The address of the page, served from this process with an empty game log."""
-    with tempfile.TemporaryDirectory() as folder, GameLog(Path(folder) / "games.sqlite") as log:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        config = config_of(create_app(log=log), host="127.0.0.1", port=port, log_level="critical")
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        yield f"http://127.0.0.1:{port}"
-        server.should_exit = True
-        thread.join()
+    """The address of the page, served from this process without a log of games."""
+    server = uvicorn.Server(config_of(create_app(), host="127.0.0.1", port=0, log_level="critical"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
 
 
 def taken(browser: WebDriver, url: str, shot: Shot) -> bytes:
-    """The PNG of a page, once all of its parts are there and nothing moves any more."""
+    """The picture as a PNG."""
     width, height = shot.size
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    features = [
-        {"name": "prefers-color-scheme", "value": shot.scheme},
-        {"name": "prefers-reduced-motion", "value": "reduce"},
-    ]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    browser.get(url + shot.address)
-    waits = "return ![...document.querySelectorAll('[data-load]:not([data-later])')].length"
-    WebDriverWait(browser, 600, 0.05).until(lambda _: browser.execute_script(waits))
-    if shot.press:
-        browser.find_element("css selector", shot.press).click()
-        WebDriverWait(browser, 600, 0.05).until(lambda _: browser.find_elements("css selector", shot.until))
-    time.sleep(0.3)
-    png = base64.b64decode(browser.execute_cdp_cmd("Page.captureScreenshot", {})["data"])
-    image = Image.open(io.BytesIO(png)).convert("RGB").quantize(N_COLOURS, dither=Image.Dither.NONE)
-    file = io.BytesIO()
-    image.save(file, "PNG", optimize=True)
-    assert file.tell() <= MAX_BYTES, f"{shot.address} takes {file.tell()} bytes"
-    return file.getvalue()
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    scheme = [{"name": "prefers-color-scheme", "value": shot.scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+    browser.get("about:blank")
+    browser.get(f"{url}/#{shot.address}")
+    there = f"return document.getElementById('page').childElementCount > 0 && Boolean({shot.until})"
+    WebDriverWait(browser, 60).until(lambda _: browser.execute_script(there))
+    time.sleep(0.6)  # for what fades in
+    whole = Image.open(io.BytesIO(base64.b64decode(browser.get_screenshot_as_base64())))
+    buffer = io.BytesIO()
+    whole.convert("RGB").quantize(N_COLOURS, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+    if buffer.tell() > MAX_BYTES:
+        raise ValueError(f"{shot.address}: {buffer.tell():,} bytes, more than {MAX_BYTES:,}")
+    return buffer.getvalue()
 
 
 if __name__ == "__main__":

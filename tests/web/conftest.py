@@ -1,54 +1,32 @@
+import functools
+import http.server
 import os
+import threading
+import time
+from contextlib import contextmanager
 
 import pytest
+import uvicorn
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
 from starlette.testclient import TestClient
 
 from scripts import headless
-from tests.support.games import DRAW, TICTACTOE, X_WINS
 from tests.web.axe import emulate
-from tests.web.serving import Page, Server, Visitor, delay, resize, write_run
-from ttt_env.rules.notation import GameRecord
-from ttt_env.storage.game_log import PERSON, GameLog
-from ttt_env.web.export import exported, write_folder
-from ttt_env.web.insight import InsightSolver
-from ttt_env.web.roster import Roster
-from ttt_env.web.server import create_app
+from ttt_env.rules import Game
+from ttt_env.rules.catalogue import register_game
+from ttt_env.storage.game_log import GameLog
+from ttt_env.web.build import build
+from ttt_env.web.server import config_of, create_app
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+FANO = [[0, 1, 2], [0, 3, 4], [0, 5, 6], [1, 3, 5], [1, 4, 6], [2, 3, 6], [2, 4, 5]]
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
-
-
-@pytest.fixture(scope="session")
-def roster():
-    return Roster({})
-
-
-@pytest.fixture(scope="session")
-def insight_solver(roster):
-    return InsightSolver(roster)
-
-
-EXPORTED = "minimax", "newell-simon", "win-block", "softmax"
-
-
-@pytest.fixture(scope="session")
-def exported_files(roster):
-    """The files of an export with a few agents and without most of the ladder, by name."""
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        for module in ("export", "compare.agents"):
-            monkeypatch.setattr(f"ttt_env.web.{module}.ENTRANTS", ("random", "weights"))
-        return exported(roster, EXPORTED)
-
-
-@pytest.fixture(scope="session")
-def exported_folder(roster, tmp_path_factory):
-    """The folder `docs/ttt` of a site, with an export of these agents and of the ladder."""
-    folder = tmp_path_factory.mktemp("public") / "docs" / "ttt"
-    write_folder(folder, exported(roster, EXPORTED))
-    return folder
 
 
 @pytest.fixture
@@ -58,44 +36,78 @@ def log(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def shared_client(tmp_path_factory):
-    with (
-        GameLog(tmp_path_factory.mktemp("shared") / "games.sqlite") as log,
-        TestClient(create_app({"mine": "weights"}, log), base_url="http://localhost") as made,
-    ):
+def shared_client():
+    with TestClient(create_app(), base_url="http://localhost") as made:
         yield made
 
 
 @pytest.fixture
-def client(request, shared_client, monkeypatch):
-    """The application in this process, one for all; it records into the `log` of a test that has one."""
-    if "log" in request.fixturenames:
-        monkeypatch.setattr(shared_client.app.state.services, "log", request.getfixturevalue("log"))
-    return shared_client
+def ask(shared_client):
+    """Asks the server a question as its page does, and gives the answer."""
+
+    def asked(name, **question):
+        response = shared_client.post(f"/answers/{name}", json=question)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    return asked
+
+
+@pytest.fixture
+def refusal(shared_client):
+    """Asks the server a question that it refuses, and gives the reason."""
+
+    def asked(name, **question):
+        response = shared_client.post(f"/answers/{name}", json=question)
+        assert response.status_code == 400
+        return response.json()["error"]
+
+    return asked
+
+
+class _Files(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """The address of a running server, and its log of games."""
-    with GameLog(tmp_path_factory.mktemp("web") / "games.sqlite") as log, Server(create_app(log=log)) as url:
-        yield url, log
+    """The address of a site that is nothing but files."""
+    folder = tmp_path_factory.mktemp("public") / "docs" / "try"
+    build(folder)
+    handler = functools.partial(_Files, directory=folder.parent.parent)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/docs/try/"
+        server.shutdown()
+
+
+@contextmanager
+def serving(app):
+    """The address at which the application runs, in a thread of this process."""
+    server = uvicorn.Server(config_of(app, host="127.0.0.1", port=0, log_level="critical"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive(), "the server did not start"
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/"
+    server.should_exit = True
+    thread.join()
 
 
 @pytest.fixture(scope="session")
-def url(tmp_path_factory):
-    """The address of a running server with two runs of training and some games of people."""
-    pytest.importorskip("tensorboard")
-    folder = tmp_path_factory.mktemp("watched")
-    for name in ("maskable-ppo_1", "dqn_1"):
-        write_run(folder / "runs" / name)
-    with GameLog(folder / "games.sqlite") as log:
-        for agent, cells in (
-            ("minimax", DRAW), ("random", X_WINS), ("mcts:simulations=50,playout=win-block", X_WINS),
-            ("epsilon:softmax,epsilon=0.3,temperature=0.25", X_WINS),
-        ):  # fmt: skip
-            log.add(GameRecord(TICTACTOE, cells), x=PERSON, o=agent)
-        with Server(create_app(log=log, runs=folder / "runs")) as address:
-            yield address
+def served(tmp_path_factory):
+    """The address of `ttt web` with a program and a game of hostile names, and its log of games."""
+    folder = tmp_path_factory.mktemp("served")
+    (folder / "first.py").write_text("def choose(position):\n    return position.legal_cells[0]\n")
+    for game in (Game("fano", (7,), FANO), Game("line-of-nineteen", (19,), [[0, 1, 2], [16, 17, 18]])):
+        register_game(game)
+    with (
+        GameLog(folder / "games.sqlite") as log,
+        serving(create_app([f"{folder / 'first.py'}"], log)) as url,
+    ):
+        yield url, log
 
 
 @pytest.fixture(scope="session")
@@ -108,41 +120,98 @@ def chromium():
         (pytest.fail if os.environ.get("CI") else pytest.skip)(str(error))
 
 
+class Page:
+    """A visitor to a page, with what tests look for in it."""
+
+    def __init__(self, browser, url):
+        self.browser, self.url = browser, url
+
+    def go(self, address=""):
+        self.browser.get("about:blank")  # else an address that differs behind # alone is not opened anew
+        self.browser.get(self.url + address)
+        self.until("return document.getElementById('page')?.childElementCount > 0")
+        return self
+
+    def run(self, script, *arguments):
+        return self.browser.execute_script(script, *arguments)
+
+    def until(self, script, *arguments, seconds=60):
+        return WebDriverWait(self.browser, seconds, 0.02).until(lambda _: self.run(script, *arguments))
+
+    def find(self, css):
+        return self.browser.find_element(By.CSS_SELECTOR, css)
+
+    def text(self, css):
+        return self.run("return document.querySelector(arguments[0])?.textContent ?? ''", css)
+
+    def press(self, css):
+        self.find(css).click()
+
+    def cell(self, cell):
+        return self.find(f".stage [data-cell='{cell}'] .tile, .scene [data-cell='{cell}'] .tile")
+
+    def stones(self, board=".stage"):
+        """The board as text, row by row without separators."""
+        return self.run(
+            "return [...document.querySelectorAll(`${arguments[0]} .cell`)]"
+            ".map(({classList}) => classList.contains('x') ? 'X' : classList.contains('o') ? 'O' : '.').join('')",
+            board,
+        )
+
+    def module(self, body, *arguments, names=""):
+        """What the body of an asynchronous function returns in the page, with these modules of it in scope."""
+        script = f"""
+            const done = arguments[arguments.length - 1], given = [...arguments].slice(0, -1);
+            (async () => {{
+              const [{names}] = await Promise.all("{names}".split(", ").filter(Boolean)
+                .map((name) => import(new URL(name + ".js", location.href.split("#")[0]))));
+              const game = (id) => fetch("data/app.json").then((r) => r.json()).then(({{games}}) => games.find((g) => g.id === id));
+              {body}
+            }})().then(done, (error) => done({{error: String(error)}}));"""
+        result = self.browser.execute_async_script(script, *arguments)
+        assert not (isinstance(result, dict) and "error" in result), result
+        return result
+
+    def complaints(self):
+        """What the page has written to the console since the last look."""
+        return [entry["message"] for entry in self.browser.get_log("browser")]
+
+
 @pytest.fixture
 def look(chromium):
-    """To a page of a site, in a window of this width and in these colours."""
+    """To a page at an address, in a window of this size and in these colours."""
 
-    def go(site, address, width=1200, media=None):
+    def go(url, address="", width=1200, media=None, height=900):
         emulate(chromium, media or {})
-        resize(chromium, width, 900)
-        chromium.get("about:blank")  # else an address that differs behind # alone is not opened anew
-        return Visitor(chromium, site).go(address)
+        resize(chromium, width, height)
+        return Page(chromium, url).go(address)
 
     yield go
     emulate(chromium, {})
-    chromium.execute_script("localStorage.clear()")
+
+
+def resize(browser, width, height):
+    """Make the window hold a page of this size, also one that is narrower than windows can be."""
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
+    )
 
 
 @pytest.fixture
-def browser(chromium, site):
-    """The browser on an empty page in a wide window; a line on its console fails the test."""
-    chromium.get("about:blank")
+def page(chromium, site, look):
+    """A visitor to the site of files; a line on the console fails the test."""
+    chromium.set_script_timeout(120)
     chromium.get_log("browser")
-    resize(chromium, 1200, 900)
-    yield chromium
-    written = [entry["message"] for entry in chromium.get_log("browser")]
-    assert not written
-
-
-@pytest.fixture
-def page(browser, site):
-    """A visitor to the running server."""
-    return Page(browser, site[0])
-
-
-@pytest.fixture
-def slow_page(page):
-    """A visitor to whom every answer takes 150 ms on its way."""
-    delay(page, 150)
+    page = look(site)
     yield page
-    delay(page, 0)
+    assert not page.complaints()
+
+
+@pytest.fixture
+def live(chromium, served, look):
+    """A visitor to `ttt web`; a line on the console fails the test."""
+    chromium.get_log("browser")
+    page = look(served[0])
+    yield page
+    assert not page.complaints()

@@ -218,6 +218,7 @@ class Answers:
             raise ParameterError("Games are not recorded here: ttt web was started with --no-record.")
         x, o = (self.players.labels.get(player, player) for player in (question.x, question.o))
         self._log.add(record, x=x, o=o, source=_SOURCE)
+        self.players.make.cache_clear()  # for who learns from the log
         return {"recorded": True}
 
 

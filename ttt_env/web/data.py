@@ -187,16 +187,18 @@ def _on_a_circle(game: Game) -> Game:
 
 # ---- Policies.
 
+_COMPUTED = ("softmax", "imitation")  # by the page; anew, from each game that is recorded
+
 _DIGITS = "0123456789abcdefghijklmnopqrstuv"
 _UNIFORM = 1e-6  # a table holds single precision
 
 
 def tables_of(players: Players, game: Game, *groups: Sequence[str]) -> dict[str, Agent]:
-    """The agents with a fixed policy, by label or spec; softmax minimax is computed where the page is."""
+    """The agents with a policy that stays, by spec string."""
     tables = {}
     for agent in dict.fromkeys(name for group in groups for name in group):
         player = players.make(agent, game)
-        if player.is_stationary and not agent.startswith("softmax") and agent not in players.labels:
+        if player.is_stationary and split_spec(agent).name not in _COMPUTED and agent not in players.labels:
             tables[agent] = player
     return tables
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
-
-from cachetools import LRUCache
 
 from ttt_env.agent import Agent, agent_names, is_of_package, make_agent
 from ttt_env.bots.command import CommandAgent
@@ -60,22 +59,13 @@ class Players:
 
     def __init__(self, models: Sequence[str] = ()) -> None:
         self.labels = _labels(models)
-        self._made: LRUCache[tuple[str, str], Agent] = LRUCache(_KEPT)
+        self.make = lru_cache(_KEPT)(self._make)  # a program goes on running from move to move
 
-    def make(self, agent: str, game: Game) -> Agent:
+    def _make(self, agent: str, game: Game) -> Agent:
         """The agent of this label or spec string. Raises as `make_agent` does for text from elsewhere."""
-        key = (game.name, agent)
-        if key not in self._made:
-            self._made[key] = make_agent(self._spec(agent, game), game, trusted=self._is_given(agent, game))
-        return self._made[key]
-
-    def _is_given(self, agent: str, game: Game) -> bool:
-        return agent in self.labels or (agent, game.name) == (PROOF, _PROVED_GAME)
-
-    def _spec(self, agent: str, game: Game) -> str:
         if (agent, game.name) == (PROOF, _PROVED_GAME):
-            return f"strategy:{proof_file()}"
-        return self.labels.get(agent, agent)
+            return make_agent(f"strategy:{proof_file()}", game)
+        return make_agent(self.labels.get(agent, agent), game, trusted=agent in self.labels)
 
     def offered(self, game: Game) -> list[str]:
         """The labels and names of the agents that can play a game without further parameters."""

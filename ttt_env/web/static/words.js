@@ -13,7 +13,7 @@ export function percent(chance) {
 /** A number with its sign, by a true minus. */
 export function signed(number, digits = 2) {
   const text = Math.abs(number).toFixed(digits);
-  return Number(text) === 0 ? text.replace(/\.?0+$/, "") : (number < 0 ? "−" : "+") + text;
+  return Number(text) === 0 ? "0" : (number < 0 ? "−" : "+") + text;
 }
 
 /** What a value of −1, 0 or 1 means for whoever it is spoken of. */
