@@ -1,8 +1,8 @@
 """The pictures of the web app, taken by a headless Chromium of the page as it is served.
 
-Each is a PNG of a few colours that keeps within 150 kB; the one that other sites show of a link, `positions.png`, is
-the app's own. It needs Chromium and its driver (`make browser` installs them on Debian) and the extras `web` and
-`dev`.
+Each is a PNG of a few colours that keeps within 150 kB; the one that other sites show of a link,
+`positions.png`, is the app's own. It needs Chromium and its driver (`make browser` installs them on Debian)
+and the extras `web` and `dev`.
 """
 
 import argparse
@@ -29,7 +29,7 @@ MAX_BYTES = 150_000
 
 @dataclass(frozen=True)
 class Shot:
-    """A view at an address in a window of this size, light or dark; `until` says in JavaScript when it is there."""
+    """A view at an address in a window of this size, light or dark, once `until` holds, in JavaScript."""
 
     address: str
     size: tuple[int, int] = (1120, 800)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ttt_env.web.roster import Roster
 
 import ttt_env
 from tests.support.games import TICTACTOE
@@ -18,7 +19,6 @@ from ttt_env.analysis.tally import expected
 from ttt_env.errors import ParameterError, TttEnvError
 from ttt_env.integrations.trl import GameEnvironment
 from ttt_env.text import TextEnv
-from ttt_env.web.roster import Roster
 
 CODE = [
     "process:touch PWNED",

@@ -20,6 +20,7 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 import typer.main
+from ttt_env.web.roster import named_models
 
 import ttt_env
 from tests.support.faults import files_of_at_most
@@ -34,7 +35,6 @@ from ttt_env.app.console import ProgressLine
 from ttt_env.app.learning import trained_as
 from ttt_env.app.scorecard import scorecard
 from ttt_env.rules import catalogue
-from ttt_env.web.roster import named_models
 
 
 def test_train_shows_exploitability_as_it_falls_and_what_can_be_typed_without_an_environment(

@@ -10,6 +10,7 @@ from math import inf, sqrt
 
 import pytest
 from starlette.testclient import TestClient
+from ttt_env.web.board import board_of
 
 import ttt_env
 from tests.support.refusals import all_raise
@@ -20,7 +21,6 @@ from ttt_env.render.layout import layout_of
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
 from ttt_env.rules import catalogue
-from ttt_env.web.board import board_of
 from ttt_env.web.server import create_app
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 import uvicorn
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 from starlette.testclient import TestClient
@@ -129,7 +130,7 @@ class Page:
     def go(self, address=""):
         self.browser.get("about:blank")  # else an address that differs behind # alone is not opened anew
         self.browser.get(self.url + address)
-        self.until("return document.getElementById('page')?.childElementCount > 0")
+        self.until("return document.getElementById('page')?.childElementCount !== 0")
         return self
 
     def run(self, script, *arguments):
@@ -142,10 +143,31 @@ class Page:
         return self.browser.find_element(By.CSS_SELECTOR, css)
 
     def text(self, css):
-        return self.run("return document.querySelector(arguments[0])?.textContent ?? ''", css)
+        return self.run("return document.querySelector(arguments[0])?.textContent.trim() ?? ''", css)
 
-    def press(self, css):
+    def all(self, css):
+        script = "return [...document.querySelectorAll(arguments[0])].map((each) => each.textContent.trim())"
+        return self.run(script, css)
+
+    def count(self, css):
+        return len(self.all(css))
+
+    def attribute(self, css, name):
+        return self.find(css).get_attribute(name)
+
+    @property
+    def focused(self):
+        return self.run("return document.activeElement.id")
+
+    def click(self, css):
         self.find(css).click()
+
+    def press(self, *keys):
+        """These keys, one after the other, where the focus is."""
+        ActionChains(self.browser).send_keys(*keys).perform()
+
+    def wait(self, is_so):
+        WebDriverWait(self.browser, 60, 0.02).until(lambda _: is_so())
 
     def cell(self, cell):
         return self.find(f".stage [data-cell='{cell}'] .tile, .scene [data-cell='{cell}'] .tile")
@@ -153,19 +175,20 @@ class Page:
     def stones(self, board=".stage"):
         """The board as text, row by row without separators."""
         return self.run(
-            "return [...document.querySelectorAll(`${arguments[0]} .cell`)]"
-            ".map(({classList}) => classList.contains('x') ? 'X' : classList.contains('o') ? 'O' : '.').join('')",
+            """return [...document.querySelectorAll(`${arguments[0]} .cell`)].map(({classList}) =>
+               classList.contains('x') ? 'X' : classList.contains('o') ? 'O' : '.').join('')""",
             board,
         )
 
     def module(self, body, *arguments, names=""):
-        """What the body of an asynchronous function returns in the page, with these modules of it in scope."""
+        """What the body of an asynchronous function returns in the page, with these modules in scope."""
         script = f"""
             const done = arguments[arguments.length - 1], given = [...arguments].slice(0, -1);
             (async () => {{
               const [{names}] = await Promise.all("{names}".split(", ").filter(Boolean)
                 .map((name) => import(new URL(name + ".js", location.href.split("#")[0]))));
-              const game = (id) => fetch("data/app.json").then((r) => r.json()).then(({{games}}) => games.find((g) => g.id === id));
+              const app = await (await fetch("data/app.json")).json();
+              const game = (id) => app.games.find((each) => each.id === id);
               {body}
             }})().then(done, (error) => done({{error: String(error)}}));"""
         result = self.browser.execute_async_script(script, *arguments)

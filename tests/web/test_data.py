@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.games import TICTACTOE
+from tests.web.conftest import FANO
 from ttt_env import certify, get_game, make_agent, match, solve
 from ttt_env.analysis.solution import distances
 from ttt_env.errors import GameError
@@ -62,9 +63,8 @@ def test_perfect_wins_as_soon_and_resists_as_long_as_it_can():
     perfect, solution = make_agent(Players().levels(TICTACTOE)[-1].agent, TICTACTOE), solve(TICTACTOE)
     layer = {TICTACTOE.start}
     for _ in range(5):
-        layer = {
-            position.play(cell) for position in layer if not position.is_over for cell in position.legal_cells
-        }
+        going = [position for position in layer if not position.is_over]
+        layer = {position.play(cell) for position in going for cell in position.legal_cells}
     decided = [each for each in layer if not each.is_over and solution.value_of(each) != 0]
     assert {solution.value_of(each) for each in decided} == {1, -1}
     for position in decided:
@@ -116,9 +116,7 @@ def test_boards_of_known_games_lie_in_their_rows(game):
 
 
 def test_winning_sets_that_nobody_would_see_are_drawn():
-    fano = Game(
-        "fano-plane", (7,), [[0, 1, 2], [0, 3, 4], [0, 5, 6], [1, 3, 5], [1, 4, 6], [2, 3, 6], [2, 4, 5]]
-    )
+    fano = Game("fano-plane", (7,), FANO)
     assert layout_facts(fano)["lines"] and layout_facts(fano)["round"]
     rows = Game("rows", (3, 3), [[0, 1, 2], [0, 4, 8]])
     assert not layout_facts(rows)["lines"]
