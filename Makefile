@@ -21,8 +21,7 @@ test-browser: $(STAMP)
 	$(PYTEST) -m "browser and not slow" tests/web tests/scripts/test_scripts.py
 
 # The slow tests in parts that each end within ten minutes on two cores; `make slow-proofs` runs one of them.
-PARTS := accessible agents alphazero analysis contract forgery games golden learning memory proofs ray scripts tables web
-SLOW_accessible := tests/web/test_accessible.py tests/web/test_site.py
+PARTS := agents alphazero analysis contract forgery games golden learning proofs ray scripts tables web
 SLOW_agents = $(filter-out $(SLOW_contract) $(SLOW_learning),$(wildcard tests/agents/test_*.py))
 SLOW_alphazero := tests/alphazero
 SLOW_analysis := $(wildcard tests/analysis/test_*.py)
@@ -31,12 +30,11 @@ SLOW_forgery := tests/proofs/test_proof_forgery.py
 SLOW_games := tests/envs/test_env_agreement.py tests/envs/test_vector_agreement.py
 SLOW_golden := tests/scripts/test_golden.py
 SLOW_learning := tests/agents/test_q_learning.py tests/training/test_training.py
-SLOW_memory := tests/web/test_memory.py
 SLOW_proofs := tests/proofs/test_proof.py tests/proofs/test_proof_files.py
 SLOW_ray := $(wildcard tests/*/test_ray*.py) tests/workers
 SLOW_scripts := tests/scripts/test_scripts.py tests/scripts/test_framework_scripts.py tests/scripts/test_benchmark_selfplay.py
 SLOW_tables := tests/scripts/test_ladder.py tests/test_docs.py
-SLOW_web := $(filter-out $(SLOW_accessible) $(SLOW_memory),$(wildcard tests/web/test_*.py))
+SLOW_web := tests/web
 SLOW_rest := tests ttt_env $(foreach part,$(PARTS),$(addprefix --ignore=,$(SLOW_$(part))))
 
 slow-%: $(STAMP)

@@ -11,6 +11,8 @@ from urllib.parse import unquote
 
 from sphinx.pycode import ModuleAnalyzer
 
+from ttt_env.web.build import single, static_files
+
 HERE = Path(__file__).parent
 
 # Pages of the site that lie elsewhere in the repository, copied when the site is built.
@@ -197,9 +199,17 @@ def mend_notebooks(app: Any, _: Any) -> None:
         path.write_text(json.dumps(notebook, indent=1), "utf-8")
 
 
+def write_app(app: Any, _: Any) -> None:
+    """Write the web app beside the pages: as one file, which also works in a site opened from a disk."""
+    folder = Path(app.outdir, "try")
+    single(folder)
+    (folder / "positions.png").write_bytes(static_files()["positions.png"])
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx when it begins."""
     app.connect("build-finished", mend_notebooks)
+    app.connect("build-finished", write_app)
     app.connect("builder-inited", keep_notices_out)
     app.connect("builder-inited", forget_overloads)
     app.connect("autodoc-process-signature", name_types)

@@ -68,4 +68,14 @@ html_static_path = ["_static"]
 html_js_files = [("site.js", {"defer": "defer"})]
 html_css_files = ["site.css"]
 templates_path = ["_templates"]
+html_sidebars = {  # the theme's, and a link to the app
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "try.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 copybutton_exclude = ".linenos, .gp, .go"

@@ -31,12 +31,15 @@ STYLE = (
     "white-space:pre-wrap"
 )
 PAGES = {  # and how many milliseconds each is shown
-    Shot("/play?x=person&o=minimax", SIZE): 1200,
-    Shot("/play?x=person&o=minimax&moves=4.0.1.7&see=1", SIZE): 2200,
-    Shot("/play?x=person&o=minimax&moves=0.4.1.2.5.6", SIZE): 2200,
-    Shot("/train", SIZE, press="#go", until="#proved:not([hidden])"): 2600,
-    Shot("/inside?view=tree&moves=0.3.1.4.6.7&x.temperature=0.2", SIZE): 2000,
-    Shot("/compare?row=weights&column=win-block", SIZE): 2400,
+    Shot("positions?games=0", SIZE): 600,
+    Shot("positions?games=100", SIZE): 900,
+    Shot("positions?games=500", SIZE): 900,
+    Shot("positions?games=1500", SIZE): 900,
+    Shot("positions?games=3500", SIZE): 1200,
+    Shot("positions?games=3950", SIZE): 2400,
+    Shot("play?o=minimax&moves=4.0.1.7&see=1", SIZE, until="document.querySelector('.mark[d]')"): 2000,
+    Shot("inside?moves=0.3.1.4.6.7&tx=0.2", SIZE): 2000,
+    Shot("compare?agent=win-block", SIZE, until="document.querySelector('.refutation')"): 2400,
 }
 
 
@@ -49,7 +52,7 @@ def main() -> None:
     with served() as url, chromium() as browser:
         frames = [*terminal(browser, printed())]
         for shot, duration in [*PAGES.items()][: arguments.pages]:
-            frames.append((picture(browser, shot, url), duration))
+            frames.append((picture(browser, f"{url}/#{shot.address}", shot), duration))
     arguments.out.mkdir(parents=True, exist_ok=True)
     path = arguments.out / "tour.gif"
     path.write_bytes(animated(frames))
@@ -72,11 +75,11 @@ def printed() -> list[str]:
 def terminal(browser: webdriver.Chrome, lines: list[str]) -> Iterator[tuple[Image.Image, int]]:
     """Pictures of a terminal in which the command is typed and the lines come, each with its duration."""
     for n_letters in range(0, len(COMMAND), 9):
-        yield picture(browser, Shot(screen(COMMAND[:n_letters], []), SIZE)), 150
+        yield picture(browser, screen(COMMAND[:n_letters], [])), 150
     for n_lines, line in enumerate(lines):
         if line.strip():
             shown = 2500 if line is lines[-1] else 600 if "exploitability" in line else 200
-            yield picture(browser, Shot(screen(COMMAND, lines[: n_lines + 1]), SIZE)), shown
+            yield picture(browser, screen(COMMAND, lines[: n_lines + 1])), shown
 
 
 def screen(command: str, lines: list[str]) -> str:
@@ -85,12 +88,12 @@ def screen(command: str, lines: list[str]) -> str:
         f"<b style='color:#7fd1ae'>{escape(line)}</b>" if VERDICT in line else escape(line) for line in lines
     )
     body = f"<b style='color:#8ab4f8'>$ {escape(command)}</b>\n{text}"
-    page = f'<meta charset="utf-8"><pre style="{STYLE};min-height:100vh">{body}</pre>'
+    page = f'<meta charset="utf-8"><pre id="page" style="{STYLE};min-height:100vh">{body}</pre>'
     return f"data:text/html;charset=utf-8,{quote(page)}"
 
 
-def picture(browser: webdriver.Chrome, shot: Shot, url: str = "") -> Image.Image:
-    """A picture of a page, as the browser shows it."""
+def picture(browser: webdriver.Chrome, url: str, shot: Shot = Shot("", SIZE)) -> Image.Image:
+    """A picture of the page at this address, as the browser shows it."""
     return Image.open(io.BytesIO(taken(browser, url, shot))).convert("RGB").resize(SHOWN)
 
 

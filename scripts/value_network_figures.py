@@ -6,8 +6,8 @@ draws of the network with itself, its wins over the random player. Three more ar
 hundred games against the random player alone, and, computed exactly, the score against random play and the
 exploitability. Writes a figure for each experiment and prints the numbers at the end of training, from which
 `truth.py` takes the verdicts on his claims. `--keep FOLDER` keeps every training that has ended, and a later
-run does not repeat these. `--tensorboard FOLDER` writes the curves of every training as a run, whose steps
-are games, for `ttt web --runs FOLDER`.
+run does not repeat these. `--tensorboard FOLDER` writes the curves of every training as a run of
+TensorBoard, whose steps are games.
 """
 
 import argparse
@@ -269,7 +269,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--keep", type=Path, help="folder of the trainings that have ended, to go on from")
-    parser.add_argument("--tensorboard", type=Path, help="folder of runs to write, for `ttt web --runs`")
+    parser.add_argument("--tensorboard", type=Path, help="folder of runs to write")
     arguments = parser.parse_args()
     begin = time.perf_counter()
     curves_of = all_curves(arguments.games, arguments.seeds, arguments.processes, arguments.keep)

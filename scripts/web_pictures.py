@@ -71,7 +71,7 @@ def main() -> None:
     with served() as url, chromium() as browser:
         for name in arguments.names or SHOTS:
             path = arguments.out / f"{name}.png"
-            path.write_bytes(taken(browser, url, SHOTS[name]))
+            path.write_bytes(taken(browser, f"{url}/#{SHOTS[name].address}", SHOTS[name]))
             print(f"{path}, {path.stat().st_size / 1000:.0f} kB")
 
 
@@ -89,14 +89,14 @@ def served() -> Iterator[str]:
 
 
 def taken(browser: WebDriver, url: str, shot: Shot) -> bytes:
-    """The picture as a PNG."""
+    """The picture of the page at `url`, as a PNG, once it has any content and the shot's condition holds."""
     width, height = shot.size
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     scheme = [{"name": "prefers-color-scheme", "value": shot.scheme}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
     browser.get("about:blank")
-    browser.get(f"{url}/#{shot.address}")
+    browser.get(url)
     there = f"return document.getElementById('page').childElementCount > 0 && Boolean({shot.until})"
     WebDriverWait(browser, 60).until(lambda _: browser.execute_script(there))
     time.sleep(0.6)  # for what fades in

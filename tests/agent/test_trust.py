@@ -10,15 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ttt_env.web.roster import Roster
 
 import ttt_env
 from tests.support.games import TICTACTOE
 from ttt_env.agent import make_agent
 from ttt_env.analysis.tally import expected
-from ttt_env.errors import ParameterError, TttEnvError
+from ttt_env.errors import ParameterError
 from ttt_env.integrations.trl import GameEnvironment
 from ttt_env.text import TextEnv
+from ttt_env.web.players import Players
 
 CODE = [
     "process:touch PWNED",
@@ -65,20 +65,15 @@ def game_log(spec: str) -> object:
     return expectation
 
 
-def address(spec: str) -> object:
-    roster = Roster({})
-    return roster.make(roster.parse(spec), TICTACTOE)
-
-
 def page(spec: str) -> object:
-    return Roster({}).make(spec, TICTACTOE)  # past the reader of addresses
+    return Players().make(spec, TICTACTOE)
 
 
 DOORS: dict[str, Callable[[str], object]] = {
     "text/env.py": row,
     "integrations/trl.py": trl_row,
     "analysis/tally.py": game_log,
-    "web/roster.py": page,
+    "web/players.py": page,
 }
 """The modules that make agents of text which arrives as data."""
 
@@ -116,12 +111,6 @@ def test_data_names_no_file_and_no_command(spec, door, tmp_path, monkeypatch):
     with pytest.raises(ParameterError, match="arrived as data"):
         door(spec)
     assert not (tmp_path / "PWNED").exists()
-
-
-@pytest.mark.parametrize("spec", CODE)
-def test_addresses_of_the_page_neither(spec):
-    with pytest.raises(TttEnvError):
-        address(spec)
 
 
 @pytest.mark.parametrize("spec", PLAIN)

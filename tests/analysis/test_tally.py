@@ -8,7 +8,6 @@ from typer.testing import CliRunner
 
 from tests.support.games import TICTACTOE
 from ttt_env import Game, GameRecord, get_game, make_agent, play_game
-from ttt_env.agent import Agent
 from ttt_env.analysis.tally import SeatTally, expected, tallies_in, tallies_of
 from ttt_env.app.cli import app
 from ttt_env.storage.game_log import PERSON, GameLog
@@ -82,13 +81,8 @@ def test_where_there_is_no_expectation_it_is_said_why():
         "16 cells; up to 12" in expected("brute-force", get_game("square-v0")).lack
     )  # without a sweep of it
 
-    class Slow(Agent):
-        is_stationary, seconds_per_move = True, 1.0
-
-        def policy(self, position):
-            raise AssertionError("asked")
-
-    assert "slow would search too long" in expected("slow", TICTACTOE, lambda name, game: Slow(game)).lack
+    slow = "mcts:simulations=1000000,seed=0"
+    assert f"{slow} would search too long" in expected(slow, TICTACTOE).lack
     gone = expected("lookup:/nowhere.npz", TICTACTOE)
     assert gone.of_random is None and "nowhere" in gone.lack and gone.on("X") is None
 

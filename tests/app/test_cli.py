@@ -20,7 +20,6 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 import typer.main
-from ttt_env.web.roster import named_models
 
 import ttt_env
 from tests.support.faults import files_of_at_most
@@ -35,6 +34,7 @@ from ttt_env.app.console import ProgressLine
 from ttt_env.app.learning import trained_as
 from ttt_env.app.scorecard import scorecard
 from ttt_env.rules import catalogue
+from ttt_env.web.players import Players
 
 
 def test_train_shows_exploitability_as_it_falls_and_what_can_be_typed_without_an_environment(
@@ -420,7 +420,7 @@ MISTAKES = [
     ("train dqn ppo", "(`ttt train -h` shows the help)"),
     ("web --port 70000", "Input should be less than or equal to 65535 (`ttt web -h` shows the help)"),
     ("web --port 0 --no-record --models absent.zip", "no model 'absent.zip'"),
-    ("web --port 0 --no-record --runs absent", "no folder 'absent'"),
+    ("web --port 0 --no-record --host 0.0.0.0", "0.0.0.0 can be reached from other machines"),
     ("games import", "missing argument 'FILE' (`ttt games import -h` shows the help)"),
     ("play minmax", "did you mean minimax?"),
     ("play minimax --game tictacto-v0", "did you mean tictactoe-v0?"),
@@ -643,7 +643,7 @@ class TestPathsWithColons:
         for path in ("a:b/x.npz", "C:\\x.npz"):
             assert ttt("export", "minimax", path, cwd=tmp_path).returncode == 0
             for typed in (path, f"policy-table:{path}"):
-                assert list(named_models([typed])) == [Path(path).stem]
+                assert list(Players([typed]).labels) == [Path(path).stem]
                 assert ttt("certify", typed, cwd=tmp_path).returncode == 0
 
     def test_a_bot(self, tmp_path):

@@ -10,7 +10,6 @@ from math import inf, sqrt
 
 import pytest
 from starlette.testclient import TestClient
-from ttt_env.web.board import board_of
 
 import ttt_env
 from tests.support.refusals import all_raise
@@ -21,6 +20,7 @@ from ttt_env.render.layout import layout_of
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
 from ttt_env.rules import catalogue
+from ttt_env.web.data import layout_facts
 from ttt_env.web.server import create_app
 
 
@@ -250,16 +250,18 @@ class TestNames:
 class TestPage:
     def test_it_offers_the_game_and_draws_it(self, registered):
         client = TestClient(create_app(), base_url="http://localhost")
-        page = client.get("/play?game=hexagon-v0&x=person&o=person&moves=3.0").text
-        assert 'class="boards scattered"' in page and 'value="hexagon-v0" checked' in page
-        assert page.count("--column: ") == 7 and 'name="misere"' not in page
+        games = {fact["id"]: fact for fact in client.get("/data/app.json").json()["games"]}
+        facts = games["hexagon-v0"]
+        assert facts["sets"] == [list(each) for each in registered.winning_sets]
+        assert {"minimax", "mcts"} <= set(facts["agents"]) and facts["policies"]["minimax"]
 
     def test_tiles_lie_where_the_coordinates_say(self):
-        drawn = board_of(hexagon().start, None)
-        (layer,) = drawn.layers
-        assert [(tile.row, tile.column) for tile in layer[2:5]] == [(1, 0), (1, 1.155), (1, 2.309)]
-        assert drawn.rows == pytest.approx(3) and drawn.columns == pytest.approx(2 * 2 / sqrt(3) + 1)
-        assert layer[3].label == "Cell 3: empty"
+        facts = layout_facts(hexagon())
+        left, middle, right = ((tile.x, tile.y) for tile in facts["tiles"][2:5])
+        assert left[1] == middle[1] == right[1] and right[0] - middle[0] == middle[0] - left[0]
+        first = facts["tiles"][0]
+        assert (middle[1] - first.y) / (middle[0] - first.x) == pytest.approx(sqrt(3), rel=0.01)
+        assert facts["round"] and facts["lines"]
 
 
 def test_a_board_may_have_more_than_three_axes():

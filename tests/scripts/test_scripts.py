@@ -60,7 +60,7 @@ SMALL: dict[str, tuple[str, str]] = {
     ),
     "tour.py": ("--out . --pages 1", "tour.gif, "),
     "truth.py": ("board-code", "14,446 = 201211001 in base 3"),
-    "web_pictures.py": ("--out . web-why web-phone", "web-phone.png"),
+    "web_pictures.py": ("--out . web-ladder web-phone", "web-phone.png"),
     "teach_proof.py": (
         "--game mnk-v0:m=4,n=3,k=3 --new --out a.npz --proof b.npz",
         "b.npz: 1 positions",

@@ -1,4 +1,4 @@
-"""The best move of a position, as the terminal and the page show it: the same words, the same limits.
+"""The best move of a position, as the terminal shows it.
 
 A game of up to `INTERACTIVE_CELLS` cells is solved while somebody waits. In a larger one a short proof search
 tries to find the value; if it fails, a tree search gives an estimate.

@@ -1,10 +1,10 @@
 """The results of people against agents, from the game log, next to a random player's results."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ttt_env.agent import Agent, make_agent, stationary_agent
+from ttt_env.agent import make_agent, stationary_agent
 from ttt_env.analysis.evaluation import match
 from ttt_env.analysis.results import Match, Result
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
@@ -65,43 +65,32 @@ class Expectation:
         return self.of_random.as_x if seat == "X" else self.of_random.as_o
 
 
-def tallies_of(
-    games: Iterable[LoggedGame], named: Callable[[str], str | None] = lambda agent: agent
-) -> list[Tally]:
-    """The tally of each agent that a person has finished a game against, most games first.
-
-    `named` gives the name under which an agent of the log is counted, None for one that is left out.
-    """
+def tallies_of(games: Iterable[LoggedGame]) -> list[Tally]:
+    """The tally of each agent that a person has finished a game against, most games first."""
     tallies: dict[str, Tally] = {}
     for record, x, o, *_ in games:
         end, players = record.positions()[-1], (x, o)
         if not end.is_over or None in players or players.count(PERSON) != 1:
             continue
         seat = SEATS[players.index(PERSON)]
-        agent = named(str(players[1 - players.index(PERSON)]))
-        if agent is None:
-            continue
+        agent = str(players[1 - players.index(PERSON)])
         tally = tallies.setdefault(agent, Tally(record.game.name, agent))
         tally.seats[seat].count(end.winner, seat)
     return sorted(tallies.values(), key=lambda tally: (-tally.games, tally.agent))
 
 
-def _from_log(agent: str, game: Game) -> Agent:
-    """The agent that a game log names: the log may be another person's."""
-    return make_agent(agent, game, trusted=False)
-
-
-def expected(agent: str, game: Game, make: Callable[[str, Game], Agent] = _from_log) -> Expectation:
+def expected(agent: str, game: Game) -> Expectation:
     """The exact result of the random player against the agent of this name, or why there is none.
 
     There is none for an agent without a fixed policy, for a game of more than 12 cells, and for an agent that
-    would search too long. `make` gives the agent of the name.
+    would search too long.
     """
     try:
         if not is_tabulated(game):
             limit = f"up to {TABLE_CELLS} are computed here"
             raise GameTooLargeError(f"{game.name} has {game.n_cells} cells; {limit}")
-        made = stationary_agent(make(agent, game), game)
+        made = make_agent(agent, game, trusted=False)  # the log may be another person's
+        made = stationary_agent(made, game)
         if made.seconds_per_move * n_placements(game.n_cells) > _MAX_SECONDS:
             raise GameTooLargeError(f"{agent} would search too long in all positions of {game.name}")
         return Expectation(match("random", made, game, exact=True))

@@ -66,7 +66,7 @@ _START = """\
 ttt: tic-tac-toe and every game like it, with exact strength
 
   ttt play minimax     play against an agent, in this terminal
-  ttt web              the same on a page in the browser, and a look into agents
+  ttt web              the web app: all positions, play, a look into agents
   ttt new bot.py       write a bot of your own to start from
   ttt certify bot.py   prove that it is unbeatable, or see the game that beats it
   ttt train dqn        train an agent until nobody beats it
@@ -394,7 +394,9 @@ def replay(
 
 @_command(epilog="Example: ttt web --models models/demo.zip")
 def web(
-    host: Annotated[str, option("HOST", "address to listen on")] = "127.0.0.1",
+    host: Annotated[
+        str, option("HOST", "address to listen on; one that others can reach needs --public")
+    ] = "127.0.0.1",
     port: Annotated[int, option("PORT", "port to listen on; 0 is any free one", min=0, max=65535)] = 8000,
     models: Annotated[
         list[str] | None,
@@ -412,15 +414,14 @@ def web(
         bool, typer.Option("--public", help="allow an address that other machines can reach")
     ] = False,
 ) -> None:
-    """Open the web app: all positions turn green, play, look inside, compare.
+    """Open the web app: all positions of tic-tac-toe, play, look inside, compare.
 
     `python -m ttt_env.web build DIR` writes the same page as files, for any web server.
     """
     from ttt_env.web.server import start
 
-    own = [load_game(path) for path in games or []]
-    for game in own:
-        register_game(game)
+    for path in games or []:
+        register_game(load_game(path))
     start(host, port, models or [], GameLog() if record else None, typer.echo, is_public=public)
 
 

@@ -1,10 +1,9 @@
 """A tree of positions as SVG and as Graphviz DOT."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from re import sub
-from typing import Generic, Protocol, Self, TypeVar
 
 from ttt_env.render.layout import CARD, INK, STONE, layout_of
 from ttt_env.render.svg import Picture, draw_svg
@@ -39,65 +38,45 @@ class TreeNode:
         return tree_svg(self)
 
 
-class Branching(Protocol):
-    """A node of a tree."""
-
-    @property
-    def children(self) -> Sequence[Self]:
-        """The nodes below it."""
-
-
-Node = TypeVar("Node", bound=Branching)
-
-
 @dataclass(frozen=True)
-class Spot(Generic[Node]):
-    """The place of a node: its depth, and among the leaves that of its first one and of its middle."""
+class _Place:
+    """The place of a node: its depth, and the middle of its leaves among all leaves."""
 
-    node: Node
+    node: TreeNode
     depth: int
-    first: int
     middle: float
-    parent: "Spot[Node] | None"
-
-    def edge(self, along: str) -> str:
-        """The curve from the parent, as the path of an SVG; `along` is "first" or "middle"."""
-        assert self.parent is not None
-        a, b, d = getattr(self.parent, along), getattr(self, along), self.parent.depth
-        return f"M{a:g} {d}C{a:g} {d + 0.6:g} {b:g} {d + 0.4:g} {b:g} {d + 1}"
+    parent: "_Place | None"
 
 
-def spots_of(
-    node: Node, is_amid: bool = True, parent: Spot[Node] | None = None, first: int = 0
-) -> Iterator[Spot[Node]]:
-    """The places of the node and of all below it: above the middle of their leaves, else above the first."""
-    middle = first + (n_leaves(node) - 1) / 2 if is_amid else first
-    spot = Spot(node, parent.depth + 1 if parent else 0, first, middle, parent)
-    yield spot
+def _places_of(node: TreeNode, parent: _Place | None = None, first: int = 0) -> Iterator[_Place]:
+    """The places of the node, whose first leaf has the number `first`, and of all below it."""
+    middle = first + (_n_leaves(node) - 1) / 2
+    place = _Place(node, parent.depth + 1 if parent else 0, middle, parent)
+    yield place
     for child in node.children:
-        yield from spots_of(child, is_amid, spot, first)
-        first += n_leaves(child)
+        yield from _places_of(child, place, first)
+        first += _n_leaves(child)
 
 
-def n_leaves(node: Branching) -> int:
+def _n_leaves(node: TreeNode) -> int:
     """The number of leaves below the node; 1 for a leaf."""
-    return sum(map(n_leaves, node.children)) or 1
+    return sum(map(_n_leaves, node.children)) or 1
 
 
 def tree_svg(root: TreeNode) -> str:
     """A self-contained SVG document of the tree, the root on top, each node a small board."""
     rise = _board_height(root) + _LINE * _n_lines(root) + _RISE
-    spots = list(spots_of(root))
-    width = _COLUMN * n_leaves(root) + 2 * _MARGIN
-    height = rise * (max(spot.depth for spot in spots) + 1) - _RISE + 2 * _MARGIN
+    places = list(_places_of(root))
+    width = _COLUMN * _n_leaves(root) + 2 * _MARGIN
+    height = rise * (max(place.depth for place in places) + 1) - _RISE + 2 * _MARGIN
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:g}" width="{width}" '
             f'height="{height:g}" role="img" font-family="sans-serif" font-size="12" text-anchor="middle">',
             f"<title>A tree from {root.position}</title>",
             f'<rect width="{width}" height="{height:g}" rx="12" fill="{CARD}"/>',
-            *(_edge(spot, spot.parent, rise) for spot in spots if spot.parent),
-            *(_node(spot, rise) for spot in spots),
+            *(_edge(place, place.parent, rise) for place in places if place.parent),
+            *(_node(place, rise) for place in places),
             "</svg>",
         ]
     )
@@ -106,15 +85,15 @@ def tree_svg(root: TreeNode) -> str:
 def tree_dot(root: TreeNode) -> str:
     """The tree as a Graphviz `digraph`: each node the text of its board and its caption."""
     lines = ["digraph {", '  node [shape=box, fontname="monospace"]']
-    names = {id(spot.node): f"n{i}" for i, spot in enumerate(spots_of(root))}
-    for spot in spots_of(root):
-        name, node = names[id(spot.node)], spot.node
+    names = {id(place.node): f"n{i}" for i, place in enumerate(_places_of(root))}
+    for place in _places_of(root):
+        name, node = names[id(place.node)], place.node
         rows = [*sub(r"[/|]", "\n", str(node.position)).split("\n"), *node.caption]
         label = "\\n".join(row.replace("\\", "\\\\").replace('"', '\\"') for row in rows)
         lines.append(f'  {name} [label="{label}"]')
-        if spot.parent:
+        if place.parent:
             style = f' [color="{_MARKED_EDGE}", penwidth=3]' if node.is_marked else ""
-            lines.append(f"  {names[id(spot.parent.node)]} -> {name}{style}")
+            lines.append(f"  {names[id(place.parent.node)]} -> {name}{style}")
     return "\n".join([*lines, "}"])
 
 
@@ -127,14 +106,14 @@ def _board_height(node: TreeNode) -> float:
     return _BOARD * layout.height / layout.width
 
 
-def _at(spot: Spot[TreeNode], rise: float) -> tuple[float, float]:
+def _at(place: _Place, rise: float) -> tuple[float, float]:
     """The middle of the top edge of a node's board."""
-    return _MARGIN + _COLUMN * (spot.middle + 0.5), _MARGIN + rise * spot.depth
+    return _MARGIN + _COLUMN * (place.middle + 0.5), _MARGIN + rise * place.depth
 
 
-def _edge(spot: Spot[TreeNode], parent: Spot[TreeNode], rise: float) -> str:
-    colour, width = (_MARKED_EDGE, 3) if spot.node.is_marked else (_EDGE, 1.5)
-    (x, bottom), (above, top) = _at(spot, rise), _at(parent, rise)
+def _edge(place: _Place, parent: _Place, rise: float) -> str:
+    colour, width = (_MARKED_EDGE, 3) if place.node.is_marked else (_EDGE, 1.5)
+    (x, bottom), (above, top) = _at(place, rise), _at(parent, rise)
     top += _board_height(parent.node) + _LINE * len(parent.node.caption) + _GAP
     return (
         f'<path d="M{above:g} {top:g}C{above:g} {bottom:g} {x:g} {top:g} {x:g} {bottom:g}" '
@@ -142,8 +121,8 @@ def _edge(spot: Spot[TreeNode], parent: Spot[TreeNode], rise: float) -> str:
     )
 
 
-def _node(spot: Spot[TreeNode], rise: float) -> str:
-    node, (x, y) = spot.node, _at(spot, rise)
+def _node(place: _Place, rise: float) -> str:
+    node, (x, y) = place.node, _at(place, rise)
     board = draw_svg(node.position, node.last, _BOARD)
     below = y + _board_height(node) - 2
     lines = (

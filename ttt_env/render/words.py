@@ -1,4 +1,4 @@
-"""The words and numbers that pictures, tables, the terminal and the page share, and the names of cells."""
+"""The words and numbers that pictures, tables and the terminal share, and the names of cells."""
 
 import re
 
@@ -11,8 +11,6 @@ _ROUNDING = 1e-13  # of sums of 64-bit numbers
 _DIGITS = 4  # of a value
 RESULTS = {1: "wins", 0: "draws", -1: "loses"}
 """The verb for a player who ends with this value."""
-OUTCOMES = {1: "win", 0: "draw", -1: "loss"}
-"""The outcome for a player who ends with this value."""
 
 
 def percent(share: float) -> str:

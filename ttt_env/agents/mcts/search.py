@@ -21,7 +21,7 @@ from ttt_env.agents.mcts.agent import MAX_C, Playout
 from ttt_env.agents.mcts.search_kernel import Tree
 from ttt_env.compiled.compiler import ready
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.compiled.stopping import check_wanted, is_due
+from ttt_env.compiled.stopping import check_wanted
 from ttt_env.compiled.threats import UNKNOWN, new_threats
 from ttt_env.errors import IllegalMoveError, ImpossiblePositionError, ParameterError, shown
 from ttt_env.render.svg import Picture
@@ -203,7 +203,7 @@ class Search:
                 left = simulations - done
             elif seconds is not None:
                 passed = perf_counter() - start
-                left = 0 if is_due() else done * (seconds / passed - 1)
+                left = done * (seconds / passed - 1)
             self.stopped_by = self._reason_to_stop(left)
         return done
 

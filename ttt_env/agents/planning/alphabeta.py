@@ -10,7 +10,7 @@ import numpy as np
 
 from ttt_env.agent import Agent, CellNumbers, Explanation, Floats
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.compiled.stopping import check_wanted, is_due
+from ttt_env.compiled.stopping import check_wanted
 from ttt_env.rules import Game, Position
 
 _SLICE = 20_000  # nodes: some hundredths of a second
@@ -175,5 +175,5 @@ class _Searcher:
 
     def _check_time(self) -> None:
         check_wanted()
-        if time.monotonic() > self._deadline or (self._deadline < inf and is_due()):
+        if time.monotonic() > self._deadline:
             raise _OutOfTimeError

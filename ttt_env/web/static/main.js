@@ -34,6 +34,7 @@ async function start(root) {
   show();
 }
 
+document.querySelector(".top").hidden = self !== top; // a frame of another page shows one view
 const root = document.getElementById("page");
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // what is behind # in the address is the state of the page
