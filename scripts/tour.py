@@ -22,7 +22,7 @@ from web_pictures import Shot, served, taken
 
 SIZE = (1120, 840)  # of the window
 SHOWN = (840, 630)  # of the animation
-N_COLOURS = 160
+N_COLOURS = 128
 MAX_BYTES = 1_000_000
 COMMAND = "ttt train maskable-ppo --out ppo.zip"
 VERDICT = ": UNBEATABLE."
@@ -30,10 +30,10 @@ STYLE = (
     "margin:0;padding:24px 32px;background:#15181d;color:#e8e6e1;font:20px/1.5 'DejaVu Sans Mono',monospace;"
     "white-space:pre-wrap"
 )
+_PLAIN = Shot("", SIZE)
 PAGES = {  # and how many milliseconds each is shown
     Shot("positions?games=0", SIZE): 600,
     Shot("positions?games=100", SIZE): 900,
-    Shot("positions?games=500", SIZE): 900,
     Shot("positions?games=1500", SIZE): 900,
     Shot("positions?games=3500", SIZE): 1200,
     Shot("positions?games=3950", SIZE): 2400,
@@ -92,14 +92,17 @@ def screen(command: str, lines: list[str]) -> str:
     return f"data:text/html;charset=utf-8,{quote(page)}"
 
 
-def picture(browser: webdriver.Chrome, url: str, shot: Shot = Shot("", SIZE)) -> Image.Image:
+def picture(browser: webdriver.Chrome, url: str, shot: Shot = _PLAIN) -> Image.Image:
     """A picture of the page at this address, as the browser shows it."""
     return Image.open(io.BytesIO(taken(browser, url, shot))).convert("RGB").resize(SHOWN)
 
 
 def animated(frames: list[tuple[Image.Image, int]]) -> bytes:
     """A GIF of these pictures, which begins again at its end."""
-    pictures = [each.quantize(N_COLOURS, dither=Image.Dither.NONE) for each, _ in frames]
+    pictures = [
+        each.quantize(N_COLOURS, Image.Quantize.MAXCOVERAGE, 2, dither=Image.Dither.NONE)
+        for each, _ in frames
+    ]
     file = io.BytesIO()
     durations = [duration for _, duration in frames]
     pictures[0].save(

@@ -102,7 +102,8 @@ def taken(browser: WebDriver, url: str, shot: Shot) -> bytes:
     time.sleep(0.6)  # for what fades in
     whole = Image.open(io.BytesIO(base64.b64decode(browser.get_screenshot_as_base64())))
     buffer = io.BytesIO()
-    whole.convert("RGB").quantize(N_COLOURS, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+    pixels = whole.convert("RGB").quantize(N_COLOURS, Image.Quantize.MAXCOVERAGE, 2, dither=Image.Dither.NONE)
+    pixels.save(buffer, "PNG", optimize=True)
     if buffer.tell() > MAX_BYTES:
         raise ValueError(f"{shot.address}: {buffer.tell():,} bytes, more than {MAX_BYTES:,}")
     return buffer.getvalue()

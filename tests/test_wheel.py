@@ -96,7 +96,8 @@ def test_the_wheel_has_one_top_level_name(wheel: Path) -> None:
     tops = {name.partition("/")[0] for name in names}
     assert len(tops) == 2 and "ttt_env" in tops
     assert all(top == "ttt_env" or top.endswith(".dist-info") for top in tops)
-    assert {"ttt_env/py.typed", "ttt_env/agents/__init__.py"} <= set(names)
+    data = {"ttt_env/proofs/qubic-v0.npz", "ttt_env/web/static/main.js", "ttt_env/web/static/layout.json"}
+    assert {"ttt_env/py.typed", "ttt_env/agents/__init__.py", *data} <= set(names)
 
 
 @pytest.mark.slow  # `make wheel` builds it from them

@@ -19,6 +19,7 @@ from tests.support.marks import slow_unless
 from tests.web.axe import MEDIA, emulate, violations
 
 DOCS, SITE = ROOT / "docs", ROOT / "build" / "docs"
+APP = SITE / "try" / "index.html"
 WRITTEN = {  # by the build itself
     "changelog", "contributing", "frameworks", "reference/commands", "reference/commands/joining",
     "reference/commands/playing", "reference/commands/training", "genindex", "search",
@@ -70,6 +71,23 @@ def too_wide(visitor):
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_is_wider_than_a_phone(page, visit):
     assert too_wide(visit(page, width=390)) == []
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_front_page_shows_the_training_board_in_a_frame_as_high_as_it_is(width, visit):
+    visitor = visit("index", width)
+    visitor.run("document.querySelector('.try').scrollIntoView()")  # it is loaded when it comes into sight
+    visitor.browser.switch_to.frame(visitor.find(".try iframe"))
+    visitor.until("return document.querySelectorAll('.map .dot').length > 500")
+    assert visitor.run("return document.body.scrollHeight <= innerHeight")
+    assert not visitor.find(".top").is_displayed()
+
+
+def test_every_page_leads_to_the_app(visit):
+    visitor = visit("learn/certified")
+    visitor.click(".sidebar-try")
+    visitor.until("return document.querySelectorAll('.map .dot').length > 500")
+    assert visitor.find(".top").is_displayed()
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("reference/api")])
@@ -130,7 +148,7 @@ def missing(page):
 
 
 def test_every_link_within_the_site_leads_somewhere():
-    pages = sorted(SITE.rglob("*.html"))
+    pages = sorted(set(SITE.rglob("*.html")) - {APP})  # whose places are views
     lost = {page.relative_to(SITE).as_posix(): list(missing(page)) for page in pages}
     assert {page: links for page, links in lost.items() if links} == {}
     assert sum(len(anchors(page).links) for page in pages) > len(pages)

@@ -414,7 +414,7 @@ def web(
         bool, typer.Option("--public", help="allow an address that other machines can reach")
     ] = False,
 ) -> None:
-    """Open the web app: all positions of tic-tac-toe, play, look inside, compare.
+    """Open the web app: all positions, play, look inside, compare.
 
     `python -m ttt_env.web build DIR` writes the same page as files, for any web server.
     """
