@@ -1,9 +1,11 @@
-import functools
 import http.server
+import json
+import mimetypes
 import os
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 import uvicorn
@@ -14,10 +16,12 @@ from starlette.testclient import TestClient
 
 from scripts import headless
 from tests.web.axe import emulate
-from ttt_env.rules import Game
+from ttt_env.rules import Game, catalogue
 from ttt_env.rules.catalogue import register_game
 from ttt_env.storage.game_log import GameLog
-from ttt_env.web.build import build
+from ttt_env.web.build import static_files
+from ttt_env.web.data import games_on_offer, page_files
+from ttt_env.web.players import Players
 from ttt_env.web.server import config_of, create_app
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -66,21 +70,42 @@ def refusal(shared_client):
     return asked
 
 
-class _Files(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
+def contents():
+    """The site's files by name, each as a function that makes its content when it is first asked for."""
+    games = games_on_offer(is_static=True)
+    data = page_files(Players(), games, has_answers=False, records=False)
+    files = {name: partial(bytes, content) for name, content in static_files().items()}
+    return files | {f"data/{name}": content for name, content in data.items()}
+
+
+@contextmanager
+def hosted(files):
+    """The address of a plain web server with these files in a folder."""
+    folder = "/docs/try/"
+
+    class Files(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            name = self.path.removeprefix(folder) or "index.html"
+            self.send_response(200 if name in files else 404)
+            self.send_header("content-type", mimetypes.guess_type(name)[0] or "text/plain")
+            self.end_headers()
+            if name in files:
+                self.wfile.write(files[name]())
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}{folder}"
+        server.shutdown()
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory):
+def site():
     """The address of a site that is nothing but files."""
-    folder = tmp_path_factory.mktemp("public") / "docs" / "try"
-    build(folder)
-    handler = functools.partial(_Files, directory=folder.parent.parent)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/docs/try/"
-        server.shutdown()
+    with hosted(contents()) as url:
+        yield url
 
 
 @contextmanager
@@ -99,16 +124,18 @@ def serving(app):
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory):
-    """The address of `ttt web` with a program and a game of hostile names, and its log of games."""
+    """The address of `ttt web` with a program of hostile name and two games, and its log of games."""
     folder = tmp_path_factory.mktemp("served")
-    (folder / "first.py").write_text("def choose(position):\n    return position.legal_cells[0]\n")
-    for game in (Game("fano", (7,), FANO), Game("line-of-nineteen", (19,), [[0, 1, 2], [16, 17, 18]])):
-        register_game(game)
-    with (
-        GameLog(folder / "games.sqlite") as log,
-        serving(create_app([f"{folder / 'first.py'}"], log)) as url,
-    ):
-        yield url, log
+    program = folder / f"{HOSTILE}.py"
+    program.write_text("def choose(position):\n    return position.legal_cells[0]\n")
+    with pytest.MonkeyPatch.context() as patch, GameLog(folder / "games.sqlite") as log:
+        patch.setattr(catalogue, "_registered", dict(catalogue._registered))
+        for game in (Game("fano", (7,), FANO), Game("two-rows", (2, 15), [[0, 1, 2], [27, 28, 29]])):
+            register_game(game)
+        app = create_app([str(program)], log)
+        patch.undo()  # the app keeps its games; other tests know nothing of them
+        with serving(app) as url:
+            yield url, log
 
 
 @pytest.fixture(scope="session")
@@ -139,8 +166,10 @@ class Page:
     def until(self, script, *arguments, seconds=60):
         return WebDriverWait(self.browser, seconds, 0.02).until(lambda _: self.run(script, *arguments))
 
-    def find(self, css):
-        return self.browser.find_element(By.CSS_SELECTOR, css)
+    def find(self, path):
+        """The element of a CSS selector, or of an XPath."""
+        by = By.XPATH if path.startswith("//") else By.CSS_SELECTOR
+        return self.browser.find_element(by, path)
 
     def text(self, css):
         return self.run("return document.querySelector(arguments[0])?.textContent.trim() ?? ''", css)
@@ -159,8 +188,20 @@ class Page:
     def focused(self):
         return self.run("return document.activeElement.id")
 
-    def click(self, css):
-        self.find(css).click()
+    def click(self, path):
+        self.find(path).click()
+
+    def move_to(self, path, x=0, y=0):
+        """Move the pointer to a place beside the middle of an element."""
+        return self._pointed(path, x, y).perform()
+
+    def click_at(self, path, x, y):
+        self._pointed(path, x, y).click().perform()
+
+    def _pointed(self, path, x, y):
+        return ActionChains(self.browser, duration=0).move_to_element_with_offset(
+            self.find(path), round(x), round(y)
+        )
 
     def press(self, *keys):
         """These keys, one after the other, where the focus is."""
@@ -181,19 +222,23 @@ class Page:
         )
 
     def module(self, body, *arguments, names=""):
-        """What the body of an asynchronous function returns in the page, with these modules in scope."""
+        """What the body of an asynchronous function returns in the page, with these modules in scope.
+
+        Both ways as text: the driver takes a long time over large lists.
+        """
         script = f"""
-            const done = arguments[arguments.length - 1], given = [...arguments].slice(0, -1);
+            const [text, done] = arguments, given = JSON.parse(text);
             (async () => {{
               const [{names}] = await Promise.all("{names}".split(", ").filter(Boolean)
                 .map((name) => import(new URL(name + ".js", location.href.split("#")[0]))));
               const app = await (await fetch("data/app.json")).json();
               const game = (id) => app.games.find((each) => each.id === id);
               {body}
-            }})().then(done, (error) => done({{error: String(error)}}));"""
-        result = self.browser.execute_async_script(script, *arguments)
-        assert not (isinstance(result, dict) and "error" in result), result
-        return result
+            }})().then((result) => done([JSON.stringify(result), ""]),
+              (error) => done(["null", String(error.stack)]));"""
+        text, error = self.browser.execute_async_script(script, json.dumps(arguments))
+        assert not error, error
+        return json.loads(text)
 
     def complaints(self):
         """What the page has written to the console since the last look."""

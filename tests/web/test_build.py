@@ -15,7 +15,6 @@ from ttt_env.errors import ParameterError
 from ttt_env.web.build import build, in_one_file, single, site, static_files
 
 _HTML = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|localStorage")
-_HTML = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|localStorage")
 POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
