@@ -126,7 +126,7 @@ def serving(app):
 def served(tmp_path_factory):
     """The address of `ttt web` with a program of hostile name and two games, and its log of games."""
     folder = tmp_path_factory.mktemp("served")
-    program = folder / f"{HOSTILE}.py"
+    program = folder / "<img src=x>.py"
     program.write_text("def choose(position):\n    return position.legal_cells[0]\n")
     with pytest.MonkeyPatch.context() as patch, GameLog(folder / "games.sqlite") as log:
         patch.setattr(catalogue, "_registered", dict(catalogue._registered))
@@ -163,7 +163,7 @@ class Page:
     def run(self, script, *arguments):
         return self.browser.execute_script(script, *arguments)
 
-    def until(self, script, *arguments, seconds=60):
+    def until(self, script, *arguments, seconds=40):
         return WebDriverWait(self.browser, seconds, 0.02).until(lambda _: self.run(script, *arguments))
 
     def find(self, path):
@@ -177,6 +177,13 @@ class Page:
     def all(self, css):
         script = "return [...document.querySelectorAll(arguments[0])].map((each) => each.textContent.trim())"
         return self.run(script, css)
+
+    def rows(self, css):
+        """The cells of rows of a table, each row as one text."""
+        text = "[...cells].map(({textContent}) => textContent).join(' ')"
+        return self.run(
+            f"return [...document.querySelectorAll(arguments[0])].map(({{cells}}) => {text})", css
+        )
 
     def count(self, css):
         return len(self.all(css))
@@ -210,9 +217,6 @@ class Page:
     def wait(self, is_so):
         WebDriverWait(self.browser, 60, 0.02).until(lambda _: is_so())
 
-    def cell(self, cell):
-        return self.find(f".stage [data-cell='{cell}'] .tile, .scene [data-cell='{cell}'] .tile")
-
     def stones(self, board=".stage"):
         """The board as text, row by row without separators."""
         return self.run(
@@ -239,6 +243,11 @@ class Page:
         text, error = self.browser.execute_async_script(script, json.dumps(arguments))
         assert not error, error
         return json.loads(text)
+
+    def offline(self, is_offline):
+        self.browser.execute_cdp_cmd("Network.enable", {})
+        conditions = {"offline": is_offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+        self.browser.execute_cdp_cmd("Network.emulateNetworkConditions", conditions)
 
     def complaints(self):
         """What the page has written to the console since the last look."""

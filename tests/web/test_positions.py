@@ -80,8 +80,8 @@ def trained(page, seed, exploration, rate=0.5):
 
 def test_each_position_has_a_place_of_its_own_on_the_ring_of_its_ply(page):
     nodes, spots = page.module(
-        """const {nodes} = new train.Positions(game('tictactoe-v0'));
-           return [nodes.map(({ply, x, o}) => [ply, x, o]), await (await fetch('data/layout.json')).json()];""",
+        """const {nodes} = new train.Positions(game('tictactoe-v0')), file = await fetch('data/layout.json');
+           return [nodes.map(({ply, x, o}) => [ply, x, o]), await file.json()];""",
         names="train",
     )
     assert len(nodes) == len(spots) == len({class_of(text_of(x, o)) for _, x, o in nodes}) == 765

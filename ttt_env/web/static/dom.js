@@ -23,10 +23,10 @@ export const s = (name, attributes = {}, ...children) => fill(document.createEle
 /** Replace all that an element holds. */
 export const fillWith = (element, ...children) => element.replaceChildren(...kept(children));
 
-/** Set an attribute: true is an empty one; false, null and undefined are none at all. */
+/** Set an attribute: true is an empty one, or "true" where ARIA has a value; false, null and undefined are none at all. */
 export function set(element, name, value) {
   if (value === false || value === null || value === undefined) element.removeAttribute(name);
-  else element.setAttribute(name, value === true ? "" : value);
+  else element.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : value);
 }
 
 /** Replace a node's text only where it changes, so that a screen reader hears it once. */

@@ -73,9 +73,9 @@ export class Knowledge {
   /** The policy of an agent in all positions, if it is a file here or computed here; else null. */
   async table(agent) {
     if (!this.isSolved) return null;
-    const file = this.game.policies[agent];
-    if (!softmaxOf(agent) && !file) return null;
-    return this.keep(`table ${agent}`, async () => policyOf(this.positions, this.game, softmaxOf(agent) ?? (await data(file))));
+    const { policies } = this.game, softmax = softmaxOf(agent);
+    if (!softmax && !Object.hasOwn(policies, agent)) return null;
+    return this.keep(`table ${agent}`, async () => policyOf(this.positions, this.game, softmax ?? (await data(policies[agent]))));
   }
 
   /** The largest chances to lose as X and as O to any opponent, by an agent's table. */

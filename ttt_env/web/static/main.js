@@ -19,7 +19,7 @@ async function start(root) {
   let name, view;
 
   function show() {
-    const address = readAddress(), next = address.view in VIEWS ? address.view : "positions";
+    const address = readAddress(), next = Object.hasOwn(VIEWS, address.view) ? address.view : "positions";
     if (next !== name) {
       view?.close();
       name = next;

@@ -65,10 +65,9 @@ export class PlayView {
       game: game.id, x: fields.x || PERSON, o: fields.o || (fields.x && fields.x !== PERSON ? PERSON : usual), moves: textOf(this.moved),
       at: fields.at === undefined ? "" : fields.at, see: fields.see, pause: fields.pause,
     };
-    this.at = numberOf(fields.at, this.moved.length, 0, this.moved.length);
+    this.at = Math.trunc(numberOf(fields.at, this.moved.length, 0, this.moved.length));
     if (!this.moved.length) this.played = [];
     const { signal } = (this.controller = new AbortController());
-    this.isThinking = false;
     this.fault = "";
     this.show();
     try {
@@ -147,7 +146,6 @@ export class PlayView {
   }
 
   async reply(signal) {
-    this.isThinking = true;
     const begun = performance.now(), values = this.fields.see ? this.showValues(signal) : null;
     const { moves } = await this.knowledge.policy(this.player(this.position.mover), this.shown, signal);
     await values;
@@ -245,7 +243,7 @@ export class PlayView {
     const review = this.at < this.moved.length ? `After move ${this.at} of ${this.moved.length}: ` : "";
     const isAgent = this.player(mover) !== PERSON;
     const isBoth = this.nameOf(mover) === mover;
-    const turn = isAgent ? `${this.nameOf(mover)} is ${this.isAgentsTurn ? "thinking …" : "to move"}` : isBoth ? `${mover} to move` : `Your turn: ${mover}`;
+    const turn = isAgent ? `${this.nameOf(mover)} is ${this.isAgentsTurn && this.complaint.hidden ? "thinking …" : "to move"}` : isBoth ? `${mover} to move` : `Your turn: ${mover}`;
     const ended = winner === null ? "A draw" : this.nameOf(winner) === "You" ? `You win as ${winner}` : `${this.nameOf(winner)} wins`;
     const text = review + (isOver ? ended + (this.fault && `: ${this.fault}`) : turn);
     say(this.status, text);
@@ -257,6 +255,7 @@ export class PlayView {
     const retry = h("button", { type: "button", click: () => this.update(this.fields) }, "Try again");
     fillWith(this.complaint, message, " ", retry);
     this.complaint.hidden = false;
+    this.tell();
   }
 
   /** The moves as links, the course of the game where it is known, and the move that decided it. */

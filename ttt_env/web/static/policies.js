@@ -78,13 +78,14 @@ export function policyOf(positions, game, facts) {
   return policyOfTable(positions, game, facts);
 }
 
-/** The parameters of softmax minimax that a spec such as "softmax:temperature=0.2,opponent_temperature=1" gives; null of other agents. */
+const SOFTMAX = /^softmax(:(opponent_)?temperature=[\d.]+(,(opponent_)?temperature=[\d.]+)?)?$/;
+
+/** The parameters of softmax minimax that a spec such as "softmax:temperature=0.2,opponent_temperature=1" gives; null of others. */
 export function softmaxOf(agent) {
-  const [name, parameters = ""] = agent.split(":");
-  if (name !== "softmax") return null;
-  const given = Object.fromEntries(parameters.split(",").map((each) => each.split("=")));
-  const temperature = Number(given.temperature ?? 1);
-  return { temperature, opponent_temperature: Number(given.opponent_temperature ?? temperature) };
+  if (!SOFTMAX.test(agent)) return null;
+  const given = Object.fromEntries(agent.split(/[:,]/).slice(1).map((each) => each.split("=")));
+  const temperature = Number(given.temperature ?? 1), opponent_temperature = Number(given.opponent_temperature ?? temperature);
+  return Number.isNaN(temperature + opponent_temperature) ? null : { temperature, opponent_temperature };
 }
 
 const best = (values) => softmax(values, 0);
