@@ -19,6 +19,7 @@ pytest.importorskip("onnxscript")
 onnxruntime = pytest.importorskip("onnxruntime")
 contrib = pytest.importorskip("sb3_contrib")
 sb3 = pytest.importorskip("stable_baselines3")
+torch = pytest.importorskip("torch")
 torch_layers = pytest.importorskip("stable_baselines3.common.torch_layers")
 
 from tests.support.onnx_files import TensorProto, weights_of, write_linear  # noqa: E402
@@ -241,3 +242,33 @@ class TestFilesOfOthers:
         write_linear(tmp_path / "a.onnx", TICTACTOE, shape=shape, weights=weights.astype(np.float32))
         with pytest.raises(PolicyError, match=told):
             ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx").policies(open_boards())
+
+
+class _AsDocumented(torch.nn.Module):
+    """What the documentation of Stable-Baselines3 exports: the action, the value and its probability."""
+
+    def __init__(self, policy):
+        super().__init__()
+        self.policy = policy
+
+    def forward(self, observation):
+        return self.policy(observation, deterministic=True)
+
+
+@pytest.mark.filterwarnings("ignore:You are using the legacy TorchScript")
+def test_a_file_of_actions_names_the_lines_that_write_scores(tmp_path):
+    env = ttt_env.make("tictactoe-v0", opponent="random", observation="flat")
+    trained = sb3.PPO("MlpPolicy", env, **ON_POLICY)
+    path = tmp_path / "documented.onnx"
+    example = torch.zeros(1, 18)
+    torch.onnx.export(
+        _AsDocumented(trained.policy), (example,), str(path), input_names=["input"], dynamo=False
+    )
+    with pytest.raises(PolicyFileError, match="holds actions, not scores of all cells") as caught:
+        ttt_env.make_agent(f"onnx:{path}")
+    first, second = str(caught.value).splitlines()[-2:]
+    exec(first, names := {"ttt_env": ttt_env, "model": trained})
+    exec(second.replace("model.onnx", str(tmp_path / "model.onnx")), names)
+    assert (
+        ttt_env.certify(f"onnx:{tmp_path / 'model.onnx'}").worst_case == ttt_env.certify(trained).worst_case
+    )

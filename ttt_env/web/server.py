@@ -204,7 +204,7 @@ def start(
         shown = f"[{host}]" if ":" in host else host
         say(f"Play at http://{shown}:{listening.getsockname()[1]} (Ctrl-C ends it)")
         server = uvicorn.Server(config_of(app, log_level="warning"))
-        # Computations that the end of the server cuts off are no errors to report.
+        # Computations that the end of the server cuts off are not errors to report.
         logging.getLogger("uvicorn.error").addFilter(lambda _: not server.should_exit)
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listening])

@@ -23,6 +23,9 @@ SCORES = "scores"
 GAME, RULES, TEMPERATURE = "ttt_env.game", "ttt_env.rules", "ttt_env.temperature"
 """The entries of a file's metadata that say for which game it is, and at which temperature it plays."""
 _MAX_BYTES = 1 << 30
+_REMEDY = """Write the scores from the model itself:
+from ttt_env.integrations.onnx.export import export_onnx
+export_onnx(ttt_env.make_agent(model, "tictactoe-v0"), "model.onnx")"""
 _TYPES = {
     "tensor(float)": np.float32,
     "tensor(double)": np.float64,
@@ -78,8 +81,10 @@ class OnnxNetwork:
             raise self._error(f"it has the inputs {found}; one, of numbers, is needed")
         self._input, self._type = inputs[0].name, _TYPES[inputs[0].type]
         self._shape: list[object] = inputs[0].shape
-        names = [output.name for output in outputs]
-        self._output = SCORES if SCORES in names else names[0]
+        output = next((each for each in outputs if each.name == SCORES), outputs[0])
+        if len(output.shape) == 1:  # as Stable-Baselines3's documentation writes models
+            raise self._error(f"its output {output.name} holds actions, not scores of all cells. {_REMEDY}")
+        self._output = output.name
         self._facts: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
 
     def __reduce__(self) -> tuple[type["OnnxNetwork"], tuple[str, bytes]]:
