@@ -92,7 +92,7 @@ TYPED = """
 
 def test_each_module_that_makes_agents_is_on_one_of_the_two_lists():
     folder = Path(ttt_env.__file__).parent
-    makers = {"make_agent", "Lineup"}
+    makers = {"make_agent", "OpponentPool"}
     calling = [
         str(file.relative_to(folder).as_posix())
         for file in sorted(folder.rglob("*.py"))

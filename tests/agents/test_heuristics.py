@@ -12,7 +12,7 @@ from tests.support.games import TICTACTOE, open_boards, random_positions
 from tests.support.marks import slow
 from tests.support.naive_agent import cells, literal_weights, naive_rule, wins
 from ttt_env.agents.heuristics.rules import RULES, NewellSimon, Rules
-from ttt_env.agents.heuristics.threats import Sight
+from ttt_env.agents.heuristics.threats import RuleInput
 from ttt_env.agents.heuristics.weights import cell_weights
 from ttt_env.errors import ParameterError
 
@@ -65,7 +65,7 @@ EXAMPLES = [
 
 def proposed(name, *positions):
     boards = ttt_env.Boards.of(positions)
-    return [cells(mask) for mask in (RULES[name](Sight(boards)) & ~boards.occupied_masks).tolist()]
+    return [cells(mask) for mask in (RULES[name](RuleInput(boards)) & ~boards.occupied_masks).tolist()]
 
 
 class TestRules:

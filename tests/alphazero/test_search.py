@@ -14,7 +14,7 @@ from tests.support.marks import slow
 from tests.support.naive_puct import NaivePuct, completing, wins_by_threats
 from ttt_env.alphazero.agent import AlphaZero
 from ttt_env.alphazero.network import NetworkSize, PolicyValueNetwork, is_convolutional, shapes_of
-from ttt_env.alphazero.search import Found, PuctSearch
+from ttt_env.alphazero.search import PuctSearch, SearchResults
 from ttt_env.errors import ParameterError, PolicyFileError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Position, cells_of
@@ -188,7 +188,7 @@ class TestSearch:
         rows = (np.array([[*row, last]]) for row, last in ((visits, 99), (priors, 0.0), (values, 1.0)))
         counts, chances, proved = rows  # the last cell is taken, and nothing there counts
         none = np.full(1, nan)
-        found = Found(counts, np.zeros((1, 4)), chances, proved, none, none)
+        found = SearchResults(counts, np.zeros((1, 4)), chances, proved, none, none)
         assert found.policies(np.array([[True, True, True, False]])).tolist() == [[*played, 0]]
 
 

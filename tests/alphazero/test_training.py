@@ -12,7 +12,13 @@ from tests.support.devices import DEVICES
 from tests.support.games import MISERE, TICTACTOE
 from ttt_env.alphazero.network import NetworkSize, load_network
 from ttt_env.alphazero.search import PuctSearch
-from ttt_env.alphazero.training import AlphaZeroLearner, AlphaZeroSettings, Positions, ReplayBuffer, SelfPlay
+from ttt_env.alphazero.training import (
+    AlphaZeroLearner,
+    AlphaZeroSettings,
+    Positions,
+    ReplayBuffer,
+    SelfPlayGames,
+)
 from ttt_env.errors import ParameterError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import random_position
@@ -30,7 +36,7 @@ def tiny(game=TICTACTOE, seed=0, **changes):
 
 
 def self_play(**changes):
-    return SelfPlay(TICTACTOE, AlphaZeroSettings(**TINY | changes), np.random.default_rng(0))
+    return SelfPlayGames(TICTACTOE, AlphaZeroSettings(**TINY | changes), np.random.default_rng(0))
 
 
 def assert_equal(ones, others):

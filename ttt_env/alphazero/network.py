@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 
 from ttt_env.errors import ParameterError, PolicyFileError
 from ttt_env.rules import Between, Boards, Game, Masks, as_integer, check_fields
-from ttt_env.storage import Arrays, Form, array_names, read_arrays, save_arrays
+from ttt_env.storage import Arrays, ArraySpec, array_names, read_arrays, save_arrays
 
 if TYPE_CHECKING:
     from ttt_env.alphazero.network_kernel import ResidualWeights
 
 DEFAULT_SIMULATIONS, MAX_SIMULATIONS = 200, 1_000_000
-_SETTINGS = {"simulations": Form(np.int64), "threats": Form(np.bool_)}  # which older files do not hold
+_SETTINGS = {
+    "simulations": ArraySpec(np.int64),
+    "threats": ArraySpec(np.bool_),
+}  # which older files do not hold
 N_PLANES = 3  # of each cell: stones of the player to move, stones of the opponent, empty cells
 _KERNEL = 3  # cells of a convolution along each axis
 _MAX_NUMBER = 1e4  # of a weight: so all sums stay far below the largest float
@@ -181,7 +184,7 @@ def load_network(path: str | Path, game: Game) -> PolicyValueNetwork:
     """The network in a file. Raises `PolicyFileError` if the file holds none for this game."""
     kind = "network of alphazero"
     largest = shapes_of(game, NetworkSize(256, 40, 64, 1_000))
-    forms = {name: Form(np.float16, (None,) * len(shape), max(shape)) for name, shape in largest.items()}
+    forms = {name: ArraySpec(np.float16, (None,) * len(shape), max(shape)) for name, shape in largest.items()}
     has_settings = bool(array_names(path) & _SETTINGS.keys())
     loaded = read_arrays(path, game, kind, forms | _SETTINGS if has_settings else forms)
     settings = {name: loaded.pop(name).item() for name in _SETTINGS if has_settings}

@@ -25,7 +25,7 @@ _MAX_GAMES = 4096  # searched at a time
 _ASKED_AT_ONCE = 1024  # positions that the network evaluates between two looks at a wish to stop
 
 
-class Found(NamedTuple):
+class SearchResults(NamedTuple):
     """The results of searches for each position's moves, `[B, cells]`; 0 for moves that are not legal.
 
     `visits` counts the simulations, `means` has the mean of their results for the player to move, NaN if
@@ -105,7 +105,7 @@ class PuctSearch:
 
     def find(
         self, boards: Boards, simulations: int, seed: int, noise: NDArray[np.floating] | None = None
-    ) -> Found:
+    ) -> SearchResults:
         """Search each of these positions, in which the game goes on, with this number of simulations.
 
         The first simulation asks the network about the position itself, and begins no move. A search ends
@@ -121,15 +121,15 @@ class PuctSearch:
             )
         if not parts:
             empty = np.zeros((0, self.game.n_cells))
-            return Found(empty.astype(np.int64), empty, empty, empty, empty[:, 0], empty[:, 0])
-        found = Found(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+            return SearchResults(empty.astype(np.int64), empty, empty, empty, empty[:, 0], empty[:, 0])
+        found = SearchResults(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
         if simulations == 1 or not self._settings.solve:
             return found._replace(values=np.full_like(found.values, np.nan))
         return found
 
     def _search(
         self, boards: Boards, simulations: int, seed: int, noise: NDArray[np.floating] | None
-    ) -> Found:
+    ) -> SearchResults:
         n_free = int(self.game.n_cells - boards.ply.min())
         forest = puct.new_forest(self.game, len(boards), 1 + simulations * n_free)
         settings = self._settings
@@ -166,7 +166,7 @@ class PuctSearch:
         self._known.counts[:] = 0
 
 
-def _found(forest: puct.Forest) -> Found:
+def _found(forest: puct.Forest) -> SearchResults:
     """The statistics of the moves at the roots of the trees."""
     moves, roots = puct.moves_of_roots(forest), forest.nodes[:, 0]
     visits = moves["visits"].astype(np.int64)
@@ -177,7 +177,7 @@ def _found(forest: puct.Forest) -> Found:
         for value in (moves["value"], roots["value"])
     )
     priors = moves["prior"].astype(np.float64)
-    return Found(visits, means, priors, values, -proved, -roots["total"] / roots["visits"])
+    return SearchResults(visits, means, priors, values, -proved, -roots["total"] / roots["visits"])
 
 
 def _rows_for(game: Game) -> int:

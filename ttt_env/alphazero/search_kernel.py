@@ -2,7 +2,7 @@
 
 PUCT with a network's priors and values (Silver et al., A general reinforcement learning algorithm that
 masters chess, shogi and Go through self-play, Science 2018), for every game. Each game has
-a tree of its own. `simulate` takes all games on as far as what is `Known` of positions allows, and notes
+a tree of its own. `simulate` takes all games on as far as the `EvaluationTable` allows, and notes
 those that the network is to be asked about next. What the network says of a position is kept, and is asked of
 one position for all symmetric ones. With `solve`, proved values are passed up the tree (MCTS-Solver: Winands,
 Björnsson and Saito 2008); with `threats` forced moves are made at once: see `follow_forced`.
@@ -108,7 +108,7 @@ class Forest(NamedTuple):
     threats: Threats
 
 
-class Known(NamedTuple):
+class EvaluationTable(NamedTuple):
     """The network's answers and open questions: a hash table of positions, symmetric ones merged.
 
     `places` are rows, or −1, by a hash of the position, `boards` `[rows, 2]` the positions. `counts` are the
@@ -142,9 +142,9 @@ def new_forest(game: Game, n_games: int, slots: int) -> Forest:
     )
 
 
-def nothing_known(game: Game, rows: int) -> Known:
+def nothing_known(game: Game, rows: int) -> EvaluationTable:
     """An empty table for so many positions."""
-    return Known(
+    return EvaluationTable(
         places=np.full(2 << (rows - 1).bit_length(), -1, np.int32),
         boards=np.empty((rows, 2), np.uint64),
         priors=np.empty((rows, game.n_cells), np.float32),
@@ -190,7 +190,9 @@ def place(tree: NDArray[np.void], node: int, cell: int, prior: float) -> None:
 
 
 @compiled
-def simulate(forest: Forest, sets: WinningSets, settings: PuctSettings, known: Known, seed: np.uint64) -> int:
+def simulate(
+    forest: Forest, sets: WinningSets, settings: PuctSettings, known: EvaluationTable, seed: np.uint64
+) -> int:
     """Take the simulations of all games on until they are made, or need the network; how many need it.
 
     The positions that it is to evaluate are the last rows of `known`. If there is no room for more of them,
@@ -214,7 +216,7 @@ def simulate_once(
     game: int,
     sets: WinningSets,
     settings: PuctSettings,
-    known: Known,
+    known: EvaluationTable,
     seed: np.uint64,
 ) -> bool:
     """Make a simulation of a game, or go on with it; False if it needs the network first."""
@@ -401,7 +403,7 @@ def backpropagate(forest: Forest, game: int, settings: PuctSettings, result: flo
 
 
 @inner
-def find(known: Known, mine: np.uint64, theirs: np.uint64) -> tuple[int, int]:
+def find(known: EvaluationTable, mine: np.uint64, theirs: np.uint64) -> tuple[int, int]:
     """The row of a position, and the symmetry that leads to the position there; a new row if it has none.
 
     The row is −1 if there is no room for another one.

@@ -26,7 +26,7 @@ from ttt_env.training.pool import named_opponents
 if TYPE_CHECKING:
     import torch
 
-    from ttt_env.alphazero.search import Found, PuctSearch
+    from ttt_env.alphazero.search import PuctSearch, SearchResults
 
 KIND = "alphazero"
 """The name of the algorithm in messages."""
@@ -179,7 +179,7 @@ class ReplayBuffer:
         return Positions(Boards(self._game, *self.masks[:, at]), self.policies[at], self.values[at])
 
 
-class SelfPlay:
+class SelfPlayGames:
     """Games that a search plays against itself, several at a time; a new one begins where one has ended."""
 
     def __init__(self, game: Game, settings: AlphaZeroSettings, rng: np.random.Generator) -> None:
@@ -261,7 +261,7 @@ class SelfPlay:
         return positions
 
 
-def _targets(found: "Found", legal: NDArray[np.bool_]) -> NDArray[np.float32]:
+def _targets(found: "SearchResults", legal: NDArray[np.bool_]) -> NDArray[np.float32]:
     """The policy that is to be learned of each position: see `SelfPlay.move`."""
     wins, losses = found.values == 1, found.values == -1
     open_visits = np.where(losses, 0, found.visits).astype(np.float64)
@@ -305,7 +305,7 @@ class AlphaZeroLearner(Learner):
         self.optimizer = torch.optim.Adam(
             self.network.parameters(), lr=settings.learning_rate, weight_decay=settings.l2
         )
-        self.games = SelfPlay(game, settings, self.rng)
+        self.games = SelfPlayGames(game, settings, self.rng)
         self.replay = ReplayBuffer(game, settings.replay)
         self.search = PuctSearch(self._evaluator(), noise=settings.noise, threats=settings.threats)
         self.rounds = 0

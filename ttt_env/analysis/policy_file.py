@@ -17,7 +17,7 @@ from ttt_env.analysis.versions import versions
 from ttt_env.errors import PolicyError, PolicyFileError
 from ttt_env.rules import SEATS, Boards, Game, Seat
 from ttt_env.rules.sizes import BOARD_SETS
-from ttt_env.storage import Arrays, Form, array_names, read_arrays, save_arrays
+from ttt_env.storage import Arrays, ArraySpec, array_names, read_arrays, save_arrays
 
 FORMAT = "ttt_env policy 1"
 _KIND = "policy table"
@@ -26,7 +26,7 @@ _SUM = 1e-9  # the largest distance of the sum of chances from 1
 
 
 @dataclass(frozen=True)
-class Filed:
+class TableContents:
     """What is in a file: for each ply the positions, in any order, and the answers there."""
 
     game: Game
@@ -85,12 +85,12 @@ def _line(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)[:_MOST_LETTERS]
 
 
-def write_table(path: str | Path, filed: Filed) -> None:
+def write_table(path: str | Path, filed: TableContents) -> None:
     """Write a table. Raises `PolicyFileError` if the file cannot be written."""
     save_arrays(path, filed.game, filed.arrays())
 
 
-def read_table(path: str | Path, game: Game) -> Filed:
+def read_table(path: str | Path, game: Game) -> TableContents:
     """The table in a file that `write_table` has written, row by row as the format says.
 
     Raises `PolicyFileError` for any other file. That all positions are there which its moves lead to is for
@@ -99,22 +99,22 @@ def read_table(path: str | Path, game: Game) -> Filed:
     names, n_cells = array_names(path), game.n_cells
     plies = [ply for ply in range(n_cells) if f"moves_{ply}" in names]
     most = 1 << 31
-    forms: dict[str, Form | tuple[Form, ...]] = {
-        "format": Form(np.str_, (), _MOST_LETTERS),
-        "winning_masks": Form(np.uint64, (None,), BOARD_SETS),
-        "supports": Form(np.int8, (n_cells,)),
-        "label": Form(np.str_, (), _MOST_LETTERS),
-        "seats": Form(np.str_, (), 2),
-        "versions": Form(np.str_, (), _MOST_LETTERS),
-        "forfeit_positions": Form(np.uint64, (None, 2), most),
-        "forfeit_reasons": Form(np.str_, (None,), most, _MOST_LETTERS),
+    forms: dict[str, ArraySpec | tuple[ArraySpec, ...]] = {
+        "format": ArraySpec(np.str_, (), _MOST_LETTERS),
+        "winning_masks": ArraySpec(np.uint64, (None,), BOARD_SETS),
+        "supports": ArraySpec(np.int8, (n_cells,)),
+        "label": ArraySpec(np.str_, (), _MOST_LETTERS),
+        "seats": ArraySpec(np.str_, (), 2),
+        "versions": ArraySpec(np.str_, (), _MOST_LETTERS),
+        "forfeit_positions": ArraySpec(np.uint64, (None, 2), most),
+        "forfeit_reasons": ArraySpec(np.str_, (None,), most, _MOST_LETTERS),
     }
     for ply in plies:
-        forms[f"positions_{ply}"] = Form(np.uint64, (None, 2), most)
+        forms[f"positions_{ply}"] = ArraySpec(np.uint64, (None, 2), most)
         forms[f"moves_{ply}"] = (
-            Form(np.uint8, (None,), most),
-            Form(np.uint64, (None,), most),
-            Form(np.float64, (None, n_cells - ply), most),
+            ArraySpec(np.uint8, (None,), most),
+            ArraySpec(np.uint64, (None,), most),
+            ArraySpec(np.float64, (None, n_cells - ply), most),
         )
     arrays = read_arrays(path, game, _KIND, forms)
 
@@ -152,7 +152,7 @@ def read_table(path: str | Path, game: Game) -> Filed:
         listed == sorted(lost) and len(reasons) == len(listed), "its forfeits are not its answers of no cell"
     )
     forfeits = {pair: _answer(reason) for pair, reason in zip(sorted(lost), reasons, strict=True)}
-    return Filed(game, str(arrays["label"]), seats, read, forfeits)
+    return TableContents(game, str(arrays["label"]), seats, read, forfeits)
 
 
 def _are_answers(rows: Rows, boards: Boards) -> bool:

@@ -29,7 +29,7 @@ from ttt_env.agent import (
 from ttt_env.analysis.asking import AnswerFile, Asked, Asking, Questions, answers_of
 from ttt_env.analysis.grid import grid
 from ttt_env.analysis.layers import MOST, Ask, Layer, Moves, explored, reachable
-from ttt_env.analysis.policy_file import Filed, read_table, write_table
+from ttt_env.analysis.policy_file import TableContents, read_table, write_table
 from ttt_env.analysis.rows import NO_CELL, Rows, compact, is_forfeit, joined, least_chance
 from ttt_env.errors import (
     GameTooLargeError,
@@ -299,9 +299,9 @@ class PolicyTable(Agent):
         write_table(path, self._filed)
 
     @property
-    def _filed(self) -> Filed:
+    def _filed(self) -> TableContents:
         plies = {ply: (layer.boards(layer.open), layer.rows) for ply, layer in self._by_ply.items()}
-        return Filed(self.game, self.label, self.seats, plies, dict(self._forfeits))  # type: ignore[arg-type]
+        return TableContents(self.game, self.label, self.seats, plies, dict(self._forfeits))  # type: ignore[arg-type]
 
     @cached_property
     def digest(self) -> str:

@@ -19,7 +19,7 @@ from ttt_env.analysis.induction import Values
 from ttt_env.errors import PolicyFileError
 from ttt_env.rules import Boards, Game, Masks, canonical_boards, check_enumerable, symmetries
 from ttt_env.rules.symmetry import transform_boards
-from ttt_env.storage import Form, array_names, read_arrays, save_arrays
+from ttt_env.storage import ArraySpec, array_names, read_arrays, save_arrays
 
 _VALUES = "tablebase"
 _DIGITS = 3 ** np.arange(5)
@@ -112,7 +112,7 @@ def load_values(path: str | Path, game: Game) -> MergedValues:
     """
     check_enumerable(game, "for a tablebase")
     sizes = _sizes(game)
-    form = Form(np.uint8, (-(-sum(sizes) // 5),))
+    form = ArraySpec(np.uint8, (-(-sum(sizes) // 5),))
     packed = read_arrays(path, game, "tablebase", {_VALUES: form})[_VALUES]
     if packed.max() >= 3**5:
         raise PolicyFileError(f"{path} is not a tablebase: its values have another form")

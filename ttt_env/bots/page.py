@@ -10,7 +10,7 @@ from ttt_env.agent import quoted
 from ttt_env.analysis.known import MoveVerdict, judge
 from ttt_env.analysis.verdict import verdict_in_a_line
 from ttt_env.bots.documents import LEGEND, RANKING, RATINGS, Documents
-from ttt_env.render.layout import Look, layout_of
+from ttt_env.render.layout import TileStyle, layout_of
 from ttt_env.render.svg import document, draw_svg, tile
 from ttt_env.rules import SEATS, GameRecord, Seat
 from ttt_env.storage import write_atomically
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 BEST_PLAY = ""
 """The opponent of an entry in the game of its certificate: the one name that no entry can have."""
 _CALLED = {BEST_PLAY: "best play"}
-LOOKS = (Look(None), *(Look(seat, accent) for seat in SEATS for accent in ("none", "last", "completed")))
+LOOKS = (
+    TileStyle(None),
+    *(TileStyle(seat, accent) for seat in SEATS for accent in ("none", "last", "completed")),
+)
 """The looks of a tile: empty; a stone of X, as the last move, in a completed set; the same of O."""
 _TEMPLATE = "index.html"
 _SMALL = 112  # pixels: the width of a small board

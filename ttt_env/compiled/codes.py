@@ -41,7 +41,7 @@ class Games(NamedTuple):
     episodes: Integers
 
 
-class Worth(NamedTuple):
+class Payoffs(NamedTuple):
     """The worth of a board, by its code: rewards `of_looker` and `of_other` `[7]`, and `winners` `[2, 7]`.
 
     `winners` holds the seat that has won, by the looker's seat and the code; `NOBODY` in a draw, after an
@@ -72,7 +72,7 @@ class StepTables(NamedTuple):
     first: int
     to_move: int
     play_as: int
-    worth: Worth
+    worth: Payoffs
 
 
 class StepOutcome(NamedTuple):

@@ -22,9 +22,9 @@ with extra_for("The MCP server needs", "mcp"):
 
 __all__ = ["make_server"]
 
-Worth = Literal["win", "draw", "loss", "unknown"]
-_FOR_MOVER: dict[int | None, Worth] = {1: "win", 0: "draw", -1: "loss", None: "unknown"}
-_FOR_OTHER: dict[int | None, Worth] = {1: "loss", 0: "draw", -1: "win", None: "unknown"}
+Payoffs = Literal["win", "draw", "loss", "unknown"]
+_FOR_MOVER: dict[int | None, Payoffs] = {1: "win", 0: "draw", -1: "loss", None: "unknown"}
+_FOR_OTHER: dict[int | None, Payoffs] = {1: "loss", 0: "draw", -1: "win", None: "unknown"}
 
 
 def make_server() -> FastMCP:
@@ -76,7 +76,7 @@ def make_server() -> FastMCP:
             return env.move(cell)
 
     @server.tool
-    def worth() -> dict[str, Worth | dict[int, Worth]]:
+    def worth() -> dict[str, Payoffs | dict[int, Payoffs]]:
         """The exact value of the position, and of each free cell, for you under best play by both.
 
         "unknown" where the game is large and a short search proves nothing.

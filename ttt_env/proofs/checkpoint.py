@@ -8,20 +8,20 @@ import numpy as np
 from ttt_env.errors import PolicyFileError, ResultFileError
 from ttt_env.proofs.file import forms_in, joined, separated
 from ttt_env.rules import Position, Seat
-from ttt_env.storage import Arrays, Form, array_names, read_arrays, save_arrays
+from ttt_env.storage import Arrays, ArraySpec, array_names, read_arrays, save_arrays
 
 _KIND = "checkpoint of a proof"
 _FORMAT = "ttt_env checkpoint of a proof 4"
 _MOST = 1 << 28  # positions
 _HEAD = {
-    "format": Form(np.str_, (), len(_FORMAT)),
-    "start": Form(np.uint64, (2,)),
-    "nodes": Form(np.int64),
-    "seconds": Form(np.float64),
+    "format": ArraySpec(np.str_, (), len(_FORMAT)),
+    "start": ArraySpec(np.uint64, (2,)),
+    "nodes": ArraySpec(np.int64),
+    "seconds": ArraySpec(np.float64),
 }
 _QUESTION = {  # of a seat: does it win?
-    "table_bits": Form(np.int64),
-    "table": Form(np.uint64, (None, 3), _MOST),
+    "table_bits": ArraySpec(np.int64),
+    "table": ArraySpec(np.uint64, (None, 3), _MOST),
 }
 
 

@@ -15,7 +15,7 @@ from ttt_env.errors import PolicyFileError, TttEnvError, shown
 from ttt_env.proofs.strategy import MOST_POSITIONS, Strategy
 from ttt_env.rules import BOARD_CELLS, SEATS, Game, Masks, Position, Seat
 from ttt_env.rules.symmetry import automorphisms
-from ttt_env.storage import Arrays, Form, array_names, read_arrays, save_arrays
+from ttt_env.storage import Arrays, ArraySpec, array_names, read_arrays, save_arrays
 from ttt_env.storage.policy_file import IDENTITY, game_of_file
 
 if TYPE_CHECKING:
@@ -28,23 +28,23 @@ _FORMAT_2 = "ttt_env proof 2"  # with positions that have more of the other's st
 _MOST_SEQUENCES = 100_000_000  # of all positions together
 _MOST_NODES = (1 << 63) - 1
 _RESULT = {
-    "format": Form(np.str_, (), len(FORMAT)),
-    "start": Form(np.uint64, (2,)),
-    "bounds": Form(np.int8, (2,)),
-    "automorphisms": Form(np.uint8, (None, None), 1 << 16),
-    "principal_variation": Form(np.uint8, (None,), BOARD_CELLS),
-    "nodes": Form(np.int64),
-    "seconds": Form(np.float64),
+    "format": ArraySpec(np.str_, (), len(FORMAT)),
+    "start": ArraySpec(np.uint64, (2,)),
+    "bounds": ArraySpec(np.int8, (2,)),
+    "automorphisms": ArraySpec(np.uint8, (None, None), 1 << 16),
+    "principal_variation": ArraySpec(np.uint8, (None,), BOARD_CELLS),
+    "nodes": ArraySpec(np.int64),
+    "seconds": ArraySpec(np.float64),
 }
 _TABLE = {
-    "positions": Form(np.uint64, (None, 2), MOST_POSITIONS),
-    "moves": Form(np.uint8, (None,), MOST_POSITIONS),
-    "n_sequences": Form(np.uint8, (None,), MOST_POSITIONS),
-    "sequences": Form(np.uint8, (None, None), _MOST_SEQUENCES),
+    "positions": ArraySpec(np.uint64, (None, 2), MOST_POSITIONS),
+    "moves": ArraySpec(np.uint8, (None,), MOST_POSITIONS),
+    "n_sequences": ArraySpec(np.uint8, (None,), MOST_POSITIONS),
+    "sequences": ArraySpec(np.uint8, (None, None), _MOST_SEQUENCES),
 }
 
 
-class Filed(NamedTuple):
+class ProofContents(NamedTuple):
     """The contents of a proof file: the fields of a proof, and its strategies."""
 
     position: Position
@@ -111,7 +111,7 @@ def _result(position: Position) -> int:
     return 0 if position.winner is None else 1 if position.winner == position.to_move else -1
 
 
-def write(path: str | Path, filed: "Filed | Proof") -> None:
+def write(path: str | Path, filed: "ProofContents | Proof") -> None:
     """Write a proof. Raises `PolicyFileError` if that fails."""
     position = filed.position
     arrays: Arrays = {
@@ -129,7 +129,7 @@ def write(path: str | Path, filed: "Filed | Proof") -> None:
     save_arrays(path, position.game, arrays | joined(of_seats))
 
 
-def read(path: str | Path, game: Game | None = None) -> Filed:
+def read(path: str | Path, game: Game | None = None) -> ProofContents:
     """The proof in a file, by default of any game.
 
     Its parts fit each other, as `check_result` says. Whether the strategies do what they should is not looked
@@ -152,7 +152,7 @@ def read(path: str | Path, game: Game | None = None) -> Filed:
         raise PolicyFileError(f"{path} is not a {KIND}: {error}") from error
 
 
-def _filed(game: Game, arrays: Arrays) -> Filed:
+def _filed(game: Game, arrays: Arrays) -> ProofContents:
     """The contents of these arrays. Raises `ValueError` if they are not a proof."""
     x, o = arrays["start"].tolist()
     position = Position(game, *((o, x) if (x | o).bit_count() % 2 else (x, o))).checked()
@@ -175,7 +175,7 @@ def _filed(game: Game, arrays: Arrays) -> Filed:
     strategies = tuple(_strategy(position, seat, wins, of_seats[seat]) for seat, wins in needed)
     if str(arrays["format"]) == FORMAT and any(map(_has_added_stones, strategies)):
         raise ValueError(f"in one of its positions another seat is to move, which {FORMAT!r} does not allow")
-    return Filed(position, (lower, upper), line, nodes, seconds, strategies)
+    return ProofContents(position, (lower, upper), line, nodes, seconds, strategies)
 
 
 def _strategy(start: Position, seat: Seat, wins: bool, arrays: Arrays) -> Strategy:
@@ -236,7 +236,7 @@ def joined(of_seats: Mapping[Seat, Arrays]) -> Arrays:
     }
 
 
-def forms_in(names: Collection[str], forms: Mapping[str, Form]) -> dict[str, Form]:
+def forms_in(names: Collection[str], forms: Mapping[str, ArraySpec]) -> dict[str, ArraySpec]:
     """The forms of the arrays with these names in a file, the same for each seat."""
     of_seats = {_prefix(seat) + name: form for seat in SEATS for name, form in forms.items()}
     return {name: form for name, form in of_seats.items() if name in names}

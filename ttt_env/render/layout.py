@@ -76,7 +76,7 @@ class Layout:
 Accent = Literal["none", "last", "blunder", "completed"]
 
 
-class Look(NamedTuple):
+class TileStyle(NamedTuple):
     """The look of a tile: its stone, and the reason why it is highlighted."""
 
     mark: Seat | None
@@ -105,7 +105,7 @@ def shade(share: float) -> str:
     return "#" + bytes(round(255 - strength * (255 - part)) for part in bytes.fromhex(CHANCE[1:])).hex()
 
 
-def looks_of(position: Position, last: int | None = None, is_blunder: bool = False) -> list[Look]:
+def looks_of(position: Position, last: int | None = None, is_blunder: bool = False) -> list[TileStyle]:
     """The look of every cell, where `last` is the cell of the last move, which may be a blunder."""
     completed = completed_mask(position)
     accent: Accent = "blunder" if is_blunder else "last"
@@ -113,7 +113,7 @@ def looks_of(position: Position, last: int | None = None, is_blunder: bool = Fal
     for cell in range(position.game.n_cells):
         mark = mark_at(position, cell)
         is_last = mark is not None and cell == last
-        looks.append(Look(mark, "completed" if completed >> cell & 1 else accent if is_last else "none"))
+        looks.append(TileStyle(mark, "completed" if completed >> cell & 1 else accent if is_last else "none"))
     return looks
 
 

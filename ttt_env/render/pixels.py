@@ -60,7 +60,7 @@ def _rounded(width: int, height: int, radius: float, colour: str, ground: str) -
 
 
 @lru_cache(maxsize=64)
-def _stone(look: plan.Look, side: int, cell: int, radius: float) -> Pixels:
+def _stone(look: plan.TileStyle, side: int, cell: int, radius: float) -> Pixels:
     """A tile with a stone on it, `[side, side, 3]`."""
     tile, stone = look.colours
     x, y = _from_centre(side, side)

@@ -109,7 +109,7 @@ def _rect(box: plan.Box, radius: float, fill: str) -> str:
     )
 
 
-def tile(box: plan.Box, look: plan.Look, layout: plan.Layout) -> str:
+def tile(box: plan.Box, look: plan.TileStyle, layout: plan.Layout) -> str:
     """A tile with this look and the stone on it, if any."""
     ground, stone = look.colours
     empty = _rect(box, layout.tile_radius, ground)

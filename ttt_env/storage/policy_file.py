@@ -34,7 +34,7 @@ _HEADER = re.compile(
 """The header that NumPy writes before the numbers. Its own reader parses it as Python, which may fail."""
 
 
-class Form(NamedTuple):
+class ArraySpec(NamedTuple):
     """The required form of an array: its type, and its shape, in which None is any length up to `most`.
 
     Texts have the type `np.str_`; one alone, of the shape (), has up to `most` letters, of several each up to
@@ -79,7 +79,7 @@ def save_arrays(path: str | Path, game: Game, arrays: Arrays) -> None:
 
 
 def read_arrays(
-    path: str | Path, game: Game, kind: str, forms: Mapping[str, Form | tuple[Form, ...]]
+    path: str | Path, game: Game, kind: str, forms: Mapping[str, ArraySpec | tuple[ArraySpec, ...]]
 ) -> Arrays:
     """The arrays of these names, each of its form or one of several, from a file written for this game.
 
@@ -131,9 +131,9 @@ def game_of_file(path: str | Path) -> Game:
     another.
     """
     forms = {
-        "shape": Form(np.int64, (None,), 3),
-        "winning_masks": Form(np.uint64, (None,), BOARD_SETS),
-        "misere": Form(np.bool_),
+        "shape": ArraySpec(np.int64, (None,), 3),
+        "winning_masks": ArraySpec(np.uint64, (None,), BOARD_SETS),
+        "misere": ArraySpec(np.bool_),
     }
     with _Archive.open(path, "policy file") as archive:
         name = archive.game_name()
@@ -178,7 +178,7 @@ class _Archive:
 
     def text(self, name: str) -> str:
         """The text in an array, one line."""
-        self.check({name: Form(np.str_, (), _MAX_TEXT_LETTERS)})
+        self.check({name: ArraySpec(np.str_, (), _MAX_TEXT_LETTERS)})
         text = str(self.array(name).item())
         if not text.isprintable():
             raise self.error(f"its {name} cannot be printed")
@@ -194,12 +194,12 @@ class _Archive:
                 return name
         return None
 
-    def check(self, forms: Mapping[str, Form | tuple[Form, ...]]) -> None:
+    def check(self, forms: Mapping[str, ArraySpec | tuple[ArraySpec, ...]]) -> None:
         """Raise `PolicyFileError` if one of these arrays is not of its form, or all are too large."""
         size = 0
         for name, form in forms.items():
             header = self.header(name)
-            if not any(each.admits(header) for each in ((form,) if isinstance(form, Form) else form)):
+            if not any(each.admits(header) for each in ((form,) if isinstance(form, ArraySpec) else form)):
                 raise self.error(f"its {name} has another form, {header.dtype} of shape {header.shape}")
             size += _size(header)
         if size > MOST_BYTES:

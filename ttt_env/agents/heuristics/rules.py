@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 
 from ttt_env.agent import Agent, Choice, Explanation, Floats, named_cells
-from ttt_env.agents.heuristics.threats import NONE, OpenSets, Sight, open_sets
+from ttt_env.agents.heuristics.threats import NONE, OpenSets, RuleInput, open_sets
 from ttt_env.rules import Boards, Game, Masks, Position, cells_of, one_of, packed
 
-Rule = Callable[[Sight], Masks]
+Rule = Callable[[RuleInput], Masks]
 """Returns the cells that it proposes in positions, as bit masks `uint64[B]`; taken cells do not count."""
 
 _CHUNK = 256  # positions at a time where all their moves are tried
@@ -30,22 +30,22 @@ class Random(Agent):
         return self._why(position, "Uniform over the free cells.")
 
 
-def win(sight: Sight) -> Masks:
+def win(sight: RuleInput) -> Masks:
     """The cells that complete a winning set of the player to move."""
     return sight.mine.completing()
 
 
-def block(sight: Sight) -> Masks:
+def block(sight: RuleInput) -> Masks:
     """The cells that would complete a winning set of the opponent."""
     return sight.theirs.completing()
 
 
-def fork(sight: Sight) -> Masks:
+def fork(sight: RuleInput) -> Masks:
     """The cells that give the player to move two ways to win at once."""
     return sight.mine.forking()
 
 
-def block_fork(sight: Sight) -> Masks:
+def block_fork(sight: RuleInput) -> Masks:
     """The cells that keep the opponent from forking; none where it cannot fork.
 
     If the opponent has one fork, that cell. If it has several, the moves that threaten to win and leave it no
@@ -71,29 +71,29 @@ def block_fork(sight: Sight) -> Masks:
     return forks
 
 
-def centre(sight: Sight) -> Masks:
+def centre(sight: RuleInput) -> Masks:
     """The cell in the middle; there is none if the board is even along some axis."""
     has_one = all(size % 2 for size in sight.game.shape)
     return _everywhere(sight, 1 << sight.game.n_cells // 2 if has_one else 0)
 
 
-def corner(sight: Sight) -> Masks:
+def corner(sight: RuleInput) -> Masks:
     """The cells at an end of every axis."""
     return _everywhere(sight, _at_ends(sight.game, all))
 
 
-def opposite_corner(sight: Sight) -> Masks:
+def opposite_corner(sight: RuleInput) -> Masks:
     """The corners diagonally opposite to a corner that the opponent has."""
     corners = sight.boards.cells(sight.boards.theirs & np.uint64(_at_ends(sight.game, all)))
     return packed(corners[:, ::-1])
 
 
-def side(sight: Sight) -> Masks:
+def side(sight: RuleInput) -> Masks:
     """The cells on the border of the board that are not corners: the edges of 3×3."""
     return _everywhere(sight, _at_ends(sight.game, any) ^ _at_ends(sight.game, all))
 
 
-def _everywhere(sight: Sight, mask: int) -> Masks:
+def _everywhere(sight: RuleInput, mask: int) -> Masks:
     return np.full(len(sight.boards), mask, np.uint64)
 
 
@@ -140,21 +140,21 @@ class Rules(Agent):
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         candidates = boards.legal.copy()
-        undecided, sight = np.arange(len(boards)), Sight(boards)
+        undecided, sight = np.arange(len(boards)), RuleInput(boards)
         for rule in self.rules.values():
             proposed = boards.cells(rule(sight)) & sight.boards.legal
             fires = proposed.any(axis=1)
             if fires.any():
                 candidates[undecided[fires]] = proposed[fires]
                 undecided = undecided[~fires]
-                sight = Sight(boards[undecided])
+                sight = RuleInput(boards[undecided])
             if not len(undecided):
                 break
         policies: Floats = candidates / np.maximum(candidates.sum(axis=1, keepdims=True), 1)
         return policies
 
     def _explained(self, position: Position) -> Explanation:
-        sight = Sight(Boards.of([position]))
+        sight = RuleInput(Boards.of([position]))
         for name, rule in self.rules.items():
             if cells := cells_of(int(rule(sight)[0]) & position.legal_mask):
                 reason, sets = _told(name, cells, position)
@@ -189,7 +189,7 @@ def _told(name: str, cells: list[int], position: Position) -> tuple[str, tuple[t
         through = set(cells)
         sets = [s for s in open_sets(position.game, *own, missing=2) if through & set(s)]
     elif name == "block-fork":
-        through = set(cells_of(int(Sight(Boards.of([position])).theirs.forking()[0])))
+        through = set(cells_of(int(RuleInput(Boards.of([position])).theirs.forking()[0])))
         sets = [s for s in open_sets(position.game, *others, missing=2) if through & set(s)]
     return f"The rule {name} fires: {sentence}", tuple(sets)
 

@@ -47,7 +47,7 @@ class OpenSets:
         return packed(np.bitwise_count(around) > 2) & self._free
 
 
-class Sight:
+class RuleInput:
     """The input of a rule: a batch of positions, and the open sets of both players."""
 
     def __init__(self, boards: Boards) -> None:

@@ -36,7 +36,7 @@ from ttt_env.rules import (
     motions,
 )
 from ttt_env.rules.symmetry import symmetry_name
-from ttt_env.storage import Arrays, Form, read_arrays, save_arrays
+from ttt_env.storage import Arrays, ArraySpec, read_arrays, save_arrays
 
 Codes = NDArray[np.uint64]
 
@@ -249,9 +249,9 @@ def _load(path: str, game: Game) -> Table:
     check_coded(game)
     max_rows = rules.n_placements(game.n_cells)
     forms = {
-        "merged": Form(np.bool_),
-        "codes": Form(np.uint64, (None,), max_rows),
-        "policies": Form(np.float32, (None, game.n_cells), max_rows),
+        "merged": ArraySpec(np.bool_),
+        "codes": ArraySpec(np.uint64, (None,), max_rows),
+        "policies": ArraySpec(np.float32, (None, game.n_cells), max_rows),
     }
     loaded = read_arrays(path, game, "policy table", forms)
     keys, policies = loaded["codes"], loaded["policies"]

@@ -31,7 +31,7 @@ from ttt_env.rules import (
     checked,
     n_placements,
 )
-from ttt_env.storage import Arrays, Form, read_arrays, save_arrays
+from ttt_env.storage import Arrays, ArraySpec, read_arrays, save_arrays
 
 if TYPE_CHECKING:
     from ttt_env.agents.learned.q_learning_kernel import Graph
@@ -56,7 +56,7 @@ class QLearning(Agent):
         file = pretrained_file("q-learning", self.game) if path is None else Path(path)
         check_coded(self.game)
         rows = (None,), n_placements(self.game.n_cells)
-        forms = {"positions": Form(np.uint64, *rows), "values": Form(np.float64, *rows)}
+        forms = {"positions": ArraySpec(np.uint64, *rows), "values": ArraySpec(np.float64, *rows)}
         loaded = read_arrays(file, self.game, "Q-table", forms)
         positions, values = self._positions, self._values = loaded["positions"], loaded["values"]
         if not 0 < len(positions) == len(values) or not (positions[1:] > positions[:-1]).all():

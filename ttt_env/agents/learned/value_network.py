@@ -23,7 +23,7 @@ from ttt_env.analysis.induction import highest
 from ttt_env.compiled.sets import winning_sets
 from ttt_env.errors import ParameterError, PolicyFileError, shown
 from ttt_env.rules import Between, Boards, Game, Position, Share, as_integer, checked
-from ttt_env.storage import Arrays, Form, array_names, read_arrays, save_arrays
+from ttt_env.storage import Arrays, ArraySpec, array_names, read_arrays, save_arrays
 
 if TYPE_CHECKING:
     from ttt_env.agents.learned.value_network_kernel import BoardView, NetworkLayers
@@ -159,8 +159,8 @@ def load_network(path: Path, game: Game) -> BoardNetwork:
             f"{path} is not a value network: it has {n_layers} layers, {_MAX_LAYERS + 1} at most"
         )
     names = [f"layer_{number}" for number in range(1, n_layers + 1)]
-    encoding = {"view": Form(np.str_, (), _MAX_LETTERS), "empty": Form(np.float64)}
-    layer = Form(
+    encoding = {"view": ArraySpec(np.str_, (), _MAX_LETTERS), "empty": ArraySpec(np.float64)}
+    layer = ArraySpec(
         np.float64, (None, None), max(_MAX_UNITS, game.n_cells) + 2
     )  # the bias, and the input of whose turn it is
     loaded = read_arrays(path, game, "value network", encoding | dict.fromkeys(names, layer))

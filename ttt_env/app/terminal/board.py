@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from ttt_env.render.layout import Look, layers_of, looks_of, n_abreast
+from ttt_env.render.layout import TileStyle, layers_of, looks_of, n_abreast
 from ttt_env.render.text import lines_of
 from ttt_env.render.words import column_name
 from ttt_env.rules import Coordinates, Position, Seat
@@ -55,7 +55,7 @@ def _scattered(cells: list[Text], coordinates: Coordinates) -> Text:
     return Text("\n").join(lines)
 
 
-def _cell(look: Look, wide: int, free: str) -> Text:
+def _cell(look: TileStyle, wide: int, free: str) -> Text:
     if look.mark is None:
         return Text(free.center(wide), _QUIET)
     style = STYLES[look.mark] + (" reverse" if look.accent == "completed" else "")

@@ -5,10 +5,10 @@ from typing import get_args
 
 import numpy as np
 
-from ttt_env.compiled.codes import Bools, Floats, Games, Integers, StepOutcome, StepTables, Worth
+from ttt_env.compiled.codes import Bools, Floats, Games, Integers, Payoffs, StepOutcome, StepTables
 from ttt_env.envs.board import PlayAs
 from ttt_env.envs.vector import steps_kernel as kernel
-from ttt_env.envs.vector.engine import Openings, Replies
+from ttt_env.envs.vector.engine import EpisodeStarts, Replies
 from ttt_env.envs.vector.states import Array, Cells, TableStore
 
 _BOOL, _INT8 = np.dtype(np.bool_), np.dtype(np.int8)
@@ -21,14 +21,16 @@ Begin = Callable[[Bools, Games, Floats, StepTables], None]
 
 
 class CompiledSteps:
-    """The outcomes of `ArraySteps`, much faster, where `Openings.are_look_ups`.
+    """The outcomes of `ArraySteps`, much faster, where `EpisodeStarts.are_look_ups`.
 
     The arrays of the games are changed in place.
     """
 
     are_sure = True
 
-    def __init__(self, store: TableStore, openings: Openings, replies: Replies | None, worth: Worth) -> None:
+    def __init__(
+        self, store: TableStore, openings: EpisodeStarts, replies: Replies | None, worth: Payoffs
+    ) -> None:
         if openings.first is None:
             raise ValueError("compiled steps need one first position")
         self._arguments = store, openings, replies, worth
@@ -49,7 +51,9 @@ class CompiledSteps:
         self._step: Step | None = None
         self._begin: Begin | None = None
 
-    def __reduce__(self) -> tuple[type["CompiledSteps"], tuple[TableStore, Openings, Replies | None, Worth]]:
+    def __reduce__(
+        self,
+    ) -> tuple[type["CompiledSteps"], tuple[TableStore, EpisodeStarts, Replies | None, Payoffs]]:
         return type(self), self._arguments
 
     def step(  # noqa: D102

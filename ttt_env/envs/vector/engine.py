@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, Forfeit, checked_policies, chosen_cell, sample_each
 from ttt_env.compiled import codes
-from ttt_env.compiled.codes import Floats, Games, StepOutcome, Worth
-from ttt_env.envs.board import MAX_STARTS, Lineup, PlayAs
+from ttt_env.compiled.codes import Floats, Games, Payoffs, StepOutcome
+from ttt_env.envs.board import MAX_STARTS, OpponentPool, PlayAs
 from ttt_env.envs.vector.states import Array, Cells, State, Store, TableStore
 from ttt_env.errors import ForfeitError, IllegalMoveError, ImpossiblePositionError, TttEnvError
 from ttt_env.rules import SEATS, Boards, Position
@@ -33,7 +33,7 @@ class Replies:
     asked to `choose` in each position.
     """
 
-    def __init__(self, store: Store, lineup: Lineup) -> None:
+    def __init__(self, store: Store, lineup: OpponentPool) -> None:
         self.store, self.agents = store, lineup.agents
         self.forfeits: dict[int, Forfeit] = {}  # of the last replies, by sub-env
         self._tables = [_table(store, agent) for agent in self.agents]
@@ -136,7 +136,7 @@ def _table(store: Store, agent: Agent) -> Floats | None:
     return table
 
 
-class Openings:
+class EpisodeStarts:
     """Begins episodes: draws opponent, seat and first position, and makes the opponent's first move.
 
     `starts` is a position, a list of one for each sub-env, or a function that draws one. `first` has the
@@ -257,7 +257,9 @@ class Steps(Protocol):
 class ArraySteps:
     """Steps by operations on whole arrays, for every store, opponent and start."""
 
-    def __init__(self, store: Store, openings: Openings, replies: Replies | None, worth: Worth) -> None:
+    def __init__(
+        self, store: Store, openings: EpisodeStarts, replies: Replies | None, worth: Payoffs
+    ) -> None:
         self.store, self.openings, self.replies = store, openings, replies
         is_tabulated = replies is None or replies.is_tabulated
         self.are_sure = is_tabulated and not callable(openings.starts)

@@ -14,10 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from ttt_env.agent import Agent, Forfeit
 from ttt_env.compiled import codes
-from ttt_env.compiled.codes import Games, StepOutcome, Worth
-from ttt_env.envs.board import DEFAULT_REWARDS, GameEnv, Illegal, Lineup, Opponents, PlayAs, StartLike
+from ttt_env.compiled.codes import Games, Payoffs, StepOutcome
+from ttt_env.envs.board import DEFAULT_REWARDS, GameEnv, Illegal, OpponentPool, Opponents, PlayAs, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, observation_space
-from ttt_env.envs.vector.engine import ArraySteps, Openings, Replies, Starts, Steps, refuse_taken, resampled
+from ttt_env.envs.vector.engine import (
+    ArraySteps,
+    EpisodeStarts,
+    Replies,
+    Starts,
+    Steps,
+    refuse_taken,
+    resampled,
+)
 from ttt_env.envs.vector.states import Array, Cells, TableStore, store_of
 from ttt_env.errors import CellError, EpisodeOrderError, ParameterError, shown
 from ttt_env.render.pixels import draw_pixels
@@ -123,7 +131,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         self.single_action_space = spaces.Discrete(self.game.n_cells)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._store = store_of(self.game)
-        self._openings = Openings(self._store, self._starts(), self.play_as)
+        self._openings = EpisodeStarts(self._store, self._starts(), self.play_as)
         self._set_replies(None if opponent is None else self._replies_of(opponent, opponent_weights))
         if opponent is None and (play_as != "random" or opponent_weights is not None):
             raise ParameterError("play_as, opponent_weights: there is no opponent, both sides are played")
@@ -135,7 +143,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         return self._start if isinstance(self._start, Position) else partial(self._first_position, {})
 
     def _replies_of(self, opponent: Opponents, weights: ArrayLike | None) -> Replies:
-        return Replies(self._store, Lineup(opponent, weights, self.game))
+        return Replies(self._store, OpponentPool(opponent, weights, self.game))
 
     def _set_replies(self, replies: Replies | None) -> None:
         self._replies = replies
@@ -150,7 +158,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         else:
             self._steps = ArraySteps(self._store, *parts)
 
-    def _worth(self) -> Worth:
+    def _worth(self) -> Payoffs:
         """The rewards of the looker and of the other for each code of a board, and who has won."""
         by_me, by_other = self.rewards_of.at_end(-1 if self.game.misere else 1)
         draw, illegal = self.rewards_of.draw, self.rewards_of.illegal
@@ -164,7 +172,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             winners[looker, codes.WON] = looker ^ self.game.misere
             winners[looker, codes.WON_BY_OTHER] = 1 ^ looker ^ self.game.misere
             winners[looker, codes.FORFEITED_BY_OTHER] = looker if is_against else codes.NOBODY
-        return Worth(of_looker, of_looker[codes.OF_OTHER], winners)
+        return Payoffs(of_looker, of_looker[codes.OF_OTHER], winners)
 
     @property
     def boards(self) -> Boards:
@@ -233,7 +241,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
                 self._seed(seed)
                 games = games._replace(episodes=np.where(is_reset, 0, games.episodes))
             draws = self._draws(codes.N_DRAWS)
-            openings = Openings(
+            openings = EpisodeStarts(
                 self._store, options.get("position") or self._starts(), options.get("play_as", self.play_as)
             )
             self._games = openings.begin(games, is_reset, self._replies, draws, self.np_random)
@@ -393,7 +401,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         elif name in _SETTABLE:
             allowed = ("random",) if name == "play_as" and self._replies is None else _SETTABLE[name]
             setattr(self, name, one_of(name, of_each[0], allowed))
-            self._openings = Openings(self._store, self._starts(), self.play_as)
+            self._openings = EpisodeStarts(self._store, self._starts(), self.play_as)
             self._set_replies(self._replies)
         elif (name in self._settings or hasattr(self, name)) and name not in self._users:
             settable = ", ".join(["opponent", *_SETTABLE])
