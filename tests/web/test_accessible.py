@@ -4,7 +4,7 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 from tests.support.marks import slow_unless
-from tests.web.axe import MEDIA, findings
+from tests.web.axe import MEDIA, violations
 from tests.web.conftest import resize
 
 STATES = {
@@ -56,6 +56,10 @@ def too_small(page):
     )
 
 
+# The names of cells say in words what is drawn in them, which an experimental rule takes for a mismatch.
+RULES = {"target-size": {"enabled": True}, "label-content-name-mismatch": {"enabled": False}}
+
+
 @pytest.mark.parametrize(
     ("state", "colours"),
     slow_unless(lambda state, colours: state in QUICK and colours in ("light", "dark"), STATES, MEDIA),
@@ -63,9 +67,9 @@ def too_small(page):
 def test_axe_finds_nothing(state, colours, site, chromium, look):
     page = look(site, STATES[state], 1440, MEDIA[colours])
     settled(page)
-    assert findings(page) == []
+    assert violations(page, rules=RULES) == []
     resize(chromium, 390, 844)
-    assert findings(page) == []
+    assert violations(page, rules=RULES) == []
 
 
 @pytest.mark.parametrize("state", STATES)

@@ -18,7 +18,7 @@ from ttt_env.analysis.certificate import certify
 from ttt_env.analysis.known import PROOF_NODES, is_solved, known_value, known_values_of_moves
 from ttt_env.analysis.solution import distances
 from ttt_env.analysis.verdict import verdict_of
-from ttt_env.compiled.stopping import check_wanted, stopped_by
+from ttt_env.compiled.stopping import StoppedError, check_wanted, stopped_by
 from ttt_env.errors import NotationError, ParameterError, TttEnvError, unknown
 from ttt_env.rules import Boards, Game, GameRecord, Position, canonical, is_tabulated
 from ttt_env.storage.game_log import GameLog
@@ -192,6 +192,8 @@ class Answers:
                     events.put(
                         {"verdict": f"{verdict_of(judged)}, asked once in {judged.n_queries:,} positions"}
                     )
+            except StoppedError:
+                pass  # the visitor has gone
             except (TttEnvError, ImportError) as error:
                 events.put({"error": str(error)})
             finally:

@@ -234,7 +234,8 @@ def _written(numbers: NDArray[np.intp]) -> dict[str, Any]:
 def strength_of(players: Players, game: Game) -> dict[str, Any]:
     """Everyone against everyone, exactly, the best first, and the certificate of each."""
     tables: dict[str, PolicyTable] = {}
-    for agent in (*_ENTRANTS, *players.labels):
+    levels = [level.agent for level in players.levels(game)]  # whose strength the page offers to show
+    for agent in dict.fromkeys((*_ENTRANTS, *levels, *players.labels)):
         try:
             tables[agent] = PolicyTable.of(players.make(agent, game), complete=True)
         except (TttEnvError, ImportError):

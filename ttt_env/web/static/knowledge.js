@@ -3,7 +3,7 @@
 
 import { AnswerError, ask, data } from "./answers.js";
 import { textOf } from "./address.js";
-import { answered, bestValues, movesToEnd, policyOf, softmaxOf } from "./policies.js";
+import { bestValues, movesToEnd, policyOf, softmaxOf } from "./policies.js";
 import { enumerate, numberAfter } from "./solver.js";
 
 const SOLVED_CELLS = 9;
@@ -76,12 +76,6 @@ export class Knowledge {
     const { policies } = this.game, softmax = softmaxOf(agent);
     if (!softmax && !Object.hasOwn(policies, agent)) return null;
     return this.keep(`table ${agent}`, async () => policyOf(this.positions, this.game, softmax ?? (await data(policies[agent]))));
-  }
-
-  /** The largest chances to lose as X and as O to any opponent, by an agent's table. */
-  async risks(agent) {
-    const table = await this.table(agent);
-    return table && { X: answered(this.positions, table, true).loss[0], O: answered(this.positions, table, false).win[0] };
   }
 
   /** The answer that is kept under this name; one that failed, or that nobody waited for, is asked for again. */

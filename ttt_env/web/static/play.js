@@ -290,7 +290,8 @@ export class PlayView {
       return h("a", { class: "level", href: this.to({ ...players, moves: "", at: "" }), "aria-current": this.player(own) === level.agent ? "true" : null }, h("b", {}, level.name), h("span", {}, level.manner));
     }));
     const agent = SEATS.map((each) => this.player(each)).find((each) => each !== PERSON);
-    const certificate = agent && (app.hasAnswers || game.strength) && h("a", { href: addressOf("compare", { game: game.id, agent }) }, `How strong is ${agent}?`);
+    const isJudged = app.hasAnswers || game.levels.some((level) => level.agent === agent); // a site of files has the certificates of the levels
+    const certificate = agent && isJudged && h("a", { href: addressOf("compare", { game: game.id, agent }) }, `How strong is ${agent}?`);
     fillWith(this.strength, certificate);
   }
 }

@@ -89,12 +89,6 @@ export function softmaxOf(agent) {
 }
 
 const best = (values) => softmax(values, 0);
-const follow = (policy) => (values, number) => policy[number];
-
-/** The outcomes if X or O follows the policy, and the other one moves best. */
-export const answered = (positions, policy, isX) =>
-  isX ? induce(positions, follow(policy), best) : induce(positions, best, follow(policy));
-
 /** The moves from each position to the end of the game under best play by both sides, whose `values` these are. */
 export function movesToEnd(positions, values) {
   const ends = positions.map(() => 0);
