@@ -57,13 +57,21 @@ export class InsideView {
     set(this.back, "href", this.moves.length ? this.to({ moves: textOf(this.moves.slice(0, -1)) }) : null);
     set(this.back, "aria-disabled", this.moves.length ? null : "true");
     set(this.back, "role", this.moves.length ? null : "link");
-    set(this.playLink, "href", addressOf("play", { game: game.id, x: "person", o: "person", moves: textOf(this.moves), see: 1 }));
+    set(this.playLink, "href", addressOf("play", { game: game.id, ...this.players(view), moves: textOf(this.moves), see: 1 }));
     fillWith(this.tabs, Object.entries(VIEWS).map(([name, title]) => h("a", {
       class: "button", href: name === "tree" && !this.knowledge.isSolved ? null : this.to({ view: name }), role: name === "tree" && !this.knowledge.isSolved ? "link" : null,
       "aria-disabled": name === "tree" && !this.knowledge.isSolved ? "true" : null, "aria-current": name === view ? "true" : null,
     }, title)));
     if (view !== this.shownView) this.build(view);
     if (view === "tree") this.showTree(); else this.showSearch();
+  }
+
+  /** Who plays on from here: a person who is to move, in the game tree against the other seat's softmax minimax. */
+  players(view) {
+    if (view !== "tree" || this.position.isOver) return { x: "person", o: "person" };
+    const { tx, to } = this.fields, isX = this.position.mover === "X", [own, other] = isX ? [to, tx] : [tx, to];
+    const agent = `softmax:temperature=${own},opponent_temperature=${other}`;
+    return isX ? { x: "person", o: agent } : { x: agent, o: "person" };
   }
 
   close() {
