@@ -102,7 +102,7 @@ $(VENV)/.torch: constraints.txt
 	@$(BIN)/python -m pip install --quiet --no-compile --no-deps -c constraints.txt torch
 	@touch $@
 
-$(VENV)/.demo: EXTRAS := cli,train
+$(VENV)/.demo: EXTRAS := cli,train,tournament,web
 $(STAMP): EXTRAS := dev
 $(VENV)/.demo $(STAMP): $(VENV)/.torch pyproject.toml
 	@echo "Installing ttt_env[$(EXTRAS)] …"

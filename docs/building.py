@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from sphinx.pycode import ModuleAnalyzer
 
+from ttt_env.app.cli import EXIT_CODES
 from ttt_env.web.build import single, static_files
 
 HERE = Path(__file__).parent
@@ -37,42 +38,19 @@ def write_copies(_: Any) -> None:
         )
 
 
-# The pages about the commands: titles and commands.
-COMMANDS = {
-    "training": ("Train and judge", "train bench certify export solve"),
-    "playing": ("Play and watch", "play replay games web"),
-    "joining": ("Bots, tournaments, data", "new agents tournament docs"),
-}
-
-
 def write_commands(_: Any) -> None:
-    """Write the pages of the commands, as Typer describes them, and one that leads to each command."""
+    """Write the page of the command line, as Typer describes the commands."""
     describe = [sys.executable, "-m", "typer", "ttt_env.app.cli", "utils", "docs", "--name", "ttt"]
-    told = subprocess.run(describe, check=True, capture_output=True, text=True).stdout
-    told = told.replace("* `--help`: Show this message and exit.\n", "")
-    told = re.sub(r"\*\*Options\*\*:\n\n(?!\*)", "", told)
-    told = re.sub(r"^Example: (.*)", r"Example: `\1`", told, flags=re.MULTILINE)
-    described = dict(re.findall(r"^## `ttt (\w+)`\n(.*?)(?=^## |\Z)", told, re.MULTILINE | re.DOTALL))
-    folder = HERE / "reference" / "commands"
-    folder.mkdir(exist_ok=True)
-    rows = []
-    for page, (title, names) in COMMANDS.items():
-        texts = [f"## `ttt {name}`\n{described.pop(name)}" for name in names.split()]
-        (folder / f"{page}.md").write_text("\n".join([f"# {title}\n", *texts]), "utf-8")
-        for name, text in zip(names.split(), texts, strict=True):
-            rows.append(f"| [`ttt {name}`](commands/{page}.md#ttt-{name}) | {text.splitlines()[2]} |")
-    if described:
-        raise ValueError(f"commands without a page: {', '.join(described)}")
-    pages = "\n".join(f"commands/{page}" for page in COMMANDS)
-    lines = ["# Command line\n", "| command | what it does |", "|---|---|", *rows, ""]
-    lines += [
-        "`ttt COMMAND -h` shows the same in a terminal.\n",
-        "```{toctree}",
-        ":hidden:\n",
-        pages,
-        "```\n",
-    ]
-    (HERE / "reference" / "commands.md").write_text("\n".join(lines), "utf-8")
+    text = subprocess.run(describe, check=True, capture_output=True, text=True).stdout
+    text = text.replace("* `--help`: Show this message and exit.\n", "")
+    text = re.sub(r"\*\*Options\*\*:\n\n(?!\*)", "", text)
+    text = re.sub(r"^Example: (.*)", r"Example: `\1`", text, flags=re.MULTILINE)
+    described = re.findall(r"^## `ttt (\w+)`\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
+    sections = "\n".join(f"## `ttt {name}`\n{section}" for name, section in described)
+    page = "# Command line\n\n`ttt COMMAND -h` shows the same in a terminal.\n\n"
+    page += f"| exit code | meaning |\n|---|---|\n{codes}\n"
+    (HERE / "reference" / "commands.md").write_text(f"{page}\n{sections}", "utf-8")
 
 
 def keep_notices_out(_: Any) -> None:

@@ -169,13 +169,18 @@ def shown(value: object) -> str:
     return text if len(text) <= 1000 else f"{text[:800]} … {text[-100:]}"
 
 
-def unknown(kind: str, name: object, allowed: Iterable[str]) -> str:
+def unknown(kind: str, name: object, allowed: Iterable[str], listed_by: str | None = None) -> str:
     """The message for a name that is not in `allowed`, with the nearest one that is.
 
-    >>> unknown("agent", "minmax", ["minimax", "random"])
-    "unknown agent 'minmax': did you mean minimax? Allowed: minimax, random"
+    The rest is listed, or named by the command that lists it.
+
+    >>> unknown("playout", "blok", ["block", "random"])
+    "unknown playout 'blok': did you mean block? Allowed: block, random"
+    >>> unknown("agent", "minmax", ["minimax", "random"], listed_by="ttt agents")
+    "unknown agent 'minmax': did you mean minimax? `ttt agents` lists all"
     """
     names = sorted(allowed)
     near = get_close_matches(name, names, n=1) if isinstance(name, str) else []
     hint = f": did you mean {near[0]}?" if near else "."
-    return f"unknown {kind} {shown(name)}{hint} Allowed: {', '.join(names) or 'none'}"
+    rest = f"`{listed_by}` lists all" if listed_by else f"Allowed: {', '.join(names) or 'none'}"
+    return f"unknown {kind} {shown(name)}{hint} {rest}"

@@ -390,7 +390,7 @@ class TestMakeAgent:
     def test_names(self):
         assert {"random", "minimax", "lookup", "sb3"} <= set(agent_names())
         assert agent_names() == sorted(agent_names())
-        with pytest.raises(UnknownAgentError, match=f"Allowed: {', '.join(agent_names())}"):
+        with pytest.raises(UnknownAgentError, match="`ttt agents` lists all"):
             make_agent("nobody")
 
     @pytest.mark.parametrize(

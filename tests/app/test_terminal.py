@@ -10,7 +10,7 @@ from rich.console import Console
 import ttt_env
 from tests.support.games import TICTACTOE, highest, lowest
 from ttt_env.agents.learned.imitation import Imitation
-from ttt_env.app.console import ProgressLine, _rich
+from ttt_env.app.console import Interrupted, ProgressLine, _rich
 from ttt_env.app.terminal.board import board
 from ttt_env.app.terminal.play import Player, PlaySession, Terminal, seated
 from ttt_env.app.terminal.replay import records_of, replay_all
@@ -92,11 +92,17 @@ def interrupted(position):
 
 
 def test_leaving_in_the_middle_of_a_game():
-    for leaving in ("q", "quit", "exit", "QUIT ", EOFError, KeyboardInterrupt, None):
-        answers, bot = (["4"], interrupted) if leaving is None else (["4", leaving], lowest)
-        session, said = sit(*answers, players=("person", bot))
-        assert scores(session) == (0, 0, 0) and session.cells == [4, 0][: len(answers)]
+    for leaving in ("q", "quit", "exit", "QUIT ", EOFError):
+        session, said = sit("4", leaving, players=("person", lowest))
+        assert scores(session) == (0, 0, 0) and session.cells == [4, 0]
         assert said.endswith("Goodbye. Final score: you 0, draws 0, bot 0.\n")
+
+
+def test_ctrl_c_at_the_prompt_or_while_a_bot_thinks_ends_with_the_score():
+    for answers, bot in ((["4", KeyboardInterrupt], lowest), (["4"], interrupted)):
+        with pytest.raises(Interrupted, match="interrupted: final score: you 0, draws 0, bot 0") as ended:
+            sit(*answers, players=("person", bot))
+        assert ended.value.status == 130
 
 
 NONSENSE = [*"9 -1 4.0 X b0 d1 1b2 ß \x00 b2b2 0x1 ² ١ hin [red] /".split(" "), "9" * 5000]
@@ -105,7 +111,7 @@ NONSENSE = [*"9 -1 4.0 X b0 d1 1b2 ß \x00 b2b2 0x1 ² ١ hin [red] /".split(" "
 def test_wrong_answers_change_nothing():
     session, said = sit("4", *NONSENSE, "4", "0", "b2", "q")
     assert session.cells == [4, 0]
-    assert said.count("is not a cell") + said.count("is not a cell of tictactoe-v0") == len(NONSENSE)
+    assert said.count("is not a cell") == len(NONSENSE)
     assert said.count("cell 4 of O../.X./... is taken") == 2
     assert said.count("cell 0 of O../.X./... is taken") == 1
 
@@ -162,11 +168,11 @@ def test_finished_games_are_recorded_and_imitated_at_once(tmp_path):
 def test_seats():
     names = lambda *arguments: [(p.name, p.spec) for p in seated(*arguments, TICTACTOE)]  # noqa: E731
     assert names(["random"], None) == [("you", "person"), ("random", "random")]
-    assert names(["random"], "o") == [("random", "random"), ("you", "person")]
+    assert names(["random"], "O") == [("random", "random"), ("you", "person")]
     assert names(["random", "person"], None) == [("random", "random"), ("you", "person")]
     assert names(["person"], None) == [("player A", "person"), ("player B", "person")]
     assert names(["block", "block"], None) == [("block A", "block"), ("block B", "block")]
-    for wrong in (["random"] * 3, None), (["random"] * 2, "X"), (["random"], "Z"):
+    for wrong in (["random"] * 3, None), (["random"] * 2, "X"):
         with pytest.raises(ttt_env.errors.ParameterError):
             seated(*wrong, TICTACTOE)
 
@@ -231,7 +237,7 @@ def test_replay_of_a_file(tmp_path):
     path.write_text("tictactoe-v0: 4\nnonsense\n", encoding="utf-8")
     with pytest.raises(ttt_env.errors.NotationError, match=r"games.txt, line 2: 'nonsense'"):
         records_of(str(path))
-    with pytest.raises(ttt_env.errors.NotationError, match="no game record"):
+    with pytest.raises(ttt_env.errors.NotationError, match="neither a game record"):
         records_of("nonsense" * 1000)
 
 

@@ -59,7 +59,7 @@ def test_a_key_in_a_command_line_is_shown_nowhere(folder, monkeypatch):
         ttt("certify", spec, f"epsilon:({spec}),epsilon=0.5"),
         ttt("certify", f"process:{silent}"),
         ttt("certify", f"{spec},timeout=x"),
-        ttt("play", spec, f"epsilon:({spec})", "--games", "1", "--record"),
+        ttt("play", spec, f"epsilon:({spec})", "--rounds", "1", "--record"),
         ttt("tournament", "class.toml"),
     ]
     assert [run.returncode for run in runs] == [0, 0, 1, 1, 3, 2, 0, 0], [run.stderr for run in runs]

@@ -519,7 +519,7 @@ def test_it_goes_on_where_it_was_ended_with_the_same_results(reached, number, st
     returncode, _, said = ended(path, reached, number)
     assert returncode == status
     if number == signal.SIGINT:
-        assert "the same command goes on from there" in said
+        assert "rerun the command to resume" in said
         assert not results_in(out)["is_complete"] and "Not finished" in (out / "index.html").read_text()
     kept = (out / "journal.jsonl").read_bytes()
     assert len(kept.splitlines()) > 2

@@ -155,6 +155,6 @@ def learner_names() -> list[str]:
 def learner_class(name: str) -> type[Learner]:
     """The learner of this name. Raises `ParameterError` if there is none."""
     if name not in learner_names():
-        raise ParameterError(unknown("algorithm", name, learner_names()))
+        raise ParameterError(unknown("algorithm", name, learner_names(), "ttt agents"))
     registered: type[Learner] = installed(LEARNER_GROUP)[name].load()
     return registered

@@ -66,5 +66,5 @@ def agent_class(name: str) -> "type[Agent]":
                 f"{shown(name)} holds the weights of a network, and not what it computes: load it in Python, "
                 "and give make_agent(network, game, observation='flat') or 'planes'"
             )
-        raise UnknownAgentError(unknown("agent", name, installed()))
+        raise UnknownAgentError(unknown("agent", name, installed(), "ttt agents"))
     return _loaded(installed()[name])

@@ -1,7 +1,7 @@
 """`ttt certify`: agents, programs and models judged, and what is kept of it where that is asked for."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,7 @@ import typer
 
 from ttt_env.agent import Agent, AskedAgent, agent_class, make_agent
 from ttt_env.analysis.asking import Asked
-from ttt_env.analysis.certificate import certify
+from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.dossier import Strength, dossier
 from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.app.console import (
@@ -34,8 +34,8 @@ from ttt_env.text import refutation_text
 
 
 @dataclass(frozen=True)
-class Order:
-    """An order of `ttt certify`: agents, or the `command` of a program, or the `model` at a `url`.
+class CertifyOptions:
+    """The options of `ttt certify`: agents, or the `command` of a program, or the `model` at a `url`.
 
     `settings` are parameters of `CommandAgent` or `ChatAgent`, by name. `address` is the address of Ray.
     """
@@ -54,100 +54,105 @@ class Order:
     answers: Path | None
 
 
-def certify_and_tell(order: Order) -> int:
-    """Print what is true about the agents, the program or the model, and save it where the order says.
+def certify_and_print(options: CertifyOptions) -> int:
+    """Print what is true about the agents, the program or the model, and save it where the options say.
 
-    Returns the exit code: 0 if all of them are unbeatable, else 1.
+    Returns the exit code: 0 if all of them are unbeatable, 1 if one is beatable, 3 where that is not known.
 
-    Raises `ParameterError` for an order that does not fit together, before anything is computed.
+    Raises `ParameterError` for options that do not fit together, before anything is computed.
     """
-    check_outputs(order.out, STANDARD_OUTPUT if order.as_json else None)
-    if order.command is not None or order.url is not None:
-        if order.agents or order.ray or (order.command is not None and order.url is not None):
+    check_outputs(options.out, STANDARD_OUTPUT if options.as_json else None)
+    if options.command is not None or options.url is not None:
+        if options.agents or options.ray or (options.command is not None and options.url is not None):
             raise ParameterError("one kind is judged at a time: agents, or a --command, or a --url")
-        return _certify_one(order, *_asked_player(order))
-    is_program = len(order.agents) == 1 and order.settings.keys() <= {"timeout", "startup"}
-    if (order.settings and not is_program) or order.model is not None:
+        return _certify_one(options, *_asked_player(options))
+    is_program = len(options.agents) == 1 and options.settings.keys() <= {"timeout", "startup"}
+    if (options.settings and not is_program) or options.model is not None:
         raise ParameterError("--model, --timeout and the like belong to a program, a --command or a --url")
-    if not order.agents:
+    if not options.agents:
         raise ParameterError("name an agent, or give a --command, or a --url and a --model")
-    if len(order.agents) == 1:
-        return _certify_agent(order)
-    if order.answers is not None:
+    if len(options.agents) == 1:
+        return _certify_agent(options)
+    if options.answers is not None:
         raise ParameterError("--answers is for one agent")
-    if order.out is not None:
+    if options.out is not None:
         raise ParameterError("--out is for one agent")
-    return _certify_several(order)
+    return _certify_several(options)
 
 
-def _certify_agent(order: Order) -> int:
-    (agent,) = order.agents
-    if order.ray:
+def _certify_agent(options: CertifyOptions) -> int:
+    (agent,) = options.agents
+    if options.ray:
         raise ParameterError("--ray shares out the work on several agents, and here is one")
     spec = spec_of(agent)
-    if order.settings:
+    if options.settings:
         if agent_class(split_spec(spec).name) is not CommandAgent:
             raise ParameterError(f"--timeout and --startup are for programs, and {agent} is not one")
-        spec = with_parameters(spec, order.settings)
+        spec = with_parameters(spec, options.settings)
     with redirect_stdout(sys.stderr):
-        player = make_agent(spec, order.game)
-    if order.workers is not None and player.plays_by != "choose":
+        player = make_agent(spec, options.game)
+    if options.workers is not None and player.plays_by != "choose":
         raise ParameterError(
             f"--workers shares out the work on several agents, and here is one, {agent}, "
             "which is asked about many positions at once"
         )
     name = player.label if isinstance(player, AskedAgent) else agent
-    return _certify_one(order, player, name, file_of(spec))
+    return _certify_one(options, player, name, file_of(spec))
 
 
-def _certify_several(order: Order) -> int:
-    specs = [spec_of(agent) for agent in order.agents]
+def _certify_several(options: CertifyOptions) -> int:
+    specs = [spec_of(agent) for agent in options.agents]
     with progress_line(f"certify {len(specs)} agents") as line, redirect_stdout(sys.stderr):
         certificates = certify(
             specs,
-            order.game,
-            workers=order.workers,
-            backend="ray" if order.ray else "loky",
-            address=order.address,
+            options.game,
+            workers=options.workers,
+            backend="ray" if options.ray else "loky",
+            address=options.address,
             progress=line.count,
         )
-    if order.as_json:
+    if options.as_json:
         print_json(
             [{"agent": {"name": name}, **certificate.to_dict()} for name, certificate in certificates.items()]
         )
     else:
         typer.echo(verdicts(certificates))
-    return int(not all(certificate.unbeatable for certificate in certificates.values()))
+    return _status(certificates.values())
 
 
-def _certify_one(order: Order, player: Agent, name: str, file: Path | None = None) -> int:
+def _certify_one(options: CertifyOptions, player: Agent, name: str, file: Path | None = None) -> int:
     with progress_line(f"certify {name}") as line, redirect_stdout(sys.stderr):
         try:
             table = PolicyTable.of(
-                player, progress=_pace(player, line), workers=order.workers or 1, answers=order.answers
+                player, progress=_pace(player, line), workers=options.workers or 1, answers=options.answers
             )
             strength = Strength(table)
             text = scorecard(strength, name)
-            facts = dossier(player, name=name, file=file, strength=strength) if _wants_facts(order) else {}
+            facts = dossier(player, name=name, file=file, strength=strength) if _wants_facts(options) else {}
         finally:
             if isinstance(player, ChatAgent | CommandAgent):
                 player.close()
     if isinstance(player, AskedAgent) and is_enumerable(player.game):
         facts |= {"refutation_text": refutation_text(strength.certificate)}
-    if order.as_json:
+    if options.as_json:
         print_json(facts)
     else:
-        typer.echo(text, err=order.out == STANDARD_OUTPUT)
-    if order.out is not None:
-        is_table = order.out.suffix == ".npz"
-        write_file(order.out, table.save if is_table else partial(write_json, facts))
-        if order.out != STANDARD_OUTPUT and not order.as_json:
-            typer.echo(f"{'Policy table' if is_table else 'Certificate'}: {order.out}")
-    return int(not strength.certificate.unbeatable)
+        typer.echo(text, err=options.out == STANDARD_OUTPUT)
+    if options.out is not None:
+        is_table = options.out.suffix == ".npz"
+        write_file(options.out, table.save if is_table else partial(write_json, facts))
+        if options.out != STANDARD_OUTPUT and not options.as_json:
+            typer.echo(f"{'Policy table' if is_table else 'Certificate'}: {options.out}")
+    return _status([strength.certificate])
 
 
-def _wants_facts(order: Order) -> bool:
-    return order.as_json or (order.out is not None and order.out.suffix != ".npz")
+def _status(certificates: Iterable[Certificate]) -> int:
+    verdicts = {certificate.unbeatable for certificate in certificates}
+    return 1 if False in verdicts else 3 if None in verdicts else 0
+
+
+def _wants_facts(options: CertifyOptions) -> bool:
+    return options.as_json or (options.out is not None and options.out.suffix != ".npz")
 
 
 def _pace(player: Agent, line: ProgressLine) -> Callable[[Asked], None]:
@@ -163,15 +168,15 @@ def _pace(player: Agent, line: ProgressLine) -> Callable[[Asked], None]:
     return say
 
 
-def _asked_player(order: Order) -> tuple[ChatAgent | CommandAgent, str]:
-    """The program or the model of an order, and what to call it."""
-    if order.command is not None:
-        if order.model is not None or not order.settings.keys() <= {"timeout", "startup"}:
+def _asked_player(options: CertifyOptions) -> tuple[ChatAgent | CommandAgent, str]:
+    """The program or the model of the options, and what to call it."""
+    if options.command is not None:
+        if options.model is not None or not options.settings.keys() <= {"timeout", "startup"}:
             raise ParameterError("--model, --temperature and --key-variable belong to a --url")
-        program = CommandAgent(order.game, order.command, **order.settings)
+        program = CommandAgent(options.game, options.command, **options.settings)
         return program, program.label
-    if order.url is None or order.model is None:
+    if options.url is None or options.model is None:
         raise ParameterError("--url needs a --model: the name of the model there")
-    if "startup" in order.settings:
+    if "startup" in options.settings:
         raise ParameterError("--startup belongs to a --command")
-    return ChatAgent(order.game, order.url, order.model, **order.settings), order.model
+    return ChatAgent(options.game, options.url, options.model, **options.settings), options.model

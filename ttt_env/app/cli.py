@@ -1,16 +1,14 @@
 """The command `ttt`."""
 
 import re
-import shlex
 import sys
 import traceback
 from contextlib import redirect_stdout
-from functools import partial
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Annotated, Any, NoReturn, get_args
+from typing import Annotated, Any, Literal, NoReturn
 
 from ttt_env.errors import missing_extra
 
@@ -20,45 +18,62 @@ try:
 except ImportError as missing:  # pragma: no cover (needs an install without the extra)
     raise SystemExit(str(missing_extra("the command line needs", "cli"))) from missing
 
-from ttt_env.agent import agent_names, learner_class, learner_names, make_agent
-from ttt_env.analysis.policy_table import PolicyTable
+from ttt_env.agent import agent_names, learner_class, learner_names
 from ttt_env.app.console import (
-    DASH,
     STANDARD_OUTPUT,
-    Command,
-    JsonOption,
-    argument,
+    Interrupted,
+    catching_signals,
     check_outputs,
-    option,
     prepare_streams,
     print_json,
     progress_line,
     write_file,
 )
-from ttt_env.app.games import OwnGameOption, games_app
+from ttt_env.app.games import add_games
+from ttt_env.app.options import (
+    AGENTS,
+    DASH,
+    TICTACTOE,
+    Commands,
+    GameOption,
+    GamesOption,
+    JsonOption,
+    OwnGameOption,
+    argument,
+    command,
+    documentation,
+    option,
+)
 from ttt_env.app.solving import solve
 from ttt_env.app.tournament import tournament as tournament_of_file
 from ttt_env.errors import NoVerdictError, ParameterError, TttEnvError, WorkerError
 from ttt_env.render.charts import FORMATS, new_figure
 from ttt_env.render.svg import format_of
 from ttt_env.rules import game_names, one_of, register_game
-from ttt_env.storage import load_game, write_atomically
+from ttt_env.rules.parameters import Between, Count, Seconds, Seed
+from ttt_env.storage import write_atomically
 from ttt_env.storage.game_log import GameLog
-from ttt_env.storage.models import game_of, spec_of
+from ttt_env.storage.models import spec_of
 from ttt_env.tournament import tournament
+from ttt_env.training.evaluation import Until
+from ttt_env.workers import MAX_WORKERS
 
+EXIT_CODES = {
+    0: "yes, or done",
+    1: "no: the agent is beatable",
+    2: "wrong usage, or wrong input",
+    3: "undecided: too small a budget, or an accident, left it not judged",
+    130: "ended by Ctrl-C",
+    143: "ended by SIGTERM",
+}
 app = typer.Typer(
+    cls=Commands,
     rich_markup_mode=None,  # plain help and plain errors: no boxes around them
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="\n".join(["\b\nExit codes:", *(f"  {code:<4} {what}" for code, what in EXIT_CODES.items())]),
 )
-_command = partial(app.command, cls=Command)
-_AGENTS = (
-    "a model's file, a bot as file.py or file.py:function, or a spec string such as "
-    "mcts:simulations=100 (see `ttt agents`)"
-)
-_PLAYERS = f"your opponent, by default minimax; or two players, X first. Each is person, {_AGENTS}"
+_PLAYERS = f"your opponent, by default minimax; or two players, X first. Each is person, {AGENTS}"
 _RAY = "distribute the work with Ray: on this machine (no ADDRESS), or on a cluster (host:port, or auto)"
-_WORKERS = "number of processes"
 LOCAL_RAY = "local"  # the address of a Ray of this machine that the command begins and ends
 _ADDRESS = re.compile(rf"auto|{LOCAL_RAY}|[^-].*:\d+")
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]  # of Click, or of Typer's own copy of it
@@ -72,22 +87,11 @@ ttt: tic-tac-toe and every game like it, with exact strength
   ttt train dqn        train an agent until nobody beats it
 
 ttt -h lists all commands, and -h behind one of them shows its options."""
-CLONE = Path(__file__).parents[2]  # of the repository, if the package runs from one
-GameOption = Annotated[
-    str,
-    option(
-        "GAME",
-        "id of the game, such as mnk-v0:m=4,n=3,k=3, or the .json file of one of yours",
-        "--game",
-        autocompletion=game_names,
-    ),
-]
 RayOption = Annotated[str | None, option("[ADDRESS]", _RAY)]
-Seed = Annotated[int, option("N", "the same seed gives the same random numbers", min=0)]
-ReplySeed = Annotated[int | None, option("N", "seed of the agents' random numbers", min=0)]
+SeedOption = Annotated[Seed, option("N", "the same seed gives the same random numbers")]
+WorkerCount = Annotated[int, Between(1, MAX_WORKERS)]
 
 
-@app.callback(invoke_without_command=True)
 def options(
     context: typer.Context,
     is_version_asked: Annotated[bool, typer.Option("--version", help="print this package's version")] = False,
@@ -100,7 +104,64 @@ def options(
         typer.echo(_START)
 
 
-@_command(epilog="Example: ttt train dqn --out models/dqn.zip")
+app.callback(invoke_without_command=True, help=documentation(options))(options)
+
+
+@command(app, "play", "ttt play minimax --seat O")
+def play(
+    players: Annotated[list[str] | None, argument("PLAYER", _PLAYERS, autocompletion=agent_names)] = None,
+    game: GameOption = TICTACTOE,
+    seat: Annotated[
+        Literal["X", "O"] | None,
+        option("SEAT", "your seat in the first game, X or O; the seats swap after each game"),
+    ] = None,
+    rounds: Annotated[Count | None, option("N", "play this many games without asking")] = None,
+    record: Annotated[bool, typer.Option("--record", help="record finished games; see `ttt games`")] = False,
+    seed: Annotated[Seed | None, option("N", "seed of the agents' random numbers")] = None,
+) -> None:
+    """Play in the terminal: against an agent, or with a friend.
+
+    With two agents you watch them play.
+    """
+    from ttt_env.app.terminal.play import seated, sit_down
+
+    named = [spec_of(player) for player in players or ["minimax"]]
+    sit_down(game, seated(named, seat, game), seed, rounds, record)
+
+
+@command(app, "web", "ttt web models/demo.zip")
+def web(
+    agents: Annotated[
+        list[str] | None,
+        argument("AGENT", "agents that may play too: models' files, or bots as process:COMMAND"),
+    ] = None,
+    game: GamesOption = None,
+    host: Annotated[
+        str, option("HOST", "address to listen on; one that others can reach needs --public")
+    ] = "127.0.0.1",
+    port: Annotated[
+        Annotated[int, Between(0, 65535)], option("PORT", "port to listen on; 0 is any free one")
+    ] = 8000,
+    record: Annotated[bool, typer.Option(help="record finished games; see `ttt games`")] = True,
+    public: Annotated[
+        bool, typer.Option("--public", help="allow an address that other machines can reach")
+    ] = False,
+) -> None:
+    """Open the web app: all positions, play, look inside, compare.
+
+    With --game, which can be repeated, it offers more games.
+    `python -m ttt_env.web build DIR` writes the same page as files, for any web server.
+    """
+    from ttt_env.web.server import start
+
+    own = game or []
+    for each in own:
+        if ":" not in each.name:
+            register_game(each)
+    start(host, port, agents or [], GameLog() if record else None, typer.echo, games=own, is_public=public)
+
+
+@command(app, "train", "ttt train dqn --out models/dqn.zip", computes=True)
 def train(
     algo: Annotated[
         str, argument("ALGORITHM", ", ".join(learner_names()), autocompletion=learner_names)
@@ -109,25 +170,24 @@ def train(
         list[str] | None,
         option(
             "AGENT",
-            f"for SB3's algorithms, an opponent to learn against: {_AGENTS}; repeatable",
+            f"for SB3's algorithms, an opponent to learn against: {AGENTS}; repeatable",
             autocompletion=agent_names,
         ),
     ] = None,
-    game: GameOption = "tictactoe-v0",
+    game: GameOption = TICTACTOE,
     seconds: Annotated[
-        float | None, option("SECONDS", "how long to train; by default as the recipe says", min=0.1)
+        Seconds | None, option("SECONDS", "how long to train; by default as the recipe says")
     ] = None,
     steps: Annotated[
-        int | None,
+        Count | None,
         option(
             "N",
             "how long to train, in moves; games for alphazero, q-learning, value-network; iterations for cfr",
-            min=1,
         ),
     ] = None,
-    seed: Seed = 0,
+    seed: SeedOption = 0,
     until: Annotated[
-        str, option("GOAL", "when to stop: unbeatable, optimal (no error in any position) or budget")
+        Until, option("GOAL", "when to stop: unbeatable, optimal (no blunder in any position) or budget")
     ] = "unbeatable",
     out: Annotated[Path | None, option("FILE", "the file of the best model; by default in models/")] = None,
     tensorboard: Annotated[Path | None, option("FOLDER", "folder for TensorBoard's logs")] = None,
@@ -142,13 +202,13 @@ def train(
             "--set",
         ),
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Train an agent, and prove how strong it is.
 
     A training run that was killed continues with --resume.
     """
     from ttt_env.app.learning import default_file, settings_of, train_and_judge
-    from ttt_env.training.evaluation import Until
     from ttt_env.training.loop import TrainingOptions
 
     hyperparameters = settings_of(settings or [])
@@ -159,33 +219,113 @@ def train(
         if "pool.scripted" in hyperparameters:
             raise ParameterError("--opponent and --set pool.scripted name the same opponents: give only one")
         hyperparameters["pool.scripted"] = list(map(spec_of, opponent))
-    trained = game_of(game)
     options = TrainingOptions(
-        trained,
+        game,
         algo,
         seed,
         hyperparameters,
         steps,
         seconds,
-        one_of("until", until, get_args(Until)),
-        out or default_file(algo, trained),
+        until,
+        out or default_file(algo, game),
         resume,
         tensorboard,
     )
-    raise typer.Exit(train_and_judge(options, Console(), game))
+    train_and_judge(options, as_json=as_json)
 
 
-@_command(epilog="Example: ttt bench random minimax mcts:simulations=100,seed=0")
-def bench(
+@command(app, "certify", "ttt certify bot.py --json > certificate.json", computes=True)
+def certify(
     agents: Annotated[
-        list[str], argument("AGENT", f"two or more, each {_AGENTS}", autocompletion=agent_names)
-    ],
-    game: GameOption = "tictactoe-v0",
+        list[str] | None, argument("AGENT", f"one or more, each {AGENTS}", autocompletion=agent_names)
+    ] = None,
+    game: GameOption = TICTACTOE,
+    out: Annotated[
+        Path | None,
+        option("FILE", f"write the policy table (.npz), the proof, or the certificate (.json); {DASH}"),
+    ] = None,
     workers: Annotated[
-        int | None, option("N", f"{_WORKERS}; by default one, with Ray one for each CPU")
+        WorkerCount | None,
+        option("N", "with several agents: number of processes; with one: questions asked at a time"),
     ] = None,
     ray: RayOption = None,
-    seed: Seed = 0,
+    as_json: JsonOption = False,
+    command: Annotated[
+        str | None, option("COMMAND", 'a program that answers questions on standard input: "python mybot.py"')
+    ] = None,
+    url: Annotated[
+        str | None, option("URL", "an OpenAI-compatible endpoint: http://localhost:8000/v1")
+    ] = None,
+    model: Annotated[str | None, option("NAME", "name of the model at --url")] = None,
+    temperature: Annotated[
+        Annotated[float, Between(0)] | None,
+        option("X", "temperature of the model; by default the endpoint's"),
+    ] = None,
+    key_variable: Annotated[
+        str | None, option("NAME", "environment variable with the key; by default OPENAI_API_KEY")
+    ] = None,
+    timeout: Annotated[
+        Seconds | None,
+        option("SECONDS", "seconds per answer; by default 10, for a language model 600"),
+    ] = None,
+    startup: Annotated[
+        Seconds | None, option("SECONDS", "seconds for a program to start; by default 10")
+    ] = None,
+    answers: Annotated[
+        Path | None, option("FILE", "save each answer in this file, and resume from it")
+    ] = None,
+) -> None:
+    """Say whether an agent is unbeatable, or show what beats it.
+
+    The agent is asked once in each position that it can reach. Its answers
+    are its policy table: --out policy.npz writes it, it plays as
+    policy.npz, and anybody can check it with scripts/check_policy.py.
+    --out FILE.json writes the certificate with exact results. Each of
+    several agents gets one line.
+
+    With --answers a run that was stopped resumes from the answers that it
+    has, for a program (--command) or a language model (--url, --model).
+
+    The exit code is 0 if the agent is unbeatable, 1 if it is beatable, and
+    3 if it could not be judged, for example after a time-out. With several
+    agents it is 1 if any is beatable.
+    """
+    from ttt_env.app.certifying import CertifyOptions, certify_and_print
+
+    settings = {
+        "temperature": temperature,
+        "key_variable": key_variable,
+        "timeout": timeout,
+        "startup": startup,
+    }
+    options = CertifyOptions(
+        agents or [],
+        game,
+        out=out,
+        workers=workers,
+        ray=ray is not None,
+        address=None if ray == LOCAL_RAY else ray,
+        as_json=as_json,
+        command=command,
+        url=url,
+        model=model,
+        settings={name: value for name, value in settings.items() if value is not None},
+        answers=answers,
+    )
+    raise typer.Exit(certify_and_print(options))
+
+
+@command(app, "bench", "ttt bench random minimax mcts:simulations=100,seed=0", computes=True)
+def bench(
+    agents: Annotated[
+        list[str], argument("AGENT", f"two or more, each {AGENTS}", autocompletion=agent_names)
+    ],
+    game: GameOption = TICTACTOE,
+    workers: Annotated[
+        WorkerCount | None, option("N", "number of processes; by default one, with Ray one for each CPU")
+    ] = None,
+    ray: RayOption = None,
+    seed: SeedOption = 0,
     csv: Annotated[Path | None, option("FILE", f"write the table to this CSV file too; {DASH}")] = None,
     plot: Annotated[
         Path | None, option("FILE", f"draw a heat map to this file too (SVG, PNG, PDF); {DASH}, as SVG")
@@ -204,10 +344,10 @@ def bench(
         if plot != STANDARD_OUTPUT:
             format_of(plot, FORMATS)
     # Ray writes to standard output when a process of its ends.
-    with progress_line(f"bench on {game}, matches") as line, redirect_stdout(sys.stderr):
+    with progress_line(f"bench on {game.name}, matches") as line, redirect_stdout(sys.stderr):
         result = tournament(
             list(map(spec_of, agents)),
-            game_of(game),
+            game,
             rng=seed,
             workers=workers,
             backend="ray" if ray else "loky",
@@ -222,230 +362,15 @@ def bench(
         write_file(csv, lambda path: write_atomically(path, result.to_csv().encode()))
     if plot is not None:
         write_file(plot, result.plot, ".svg")
+    if result.not_judged:
+        raise typer.Exit(3)
 
 
-@_command(epilog="Example: ttt certify bot.py --json > certificate.json")
-def certify(
-    agents: Annotated[
-        list[str] | None, argument("AGENT", f"one or more, each {_AGENTS}", autocompletion=agent_names)
-    ] = None,
-    game: GameOption = "tictactoe-v0",
-    out: Annotated[
-        Path | None,
-        option("FILE", f"write the policy table (.npz), the proof, or the certificate (.json); {DASH}"),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        option("N", "with several agents: number of processes; with one: questions asked at a time", min=1),
-    ] = None,
-    ray: RayOption = None,
-    as_json: JsonOption = False,
-    command: Annotated[
-        str | None, option("COMMAND", 'a program that answers questions on standard input: "python mybot.py"')
-    ] = None,
-    url: Annotated[
-        str | None, option("URL", "an OpenAI-compatible endpoint: http://localhost:8000/v1")
-    ] = None,
-    model: Annotated[str | None, option("NAME", "name of the model at --url")] = None,
-    temperature: Annotated[
-        float | None, option("X", "temperature of the model; by default the endpoint's")
-    ] = None,
-    key_variable: Annotated[
-        str | None, option("NAME", "environment variable with the key; by default OPENAI_API_KEY")
-    ] = None,
-    timeout: Annotated[
-        float | None,
-        option("SECONDS", "seconds per answer; by default 10, for a language model 600", min=0.001),
-    ] = None,
-    startup: Annotated[
-        float | None, option("SECONDS", "seconds for a program to start; by default 10", min=0.001)
-    ] = None,
-    answers: Annotated[
-        Path | None, option("FILE", "keep each answer in this file, and go on from it")
-    ] = None,
-) -> None:
-    """Say whether an agent is unbeatable, or show what beats it.
-
-    The agent is asked once in each position that it can reach. Its answers
-    are its policy table: --out policy.npz writes it, and anybody can check
-    it with scripts/check_policy.py. --out FILE.json writes the certificate
-    with exact results. Each of several agents gets one line.
-
-    With --answers a run that was stopped goes on from the answers that it
-    has, for a program (--command) or a language model (--url, --model).
-
-    The exit code is 0 if the agent is unbeatable, 1 if it is beatable, 2 for
-    wrong input, and 3 if it could not be judged, for example after a
-    time-out. With several agents it is 1 if any is beatable.
-    """
-    from ttt_env.app.certifying import Order, certify_and_tell
-
-    settings = {
-        "temperature": temperature,
-        "key_variable": key_variable,
-        "timeout": timeout,
-        "startup": startup,
-    }
-    order = Order(
-        agents or [],
-        game_of(game),
-        out=out,
-        workers=workers,
-        ray=ray is not None,
-        address=None if ray == LOCAL_RAY else ray,
-        as_json=as_json,
-        command=command,
-        url=url,
-        model=model,
-        settings={name: value for name, value in settings.items() if value is not None},
-        answers=answers,
-    )
-    raise typer.Exit(certify_and_tell(order))
+command(app, "tournament", "ttt tournament class.toml", computes=True)(tournament_of_file)
+command(app, "solve", "ttt solve --game mnk-v0:m=5,n=5,k=4", computes=True)(solve)
 
 
-@_command(epilog="Example: ttt export models/dqn.zip models/dqn.npz")
-def export(
-    model: Annotated[str, argument("AGENT", _AGENTS, autocompletion=agent_names)],
-    out: Annotated[Path | None, argument("FILE", f"the table to write, such as policy.npz; {DASH}")] = None,
-    game: GameOption = "tictactoe-v0",
-    onnx: Annotated[
-        Path | None, option("FILE", f"write the model's network as this ONNX file instead; {DASH}")
-    ] = None,
-) -> None:
-    """Write what an agent answers, once in each position.
-
-    The policy table loads anywhere, runs no code, and is what ttt certify
-    --out writes.
-
-    With --onnx the network of a model is written, for browsers and other
-    languages: its input "planes", float32 [B, rows, columns, 2], has the
-    stones of the player to move and of the other, 0 or 1; its output
-    "scores", float32 [B, cells], is highest for the cell that it plays.
-    """
-    if (out is None) == (onnx is None):
-        raise ParameterError("export writes a table or, with --onnx FILE, a network: name one file")
-    agent = make_agent(spec_of(model), game_of(game))
-    if out is not None:
-        with progress_line(f"export {model}") as line:
-            table = PolicyTable.of(agent, progress=lambda asked: line.count(*asked), complete=True)
-        write_file(out, table.save)
-        if out == STANDARD_OUTPUT:
-            typer.echo(f"{table.n_queries:,} positions", err=True)
-        else:
-            size = out.stat().st_size / 1000
-            typer.echo(f"{table.n_queries:,} positions in {out}, {size:.0f} kB: play it as {out}")
-    if onnx is not None:
-        from ttt_env.integrations.onnx.export import export_onnx
-
-        with progress_line(f"export {model}"):
-            write_file(onnx, lambda path: export_onnx(agent, path))
-        if onnx != STANDARD_OUTPUT:
-            typer.echo(f"the network in {onnx}, {onnx.stat().st_size / 1000:.0f} kB: play it as onnx:{onnx}")
-
-
-_command(epilog="Example: ttt solve mnk-v0 m=5 n=5 k=4")(solve)
-
-
-@_command(epilog="Example: ttt play minimax --seat O")
-def play(
-    players: Annotated[list[str] | None, argument("PLAYER", _PLAYERS, autocompletion=agent_names)] = None,
-    game: GameOption = "tictactoe-v0",
-    seat: Annotated[
-        str | None, option("SEAT", "your seat in the first game, X or O; the seats swap after each game")
-    ] = None,
-    games: Annotated[int | None, option("N", "play this many games without asking", min=1)] = None,
-    record: Annotated[bool, typer.Option("--record", help="record finished games; see `ttt games`")] = False,
-    seed: ReplySeed = None,
-) -> None:
-    """Play in the terminal: against an agent, or with a friend.
-
-    With two agents you watch them play.
-    """
-    from ttt_env.app.terminal.play import seated, sit_down
-
-    played = game_of(game)
-    named = [spec_of(player) for player in players or ["minimax"]]
-    sit_down(played, seated(named, seat, played), seed, games, record)
-
-
-_command("tournament", epilog="Example: ttt tournament class.toml")(tournament_of_file)
-
-
-@_command(epilog="Example: ttt replay tictactoe-v0: 4 1 0 8 2 6")
-def replay(
-    record: Annotated[
-        list[str], argument("RECORD", "a game such as tictactoe-v0: 4 0 8 2 6, or a file of them, one a line")
-    ],
-    game: OwnGameOption = None,
-) -> None:
-    """Show a game move by move, with its blunders.
-
-    Mistakes are shown where the game can be solved.
-    """
-    from ttt_env.app.terminal.play import edit_lines
-    from ttt_env.app.terminal.replay import records_of, replay_all
-
-    if game is not None:
-        register_game(load_game(game))
-    edit_lines()
-    is_terminal = sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()
-    replay_all(records_of(" ".join(record)), Console(), input if is_terminal else None)
-
-
-@_command(epilog="Example: ttt web --models models/demo.zip")
-def web(
-    host: Annotated[
-        str, option("HOST", "address to listen on; one that others can reach needs --public")
-    ] = "127.0.0.1",
-    port: Annotated[int, option("PORT", "port to listen on; 0 is any free one", min=0, max=65535)] = 8000,
-    models: Annotated[
-        list[str] | None,
-        option(
-            "MODEL",
-            "a model's file, or a bot as process:COMMAND, that may play too; may be given several times",
-        ),
-    ] = None,
-    games: Annotated[
-        list[Path] | None,
-        option("FILE", "file of a game of yours, which the page offers too; may be given several times"),
-    ] = None,
-    record: Annotated[bool, typer.Option(help="record finished games; see `ttt games`")] = True,
-    public: Annotated[
-        bool, typer.Option("--public", help="allow an address that other machines can reach")
-    ] = False,
-) -> None:
-    """Open the web app: all positions, play, look inside, compare.
-
-    `python -m ttt_env.web build DIR` writes the same page as files, for any web server.
-    """
-    from ttt_env.web.server import start
-
-    for path in games or []:
-        register_game(load_game(path))
-    start(host, port, models or [], GameLog() if record else None, typer.echo, is_public=public)
-
-
-@_command(epilog="Example: ttt docs")
-def docs() -> None:
-    """Open the documentation in the browser.
-
-    Exits with 1 if it is not built yet, and says how to build it.
-    """
-    import webbrowser
-
-    page = CLONE / "build" / "docs" / "index.html"
-    if page.is_file():
-        typer.echo(page.as_uri())
-        webbrowser.open(page.as_uri())
-        return
-    is_clone = (CLONE / "docs" / "conf.py").is_file()
-    where = f"-C {shlex.quote(str(CLONE))} docs" if is_clone else "docs"
-    hint = "" if is_clone else " in a clone of the repository; help(ttt_env) is here"
-    typer.echo(f"ttt: the documentation is not built: build it by `make {where}`{hint}", err=True)
-    raise typer.Exit(1)
-
-
-@_command(epilog="Example: ttt agents mcts")
+@command(app, "agents", "ttt agents mcts")
 def agents(
     name: Annotated[
         str | None, argument("NAME", "show this agent with its parameters", autocompletion=agent_names)
@@ -470,7 +395,10 @@ def agents(
         typer.echo(installed_text())
 
 
-@_command(epilog="Example: ttt new bot.py")
+add_games(app)
+
+
+@command(app, "new", "ttt new bot.py")
 def new(file: Annotated[Path, argument("FILE", "the Python file to write, such as bot.py")]) -> None:
     """Write a bot to start from, which can judge itself."""
     from ttt_env.app.starting import write_bot
@@ -478,7 +406,25 @@ def new(file: Annotated[Path, argument("FILE", "the Python file to write, such a
     typer.echo(write_bot(file))
 
 
-app.add_typer(games_app, name="games")
+@command(app, "replay", "ttt replay tictactoe-v0: 4 1 0 8 2 6")
+def replay(
+    record: Annotated[
+        list[str], argument("RECORD", "a game such as tictactoe-v0: 4 0 8 2 6, or a file of them, one a line")
+    ],
+    game: OwnGameOption = None,
+) -> None:
+    """Show a game move by move, with its blunders.
+
+    Blunders are shown where the game can be solved. A game that is yours is named by its file.
+    """
+    from ttt_env.app.terminal.play import edit_lines
+    from ttt_env.app.terminal.replay import records_of, replay_all
+
+    if game is not None:
+        register_game(game)
+    edit_lines()
+    is_terminal = sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()
+    replay_all(records_of(" ".join(record)), Console(), input if is_terminal else None)
 
 
 def with_address(arguments: list[str]) -> list[str]:
@@ -496,17 +442,20 @@ def with_address(arguments: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Run the command; whatever goes wrong is told in one line."""
+    """Run the command; whatever goes wrong is said in one line."""
     prepare_streams()
     arguments = with_address(sys.argv[1:])
     try:
-        sys.exit(app(arguments, prog_name="ttt", standalone_mode=False))
+        with catching_signals():
+            status = app(arguments, prog_name="ttt", standalone_mode=False)
+        sys.exit(status)
     except _UsageError as error:
-        command = error.ctx.command_path if error.ctx else f"ttt {arguments[0]}"
-        told = error.format_message().rstrip(".")
-        _end(f"{told[0].lower()}{told[1:]} (`{command} -h` shows the help)", 2)
-    except typer.Abort:
-        _end("interrupted", 1)
+        path = error.ctx.command_path if error.ctx else f"ttt {arguments[0]}"
+        _end(f"{_usage_text(error)} (`{path} -h` shows the help)", 2)
+    except Interrupted as error:
+        _end(str(error), error.status)
+    except KeyboardInterrupt as error:
+        _end(str(ended := Interrupted.by(error)), ended.status)
     except (NoVerdictError, WorkerError) as error:
         _end(_in_a_line(error), 3)
     except (TttEnvError, ImportError, OSError) as error:
@@ -515,14 +464,31 @@ def main() -> None:
         with NamedTemporaryFile("w", prefix="ttt-", suffix=".txt", delete=False, encoding="utf-8") as file:
             traceback.print_exc(file=file)
         kind = type(error).__name__
-        _end(f"ended by an error that it did not expect, {kind}: {error}. {file.name} says where", 3)
+        _end(f"ended by an unexpected error, {kind}: {error}. {file.name} has the traceback", 3)
+
+
+def _usage_text(error: Any) -> str:
+    """What is wrong with the words of a command line, in this package's words."""
+    if hasattr(error, "param_type"):
+        missing = error.param
+        name = missing.metavar if missing.param_type_name == "argument" else missing.opts[-1]
+        return f"{name}: missing"
+    if hasattr(error, "possibilities"):
+        near = f"; did you mean {error.possibilities[0]}?" if error.possibilities else ""
+        return f"{error.option_name}: there is no such option{near}"
+    if hasattr(error, "option_name"):
+        wrong = "it takes no value" if "not take" in error.message else "a value is missing"
+        return f"{error.option_name}: {wrong}"
+    return "a command is missing"
 
 
 def _in_a_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
     notes = (note.partition("\n")[0] for note in getattr(error, "__notes__", []))
     return ", ".join([str(error), *notes])
 
 
-def _end(told: str, status: int) -> NoReturn:
-    typer.echo(f"ttt: {told}", err=True)
+def _end(message: str, status: int) -> NoReturn:
+    typer.echo(f"ttt: {message}", err=True)
     sys.exit(status)

@@ -7,52 +7,76 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from time import monotonic
-from typing import Annotated, Any
+from types import FrameType
+from typing import Literal, Self
 
 import typer
 from rich.console import Console
 from rich.progress import Progress as RichProgress
 from rich.progress import SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
-from typer.core import TyperCommand
 
 from ttt_env.agent import waited_for
 from ttt_env.errors import ParameterError
 
-JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON, and nothing else")]
 STANDARD_OUTPUT = Path("-")
-DASH = "- for standard output"
-INTERRUPTED = 128 + signal.SIGINT  # the exit status that shells give a program that Ctrl-C has ended
+Verbosity = Literal["quiet", "normal", "verbose"]
+_verbosity: Verbosity = "normal"
 _ASCII = str.maketrans("−–…·│─┌┬┐├┼┤└┴┘⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "--..|-+++++++++" + 10 * "*")
 _TASK_LETTERS = 36  # of a task's name: they leave room in 80 columns for its progress
 _PLAIN_SECONDS = 2.0, 10.0  # where there is no terminal: until the first line, and between two
 
 
-def option(metavar: str, help: str, *names: str, **more: Any) -> Any:
-    """An option of a command, with its value's name and its line of the help; `more` is for Typer."""
-    return typer.Option(*names, metavar=metavar, help=help, **more)
+class Interrupted(Exception):
+    """Ctrl-C or SIGTERM has ended a command: with what it says then, and the exit status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+    @classmethod
+    def by(cls, interrupt: KeyboardInterrupt, message: str = "") -> Self:
+        """The end of a command by Ctrl-C (130, as shells have it) or SIGTERM (143)."""
+        number = signal.SIGTERM if isinstance(interrupt, Terminated) else signal.SIGINT
+        word = "terminated" if number == signal.SIGTERM else "interrupted"
+        return cls(f"{word}{message and f': {message}'}", 128 + number)
 
 
-def argument(metavar: str, help: str, **more: Any) -> Any:
-    """An argument of a command, described in the same way."""
-    return typer.Argument(metavar=metavar, help=help, **more)
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends a command as Ctrl-C does."""
 
 
-class Command(TyperCommand):
-    """A command whose help shows an argument by its metavar alone, without the type behind it."""
+@contextmanager
+def catching_signals() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM raise `KeyboardInterrupt`, so that children and files are left in order."""
 
-    def get_params(self, ctx: Any) -> list[Any]:  # noqa: D102
-        params = super().get_params(ctx)
-        for param in params:
-            if param.param_type_name == "argument":
-                param.display_type_rich = lambda ctx: None  # type: ignore[attr-defined]
-        return params
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before_term = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGTERM, before_term)
+
+
+def set_verbosity(verbosity: Verbosity) -> None:
+    """Say how much of their progress the commands of this process show."""
+    global _verbosity
+    _verbosity = verbosity
+
+
+def verbosity() -> Verbosity:
+    """How much of their progress commands show."""
+    return _verbosity
 
 
 def print_json(result: object) -> None:
@@ -133,6 +157,8 @@ class ProgressLine:
     def say(self, text: str) -> None:
         """Say how far the task is."""
         self._said = text
+        if _verbosity == "verbose":
+            typer.echo(self.text, err=True)
 
 
 @contextmanager
@@ -140,15 +166,16 @@ def progress_line(task: str) -> Iterator[ProgressLine]:
     """Show on standard error how far a task is and for how long it has been running.
 
     A terminal shows one line, which disappears at the end; a file or pipe gets one after two seconds, then
-    every ten. Ctrl-C ends the command with status 130.
+    every ten; with --verbose each step has a line, and with --quiet there is none. Raises `Interrupted` on
+    Ctrl-C and SIGTERM.
     """
     line, console = ProgressLine(task), Console(stderr=True)
+    shown = _rich(line, console) if console.is_terminal else _plain(line)
     try:
-        with _rich(line, console) if console.is_terminal else _plain(line):
+        with shown if _verbosity == "normal" else nullcontext():
             yield line
-    except KeyboardInterrupt:
-        typer.echo(f"{line.text}: interrupted, there is no result", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    except KeyboardInterrupt as interrupt:
+        raise Interrupted.by(interrupt, f"there is no result of {line.text}") from None
 
 
 class _LineColumn(TextColumn):

@@ -7,29 +7,24 @@ from typing import Annotated
 import typer
 
 from ttt_env.analysis.tally import Expectation, Tally, facts_of, tallies_in
-from ttt_env.app.console import (
-    STANDARD_OUTPUT,
-    Command,
-    JsonOption,
-    argument,
-    check_outputs,
-    option,
-    print_json,
-    write_file,
-)
+from ttt_env.app.console import STANDARD_OUTPUT, check_outputs, print_json, write_file
+from ttt_env.app.options import Commands, JsonOption, OwnGameOption, argument, command, documentation
 from ttt_env.render.table import Table
 from ttt_env.render.words import percent
 from ttt_env.rules import register_game
-from ttt_env.storage import load_game
 from ttt_env.storage.game_log import GameLog, default_path
 
-games_app = typer.Typer()
-OwnGameOption = Annotated[
-    Path | None, option("FILE", "the .json file of the game that was played, if it is one of yours")
-]
+games_app = typer.Typer(cls=Commands)
 
 
-@games_app.callback(invoke_without_command=True, epilog="Example: ttt games")
+def add_games(app: typer.Typer) -> None:
+    """Add `ttt games` with its commands to those of `app`."""
+    games_app.callback(invoke_without_command=True, help=documentation(games), epilog="Example: ttt games")(
+        games
+    )
+    app.add_typer(games_app, name="games")
+
+
 def games(context: typer.Context, as_json: JsonOption = False) -> None:
     """Show the games that were recorded here.
 
@@ -48,7 +43,6 @@ def games(context: typer.Context, as_json: JsonOption = False) -> None:
         people = [facts_of(*tally) for tally in tallies]
         print_json({"path": str(path), "games": counts, "people": people})
         return
-    typer.echo(path)
     if not path.exists():
         typer.echo("No games yet: `ttt play --record` records them.")
     for name, count in counts.items():
@@ -56,6 +50,7 @@ def games(context: typer.Context, as_json: JsonOption = False) -> None:
     if tallies:
         typer.echo("\nPeople against agents, and exactly what a random player would get there:")
         typer.echo(_table_of(tallies))
+    typer.echo(f"\nThe games are in {path}")
 
 
 def _table_of(tallies: list[tuple[Tally, Expectation]]) -> Table:
@@ -72,21 +67,21 @@ def _table_of(tallies: list[tuple[Tally, Expectation]]) -> Table:
     return replace(Table.of(head, rows, "lll"), notes=list(lacks))
 
 
-@games_app.command("import", cls=Command, epilog="Example: ttt games import class.txt")
+@command(games_app, "import", "ttt games import class.txt")
 def import_games(
     file: Annotated[
         Path, argument("FILE", "a text file, one record per line, such as tictactoe-v0: 4 0 8 2 6")
     ],
     game: OwnGameOption = None,
 ) -> None:
-    """Add the games of a text file."""
+    """Add the games of a text file. A game that is yours is named by its file."""
     if game is not None:
-        register_game(load_game(game))
+        register_game(game)
     with GameLog() as log:
         typer.echo(f"{log.import_text(file):,} games added to {log.path}, which holds {len(log):,}")
 
 
-@games_app.command("export", cls=Command, epilog="Example: ttt games export games.txt")
+@command(games_app, "export", "ttt games export games.txt")
 def export_games(
     file: Annotated[
         Path, argument("FILE", "the text file to write, one record per line; - for standard output")

@@ -1,12 +1,12 @@
 """The installed agents and their parameters, for people and for programs."""
 
-import inspect
 import re
 import textwrap
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ttt_env.agent import AgentLike, agent_class, agent_names, learner_names, parameters_of
+from ttt_env.app.options import documentation
 from ttt_env.rules import game_names
 from ttt_env.rules.parameters import allowed
 from ttt_env.rules.specs import spec_text
@@ -55,7 +55,7 @@ def agent_facts(name: str) -> dict[str, Any]:
             }
             for parameter in parameters_of(build).values()
         ],
-        "documentation": inspect.cleandoc(build.__doc__ or ""),  # not that of `Agent`, which is for authors
+        "documentation": documentation(build),  # not that of `Agent`, which is for authors
     }
 
 
@@ -68,13 +68,27 @@ def _type_name(annotation: Any) -> str:
     return text.replace(str(AgentLike), "agent").replace("collections.abc.", "").replace("typing.", "")
 
 
+def _placeholder(parameter: dict[str, Any]) -> str:
+    """What stands for the value of a parameter without a default."""
+    letters = {"int": "N", "float": "X", "agent": "AGENT"}
+    kinds = parameter["type"].split(" | ")
+    return next((letter for kind, letter in letters.items() if kind in kinds), parameter["name"].upper())
+
+
 def agent_text(name: str) -> str:
-    """The same for people: how it is called, its parameters, its documentation."""
+    """The same for people: a sentence, more of its documentation, and the spec that sets each parameter."""
     facts = agent_facts(name)
-    lines = [f"{name} ({facts['class']})", ""]
+    rows = []
     for parameter in facts["parameters"]:
-        default = "required" if parameter["required"] else f"default {spec_text(parameter['default'])}"
-        lines.append(f"  {parameter['name']}: {parameter['allowed'] or parameter['type']}, {default}")
-    if not facts["parameters"]:
-        lines.append("  It has no parameters.")
-    return "\n".join([*lines, "", facts["documentation"]]).rstrip()
+        default = parameter["default"]
+        example = _placeholder(parameter) if default in (None, "") else spec_text(default)
+        needed = "required" if parameter["required"] else f"default {spec_text(default)}"
+        rows.append(
+            (
+                f"{name}:{parameter['name']}={example}",
+                f"{parameter['allowed'] or parameter['type']}, {needed}",
+            )
+        )
+    width = max([len(spec) for spec, _ in rows], default=0)
+    lines = [f"  {spec:{width}}  {what}" for spec, what in rows] or ["  It has no parameters."]
+    return "\n".join([f"{facts['documentation']}\n".lstrip(), f"{name} ({facts['class']}):", *lines])

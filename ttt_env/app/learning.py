@@ -2,23 +2,22 @@
 
 import json
 import shlex
-import signal
-from collections.abc import Callable, Sequence
-from functools import partial
-from math import inf, isfinite
+from collections.abc import Sequence
+from math import isfinite
 from pathlib import Path
-from types import FrameType
-from typing import Any, TypeVar
+from typing import Any
 from zipfile import ZipFile
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from ttt_env.agent import learner_class
-from ttt_env.analysis.dossier import Strength
+from ttt_env.analysis.dossier import Strength, dossier
 from ttt_env.analysis.policy_table import PolicyTable
-from ttt_env.app.console import program_here
+from ttt_env.app.console import Interrupted, print_json, program_here, verbosity
+from ttt_env.app.options import TICTACTOE, typed_as
 from ttt_env.app.scorecard import scorecard
 from ttt_env.errors import ParameterError, PolicyFileError, ResultFileError, shown
 from ttt_env.rules import Game, is_enumerable
@@ -28,7 +27,6 @@ from ttt_env.storage.policy_file import game_name, text_in
 from ttt_env.training.evaluation import Evaluation
 from ttt_env.training.loop import TrainingOptions, checkpoint_of
 
-Value = TypeVar("Value")
 _MOST_BYTES = 1 << 26  # that are read of what a model's file says about the model
 
 
@@ -37,55 +35,44 @@ def default_file(algo: str, game: Game) -> Path:
     return Path(f"models/{algo}-{as_file_name(game.name)}.{learner_class(algo).suffix}")
 
 
-def train_and_judge(options: TrainingOptions, console: Console, game_text: str | None = None) -> int:
-    """Train a model, save the least exploitable one to `out`, print its scorecard, and return the exit code.
+def train_and_judge(options: TrainingOptions, *, as_json: bool = False) -> None:
+    """Train a model, save the least exploitable one to `out`, and print how strong it is.
 
-    That is 0, or, if Ctrl-C or SIGTERM ended the training, 128 plus the number of the signal; the best model
-    found until then is kept. `game_text` is the id or the file by which the command line names the game, by
-    default the game's name.
-
+    Raises `Interrupted` if Ctrl-C or SIGTERM ended the training; the best model found until then is kept.
     Raises `PolicyFileError` if there is nothing to resume, or the file to write to holds something else,
     and `ParameterError` if its ending is not that of such models.
     """
-    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     assert options.out is not None
-    path, named = options.out, game_text or options.game.name
+    path, checkpoint = options.out, checkpoint_of(options.out)
     if path.suffix != f".{options.learner.suffix}":
         raise ParameterError(f"--out {path}: models of {options.algo} end in .{options.learner.suffix}")
     options.learner.check(options.game, options.hyperparameters)
-    checkpoint = checkpoint_of(path)
     if options.resume and not checkpoint.is_file():
         raise PolicyFileError(
-            f"there is no checkpoint {checkpoint} to go on from: leave out --resume to begin a training, "
-            "or name the model of the one to go on with by --out"
+            f"there is no checkpoint {checkpoint} to resume: omit --resume to begin a training, or name "
+            "the model of the one to resume by --out"
         )
     trained, wanted = trained_as(path), f"{options.algo} on {options.game.name}"
     if path.exists() and trained != wanted:
         holds = f"holds {trained}" if trained else "is not a model of `ttt train`"
         raise PolicyFileError(
             f"{path} {holds}, and {wanted} does not overwrite it: name another file by --out "
-            "(--resume only goes on with a training of the same algorithm and game)"
+            "(--resume only continues a training of the same algorithm and game)"
         )
-    plan = f"(seed {options.seed}). {options.learner.described(options.game, options.hyperparameters)}"
-    if options.resume:
-        plan = f"goes on from where {options.out} was left."
-    say(f"Training {options.algo} on {options.game.name} {plan}\n")
-    stopped, has_model = _with_bar(options, console)
-    if not has_model:
-        say("Interrupted before there was a model.")
-        return 128 + stopped
-    if stopped:
-        say(f"Interrupted: the best model so far is kept.\nTo go on: {_command(options, named)} --resume")
-    say(f"\nSaved as {path}\n")
-    if stopped == signal.SIGTERM:  # whoever sent it does not wait for a scorecard
-        return 128 + stopped
+    _train(options)
     spec = f"{options.learner.plays_as}:{path}"
-    if is_enumerable(options.game):
-        say(scorecard(Strength(PolicyTable.of(spec, options.game)), str(path)))
-    say(
-        next_steps(options.game, spec, named, f"train {options.algo} --seconds 300 --seed {options.seed + 1}")
-    )
-    return 128 + stopped if stopped else 0
+    strength = Strength(PolicyTable.of(spec, options.game)) if is_enumerable(options.game) else None
+    if as_json:
+        facts: dict[str, Any] = {"algorithm": options.algo, "game": options.game.name, "seed": options.seed}
+        if strength is not None:
+            facts |= dossier(spec, options.game, name=spec, file=path, strength=strength)
+        print_json({**facts, "file": str(path)})
+        return
+    if strength is not None:
+        typer.echo(f"{scorecard(strength, str(path))}\n")
+    typer.echo(f"Saved as {path}")
+    again = f"train {options.algo} --seconds 300 --seed {options.seed + 1}"
+    typer.echo(next_steps(options.game, spec, again))
 
 
 def trained_as(path: Path) -> str | None:
@@ -104,10 +91,10 @@ def trained_as(path: Path) -> str | None:
         return None
 
 
-def _command(options: TrainingOptions, game_text: str) -> str:
+def _command(options: TrainingOptions) -> str:
     """The command line of this training, without the options that its checkpoint keeps."""
     values = {
-        "game": None if options.game.name == "tictactoe-v0" else game_text,
+        "game": None if options.game == TICTACTOE else typed_as(options.game),
         "seconds": options.seconds,
         "steps": options.steps,
         "until": None if options.until == "unbeatable" else options.until,
@@ -117,59 +104,51 @@ def _command(options: TrainingOptions, game_text: str) -> str:
     return shlex.join(["ttt", "train", options.algo, *parts])
 
 
-def until_signal(work: Callable[[], Value]) -> tuple[Value | None, int]:
-    """The result of the work and 0; if SIGTERM or Ctrl-C ended it, None and the number of the signal."""
-    signals: list[int] = []
-
-    def end(number: int, frame: FrameType | None) -> None:
-        signals.append(number)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        return work(), 0
-    except KeyboardInterrupt:
-        return None, signals[0] if signals else signal.SIGINT
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _bar(console: Console) -> Bar:
-    return Bar(BarColumn(bar_width=8), TimeElapsedColumn(), TextColumn("{task.description}"), console=console)
-
-
-def _with_bar(options: TrainingOptions, console: Console) -> tuple[int, bool]:
-    """Train. Returns the number of the signal that ended it, 0 for none, and whether there is a model."""
-    exploitabilities: list[float] = []  # one for each evaluation
+def _train(options: TrainingOptions) -> None:
+    """Train, and show on standard error how far it is. Raises `Interrupted` on Ctrl-C and SIGTERM."""
+    console = Console(stderr=True, quiet=verbosity() == "quiet", highlight=False, markup=False)
+    plan = f"(seed {options.seed}). {options.learner.described(options.game, options.hyperparameters)}"
+    if options.resume:
+        plan = f"resumes from {checkpoint_of(options.out)}." if options.out else ""
+    console.print(f"Training {options.algo} on {options.game.name} {plan}\n", soft_wrap=True)
+    best: float | None = None
     steps, seconds = options.budget
     counts_steps = isfinite(steps)
     total = steps if counts_steps else seconds
-    with _bar(console) as bar:
-        task = bar.add_task("starting", total=total if isfinite(total) else None)
+    columns = BarColumn(bar_width=8), TimeElapsedColumn(), TextColumn("{task.description}")
+    try:
+        with Bar(*columns, console=console) as bar:
+            task = bar.add_task("starting", total=total if isfinite(total) else None)
 
-        def report(evaluation: Evaluation) -> None:
-            done = evaluation.steps if counts_steps else evaluation.seconds
-            bar.update(task, completed=done, description=str(evaluation))
-            exploitability = evaluation.mistakes[0]
-            if exploitability < min(exploitabilities, default=inf):
-                bar.print(
-                    f"{evaluation.seconds:7.1f} s  exploitability {exploitability:.4f}", highlight=False
-                )
-            exploitabilities.append(exploitability)
+            def report(evaluation: Evaluation) -> None:
+                nonlocal best
+                done = evaluation.steps if counts_steps else evaluation.seconds
+                bar.update(task, completed=done, description=str(evaluation))
+                exploitability = evaluation.mistakes[0]
+                is_better = best is None or exploitability < best
+                best = exploitability if best is None else min(best, exploitability)
+                if verbosity() == "verbose":
+                    bar.print(f"{evaluation.seconds:7.1f} s  {evaluation}")
+                elif is_better:
+                    bar.print(f"{evaluation.seconds:7.1f} s  exploitability {exploitability:.4f}")
 
-        _, stopped = until_signal(lambda: options.run(report))
-    return stopped, bool(exploitabilities) or options.resume
+            options.run(report)
+    except KeyboardInterrupt as interrupt:
+        saved = "there is no model yet"
+        if best is not None or options.resume:
+            saved = f"the best model so far is {options.out}"
+            if options.out and checkpoint_of(options.out).is_file():
+                saved += f". To resume: {_command(options)} --resume"
+        raise Interrupted.by(interrupt, saved) from None
 
 
-def next_steps(game: Game, spec: str, name: str, *more: str) -> str:
-    """The commands to go on with a model, `more` of the program `ttt` included, and the lines for Python.
-
-    `name` is the id or the file by which the command line names the game.
-    """
-    option = "" if name == "tictactoe-v0" else f" --game {name}"
+def next_steps(game: Game, spec: str, *more: str) -> str:
+    """What can be done with a model: commands, `more` of the program `ttt` included, and lines of Python."""
+    name = typed_as(game)
+    option = "" if game == TICTACTOE else f" --game {shlex.quote(name)}"
     can_be_proved = is_enumerable(game)
     rival = "minimax" if can_be_proved else "mcts:simulations=1000"
-    shown = f'ttt_env.Game.load("{name}")' if name.endswith(".json") else f'"{name}"'
+    shown = f'"{name}"' if name == game.name else f'ttt_env.Game.load("{name}")'
     judged = f'ttt_env.match("{spec}", "{rival}", {shown}, games=200).score'
     if can_be_proved:
         judged = f'ttt_env.certify("{spec}", {shown}).unbeatable'

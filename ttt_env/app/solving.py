@@ -7,53 +7,31 @@ import typer
 
 from ttt_env.analysis.solution import solve as solution_of
 from ttt_env.app.console import (
-    DASH,
-    INTERRUPTED,
     STANDARD_OUTPUT,
-    JsonOption,
+    Interrupted,
     ProgressLine,
-    argument,
     check_outputs,
-    option,
     print_json,
     progress_line,
     write_file,
 )
+from ttt_env.app.options import DASH, TICTACTOE, GameOption, JsonOption, option
 from ttt_env.errors import ParameterError, ProofError
 from ttt_env.proofs.proof import Proof, prove
 from ttt_env.proofs.prover import ProofProgress
 from ttt_env.render.text import draw_text
 from ttt_env.render.words import RESULTS
-from ttt_env.rules import SEATS, Game, Position, check_enumerable, game_names
-from ttt_env.storage.models import game_of
+from ttt_env.rules import Game, Position, check_enumerable, other_seat
+from ttt_env.rules.parameters import Count, Seconds
 
 
 def solve(
-    game: Annotated[
-        str | None,
-        argument(
-            "GAME",
-            "id of the game, or the .json file of one of yours; by default tictactoe-v0",
-            autocompletion=game_names,
-        ),
-    ] = None,
-    parameters: Annotated[
-        list[str] | None, argument("NAME=VALUE", "parameters of the game, such as m=5 n=5 k=4")
-    ] = None,
-    named: Annotated[
-        str | None,
-        option(
-            "GAME",
-            "another way to name GAME, as in the other commands; give only one",
-            "--game",
-            autocompletion=game_names,
-        ),
-    ] = None,
+    game: GameOption = TICTACTOE,
     position: Annotated[
         str | None, option("POSITION", "position to solve, such as X../.O./...; by default the empty board")
     ] = None,
-    nodes: Annotated[int | None, option("N", "stop after this many positions")] = None,
-    seconds: Annotated[float | None, option("SECONDS", "stop after this many seconds")] = None,
+    nodes: Annotated[Count | None, option("N", "stop after this many positions")] = None,
+    seconds: Annotated[Seconds | None, option("SECONDS", "stop after this many seconds")] = None,
     save: Annotated[
         Path | None, option("FILE", f"write the values of all positions to this file (.npz); {DASH}")
     ] = None,
@@ -68,12 +46,12 @@ def solve(
 ) -> None:
     """Prove who wins under best play.
 
-    Ctrl-C ends the search, and prints what is proved by then.
+    Ctrl-C ends the search, and prints what is proved by then. If the value is not known at the end, the exit
+    code is 3.
     """
-    solved = _game_to_solve(game, parameters or [], named)
-    start = solved.start if position is None else Position.parse(position, solved)
+    start = game.start if position is None else _unfinished(position, game)
     if save is not None:
-        check_enumerable(solved, "to save the value of each position", "Without --save the game is searched")
+        check_enumerable(game, "to save the value of each position", "Without --save the game is searched")
         check_outputs(save if save == STANDARD_OUTPUT else None, STANDARD_OUTPUT if as_json else None)
     if STANDARD_OUTPUT in (proof_file, checkpoint):
         raise ParameterError("--proof and --checkpoint name files, which standard output is not")
@@ -84,32 +62,30 @@ def solve(
         print_json(search.to_dict())
     else:
         typer.echo(search.told(), err=save == STANDARD_OUTPUT)
-    if search.is_interrupted:
-        raise typer.Exit(INTERRUPTED)
+    if search.interrupt is not None:
+        raise Interrupted.by(search.interrupt)
     if proof_file is not None:
         save_proof(search.proof, proof_file)
         if not as_json:
             typer.echo(f"The proof is in {proof_file}: play from it as strategy:{proof_file}")
     if save is not None:
         with progress_line("solve, every position"):
-            solution = solution_of(solved)
+            solution = solution_of(game)
         write_file(save, solution.save)
         if save != STANDARD_OUTPUT and not as_json:
             size = save.stat().st_size
             typer.echo(f"All positions saved as {save} ({size:,} bytes): play from it as lookup:{save}")
+    if search.proof.value is None:
+        raise typer.Exit(3)
 
 
-def _game_to_solve(game: str | None, parameters: list[str], named: str | None) -> Game:
-    """The game of the argument or of the option --game, with parameters.
-
-    Raises `ParameterError` for both, and for parameters of a game from a file.
-    """
-    if game is not None and named is not None:
-        raise ParameterError(f"two games are named, {game!r} and {named!r}: one is solved")
-    text = game or named or "tictactoe-v0"
-    if parameters and text.endswith(".json"):
-        raise ParameterError(f"{' '.join(parameters)}: a game from a file, {text}, has no parameters")
-    return game_of(f"{text}{',' if ':' in text else ':'}{','.join(parameters)}" if parameters else text)
+def _unfinished(text: str, game: Game) -> Position:
+    """The position of a text. Raises `ParameterError` if the game is over there."""
+    position = Position.parse(text, game)
+    if position.is_over:
+        ending = f"{position.winner} has won" if position.winner else "it is a draw"
+        raise ParameterError(f"--position: the game is over in {position}: {ending}")
+    return position
 
 
 def save_proof(proof: Proof, path: Path) -> None:
@@ -124,7 +100,7 @@ class Search(NamedTuple):
     """A search for the value of a position: what it has proved, also where Ctrl-C has ended it."""
 
     proof: Proof
-    is_interrupted: bool = False
+    interrupt: KeyboardInterrupt | None = None
 
     @classmethod
     def run(
@@ -150,26 +126,28 @@ class Search(NamedTuple):
             return cls(
                 prove(game, position, nodes=nodes, seconds=seconds, progress=report, checkpoint=checkpoint)
             )
-        except KeyboardInterrupt:
-            return cls(so_far, is_interrupted=True)
+        except KeyboardInterrupt as interrupt:
+            return cls(so_far, interrupt)
 
     def told(self) -> str:
         """The result in words."""
         proof, position, seat = self.proof, self.proof.position, self.proof.position.to_move
-        lines = [f"{position.game.name}, {seat} to move:", draw_text(position), ""]
-        if proof.value is None:
-            reason = "the search was interrupted" if self.is_interrupted else "the budget was too small"
-            least, most = (RESULTS[bound] for bound in proof.bounds)
-            lines.append(f"Unknown: {reason}. At the least {seat} {least}, at the most it {most}.")
-        elif proof.value == 0:
-            lines.append("A draw, if both play their best.")
-        else:
-            winner = seat if proof.value == 1 else SEATS[1 - SEATS.index(seat)]
-            lines.append(f"{winner} wins, if both play their best.")
+        lines = [self._verdict(), "", f"{position.game.name}, {seat} to move:", draw_text(position)]
         if proof.principal_variation:
             lines.append(f"Best play: {' '.join(map(str, proof.principal_variation))}")
         lines.append(f"{proof.nodes:,} nodes, {proof.seconds:.2f} s")
         return "\n".join(lines)
+
+    def _verdict(self) -> str:
+        proof, seat = self.proof, self.proof.position.to_move
+        if proof.value is None:
+            reason = "the budget was too small" if self.interrupt is None else "the search was interrupted"
+            least, most = (RESULTS[bound] for bound in proof.bounds)
+            return f"Unknown: {reason}. At the least {seat} {least}, at the most it {most}."
+        if proof.value == 0:
+            return "A draw, if both play their best."
+        winner = seat if proof.value == 1 else other_seat(seat)
+        return f"{winner} wins, if both play their best."
 
     def to_dict(self) -> dict[str, Any]:
         """The result for JSON: `value` and `bounds` are the mover's, 1, 0 or −1."""
@@ -183,5 +161,5 @@ class Search(NamedTuple):
             "principal_variation": list(proof.principal_variation),
             "nodes": proof.nodes,
             "seconds": proof.seconds,
-            "interrupted": self.is_interrupted,
+            "interrupted": self.interrupt is not None,
         }

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from ttt_env.app.console import INTERRUPTED, JsonOption, argument, option, print_json, progress_line
+from ttt_env.app.console import Interrupted, print_json, progress_line
+from ttt_env.app.options import JsonOption, argument, option
 
 
 def tournament(
@@ -32,7 +33,7 @@ def tournament(
 
     plan = read_plan(file)
     folder = (out or file.with_name(f"{file.stem}-results")).absolute()
-    is_interrupted = False
+    interrupt: KeyboardInterrupt | None = None
     # Relative paths are those from the folder of the file, in spec strings too.
     with (
         progress_line(f"tournament {plan.name}") as line,
@@ -41,8 +42,8 @@ def tournament(
     ):
         try:
             contest.play()
-        except KeyboardInterrupt:
-            is_interrupted = True
+        except KeyboardInterrupt as signal:
+            interrupt = signal
         results = Documents(contest)
         write_results(results)
     if as_json:
@@ -52,6 +53,7 @@ def tournament(
         lines = [*results.told(), *proved, *results.lost()]
         typer.echo("\n".join([str(results.to_table()), "", *lines]))
     typer.echo(f"Results in {folder}: index.html shows them, with every game.", err=True)
-    if is_interrupted:
-        typer.echo("Interrupted: what was played is kept, and the same command goes on from there.", err=True)
-        raise typer.Exit(INTERRUPTED)
+    if interrupt is not None:
+        raise Interrupted.by(interrupt, "all finished games are saved; rerun the command to resume")
+    if contest.not_judged or any(verdict.not_judged for verdict in contest.verdicts.values()):
+        raise typer.Exit(3)

@@ -124,7 +124,7 @@ def builder(name: str) -> Callable[..., Game]:
     if name in _registered:
         return lambda: _registered[name]
     if name not in _installed():
-        raise UnknownGameError(unknown("game", name, game_names()))
+        raise UnknownGameError(unknown("game", name, game_names(), "ttt agents"))
     build: Callable[..., Game] = _installed()[name].load()
     return build
 

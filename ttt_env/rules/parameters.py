@@ -188,10 +188,11 @@ def allowed(hint: Any) -> str:
 
 def read(owner: str, texts: Mapping[str, str], parameters: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
     """The values of parameters that are given as texts. Raises `ParameterError` as `checked` does."""
-    return {name: _read_one(owner, name, text, parameters[name].annotation) for name, text in texts.items()}
+    return {name: read_one(owner, name, text, parameters[name].annotation) for name, text in texts.items()}
 
 
-def _read_one(owner: str, name: str, text: str, hint: Any) -> Any:
+def read_one(owner: str, name: str, text: str, hint: Any) -> Any:
+    """The value of a parameter that is given as text. Raises `ParameterError` as `checked` does."""
     kinds = [kind for kind, _ in kinds_of(hint)]
     if text == "none" and NoneType in kinds:
         return None

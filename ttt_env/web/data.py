@@ -51,19 +51,20 @@ _CELL = 100  # the width of a cell, in the units of a board's picture
 _TITLE = 30  # of a layer, above it
 
 
-def games_on_offer(*, is_static: bool) -> dict[Game, str]:
-    """The games of the page with their titles: those of the package, then those that were registered.
+def games_on_offer(*, is_static: bool, own: Sequence[Game] = ()) -> dict[Game, str]:
+    """The games of the page with their titles: those of the package, those that were registered, `own`.
 
     Without a server there are only those that the page itself solves. Raises `GameError` for a game of one's
     own that is too large to be drawn.
     """
-    others = [get_game(name) for name in game_names() if name not in _KINDS]
+    others = [*(get_game(name) for name in game_names() if name not in _KINDS), *own]
     for game in others:
         if max(game.shape) > _MOST_SIDE or len(game.winning_sets) > _MOST_SETS:
             raise GameError(
                 f"{game.name}: the page draws up to {_MOST_SIDE} cells a side and {_MOST_SETS} winning sets"
             )
-    offered = {get_game(name): title for name, title in GAMES.items()} | {game: game.name for game in others}
+    package = {get_game(name): title for name, title in GAMES.items()}
+    offered = package | {game: game.name for game in others if game not in package}
     return {game: title for game, title in offered.items() if not is_static or game.n_cells <= SOLVED_CELLS}
 
 

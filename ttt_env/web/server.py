@@ -5,7 +5,6 @@ import json
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
 from threading import Event
@@ -28,6 +27,7 @@ with extra_for("the web page needs", "web"):
 
 from ttt_env.compiled.stopping import StoppedError, stopped_by
 from ttt_env.errors import ParameterError, TttEnvError
+from ttt_env.rules import Game
 from ttt_env.storage import parse_json
 from ttt_env.storage.codec import decoded
 from ttt_env.storage.game_log import GameLog
@@ -67,18 +67,20 @@ def create_app(
     models: Sequence[str] = (),
     log: GameLog | None = None,
     *,
+    games: Sequence[Game] = (),
     is_local: bool = True,
 ) -> Starlette:
     """The page and its answers as an ASGI application.
 
-    `models` are agents' files, or programs, that may play too, and `log` takes finished games. With
-    `is_local` it only answers requests to the names of this machine.
+    `models` are agents' files, or programs, that may play too, `games` are offered besides those of the
+    package, and `log` takes finished games. With `is_local` it only answers requests to the names of this
+    machine.
 
     Raises `ParameterError` for a model that is not there, `GameError` for a game that is too large to be
     drawn.
     """
     players = Players(models)
-    offered = games_on_offer(is_static=False)
+    offered = games_on_offer(is_static=False, own=games)
     answers = Answers(players, list(offered), log)
     data = page_files(players, offered, has_answers=True, records=log is not None)
     files: dict[str, Callable[[], bytes]] = {
@@ -180,9 +182,10 @@ def start(
     log: GameLog | None,
     say: Callable[[str], None],
     *,
+    games: Sequence[Game] = (),
     is_public: bool = False,
 ) -> None:
-    """Serve the page until Ctrl-C; port 0 is any free one.
+    """Serve the page until a signal ends it, whose handler is then called; port 0 is any free one.
 
     Raises `ParameterError` for a model that is not there, and for an address that other machines can reach
     unless `is_public`; `OSError` if the port cannot be had.
@@ -192,7 +195,7 @@ def start(
         raise ParameterError(
             f"{host} can be reached from other machines: with --public that is what you want"
         )
-    app = create_app(models, log, is_local=is_local)
+    app = create_app(models, log, games=games, is_local=is_local)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family) as listening:
         # Without this the second half of an answer waits for the visitor's system to confirm the first.
@@ -202,12 +205,25 @@ def start(
         if log is not None:
             say(f"Finished games are recorded in {log.path}")
         shown = f"[{host}]" if ":" in host else host
-        say(f"Play at http://{shown}:{listening.getsockname()[1]} (Ctrl-C ends it)")
-        server = uvicorn.Server(config_of(app, log_level="warning"))
+        address = f"http://{shown}:{listening.getsockname()[1]}"
+        server = _Server(
+            config_of(app, log_level="warning"), partial(say, f"Play at {address} (Ctrl-C ends it)")
+        )
         # Computations that the end of the server cuts off are not errors to report.
         logging.getLogger("uvicorn.error").addFilter(lambda _: not server.should_exit)
-        with suppress(KeyboardInterrupt):
-            server.run(sockets=[listening])
+        server.run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """A server that calls `ready` when it answers, and ends in order on signals."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
 
 
 def config_of(app: Starlette, **more: Any) -> uvicorn.Config:

@@ -1,3 +1,3 @@
 """Work shared out to processes: loky's executor on this machine, or Ray's pool on a cluster."""
 
-from ttt_env.workers.pool import Backend, Progress, Workers
+from ttt_env.workers.pool import MAX_WORKERS, Backend, Progress, Workers

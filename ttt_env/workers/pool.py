@@ -12,7 +12,7 @@ Backend = Literal["loky", "ray"]
 Progress = Callable[[int, int], object]
 """A function of the number of tasks that are done, and of all tasks."""
 
-_MOST_WORKERS = 4096
+MAX_WORKERS = 4096
 _CHUNKS = 4  # of tasks for each process: a function is pickled once for each chunk
 
 
@@ -30,7 +30,7 @@ class Workers:
     @checked
     def __init__(
         self,
-        workers: Annotated[int, Between(1, _MOST_WORKERS)] | None = None,
+        workers: Annotated[int, Between(1, MAX_WORKERS)] | None = None,
         backend: Backend = "loky",
         address: str | None = None,
     ) -> None:

@@ -12,10 +12,12 @@ from rich.text import Text
 from ttt_env.agent import Agent, make_agent, quoted
 from ttt_env.agents.advice import hint
 from ttt_env.agents.learned.imitation import OfHabits
+from ttt_env.app.console import Interrupted
+from ttt_env.app.options import typed_as
 from ttt_env.app.terminal.board import STYLES, board
 from ttt_env.errors import ForfeitError, IllegalMoveError, ParameterError
 from ttt_env.render.words import cells_text, parse_cell
-from ttt_env.rules import SEATS, Game, GameRecord, Position, Seat, as_seat, game_names, other_seat
+from ttt_env.rules import SEATS, Game, GameRecord, Position, Seat, other_seat
 from ttt_env.storage.game_log import PERSON, GameLog
 from ttt_env.storage.models import label_of
 
@@ -140,7 +142,7 @@ _HELP = """\
 Type a cell by {how}, such as {example}, or a word or its letter:
   h hint    what best play would do     u undo   take your last move back
   r resign  give the game up            n new    begin it again, uncounted
-  ? help    this text                   q quit   leave, as Ctrl-C and Ctrl-D do"""
+  ? help    this text                   q quit   leave, as Ctrl-D does"""
 _SHORT = {"h": "hint", "u": "undo", "r": "resign", "n": "new", "?": "help", "q": "quit", "exit": "quit"}
 _YES, _NO = {"", "y", "yes"}, {"n", "no", "q", "quit", "exit"}
 
@@ -169,7 +171,10 @@ class Terminal:
         self._left = games if self._people else games or 1
 
     def run(self) -> None:
-        """Play until somebody leaves, by a command, Ctrl-C or Ctrl-D, and print the score."""
+        """Play until somebody leaves, by a command or Ctrl-D, and print the score.
+
+        Raises `Interrupted` with the score on Ctrl-C.
+        """
         try:
             self._say(Text(self.session.game.name, "bold"))
             if self._people:
@@ -180,8 +185,10 @@ class Terminal:
             while self._wants_another():
                 self.session.next_game()
                 self._play_one()
-        except (Leave, EOFError, KeyboardInterrupt):
+        except (Leave, EOFError):
             self._say("")
+        except KeyboardInterrupt as interrupt:
+            raise Interrupted.by(interrupt, f"final score: {self.session.score}") from None
         self._say(f"Goodbye. Final score: {self.session.score}.")
 
     def _say(self, *parts: str | Text) -> None:
@@ -200,8 +207,9 @@ class Terminal:
         self._show(numbers=False)
         self._say("")
         self._say(self._result())
-        of_file = "" if self.session.game.name.partition(":")[0] in game_names() else " --game FILE"
-        self._say(Text(f"ttt replay {self.session.record}{of_file}", "dim"))
+        typed = typed_as(self.session.game)
+        own = "" if typed == self.session.game.name else f" --game {typed}"
+        self._say(Text(f"ttt replay {self.session.record}{own}", "dim"))
         if self.log is not None and not self.session.resigned:
             x, o = (self.session.player(seat) for seat in SEATS)
             number = self.log.add(self.session.record, x=x.spec, o=o.spec, source="terminal")
@@ -296,7 +304,7 @@ class Terminal:
             self._left -= 1
             return self._left > 0
         while True:
-            answer = self.ask("Another game, sides swapped? [Y/n] ").strip().lower()
+            answer = self.ask("Another game, seats swapped? [Y/n] ").strip().lower()
             if answer in _YES | _NO:
                 return answer in _YES
             self._say("Type y or n.")
@@ -306,7 +314,7 @@ def _stone(seat: Seat) -> Text:
     return Text(seat, STYLES[seat])
 
 
-def seated(specs: Sequence[str], seat: str | None, game: Game) -> tuple[Player, Player]:
+def seated(specs: Sequence[str], seat: Seat | None, game: Game) -> tuple[Player, Player]:
     """X and O of the first game: the two that are named, or a person on `seat` against the one that is.
 
     Raises `ParameterError` for more than two players, or a seat for two.
@@ -314,7 +322,7 @@ def seated(specs: Sequence[str], seat: str | None, game: Game) -> tuple[Player, 
     if len(specs) > 2 or (len(specs) == 2 and seat is not None):
         raise ParameterError("one player is your opponent, and --seat is yours; two players are X and O")
     if len(specs) == 1:
-        specs = [PERSON, *specs] if as_seat((seat or "X").upper()) == "X" else [*specs, PERSON]
+        specs = [*specs, PERSON] if seat == "O" else [PERSON, *specs]
     names = ["you" if spec == PERSON else label_of(spec) for spec in specs]
     if specs[0] == specs[1]:
         kind = "player" if specs[0] == PERSON else names[0]

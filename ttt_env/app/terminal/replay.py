@@ -47,7 +47,7 @@ def replay_all(records: list[GameRecord], console: Console, ask: Ask | None) -> 
                     lines.append(Text(ending, "bold"))
                 console.print(Text("\n").join(lines), soft_wrap=True)
                 ply = max(0, ply + (1 if ask is None else _asked_step(ask)))
-    except (EOFError, KeyboardInterrupt):
+    except EOFError:
         console.print()
 
 

@@ -46,7 +46,7 @@ class Onnx(NetworkAgent):
     cells do not matter. Among equal scores the agent draws uniformly; with a `temperature` > 0 its policy is
     the softmax of scores / temperature. By default that is the temperature that the file says, else 0.
 
-    `export_onnx` and `ttt export --onnx` write such files. Their metadata say for which game they are.
+    `export_onnx` writes such files. Their metadata say for which game they are.
 
     Raises `PolicyFileError` for a file that is no such network, or one of another game.
     """
