@@ -304,16 +304,16 @@ class TestStandardOutput:
     @pytest.mark.parametrize(
         ("command", "expected", "told"),
         [
-            ("certify win-block --out", "win-block", "Policy table: new/saved.npz"),
             ("solve --save", "minimax", "lookup:new/saved.npz"),
         ],
     )
     def test_tables_as_in_a_file(self, command, expected, told, tmp_path):
         run = ttt(*command.split(), "-", cwd=tmp_path)
-        assert run.returncode == int(expected == "win-block") and not list(tmp_path.iterdir())
+        assert run.returncode == 0 and not list(tmp_path.iterdir())
         (tmp_path / "written.npz").write_bytes(run.stdout.encode("utf-8", "surrogateescape"))
+        (tmp_path / "new").mkdir()
         saved = ttt(*command.split(), "new/saved.npz", cwd=tmp_path)
-        assert saved.returncode == run.returncode and told in saved.stdout
+        assert saved.returncode == 0 and told in saved.stdout
         for path in ("written.npz", "new/saved.npz"):
             table = ttt_env.exploitability(f"{tmp_path}/{path}")
             assert table.as_x == pytest.approx(ttt_env.exploitability(expected).as_x)

@@ -125,7 +125,6 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("arguments", "told"),
         [
-            (("solve", "hexagon.json"), "hexagon-v0, X to move"),
             (("solve", "--game", "hexagon.json"), "hexagon-v0, X to move"),
             (("bench", "random", "win-block", "--game", "hexagon.json"), "hexagon-v0: score of the row"),
             (("replay", "hexagon-v0: 3 0 2", "--game", "hexagon.json"), "hexagon-v0: 3 0 2"),
@@ -151,7 +150,7 @@ class TestFiles:
         said = ttt("play", "random", "--game", "hexagon.json", cwd=tmp_path, answers="z\n3\nr\nn\n").stdout
         assert "Type a cell by number, such as 3, or a word" in said
         assert "'z' is not a cell: 0 to 6 are." in said
-        assert " --game FILE\n" in said
+        assert " --game hexagon.json\n" in said
 
 
 def line(k: int = 3):
