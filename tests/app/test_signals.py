@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import ttt_env
+from tests.support.documents import ROOT
 from tests.support.marks import slow
 from tests.support.running import ttt
 
@@ -23,6 +24,7 @@ for line in sys.stdin:
         sys.stdin.read()
     print(json.dumps({"id": asked["id"], "cell": asked["legal"][0]}), flush=True)
 """
+COMMAND = str(ROOT / "ttt_env" / "app" / "entry" / "ttt_command.py")
 BOTH = pytest.mark.parametrize(
     ("number", "word"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")], ids=["INT", "TERM"]
 )
@@ -30,7 +32,7 @@ BOTH = pytest.mark.parametrize(
 
 def started(*arguments, cwd=None, options=()):
     return subprocess.Popen(
-        [sys.executable, *options, "-m", "ttt_command", *map(str, arguments)],
+        [sys.executable, *options, COMMAND, *map(str, arguments)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
