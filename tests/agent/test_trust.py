@@ -81,7 +81,7 @@ TYPED = """
     agent/making.py agents/combining.py agents/learned/imitation.py agents/mcts/agent.py
     proofs/agent.py analysis/dossier.py analysis/evaluation.py analysis/many.py
     analysis/certificate.py analysis/play.py analysis/policy_table.py agents/learned/lookup.py
-    app/certifying.py app/cli.py
+    app/certifying.py
     app/terminal/play.py datasets/writer.py
     envs/board.py envs/single.py envs/two_player.py envs/vector/env.py
     integrations/kaggle.py integrations/openenv.py integrations/rllib.py
@@ -92,7 +92,7 @@ TYPED = """
 
 def test_each_module_that_makes_agents_is_on_one_of_the_two_lists():
     folder = Path(ttt_env.__file__).parent
-    makers = {"make_agent", "OpponentPool"}
+    makers = {"make_agent", "OpponentMix"}
     calling = [
         str(file.relative_to(folder).as_posix())
         for file in sorted(folder.rglob("*.py"))

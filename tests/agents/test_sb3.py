@@ -209,7 +209,7 @@ def test_spaces_are_looked_at_before_a_network_is_made(tmp_path):
     model = fresh("A2C")
     model.action_space = Discrete(10**12)
     model.save(tmp_path / "model.zip")
-    with pytest.raises(PolicyFileError, match=r"no model for tictactoe-v0.*1000000000000"):
+    with pytest.raises(PolicyFileError, match=r"not a model for tictactoe-v0.*1000000000000"):
         ttt_env.make_agent(f"sb3:{tmp_path}/model.zip")
 
 
@@ -220,5 +220,5 @@ def test_a_model_that_diverged_is_refused(tmp_path):
     with torch.no_grad():
         next(model.policy.parameters())[0] = torch.nan
     model.save(tmp_path / "model.zip")
-    with pytest.raises(PolicyFileError, match=r"model\.zip .* no finite number"):
+    with pytest.raises(PolicyFileError, match=r"model\.zip .* not a finite number"):
         ttt_env.make_agent(f"sb3:{tmp_path}/model.zip")

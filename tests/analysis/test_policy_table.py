@@ -314,5 +314,5 @@ class TestFiles:
             if name == "positions_4":
                 changed["moves_4"] = arrays["moves_4"][1:]
             np.savez_compressed(path, **changed)
-            with pytest.raises(PolicyFileError, match=r"is no (complete )?policy table"):
+            with pytest.raises(PolicyFileError, match=r"is not a (complete )?policy table"):
                 PolicyTable("tictactoe-v0", str(path))

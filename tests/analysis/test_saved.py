@@ -72,7 +72,7 @@ class TestRoundTrips:
         data = result.to_dict()
         for key in data:
             if key not in result.DERIVED:
-                with pytest.raises(ResultFileError, match=f"no {type(result).__name__}"):
+                with pytest.raises(ResultFileError, match=f"not a saved {type(result).__name__}"):
                     type(result).from_dict({name: part for name, part in data.items() if name != key})
             for wrong in ("x", [7], {"a": 1}):
                 try:

@@ -12,7 +12,7 @@ from tests.support.envs import one_player as started
 from tests.support.games import highest, lowest
 from tests.support.refusals import all_raise
 from ttt_env import Agent, Position
-from ttt_env.envs.board import OpponentPool
+from ttt_env.envs.board import OpponentMix
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.errors import ParameterError
 
@@ -157,7 +157,7 @@ class TestOpponents:
         assert env.np_random.bit_generator.state == state
 
     def test_a_draw_that_meets_a_summed_chance_picks_the_next(self) -> None:
-        lineup = OpponentPool([lowest, highest, "minimax"], [1, 2, 1], ttt_env.get_game("tictactoe-v0"))
+        lineup = OpponentMix([lowest, highest, "minimax"], [1, 2, 1], ttt_env.get_game("tictactoe-v0"))
         assert [lineup.picked(draw) for draw in (0.0, 0.25, 0.75)] == lineup.agents
 
     def test_bad_weights_change_nothing(self) -> None:

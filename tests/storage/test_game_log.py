@@ -103,7 +103,7 @@ def test_import_of_no_text(log, tmp_path):
     [
         (b"\xff\x00", "is a str"),
         ("tictactoe-v0: 0 0 0", "is taken"),
-        ("tictactoe-v0: 0,1", "no game record"),
+        ("tictactoe-v0: 0,1", "not a game record"),
         ("tictactoe-v0:hard=true: 0", "unknown parameter"),
         ("ring: 0\n3", "unknown game"),
     ],

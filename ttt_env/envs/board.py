@@ -224,7 +224,7 @@ class BoardEnv(GameEnv):
 Opponents: TypeAlias = AgentLike | Sequence[AgentLike]
 
 
-class OpponentPool:
+class OpponentMix:
     """The agents that `opponent` names, one or a list of them, and the chance of each to be drawn.
 
     `weights` are one finite number ≥ 0 for each agent, not all 0, in proportion to the chances; None makes

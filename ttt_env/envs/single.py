@@ -16,7 +16,7 @@ from ttt_env.envs.board import (
     BoardEnv,
     Illegal,
     Info,
-    OpponentPool,
+    OpponentMix,
     Opponents,
     PlayAs,
     RenderMode,
@@ -85,7 +85,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         self.seat: Seat = "X"
         self.forfeit: Forfeit | None = None
         self._episodes = 0
-        self._lineup = OpponentPool(opponent, opponent_weights, self.game)
+        self._lineup = OpponentMix(opponent, opponent_weights, self.game)
         self.opponent = self._lineup.agents[0]
 
     def __str__(self) -> str:
@@ -98,7 +98,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         `weights`, one number ≥ 0 for each of a list, are in proportion to the chances; None makes all equal.
         Raises `ParameterError` for other weights, and nothing has changed then.
         """
-        self._lineup = OpponentPool(opponent, weights, self.game)
+        self._lineup = OpponentMix(opponent, weights, self.game)
         self.opponent = self._drawn_opponent()
 
     def _drawn_opponent(self) -> Agent:

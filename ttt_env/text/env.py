@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from ttt_env.agent import Agent, Outcome, chosen_cell, read_cell
 from ttt_env.analysis.known import PROOF_NODES, known_value
-from ttt_env.envs.board import DEFAULT_REWARDS, OpponentPool, Opponents, PlayAs, StartLike
+from ttt_env.envs.board import DEFAULT_REWARDS, OpponentMix, Opponents, PlayAs, StartLike
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
 from ttt_env.rules import (
@@ -214,7 +214,7 @@ class TextEnv:
     def _lineup_of(
         self, opponent: Opponents, weights: ArrayLike | None, trusted: bool
     ) -> tuple[list[Agent], ArrayLike | None]:
-        agents = OpponentPool(opponent, weights, self.game, trusted).agents
+        agents = OpponentMix(opponent, weights, self.game, trusted).agents
         by_position: list[Agent] = [ByPosition(agent) for agent in agents]
         return by_position if self.replies == "by_position" else agents, weights
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ttt_env.agent import Agent, Forfeit, checked_policies, chosen_cell, sample_each
 from ttt_env.compiled import codes
 from ttt_env.compiled.codes import Floats, Games, Payoffs, StepOutcome
-from ttt_env.envs.board import MAX_STARTS, OpponentPool, PlayAs
+from ttt_env.envs.board import MAX_STARTS, OpponentMix, PlayAs
 from ttt_env.envs.vector.states import Array, Cells, State, Store, TableStore
 from ttt_env.errors import ForfeitError, IllegalMoveError, ImpossiblePositionError, TttEnvError
 from ttt_env.rules import SEATS, Boards, Position
@@ -33,7 +33,7 @@ class Replies:
     asked to `choose` in each position.
     """
 
-    def __init__(self, store: Store, lineup: OpponentPool) -> None:
+    def __init__(self, store: Store, lineup: OpponentMix) -> None:
         self.store, self.agents = store, lineup.agents
         self.forfeits: dict[int, Forfeit] = {}  # of the last replies, by sub-env
         self._tables = [_table(store, agent) for agent in self.agents]

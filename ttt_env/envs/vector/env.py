@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ttt_env.agent import Agent, Forfeit
 from ttt_env.compiled import codes
 from ttt_env.compiled.codes import Games, Payoffs, StepOutcome
-from ttt_env.envs.board import DEFAULT_REWARDS, GameEnv, Illegal, OpponentPool, Opponents, PlayAs, StartLike
+from ttt_env.envs.board import DEFAULT_REWARDS, GameEnv, Illegal, OpponentMix, Opponents, PlayAs, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, observation_space
 from ttt_env.envs.vector.engine import (
     ArraySteps,
@@ -143,7 +143,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         return self._start if isinstance(self._start, Position) else partial(self._first_position, {})
 
     def _replies_of(self, opponent: Opponents, weights: ArrayLike | None) -> Replies:
-        return Replies(self._store, OpponentPool(opponent, weights, self.game))
+        return Replies(self._store, OpponentMix(opponent, weights, self.game))
 
     def _set_replies(self, replies: Replies | None) -> None:
         self._replies = replies
