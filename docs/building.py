@@ -140,17 +140,27 @@ def mend(app: Any, page: str, template: str, context: dict[str, Any], doctree: A
     originals = {name: HERE / path for path, name in app.builder.images.items()}
 
     def named(image: re.Match[str]) -> str:
-        original = originals.get(unquote(image[2]))
-        is_chart = original is not None and b"Matplotlib" in original.read_bytes()
-        return f'<span class="chart">{image[0]}</span>' if is_chart else image[0]
+        """The picture with a text in place of the name of its file: its title, or for a chart the heading above it."""
+        original, html = originals.get(unquote(image[2])), image[0]
+        if original is None:
+            return html
+        content = original.read_bytes()
+        if re.search(r'alt="[^"]*_images/', html):
+            heading = re.sub(
+                "<[^>]*>|#$", "", re.findall(r"<h[1-4]>(.*?)</h", image.string[: image.start()])[-1]
+            )
+            title = re.search(rb"<title>(.*?)</title>", content)
+            text = title[1].decode() if title else f"Chart: {heading}"
+            html = re.sub(r'alt="[^"]*"', lambda _: f'alt="{text}"', html)
+        return f'<span class="chart">{html}</span>' if b"Matplotlib" in content else html
 
     body = re.sub(r'<a class="viewcode-back" href="[^"#]*#([^"]+)">\[docs\]</a>', back, body)
     context["body"] = re.sub(r'<img [^>]*src="([^"]*/)?_images/([^"/]+)"[^>]*>', named, body)
 
 
 def offer_notebook(_: Any, page: str, source: list[str]) -> None:
-    """Offer a page that teaches and is a notebook for download, below its title."""
-    if page.startswith(("learn/", "understand/")) and "\nkernelspec:" in source[0]:
+    """Offer a page that is a notebook for download, below its title."""
+    if "\nkernelspec:" in source[0]:
         offer = f"{{nb-download}}`Download this page as a notebook <{page.partition('/')[2]}.ipynb>`."
         source[0] = re.sub(r"^# .*$", rf"\g<0>\n\n{offer}", source[0], count=1, flags=re.MULTILINE)
 

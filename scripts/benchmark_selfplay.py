@@ -75,7 +75,7 @@ try:
 except ImportError:
     pyspiel, PACKAGES = None, ["numba"]
 
-PAGE = Path(__file__).parents[1] / "docs" / "experiments" / "self-play.md"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "performance.md"
 C = 1.25  # of PUCT
 CONCENTRATION = 10.0  # of the noise: its alpha is this by the number of legal moves, in OpenSpiel of all
 MOVES = 1024  # between two networks

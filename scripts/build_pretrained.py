@@ -3,7 +3,7 @@
 Each is trained until its method has nothing more to give, as its function below says, and judged exactly; on
 games that cannot be enumerated by games with the agents in `JUDGES`. The files go to `agents/pretrained`, or
 to `--out`. `--table` trains nothing, and writes a table of all certificates and scorecards into the page
-docs/experiments/pretrained.md.
+docs/results/agents.md.
 """
 
 import argparse
@@ -136,7 +136,7 @@ AGENTS: dict[str, tuple[str, Game, Callable[[Game, float], Agent]]] = {
 }
 """The agent, the game, and the training of each file, by the file's name."""
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE = DOCS / "experiments" / "pretrained.md"
+PAGE = DOCS / "results" / "agents.md"
 PROOF_OF_QUBIC = DOCS / "proofs" / "qubic-v0.npz"
 KEY_OF_COMPUTED = """*Errors*: reachable positions where the agent may give value away; all are missed wins.
 *Everywhere*: errors among all positions of the game; a dash: not counted."""

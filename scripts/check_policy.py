@@ -1,6 +1,6 @@
 """Check a policy file that `PolicyTable.save` has written, with Python and NumPy alone: play every reply.
 
-docs/reference/policy-file.md has the format. A set of cells is a mask, an integer whose bit c stands for cell
+docs/reference/formats.md has the format. A set of cells is a mask, an integer whose bit c stands for cell
 c; a position is two masks: the stones of the player to move and those of the other.
 """
 

@@ -6,7 +6,7 @@
     python scripts/leaderboard.py table --write
     python scripts/leaderboard.py plot
 
-`docs/leaderboard.md` is the rule that a submission follows, and shows the results. `run` adds a line to a
+`docs/results/leaderboard.md` is the rule that a submission follows, and shows the results. `run` adds a line to a
 file for each seed of each game and leaves out those that are there already, so a run that was killed goes on.
 An algorithm is one of this package, by name; a script of `scripts/frameworks` that takes part, by name, which
 then runs in an environment of its own; or a function of yours, as `module:function`, found from the folder
@@ -33,7 +33,7 @@ from ttt_env.storage import as_file_name
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "contest" / "results"
-PAGE = HERE.parent / "docs" / "leaderboard.md"
+PAGE = HERE.parent / "docs" / "results" / "leaderboard.md"
 FIGURE = HERE / "figures" / "leaderboard.svg"
 WARM_UP = "tictactoe-v0", 0, 120.0, 2  # game, seed, seconds of the processor, reports
 
@@ -163,7 +163,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         )
         reading.set_defaults(command=command)
         if name == "table":
-            reading.add_argument("--write", action="store_true", help="into docs/leaderboard.md")
+            reading.add_argument("--write", action="store_true", help="into docs/results/leaderboard.md")
         if name == "plot":
             reading.add_argument("--out", type=Path, default=FIGURE)
     return parser.parse_args(arguments)

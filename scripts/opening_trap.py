@@ -7,7 +7,7 @@ computed exactly, of opening there and playing on by the model's best moves, aga
 trains with at that moment. A training ends when it is certified, or after `--steps`.
 
 Each training is a line of `--lines`, and one that is there is not run again. `--write` trains nothing, and
-writes the table of docs/experiments/opening-trap.md and `opening-trap.svg` from the lines.
+writes the table of docs/results/leaderboard.md and `opening-trap.svg` from the lines.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from ttt_env.training.evaluation import Evaluation, Until
 from ttt_env.training.loop import TrainingOptions, one_thread
 
 FIGURES = Path(__file__).parent / "figures"
-LINES, PAGE = FIGURES / "opening-trap.jsonl", FIGURES.parents[1] / "docs" / "experiments" / "opening-trap.md"
+LINES, PAGE = FIGURES / "opening-trap.jsonl", FIGURES.parents[1] / "docs" / "results" / "leaderboard.md"
 GAME = ttt_env.get_game("tictactoe-v0:misere=true")
 OPENINGS = {"centre": [4], "corner": [0, 2, 6, 8], "edge": [1, 3, 5, 7]}
 COLOURS = {"centre": "#0072b2", "corner": "#009e73", "edge": "#d55e00"}

@@ -6,7 +6,7 @@ is left open then, with the bounds that are proved. Where a game can be enumerat
 without `--again`.
 
     python scripts/proofs.py --seconds 3600   # all of them, an hour in all
-    python scripts/proofs.py --write          # only the table of docs/values.md, from the lines
+    python scripts/proofs.py --write          # only the table of docs/results/values.md, from the lines
 """
 
 import argparse
@@ -26,7 +26,7 @@ from ttt_env.storage import as_file_name
 from ttt_env.storage.line_file import change_lines, read_lines
 
 FOLDER = Path(__file__).parent
-LINES, VALUES = FOLDER / "figures" / "proofs.jsonl", FOLDER.parent / "docs" / "values.md"
+LINES, VALUES = FOLDER / "figures" / "proofs.jsonl", FOLDER.parent / "docs" / "results" / "values.md"
 FILES = VALUES.parent / "proofs"
 CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.Game.runs((3, 3, 3), 3))
 
@@ -110,7 +110,7 @@ def row(line: dict[str, Any]) -> str:
 def file_of(name: str) -> str:
     """A link to the file of the proof, with its size; empty if there is no file."""
     path = FILES / f"{as_file_name(name)}.npz"
-    return f"[{path.stat().st_size / 1000:,.0f} kB](proofs/{path.name})" if path.exists() else ""
+    return f"[{path.stat().st_size / 1000:,.0f} kB](../proofs/{path.name})" if path.exists() else ""
 
 
 def table(lines: Iterable[dict[str, Any]]) -> str:

@@ -8,7 +8,7 @@ cells with 200.
 With `--lines FILE` each training is a line of JSON in that file, and one that is there is not run again: a
 run that was interrupted goes on, and the table is made from the lines. Seconds depend on what else the
 machine does; those of the processor ("cpu") and the steps less so. `--write` runs nothing, and writes the
-summary of all lines into docs/experiments/unbeatable.md.
+summary of all lines into docs/results/leaderboard.md.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from ttt_env.training.evaluation import Evaluation
 HEAD = ("game", "algorithm", "seed", "seconds", "cpu", "steps", "exploitability", "as X", "as O", "blunders")
 SUMMARY_HEAD = ("game", "algorithm", "goal", "seeds", "CPU seconds", "steps", "errors left")
 FIGURES = ("cpu", "steps", "blunders")
-PAGE = Path(__file__).parents[1] / "docs" / "experiments" / "unbeatable.md"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "leaderboard.md"
 TRAINING = ("game", "algorithm", "seed", "until", "steps", "seconds")  # which one it is
 
 

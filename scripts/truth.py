@@ -1,10 +1,10 @@
-"""The claims of authors about these games and players, next to our figures: the tables of docs/truth.md.
+"""The claims of authors about these games and players, next to our figures: the tables of docs/results/claims.md.
 
 Each claim is a function of `claims` that computes its figure exactly and gives the verdict on the claim.
 `python scripts/truth.py NAME …` computes the claims of these names now and prints them, `--write` makes the
 page. The figures of slow claims are in `scripts/figures/truth.jsonl`; `--measure` computes them again. The
 trainings of Daniels' network take half an hour of a core: their figures are read from the table of
-`value_network_figures.py` in `docs/experiments/value-network.md`.
+`value_network_figures.py` in `docs/results/leaderboard.md`.
 """
 
 import argparse
@@ -27,14 +27,14 @@ from ttt_env.render.table import Table
 from ttt_env.storage.line_file import change_lines, read_lines
 
 SCRIPTS = Path(__file__).parent
-PAGE = SCRIPTS.parent / "docs" / "truth.md"
+PAGE = SCRIPTS.parent / "docs" / "results" / "claims.md"
 LINES = SCRIPTS / "figures" / "truth.jsonl"
 NOTES = {
     systems.SOFTMAX: "*X at 1*: X plays softmax minimax at temperature 1. O's temperature runs from 0.1 "
     "to 1.",
     systems.VALUE_NETWORK: "*Usual*, also *the mixed cycle*, is his own training; *good games* are draws "
     "with itself and wins against a random player; *score* is exact, against such a player. Figures are "
-    "means of [five seeds](experiments/value-network.md) (smallest to largest).",
+    "means of [five seeds](leaderboard.md#are-daniels-findings-on-the-value-network-confirmed) (smallest to largest).",
 }
 """The terms of a system's claims, shown above its table."""
 
@@ -65,7 +65,7 @@ def page() -> str:
         if {findings[one.name].verdict for one in claims} == {CONFIRMED}:  # then said once, above all tables
             said.add("verdict")
         table = Table([column for column in table.columns if column.name not in said])
-        parts.append(f"## {system}\n\n{author}{table.to_markdown(is_markup=True)}\n")
+        parts.append(f"### {system}\n\n{author}{table.to_markdown(is_markup=True)}\n")
     return "\n".join(parts)
 
 
@@ -83,7 +83,7 @@ def main() -> None:
     """Compute claims and print them, or write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="of claims; without any, all that are quick")
-    parser.add_argument("--write", action="store_true", help="write docs/truth.md")
+    parser.add_argument("--write", action="store_true", help="write docs/results/claims.md")
     parser.add_argument(
         "--measure", action="store_true", help="compute the slow claims, or those named, and keep them"
     )

@@ -177,7 +177,7 @@ def erdos_selfridge() -> Finding:
     is_slow=True,
 )
 def published_values() -> Finding:
-    """Proofs by search, of all games for which the table of docs/values.md has a source."""
+    """Proofs by search, of all games for which the table of docs/results/values.md has a source."""
     x_wins = [CUBE, ttt_env.get_game("qubic-v0"), upright(5)]
     x_wins += map(mnk, ("4,3,3", "5,3,3", "4,4,3", "6,5,4", "9,4,4"))
     drawn = "3,3,3 4,4,4 5,4,4 6,4,4 7,4,4 8,4,4 5,5,4 5,5,5 6,6,5 7,7,5 6,6,6".split()

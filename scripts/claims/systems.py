@@ -19,7 +19,7 @@ from ttt_env.analysis.induction import backward_induction
 from ttt_env.analysis.layers import reachable
 
 GAME = ttt_env.get_game("tictactoe-v0")
-TRAININGS = Path(__file__).parents[2] / "docs" / "experiments" / "value-network.md"
+TRAININGS = Path(__file__).parents[2] / "docs" / "results" / "leaderboard.md"
 TEMPERATURES = np.round(np.linspace(0.1, 1.0, 10), 1).tolist()
 
 SOFTMAX = "Softmax minimax with two temperatures"
@@ -28,9 +28,9 @@ SQUARE = "Square tic-tac-toe"
 FIVE_ROUNDS = "Five rounds"
 BOTS = "Bots"
 GIBSON = "[Gibson 2024](https://www.lachlangibson.dev/blog/tic-tac-toe/)"
-DANIELS = "[Daniels](learn/five-systems.md#a-value-network-thomas-daniels)"
-AGARWAL = "[Agarwal](learn/five-systems.md#square-tic-tac-toe-sundeep-agarwal)"
-THORMEIER = "[Thormeier](learn/five-systems.md#five-rounds-pascal-thormeier)"
+DANIELS = "[Daniels](#a-value-network-thomas-daniels)"
+AGARWAL = "[Agarwal](#square-tic-tac-toe-sundeep-agarwal)"
+THORMEIER = "[Thormeier](#five-rounds-pascal-thormeier)"
 DAVIS = "[Davis 2018](https://nicolodavis.com/blog/tic-tac-toe/)"
 
 # --- Gibson -----------------------------------------------------------------------------------------------

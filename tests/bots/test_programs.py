@@ -481,7 +481,7 @@ class TestFunctionFiles:
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
 def test_the_documented_bot_in_javascript(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "bots.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "bots.md").read_text("utf-8")
     (tmp_path / "bot.mjs").write_text(page.partition("```js\n")[2].partition("```")[0])
     with CommandAgent(GAME, "node bot.mjs", folder=tmp_path) as agent:
         found = ttt_env.certify(agent)

@@ -25,7 +25,7 @@ from ttt_env.proofs import extraction, state_kernel, strategy_kernel
 from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import automorphisms
 
-PAGE = ROOT / "docs" / "values.md"
+PAGE = ROOT / "docs" / "results" / "values.md"
 QUBIC = ROOT / "docs" / "proofs" / "qubic-v0.npz"
 SEVEN = ROOT / "docs" / "proofs" / "mnk-v0-m-7-n-7-k-5.npz"
 

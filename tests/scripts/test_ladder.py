@@ -8,7 +8,7 @@ import pytest
 import ttt_env
 from tests.support.documents import ROOT
 
-TEXT = (ROOT / "docs" / "guide" / "ladder.md").read_text("utf-8")
+TEXT = (ROOT / "docs" / "results" / "agents.md").read_text("utf-8")
 
 
 def table_of(game):

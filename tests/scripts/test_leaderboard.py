@@ -413,7 +413,7 @@ class TestPage:
         assert all(f">{name}<" in text for name in ("fast", "slow", "unseeded", "3×3"))
 
     def test_that_of_the_repository_is_made_of_its_lines(self):
-        text = (SCRIPTS.parent / "docs" / "leaderboard.md").read_text("utf-8")
+        text = (SCRIPTS.parent / "docs" / "results" / "leaderboard.md").read_text("utf-8")
         assert with_table(text, page.table(records.read_all([RESULTS]))) == text
 
 

@@ -1,4 +1,4 @@
-"""The tables of docs/experiments and docs/values.md are what the scripts make of the files with results."""
+"""The tables of docs/results are what the scripts make of the files with results."""
 
 import json
 

@@ -1,6 +1,6 @@
 """Policy files once more, read and written as plainly as possible, to compare with.
 
-`read` is written from docs/reference/policy-file.md alone, and uses nothing of `ttt_env`, of
+`read` is written from docs/reference/formats.md alone, and uses nothing of `ttt_env`, of
 `scripts/check_policy.py` or of NumPy. A board is a string of `X`, `O` and `.`, one character a cell.
 """
 

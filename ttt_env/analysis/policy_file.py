@@ -1,4 +1,4 @@
-"""The file of a policy table: the format is that of `docs/reference/policy-file.md`."""
+"""The file of a policy table: the format is that of `docs/reference/formats.md`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

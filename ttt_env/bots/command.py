@@ -40,7 +40,7 @@ class CommandAgent(AskedAgent):
     r"""Asks a program in any language for each move: "process:COMMAND" as a spec string.
 
     The program reads a line of JSON for each question, and answers by a line of JSON with the `id` of the
-    question: see `docs/bots.md`. All other lines are its own output.
+    question: see `docs/guide/bots.md`. All other lines are its own output.
 
     `command` is a command line, which is split as a shell does it and run without one, or a list of
     arguments. In a spec string it goes into round brackets if a part of it could be taken for a parameter:

@@ -1,6 +1,6 @@
 """The file of a proof: its result, and the strategies that show it.
 
-docs/reference/proof-file.md specifies the format.
+docs/reference/formats.md specifies the format.
 """
 
 from collections.abc import Collection, Mapping

@@ -134,7 +134,7 @@ class Proof(Saved):
     def save(self, path: str | Path, progress: Callable[[int], None] | None = None) -> None:
         """Write the proof with its `strategies`, which others can check.
 
-        docs/reference/proof-file.md specifies the format.
+        docs/reference/formats.md specifies the format.
 
         `progress` is called with the number of positions of a strategy that are done. Raises `ProofError` as
         `strategies` does and for a position in which the game is over, which has nothing to check;
