@@ -140,7 +140,7 @@ def mend(app: Any, page: str, template: str, context: dict[str, Any], doctree: A
     originals = {name: HERE / path for path, name in app.builder.images.items()}
 
     def named(image: re.Match[str]) -> str:
-        """The picture with a text in place of the name of its file: its title, or for a chart the heading above it."""
+        """The picture with a text in place of its file's name: its title, or the heading above a chart."""
         original, html = originals.get(unquote(image[2])), image[0]
         if original is None:
             return html

@@ -1,4 +1,4 @@
-"""Check a proof that `Proof.save` has written, with Python and NumPy alone; docs/reference/formats.md has the format.
+"""Check a proof that `Proof.save` wrote, with Python and NumPy alone (format: docs/reference/formats.md).
 
 A set of cells is a mask, an integer whose bit c stands for cell c. The seat is the player whose strategy is
 checked: `own` are its stones and `other` those of the other player.

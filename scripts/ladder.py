@@ -1,7 +1,7 @@
 """The exact strength of every agent that needs no training on one game: the ladder.
 
-Writes the tables of docs/results/agents.md (Markdown between two markers, one row an agent) and the heat map of
-everyone against everyone (SVG and PNG). 3×3 takes seconds. On 4×4 boards (`--game square-v0`,
+Writes the tables of docs/results/agents.md (Markdown between two markers, one row an agent) and the heat map
+of everyone against everyone (SVG and PNG). 3×3 takes seconds. On 4×4 boards (`--game square-v0`,
 `--game mnk-v0:m=4,n=4,k=4`) a match is a walk over up to ten million positions: all of them take twenty
 minutes and 2.2 GB.
 """

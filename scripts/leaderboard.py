@@ -6,8 +6,8 @@
     python scripts/leaderboard.py table --write
     python scripts/leaderboard.py plot
 
-`docs/results/leaderboard.md` is the rule that a submission follows, and shows the results. `run` adds a line to a
-file for each seed of each game and leaves out those that are there already, so a run that was killed goes on.
+`docs/results/leaderboard.md` is the rule that a submission follows, and shows the results. `run` adds a line
+to a file for each seed of each game and skips those that are there, so a run that was killed goes on.
 An algorithm is one of this package, by name; a script of `scripts/frameworks` that takes part, by name, which
 then runs in an environment of its own; or a function of yours, as `module:function`, found from the folder
 that you are in. Without names all algorithms of this package run, on all games.

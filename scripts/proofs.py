@@ -27,7 +27,7 @@ from ttt_env.storage.line_file import change_lines, read_lines
 
 FOLDER = Path(__file__).parent
 LINES, VALUES = FOLDER / "figures" / "proofs.jsonl", FOLDER.parent / "docs" / "results" / "values.md"
-FILES = VALUES.parent / "proofs"
+FILES = FOLDER.parent / "docs" / "proofs"
 CUBE = ttt_env.Game("cube", (3, 3, 3), ttt_env.Game.runs((3, 3, 3), 3))
 
 SOLVED = "van den Herik 2002"

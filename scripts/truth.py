@@ -1,4 +1,4 @@
-"""The claims of authors about these games and players, next to our figures: the tables of docs/results/claims.md.
+"""The claims of authors about these games, next to our figures: the tables of docs/results/claims.md.
 
 Each claim is a function of `claims` that computes its figure exactly and gives the verdict on the claim.
 `python scripts/truth.py NAME …` computes the claims of these names now and prints them, `--write` makes the
@@ -34,7 +34,8 @@ NOTES = {
     "to 1.",
     systems.VALUE_NETWORK: "*Usual*, also *the mixed cycle*, is his own training; *good games* are draws "
     "with itself and wins against a random player; *score* is exact, against such a player. Figures are "
-    "means of [five seeds](leaderboard.md#are-daniels-findings-on-the-value-network-confirmed) (smallest to largest).",
+    "means of [five seeds](leaderboard.md#are-daniels-findings-on-the-value-network-confirmed) "
+    "(smallest to largest).",
 }
 """The terms of a system's claims, shown above its table."""
 

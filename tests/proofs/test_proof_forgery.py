@@ -1,7 +1,7 @@
 """Forged proofs: two checkers that share no line refuse them both, and what they accept is true.
 
-`scripts/check_proof.py` is compared with one that is written from docs/reference/formats.md alone, on thousands of
-changed files; on games small enough to enumerate, the solution of the game says what is true.
+`scripts/check_proof.py` is compared with one that is written from docs/reference/formats.md alone, on
+thousands of changed files; on games small enough to enumerate, the solution of the game says what is true.
 """
 
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The check of a proof once more, from docs/reference/formats.md alone and as plainly as possible, to compare with.
+"""The check of a proof once more, from docs/reference/formats.md alone, as plainly as possible.
 
 Sets of cells are Python sets, positions are pairs of them, and every number is a Python integer or fraction.
 Nothing of `ttt_env` or of `scripts/check_proof.py` is used.

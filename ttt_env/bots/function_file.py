@@ -1,6 +1,6 @@
 """A function in a Python file as a bot: `python -P -m MODULE FILE FUNCTION [GAME]`, where this is the module.
 
-The file is imported by a process of its own, which answers the questions of `docs/guide/bots.md`. Whatever the file
+The file is imported by a process of its own, which answers the questions of `docs/guide/bots.md`. What it
 prints goes to standard error. The function is `choose(position)`, `choose(position, rng)`, or `policy` with
 the same arguments, which returns the probability of each cell. GAME is a game of one's own as JSON.
 """

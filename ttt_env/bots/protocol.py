@@ -1,4 +1,4 @@
-"""The protocol of bots: a line of JSON for each question, a line of JSON for each answer (`docs/guide/bots.md`)."""
+"""The protocol of bots: a line of JSON for each question and for each answer (`docs/guide/bots.md`)."""
 
 import json
 from collections.abc import Mapping
