@@ -167,7 +167,7 @@ def offer_notebook(_: Any, page: str, source: list[str]) -> None:
 
 # What means something on the site alone: the line that offers a notebook, roles of names, links to pages.
 OF_THE_SITE = {
-    r"^\{nb-download\}.*\n\n?": "",
+    r"^\{nb-download\}.*\n*": "",
     r"\{py:obj\}`([^`<]*?)(?: <[^`>]*>)?`": r"`\1`",
     r"(?<!!)\[([^\]]*)\]\((?!\w+:)[^)]*\)": r"\1",
     r"^```\{(?:image|include)\}[^`]*```\n?": "",
