@@ -49,8 +49,7 @@ from ttt_env.app.tournament import tournament as tournament_of_file
 from ttt_env.errors import NoVerdictError, ParameterError, TttEnvError, WorkerError
 from ttt_env.render.charts import FORMATS, new_figure
 from ttt_env.render.svg import format_of
-from ttt_env.rules import game_names, one_of, register_game
-from ttt_env.rules.parameters import Between, Count, Seconds, Seed
+from ttt_env.rules import Between, Count, Seconds, Seed, game_names, one_of, register_game
 from ttt_env.storage import write_atomically
 from ttt_env.storage.game_log import GameLog
 from ttt_env.storage.models import spec_of

@@ -14,8 +14,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from ttt_env.app.console import Interrupted, Verbosity, set_verbosity
 from ttt_env.errors import ParameterError, TttEnvError, unknown
-from ttt_env.rules import Game, game_names, get_game
-from ttt_env.rules.parameters import allowed, declared, kinds_of, read_one
+from ttt_env.rules import Game, declared, game_names, get_game
+from ttt_env.rules.parameters import allowed, kinds_of, read_one
 from ttt_env.rules.specs import spec_text
 from ttt_env.storage.models import game_of
 

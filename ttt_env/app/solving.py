@@ -21,8 +21,7 @@ from ttt_env.proofs.proof import Proof, prove
 from ttt_env.proofs.prover import ProofProgress
 from ttt_env.render.text import draw_text
 from ttt_env.render.words import RESULTS
-from ttt_env.rules import Game, Position, check_enumerable, other_seat
-from ttt_env.rules.parameters import Count, Seconds
+from ttt_env.rules import Count, Game, Position, Seconds, check_enumerable, other_seat
 
 
 def solve(
