@@ -55,7 +55,7 @@ from marked import write_table
 import ttt_env
 from ttt_env.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
 from ttt_env.alphazero.search import PuctSearch, prepare
-from ttt_env.alphazero.training import AlphaZeroSettings, SelfPlay, settings_for
+from ttt_env.alphazero.training import AlphaZeroSettings, SelfPlayGames, settings_for
 from ttt_env.analysis.dossier import versions
 from ttt_env.render.table import Table
 from ttt_env.storage.line_file import change_lines, read_lines
@@ -116,7 +116,7 @@ class Ours:
     ) -> None:
         self.anew, self.since = anew, 0
         # The first games begin anywhere, so that at any time some are young and others old.
-        self.games = SelfPlay(game, replace(settings, random_starts=1.0), np.random.default_rng(0))
+        self.games = SelfPlayGames(game, replace(settings, random_starts=1.0), np.random.default_rng(0))
         self.games.settings = settings
         network = untrained(game, settings.size)
         self.n_weights = sum(array.size for array in network.weights.values())

@@ -78,7 +78,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7, help="of the annealing")
     parser.add_argument("--out", type=Path, default=FILE)
     arguments = parser.parse_args()
-    arguments.out.write_text(json.dumps(places(arguments.seed), separators=(",", ":")) + "\n")
+    arguments.out.write_text(json.dumps(places(arguments.seed), separators=(",", ":")) + "\n", "utf-8")
+    print(arguments.out)
 
 
 if __name__ == "__main__":

@@ -189,7 +189,7 @@ def main() -> None:
     moves, game_won = moves_of(agent), ttt_env.play_game(agent, "win-block", rng=0)
     seconds = time.process_time() - begin
     print(f"{game_won}\n{seconds:.0f} s of the processor", flush=True)
-    filed = proof_file.Filed(game.start, (1, 1), game_won.cells, len(moves), seconds, (moves,))
+    filed = proof_file.ProofContents(game.start, (1, 1), game_won.cells, len(moves), seconds, (moves,))
     proof_file.write(options.proof, filed)
     size = options.proof.stat().st_size / 1000
     print(f"{options.proof}: {len(filed.strategies[0]):,} positions, {size:.0f} kB")

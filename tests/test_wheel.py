@@ -90,12 +90,12 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Venv:
     return fresh
 
 
-def test_the_wheel_has_one_top_level_name(wheel: Path) -> None:
+def test_the_wheel_has_the_package_and_the_first_module_of_its_command(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     tops = {name.partition("/")[0] for name in names}
-    assert len(tops) == 2 and "ttt_env" in tops
-    assert all(top == "ttt_env" or top.endswith(".dist-info") for top in tops)
+    (metadata,) = tops - {"ttt_env", "ttt_command.py"}
+    assert metadata.endswith(".dist-info")
     data = {"ttt_env/proofs/qubic-v0.npz", "ttt_env/web/static/main.js", "ttt_env/web/static/layout.json"}
     assert {"ttt_env/py.typed", "ttt_env/agents/__init__.py", *data} <= set(names)
 

@@ -159,8 +159,8 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("text", "words"),
         [
-            ("game = ", "is no TOML"),
-            (f"seed = {'1' * 5000}", "is no TOML: Exceeds the limit"),
+            ("game = ", "is not TOML"),
+            (f"seed = {'1' * 5000}", "is not TOML: Exceeds the limit"),
             (toml(*TWO, sead=1), "unknown key of the tournament 'sead': did you mean seed"),
             (toml(*TWO, game="chess"), "unknown game 'chess'"),
             (toml(*TWO, games=3), "games=3 of the tournament: an even number"),

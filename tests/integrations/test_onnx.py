@@ -1,6 +1,7 @@
 """Networks as ONNX files: what is written plays as the agent does, and files of others play too."""
 
 import pickle
+import warnings
 from functools import partial
 
 import numpy as np
@@ -218,7 +219,7 @@ class TestFilesOfOthers:
     def test_what_is_no_network_is_refused(self, content, tmp_path):
         if content is not None:
             (tmp_path / "a.onnx").write_bytes(content)
-        told = "there is no such file" if content is None else "is no ONNX network that plays"
+        told = "there is no such file" if content is None else "is not an ONNX network that plays"
         with pytest.raises(PolicyFileError, match=told):
             ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx")
 
@@ -248,15 +249,15 @@ class _AsDocumented(torch.nn.Module):
         return self.policy(observation, deterministic=True)
 
 
-@pytest.mark.filterwarnings("ignore:You are using the legacy TorchScript")
 def test_a_file_of_actions_names_the_lines_that_write_scores(tmp_path):
     env = ttt_env.make("tictactoe-v0", opponent="random", observation="flat")
     trained = sb3.PPO("MlpPolicy", env, **ON_POLICY)
     path = tmp_path / "documented.onnx"
     example = torch.zeros(1, 18)
-    torch.onnx.export(
-        _AsDocumented(trained.policy), (example,), str(path), input_names=["input"], dynamo=False
-    )
+    with warnings.catch_warnings(action="ignore"):  # of PyTorch about its own way
+        torch.onnx.export(
+            _AsDocumented(trained.policy), (example,), str(path), input_names=["input"], dynamo=False
+        )
     with pytest.raises(PolicyFileError, match="holds actions, not scores of all cells") as caught:
         ttt_env.make_agent(f"onnx:{path}")
     first, second = str(caught.value).splitlines()[-2:]

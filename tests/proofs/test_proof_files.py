@@ -157,7 +157,7 @@ def test_those_of_the_documentation_are_checked_and_as_it_says(file):
     rules = own if file.stem == "cube" else f"{proof.position.game.name} (rules of the catalogue)"
     assert said.startswith(f"{rules}, from the empty board: {verdict}; ")
     shown = {1: "X wins", 0: "draw"}[proof.value]
-    rows = [line for line in PAGE.read_text("utf-8").splitlines() if f"(proofs/{file.name})" in line]
+    rows = [line for line in PAGE.read_text("utf-8").splitlines() if f"(../proofs/{file.name})" in line]
     assert file.name == "tictactoe-v0.npz" or f"| {shown} |" in rows[0]
 
 
@@ -217,11 +217,11 @@ class TestTampering:
             if bounds != arrays["bounds"].tolist():
                 refused({**arrays, "bounds": np.array(bounds, np.int8)})
         refused({**arrays, "start": np.array([1, 0], np.uint64)})
-        refused({**arrays, "start": np.array([0, 1], np.uint64)}, "no position")
+        refused({**arrays, "start": np.array([0, 1], np.uint64)}, "not a position")
         lines = arrays["winning_masks"][0], np.uint64(1 << 63)
         for start in ((0, lines[1]), (lines[1], 0), (1, 1)):
             changed = {**arrays, "start": np.array(start, np.uint64)}
-            refused(changed, "no position")
+            refused(changed, "not a position")
         wrong = arrays["automorphisms"].copy()
         wrong[0, :2] = wrong[0, 1::-1]
         refused({**arrays, "automorphisms": wrong}, "automorphism")
@@ -332,7 +332,7 @@ def test_what_are_no_pairs_is_not_loaded(refused):
     gap, twice, far = (arrays["o_sequences"].copy() for _ in range(3))
     gap[0, 1], twice[0, 1], far[0, 1] = 64, twice[0, 0], 36
     odd = arrays["o_sequences"][:, 1:]
-    for wrong, fault in ((gap, "after its end"), (twice, "twice"), (far, "outside"), (odd, "no pairs")):
+    for wrong, fault in ((gap, "after its end"), (twice, "twice"), (far, "outside"), (odd, "not pairs")):
         refused({**arrays, "o_sequences": wrong}, fault, by=Proof.load)
 
 
@@ -666,10 +666,10 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
         prove("qubic-v0", get_game("qubic-v0").start.play(0), nodes=100, checkpoint=path)
     assert path.read_bytes() == content
     prove("mnk-v0:m=4,n=3,k=3").save(path)
-    with pytest.raises(ResultFileError, match="no checkpoint"):
+    with pytest.raises(ResultFileError, match="not a checkpoint"):
         prove("mnk-v0:m=4,n=3,k=3", checkpoint=path)
     path.write_bytes(content[:500])
-    with pytest.raises(ResultFileError, match="no checkpoint"):
+    with pytest.raises(ResultFileError, match="not a checkpoint"):
         prove("qubic-v0", checkpoint=path)
 
 

@@ -58,6 +58,7 @@ SMALL: dict[str, tuple[str, str]] = {
         "--out . --games 600 --seeds 1 --keep . --tensorboard runs",
         "looks at networks",
     ),
+    "position_layout.py": ("--out layout.json", "layout.json"),
     "tour.py": ("--out . --pages 1", "tour.gif, "),
     "truth.py": ("board-code", "14,446 = 201211001 in base 3"),
     "web_pictures.py": ("--out . web-ladder web-phone", "web-phone.png"),

@@ -81,7 +81,7 @@ def test_the_last_line_of_a_game_counts(tmp_path):
     assert proofs.read(file) == {}
     file.write_text(f"{json.dumps(first)}\n{json.dumps(last)}\n")
     assert proofs.table(proofs.read(file).values()).splitlines()[2] == (
-        "| 3×3×3 | X wins | 5,000 | [4 kB](proofs/cube.npz) | Golomb and Hales 2002 |"
+        "| 3×3×3 | X wins | 5,000 | [4 kB](../proofs/cube.npz) | Golomb and Hales 2002 |"
     )
     assert "unknown, from 0 to 1" in proofs.table([first])
 

@@ -47,7 +47,7 @@ def test_verdicts_and_fractions() -> None:
     assert found("1", False, partly=True) == ("1", "in part")
     assert found("1", False) == ("1", "not confirmed")
     assert (fraction(7 / 945), fraction(1.0)) == ("1/135", "1")
-    with pytest.raises(ValueError, match="no fraction with a small denominator"):
+    with pytest.raises(ValueError, match="not a fraction with a small denominator"):
         fraction(0.1234567891)
 
 

@@ -55,5 +55,3 @@ def tournament(
     typer.echo(f"Results in {folder}: index.html shows them, with every game.", err=True)
     if interrupt is not None:
         raise Interrupted.by(interrupt, "all finished games are saved; rerun the command to resume")
-    if contest.not_judged or any(verdict.not_judged for verdict in contest.verdicts.values()):
-        raise typer.Exit(3)
