@@ -61,7 +61,7 @@ EXIT_CODES = {
     0: "yes, or done",
     1: "no: the agent is beatable",
     2: "wrong usage, or wrong input",
-    3: "undecided: a budget was too small, or an accident left an agent not judged",
+    3: "undecided: too small a budget, or an accident, left it not judged",
     130: "ended by Ctrl-C",
     143: "ended by SIGTERM",
 }
