@@ -17,7 +17,7 @@ from ttt_env.agents.mcts.search import Search, trees_of
 from ttt_env.analysis.certificate import certify
 from ttt_env.analysis.known import PROOF_NODES, is_solved, known_value, known_values_of_moves
 from ttt_env.analysis.solution import distances
-from ttt_env.analysis.verdict import verdict_of
+from ttt_env.analysis.verdict import verdict_in_a_line
 from ttt_env.compiled.stopping import StoppedError, check_wanted, stopped_by
 from ttt_env.errors import NotationError, ParameterError, TttEnvError, unknown
 from ttt_env.rules import Boards, Game, GameRecord, Position, canonical, is_tabulated
@@ -144,7 +144,6 @@ class Answers:
         if PROOF not in [level.agent for level in self.players.levels(position.game)] or position.is_over:
             return None
         agent = self.players.make(PROOF, position.game)
-        won = {cell: _is_won(agent, position.child(cell)) for cell in position.legal_cells}
         if position.to_move == "X":
             cell = agent.strategy_cell(position)  # type: ignore[attr-defined]
             if cell is None:
@@ -152,10 +151,10 @@ class Answers:
             winning = canonical(position.child(cell))
             moves = [
                 {"cell": each, "value": 1 if canonical(position.child(each)) == winning else None}
-                for each in won
+                for each in position.legal_cells
             ]
-        elif all(won.values()):
-            moves = [{"cell": each, "value": -1} for each in won]
+        elif all(_is_won(agent, position.child(cell)) for cell in position.legal_cells):
+            moves = [{"cell": each, "value": -1} for each in position.legal_cells]
         else:
             return None
         return {
@@ -188,10 +187,7 @@ class Answers:
             try:
                 with stopped_by(left):
                     agent = train("tictactoe-v0", question.algorithm, seconds=_TRAINED_SECONDS, report=report)
-                    judged = certify(agent)
-                    events.put(
-                        {"verdict": f"{verdict_of(judged)}, asked once in {judged.n_queries:,} positions"}
-                    )
+                    events.put({"verdict": verdict_in_a_line(certify(agent))})
             except StoppedError:
                 pass  # the visitor has gone
             except (TttEnvError, ImportError) as error:

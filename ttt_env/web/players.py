@@ -30,17 +30,18 @@ class Level:
 
 
 _RANDOM = ("random", "Moves at random")
+_PERFECT = ("minimax:prefer=fast", "Never loses; wins as soon, and resists as long, as it can")
 _SOLVED = (
     _RANDOM,
     ("epsilon:minimax,epsilon=0.3", "Perfect, but 3 moves in 10 are random"),
     ("epsilon:minimax,epsilon=0.1", "Perfect, but 1 move in 10 is random"),
-    ("minimax:prefer=fast", "Never loses; wins as soon, and resists as long, as it can"),
+    _PERFECT,
 )
 _SQUARE = (  # the easy and the hard opponent of "Square Tic Tac Toe AI", one between them, and one above
     _RANDOM,
     ("win-block", "Completes and blocks squares, else moves at random"),
     ("weights", "Weighs cells by the squares still open"),
-    ("minimax:prefer=fast", "Never loses; wins as soon, and resists as long, as it can"),
+    _PERFECT,
 )
 _SEARCHED = (
     _RANDOM,

@@ -468,6 +468,11 @@ export class PositionsView {
     return { path, blunder: blunder < 0 ? undefined : blunder - 1, words: blunder < 0 ? lead : `${lead} Move ${blunder} is its blunder.` };
   }
 
+  /** A cell that leads from these moves to this class. */
+  cellTo(moves, next) {
+    return positionAfter(this.game, moves).legal.find((cell) => this.positions.path([...moves, cell]).at(-1) === next);
+  }
+
   replay(at) {
     const { path, blunder, words } = this.gameTo(at);
     clearTimeout(this.timer);
@@ -476,8 +481,7 @@ export class PositionsView {
       const { moves } = this.scene, next = path[moves.length + 1];
       this.showScene();
       if (next === undefined) { say(this.live, this.words.textContent); return; }
-      const cell = positionAfter(this.game, moves).legal.find((each) => this.positions.path([...moves, each]).at(-1) === next);
-      this.scene = { ...this.scene, moves: [...moves, cell] };
+      this.scene = { ...this.scene, moves: [...moves, this.cellTo(moves, next)] };
       this.timer = setTimeout(step, this.calm ? 900 : MOVE_AFTER);
     };
     step();
@@ -486,9 +490,7 @@ export class PositionsView {
   look(at, more = {}) {
     clearTimeout(this.timer);
     const { path } = this.gameTo(at), way = path.slice(0, this.positions.nodes[at].ply + 1), moves = [];
-    for (const next of way.slice(1)) {
-      moves.push(positionAfter(this.game, moves).legal.find((cell) => this.positions.path([...moves, cell]).at(-1) === next));
-    }
+    for (const next of way.slice(1)) moves.push(this.cellTo(moves, next));
     this.scene = { kind: "look", moves, path: way, ...more };
     this.showScene();
   }
