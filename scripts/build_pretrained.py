@@ -21,7 +21,7 @@ import ttt_env
 from ttt_env.agent import Agent, Budget
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.agents.learned.q_learning import QLearning
-from ttt_env.agents.learned.value_network import NetworkLearner, ValueNetwork
+from ttt_env.agents.learned.value_network import ValueNetwork, ValueNetworkLearner
 from ttt_env.agents.pretrained import FOLDER
 from ttt_env.alphazero.agent import AlphaZero
 from ttt_env.alphazero.network import DEFAULT_SIMULATIONS
@@ -49,7 +49,7 @@ def trained_value_network(game: Game, share: float) -> ValueNetwork:
     A network stays unbeatable for some thousand games only: it was so at one of 400 looks at two trainings
     like this one (seeds 100 and 101), and at none of 840 looks at ten of the usual rate and length.
     """
-    learner = NetworkLearner(game, 101, learning_rate=0.006, start="symmetric")
+    learner = ValueNetworkLearner(game, 101, learning_rate=0.006, start="symmetric")
     snapshots: list[ValueNetwork] = []
     games = round(1_200_000 * share)
     while learner.games < games:
@@ -65,8 +65,10 @@ def trained_network(algo: str, steps: int, game: Game, share: float) -> Agent:
 
 def trained_alphazero(game: Game, share: float) -> Agent:
     """AlphaZero until it gives value away nowhere, neither its network alone nor with 200 simulations."""
-    judged = (1, DEFAULT_SIMULATIONS)
-    return ttt_env.train(game, "alphazero", steps=round(40_000 * share), until="optimal", judged=judged)
+    counts = (1, DEFAULT_SIMULATIONS)
+    return ttt_env.train(
+        game, "alphazero", steps=round(40_000 * share), until="optimal", evaluation_simulations=counts
+    )
 
 
 def trained_alphazero_of_16_cells(game: Game, share: float) -> Agent:

@@ -172,7 +172,7 @@ minimax minimax:depth=2 minimax:depth=5 minimax:prefer=fast brute-force lookup
 softmax softmax:temperature=0.2,opponent_temperature=1 softmax:temperature=0
 """.split()
 COMBINED_OR_LEARNED = """
-best-response:win-block best-response:softmax punish punish:weights
+best-response:win-block best-response:softmax safe-exploit safe-exploit:weights
 epsilon:newell-simon epsilon:random,epsilon=0 mixture:minimax+random,weights=7+3
 symmetric:weights symmetric:block ppo dqn q-learning value-network alphazero:simulations=0
 """.split()

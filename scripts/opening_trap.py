@@ -41,7 +41,7 @@ EVERY = 16_384  # steps
 # "optimal" lets the evaluations find the errors in all positions, so that episodes can begin at any of them.
 WAYS: dict[str, tuple[str, Until, dict[str, Any]]] = {
     "ppo": ("ppo", "unbeatable", {}),
-    "ppo, starts at its errors": ("ppo", "optimal", {"error_starts": 0.5}),
+    "ppo, starts at its blunders": ("ppo", "optimal", {"blunder_starts": 0.5}),
     "maskable-ppo": ("maskable-ppo", "unbeatable", {}),
 }
 
@@ -94,14 +94,14 @@ def trained(way: str, seed: int, steps: int) -> dict[str, Any]:
                     "steps": evaluation.steps,
                     "chances": openings(learner.model),
                     "worth": worth(learner.agent(), pool),
-                    "exploitability": evaluation.mistakes[0],
+                    "exploitability": evaluation.criterion[0],
                 }
             )
 
     options = TrainingOptions(GAME, algorithm, seed, changes, steps=steps, until=until)
     begin = time.process_time()
     with one_thread():
-        training = options.begun(look)
+        training = options.begin(look)
         learner: Any = training.learner
         while not is_certified and learner.steps < steps:
             training.run(Budget(min(learner.steps + EVERY, steps)))

@@ -18,7 +18,7 @@ from panels import of_measures, write
 
 import ttt_env
 from ttt_env.agent import Budget
-from ttt_env.agents.learned.q_learning import QLearning, TableLearner
+from ttt_env.agents.learned.q_learning import QLearner, QLearning
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.analysis.layers import reachable
 from ttt_env.render.charts import new_figure
@@ -42,7 +42,7 @@ def judged(agent: QLearning) -> tuple[float, float]:
 
 def trained(games: int, seed: int, epsilon: float) -> QLearning:
     """The agent after so many games."""
-    learner = TableLearner(GAME, seed, epsilon=epsilon)
+    learner = QLearner(GAME, seed, epsilon=epsilon)
     while learner.games < games:
         learner.advance(Budget(steps=games - learner.games))
     return learner.agent()

@@ -50,14 +50,14 @@ def trained(training: dict[str, Any]) -> dict[str, Any]:
     budget = {name: training[name] for name in ("seconds", "steps", "until")}
     game, algorithm, seed = (training[name] for name in ("game", "algorithm", "seed"))
     ttt_env.train(game, algorithm, seed=seed, report=report, **budget)
-    at = min(range(len(evaluations)), key=lambda number: evaluations[number].mistakes)
+    at = min(range(len(evaluations)), key=lambda number: evaluations[number].criterion)
     best, proof = evaluations[at], evaluations[at].certificate
     return {
         **{f"training_{name}": value for name, value in training.items()},
         "seconds": round(best.seconds, 2),
         "cpu": round(cpu[at], 2),
         "steps": best.steps,
-        "exploitability": best.mistakes[0],
+        "exploitability": best.criterion[0],
         "worst_case": proof.worst_case,
         "refutations": {seat: record and str(record) for seat, record in proof.refutations.items()},
         "unbeatable": proof.unbeatable,

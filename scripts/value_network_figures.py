@@ -1,6 +1,6 @@
 """Repeat the experiments of Thomas Daniels, "A Tic Tac Toe AI with Neural Networks and Machine Learning".
 
-The same training (`ttt_env.agents.learned.value_network.NetworkLearner`) with other learning rates,
+The same training (`ttt_env.agents.learned.value_network.ValueNetworkLearner`) with other learning rates,
 opponents, starts, empty cells and views, several seeds each. His measure is the good games of a hundred:
 draws of the network with itself, its wins over the random player. Three more are added: the good ones of a
 hundred games against the random player alone, and, computed exactly, the score against random play and the
@@ -31,7 +31,7 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 import ttt_env
 from ttt_env.agent import Budget
-from ttt_env.agents.learned.value_network import NetworkLearner
+from ttt_env.agents.learned.value_network import ValueNetworkLearner
 from ttt_env.render.charts import new_figure
 from ttt_env.render.table import Table
 from ttt_env.storage import write_atomically
@@ -135,7 +135,7 @@ def trained_curve(name: str, seed: int, games: int) -> TrainingCurve:
     good_against_random: list[NDArray[np.bool_]] = []
 
     game = ttt_env.get_game("tictactoe-v0")
-    learner = NetworkLearner(game, seed, **CHANGES[name])  # type: ignore[arg-type]
+    learner = ValueNetworkLearner(game, seed, **CHANGES[name])  # type: ignore[arg-type]
     while learner.games < games:
         learner.advance(Budget(steps=games - learner.games))
         good.append(learner.is_good)

@@ -21,7 +21,7 @@ STEPS = {
     "training": """
 import ttt_env.training
 from ttt_env.agents.learned import q_learning
-from ttt_env.training import OpponentPool, RandomStarts""",
+from ttt_env.training import OpponentPool, StartDistribution""",
     "play": """
 env = ttt_env.make("tictactoe-v0", opponent="minimax", render_mode="rgb_array")
 env.reset(seed=0)
@@ -73,6 +73,6 @@ def test_a_name_that_training_has_not() -> None:
     from ttt_env import training
 
     assert set(training.__all__) <= set(dir(training))
-    assert training.SelfPlay.__module__.startswith("ttt_env.training.")
+    assert training.SelfPlayCallback.__module__.startswith("ttt_env.training.")
     with pytest.raises(AttributeError, match="SelfPlai"):
         training.SelfPlai  # noqa: B018

@@ -36,7 +36,7 @@ Learning
     train               trains anything that can be trained: "q-learning", "alphazero", "dqn" and others
 
 Modules to import
-    training            `SelfPlay`, a callback for Stable-Baselines3, and its opponents
+    training            `SelfPlayCallback`, a callback for Stable-Baselines3, and its opponents
     agents.mcts.search  a Monte Carlo tree search to run step by step and to look into
     text                games as conversations, for language models: `TextEnv`
     bots                programs, and models behind an endpoint, as players

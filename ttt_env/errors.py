@@ -156,10 +156,10 @@ def extra_for(clause: str, extra: str) -> Iterator[None]:
         raise missing_extra(clause, extra) from error
 
 
-def shown(value: object) -> str:
+def brief(value: object) -> str:
     """The text of a value in a message: its `repr`, cut in the middle if long, or its type if `repr` fails.
 
-    >>> shown("tictactoe"), shown(10**5000)
+    >>> brief("tictactoe"), brief(10**5000)
     ("'tictactoe'", '<an int without text>')
     """
     try:
@@ -183,4 +183,4 @@ def unknown(kind: str, name: object, allowed: Iterable[str], listed_by: str | No
     near = get_close_matches(name, names, n=1) if isinstance(name, str) else []
     hint = f": did you mean {near[0]}?" if near else "."
     rest = f"`{listed_by}` lists all" if listed_by else f"Allowed: {', '.join(names) or 'none'}"
-    return f"unknown {kind} {shown(name)}{hint} {rest}"
+    return f"unknown {kind} {brief(name)}{hint} {rest}"

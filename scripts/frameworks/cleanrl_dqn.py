@@ -31,7 +31,7 @@ import torch.nn.functional as F
 from outcome import MakeEnv, Report, assert_unbeatable, learned
 
 import ttt_env  # ttt_env
-from ttt_env.training import RandomStarts  # ttt_env
+from ttt_env.training import StartDistribution  # ttt_env
 
 
 @dataclass
@@ -104,7 +104,7 @@ def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
 
     game, opponents = make_env.game, ["random", "minimax"]  # ttt_env
     seen, responses = {"observation": "flat", "autoreset_mode": "same_step"}, deque(maxlen=4)  # ttt_env
-    how = {"opponent": opponents, "start": RandomStarts(game)}  # ttt_env
+    how = {"opponent": opponents, "start": StartDistribution(game)}  # ttt_env
     envs = make_env(num_envs=args.num_envs, **how, **seen)  # ttt_env
     envs = gym.wrappers.vector.RecordEpisodeStatistics(envs)
     q_network, target_network = QNetwork(envs), QNetwork(envs)

@@ -39,7 +39,7 @@ from outcome import assert_unbeatable, is_unbeatable
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 
 import ttt_env  # ttt_env
-from ttt_env.training import RandomStarts  # ttt_env
+from ttt_env.training import StartDistribution  # ttt_env
 
 with tempfile.TemporaryDirectory() as _folder, chdir(_folder):  # it puts a link into the working directory
     import pufferlib.emulation
@@ -53,7 +53,7 @@ N_ENVS, HORIZON = 128, 32
 
 def make_game(buf: dict[str, np.ndarray] | None = None, seed: int = 0) -> Any:
     """One player against a bot, as PufferLib's environment."""
-    start = RandomStarts("tictactoe-v0")  # ttt_env
+    start = StartDistribution("tictactoe-v0")  # ttt_env
     env = ttt_env.make("tictactoe-v0", OPPONENTS, observation="flat", start=start)  # ttt_env
     env = pufferlib.EpisodeStats(env)
     return pufferlib.emulation.GymnasiumPufferEnv(env=env, buf=buf, seed=seed)

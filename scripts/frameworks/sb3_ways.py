@@ -35,7 +35,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import SubprocVecEnv, VecNormalize
 
 import ttt_env  # ttt_env
-from ttt_env.training import RandomStarts, SelfPlay  # ttt_env
+from ttt_env.training import SelfPlayCallback, StartDistribution  # ttt_env
 
 ID = "ttt_env/tictactoe-v0"  # ttt_env
 SETTINGS = {"opponent": "random", "observation": "flat"}  # ttt_env
@@ -100,7 +100,7 @@ def masked() -> None:
 
 def unbeatable() -> MaskablePPO:
     """MaskablePPO on the vector environment, until it is certified."""
-    game, start = "tictactoe-v0", RandomStarts("tictactoe-v0")  # ttt_env
+    game, start = "tictactoe-v0", StartDistribution("tictactoe-v0")  # ttt_env
     vec_env = ttt_env.envs.sb3.make_vec_env(game, 64, seed=0, observation="flat", start=start)  # ttt_env
     model = MaskablePPO(
         "MlpPolicy",
@@ -115,7 +115,7 @@ def unbeatable() -> MaskablePPO:
         seed=0,
         device="cpu",
     )
-    return model.learn(3_000_000, callback=SelfPlay())  # ttt_env
+    return model.learn(3_000_000, callback=SelfPlayCallback())  # ttt_env
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ from skrl.trainers.torch import SequentialTrainer
 from skrl.utils import set_seed
 
 import ttt_env  # ttt_env
-from ttt_env.training import RandomStarts  # ttt_env
+from ttt_env.training import StartDistribution  # ttt_env
 
 ROLLOUTS, PARTS, OPPONENTS = 32, 60, ["random", "minimax"]  # ttt_env
 
@@ -78,7 +78,7 @@ def train(make_env: MakeEnv, seed: int, report: Report) -> ttt_env.Agent:
         num_envs=128,
         opponent=OPPONENTS,  # ttt_env
         observation="flat",  # ttt_env
-        start=RandomStarts(make_env.game),  # ttt_env
+        start=StartDistribution(make_env.game),  # ttt_env
         autoreset_mode="same_step",  # ttt_env
     )
     env = wrap_env(envs, verbose=False)

@@ -30,9 +30,9 @@ EVERYWHERE = [TICTACTOE, MISERE, get_game("mnk-v0:m=4,n=3,k=3"), SQUARE, QUBIC]
 SPECS = [
     "random", "block", "win-block", "rules", "newell-simon", "weights", "minimax", "minimax:prefer=fast",
     "minimax:depth=2", "brute-force", "softmax:temperature=0.3", "softmax:temperature=0", "imitation",
-    "best-response:win-block", "punish", "punish:win-block", "epsilon:minimax", "mixture:minimax+weights",
-    "lookup", "ppo", "dqn", "mcts:simulations=50,seed=1", "q-learning", "value-network",
-    "alphazero:simulations=50", "epsilon:mcts:simulations=50,epsilon=0.2", "symmetric:ppo",
+    "best-response:win-block", "safe-exploit", "safe-exploit:win-block", "epsilon:minimax",
+    "mixture:minimax+weights", "lookup", "ppo", "dqn", "mcts:simulations=50,seed=1", "q-learning",
+    "value-network", "alphazero:simulations=50", "epsilon:mcts:simulations=50,epsilon=0.2", "symmetric:ppo",
 ]  # fmt: skip
 
 
@@ -239,10 +239,10 @@ def result_against(agent, position, seat):
     return sum(policy[cell] * value for cell, value in after.items())
 
 
-@pytest.mark.parametrize("keeps_value", [False, True], ids=["best-response", "punish"])
+@pytest.mark.parametrize("keeps_value", [False, True], ids=["best-response", "safe-exploit"])
 def test_what_exploits_an_agent_shows_what_it_expects_and_the_answer(keeps_value):
     inner, optimal = make_agent("win-block"), make_agent("minimax")
-    agent = make_agent("punish:win-block" if keeps_value else "best-response:win-block")
+    agent = make_agent("safe-exploit:win-block" if keeps_value else "best-response:win-block")
     for position in [p for p in random_positions(TICTACTOE, 40) if p.ply > 2]:
         why = agent.explain(position)
         seat = position.to_move

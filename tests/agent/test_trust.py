@@ -44,7 +44,7 @@ PLAIN = [
     "mcts:simulations=20,seed=1,playout=win-block",
     "mcts:simulations=20,evaluate=value-network",
     "rules:win+block",
-    "punish",
+    "safe-exploit",
     "lookup",
     "imitation:fallback=minimax",
 ]
@@ -85,7 +85,7 @@ TYPED = """
     app/terminal/play.py datasets/writer.py
     envs/board.py envs/single.py envs/two_player.py envs/vector/env.py
     integrations/kaggle.py integrations/openenv.py integrations/rllib.py
-    integrations/textarena.py tournament/meetings.py bots/players.py training/pool.py
+    integrations/textarena.py tournament/matches.py bots/players.py training/pool.py
 """.split()
 """The modules that make agents of what a person typed: in Python, on the command line, in a plan."""
 

@@ -12,7 +12,7 @@ from tests.support.documents import ROOT
 from tests.support.games import open_boards, random_positions
 from ttt_env.agent import agent_class, parameters_of
 from ttt_env.agent.learner import Budget
-from ttt_env.agents.learned.value_network import NetworkLearner
+from ttt_env.agents.learned.value_network import ValueNetworkLearner
 from ttt_env.errors import GameTooLargeError, PolicyFileError
 from ttt_env.rules.symmetry import symmetries, transform_boards
 
@@ -57,7 +57,7 @@ SPECS = {
     ],
     "strategy": [("strategy:{proof}", EVERYWHERE), ("strategy:{proof},fallback=random", EVERYWHERE)],
     "best-response": [("best-response:newell-simon", ENUMERABLE)],
-    "punish": [("punish", ENUMERABLE), ("punish:newell-simon", ENUMERABLE)],
+    "safe-exploit": [("safe-exploit", ENUMERABLE), ("safe-exploit:newell-simon", ENUMERABLE)],
     "epsilon": [
         ("epsilon:random,epsilon=1", EVERYWHERE),
         ("epsilon:softmax:temperature=0.2,epsilon=0.1", ENUMERABLE),
@@ -135,7 +135,7 @@ def _q_table(game, path):
 
 
 def _network(game, path):
-    made = NetworkLearner(game, seed=0)
+    made = ValueNetworkLearner(game, seed=0)
     made.advance(Budget(steps=1))
     made.save(path)
 

@@ -7,7 +7,7 @@ import ttt_env
 from tests.support.agents import advanced
 from tests.support.marks import slow_but_the_first
 from ttt_env.agent.learner import Budget
-from ttt_env.agents.learned.cfr import RegretLearner
+from ttt_env.agents.learned.cfr import CFRLearner
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.errors import ParameterError
 from ttt_env.rules.symmetry import canonical
@@ -18,7 +18,7 @@ LOPSIDED = ttt_env.Game("lopsided", (2, 3), [(0, 1), (2, 5), (1, 3, 4)])
 
 def strategy(game, iterations, variant, purified=False):
     """The average strategy after so many iterations."""
-    learner = RegretLearner(ttt_env.get_game(game), variant=variant, purified=purified)
+    learner = CFRLearner(ttt_env.get_game(game), variant=variant, purified=purified)
     return advanced(learner, iterations).agent()
 
 
@@ -84,7 +84,7 @@ class NaiveCFR:
     "game", [LOPSIDED, ttt_env.get_game("mnk-v0:m=3,n=2,k=2,misere=true")], ids=lambda game: game.name
 )
 def test_sweeps_are_walks_over_all_histories(game, variant):
-    naive, learner = NaiveCFR(game, variant == "cfr+"), RegretLearner(game, variant=variant, purified=False)
+    naive, learner = NaiveCFR(game, variant == "cfr+"), CFRLearner(game, variant=variant, purified=False)
     for _ in range(4):
         naive.iterate()
         learner.advance(Budget(steps=1))
@@ -96,7 +96,7 @@ def test_sweeps_are_walks_over_all_histories(game, variant):
 @pytest.mark.parametrize("game", slow_but_the_first(GAMES))
 def test_the_average_is_no_more_exploitable_than_its_regrets_allow(game):
     """Theorems 2 and 3 of Zinkevich et al.: the overall regret is at most the sum of the immediate ones."""
-    learner = RegretLearner(ttt_env.get_game(game), purified=False)
+    learner = CFRLearner(ttt_env.get_game(game), purified=False)
     for iterations in (40, 120):
         first = advanced(learner, iterations).graph.first
         largest = np.maximum.reduceat(learner.regrets.regret, first[:-1][np.diff(first) > 0])
@@ -124,7 +124,7 @@ def test_nobody_gains_anything_against_the_purified_average(game, variant, tmp_p
 
 
 def test_it_looks_at_every_move_of_every_position_up_to_symmetry():
-    learner, seen = RegretLearner(ttt_env.get_game("tictactoe-v0")), []
+    learner, seen = CFRLearner(ttt_env.get_game("tictactoe-v0")), []
     for _ in range(3):
         learner.advance()
         seen.append(learner.moves)

@@ -10,7 +10,7 @@ import ttt_env
 from tests import reference
 from tests.support.agents import Nth
 from tests.support.games import TICTACTOE, lowest, open_boards
-from ttt_env.agents.combining import BestResponse, Epsilon, Mixture, Punish, Symmetric
+from ttt_env.agents.combining import BestResponse, Epsilon, Mixture, SafeExploit, Symmetric
 from ttt_env.agents.heuristics.rules import Random
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.errors import ParameterError, UnknownAgentError
@@ -162,7 +162,7 @@ class TestBestResponse:
 
     @pytest.mark.parametrize("game", ["mnk-v0:m=3,n=2,k=2", "mnk-v0:m=3,n=3,k=2"])
     @pytest.mark.parametrize(
-        "wrapper", [ttt_env.best_response, Punish, BestResponse], ids=lambda w: w.__name__
+        "wrapper", [ttt_env.best_response, SafeExploit, BestResponse], ids=lambda w: w.__name__
     )
     def test_it_plays_on_where_games_against_the_agent_have_ended(self, wrapper, game):
         def first(position):
@@ -176,7 +176,7 @@ class TestBestResponse:
 
 
 class TestPunish:
-    @pytest.mark.parametrize("spec", ["punish", "punish:agent=random"])
+    @pytest.mark.parametrize("spec", ["safe-exploit", "safe-exploit:agent=random"])
     def test_is_unbeatable_and_gets_the_proved_maxima_of_random(self, spec):
         found = ttt_env.match(spec, "random")
         assert ttt_env.certify(spec).unbeatable
@@ -186,24 +186,24 @@ class TestPunish:
 
     @pytest.mark.parametrize("model", ["win-block", "epsilon:weights,epsilon=0.3"])
     def test_gets_no_less_than_minimax_and_no_more_than_the_best_response(self, model):
-        specs = "minimax", f"punish:{model}", f"best-response:{model}"
-        least, punish, most = (ttt_env.match(spec, model) for spec in specs)
-        assert ttt_env.certify(f"punish:{model}").unbeatable
+        specs = "minimax", f"safe-exploit:{model}", f"best-response:{model}"
+        least, exploiter, most = (ttt_env.match(spec, model) for spec in specs)
+        assert ttt_env.certify(f"safe-exploit:{model}").unbeatable
         for seat in ("as_x", "as_o"):
-            values = [getattr(found, seat).value for found in (least, punish, most)]
+            values = [getattr(found, seat).value for found in (least, exploiter, most)]
             assert values[0] - 1e-12 <= values[1] <= values[2] + 1e-12
-        assert punish.score > least.score
+        assert exploiter.score > least.score
 
     @pytest.mark.slow
     @pytest.mark.parametrize("game", ["square-v0", "mnk-v0:m=4,n=4,k=4"])
     def test_is_unbeatable_on_sixteen_cells_and_gets_more_than_minimax(self, game):
-        punish = ttt_env.make_agent("punish", game)
-        assert ttt_env.certify(punish).unbeatable
-        found, minimax = (ttt_env.match(agent, "random", game) for agent in (punish, "minimax"))
+        exploiter = ttt_env.make_agent("safe-exploit", game)
+        assert ttt_env.certify(exploiter).unbeatable
+        found, minimax = (ttt_env.match(agent, "random", game) for agent in (exploiter, "minimax"))
         assert found.as_x.value > minimax.as_x.value
         assert found.as_o.value > minimax.as_o.value
 
-    @pytest.mark.parametrize("wrap", [BestResponse, Punish])
+    @pytest.mark.parametrize("wrap", [BestResponse, SafeExploit])
     def test_pickles_with_its_agent(self, wrap):
         agent = wrap(TICTACTOE, lowest)
         again = pickle.loads(pickle.dumps(agent))

@@ -20,7 +20,7 @@ from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork
 from ttt_env.agents.mcts import search as mcts_search
 from ttt_env.agents.mcts.agent import MCTS
 from ttt_env.agents.mcts.search import Search
-from ttt_env.errors import ImpossiblePositionError, ParameterError, PolicyFileError, shown
+from ttt_env.errors import ImpossiblePositionError, ParameterError, PolicyFileError, brief
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import cells_of
 
@@ -77,7 +77,7 @@ def test_a_full_tree_is_searched_on_without_new_nodes(monkeypatch):
     nodes = search.tree()
     search.run(1_000)
     assert count(search.tree()) == count(nodes)
-    assert search.iterations == 6_000
+    assert search.simulations == 6_000
 
 
 def count(node):
@@ -108,7 +108,7 @@ def test_what_is_proved_is_true(step):
 
 def test_a_proved_position_stops_the_search():
     search = Search(POSITIONS["won"])
-    assert search.run(1_000_000) == search.iterations < 100
+    assert search.run(1_000_000) == search.simulations < 100
     assert (search.value, search.best_cells()) == (1, [2])
     assert not search.step()
     assert search.run(seconds=60) == 0
@@ -143,7 +143,7 @@ def test_with_10_000_simulations_it_holds_the_value_of_every_position(seed):
 
 def test_a_step_can_be_read():
     search = Search(TICTACTOE.start)
-    assert search.iterations == 0
+    assert search.simulations == 0
     assert search.best_cells() == list(range(9))
     for n in range(1, 40):
         before = search.visits
@@ -151,7 +151,7 @@ def test_a_step_can_be_read():
         taken = np.zeros(9, int)
         taken[search.path[0]] = 1
         np.testing.assert_array_equal(search.visits, before + taken)
-        assert search.iterations == n == search.visits.sum()
+        assert search.simulations == n == search.visits.sum()
         assert search.last_result in (-1, 0, 1)
     wins, losses = search.wins.sum(), search.tree().wins
     assert wins + losses == 39  # draws count a half for both
@@ -169,20 +169,20 @@ def test_advance_keeps_the_subtree():
     assert numbers_of(kept) == numbers_of(below)
     assert search.position == FIVES.start.play(cell)
     search.run(1_000)
-    assert search.iterations == below.visits + 1_000
-    assert search.visits.sum() + 1 == search.iterations  # one made the root, when it was a child
+    assert search.simulations == below.visits + 1_000
+    assert search.visits.sum() + 1 == search.simulations  # one made the root, when it was a child
 
 
 def test_what_was_never_tried_or_does_not_follow_begins_anew():
     search = Search(TICTACTOE.start)
     search.advance(4)
-    assert (search.iterations, str(search.position)) == (0, ".../.X./...")
+    assert (search.simulations, str(search.position)) == (0, ".../.X./...")
     search.run(100)
-    assert search.iterations == 100
+    assert search.simulations == 100
     search = Search(POSITIONS["won"], seed=2)
     elsewhere = Position.parse("X.X/OO./XOX", TICTACTOE)
     search.follow(elsewhere, 3)
-    assert (search.position, search.iterations) == (elsewhere, 0)
+    assert (search.position, search.simulations) == (elsewhere, 0)
 
 
 def test_a_move_is_said_to_have_most_simulations_only_if_it_has():
@@ -242,9 +242,9 @@ def test_without_a_seed_the_tree_is_kept_between_moves():
     position = FIVES.start.play(agent.choose(FIVES.start, rng))
     position = position.play(12 if position.legal_mask >> 12 & 1 else 0)
     agent.choose(position, rng)
-    assert agent.search.iterations > 500
+    assert agent.search.simulations > 500
     agent.choose(FIVES.start, rng)
-    assert agent.search.iterations == 500
+    assert agent.search.simulations == 500
 
 
 def test_without_a_seed_the_rng_decides():
@@ -272,7 +272,7 @@ def test_seconds_are_kept_to(monkeypatch):
     clock = iter([begin, begin + 10, begin + 49, begin + 51, begin + 99])
     monkeypatch.setattr(mcts_search, "perf_counter", clock.__next__)
     agent.choose(FIVES.start, np.random.default_rng(0))
-    assert list(clock) == [begin + 99] and agent.search.iterations > 0
+    assert list(clock) == [begin + 99] and agent.search.simulations > 0
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_seconds_are_kept_to(monkeypatch):
         ({"seed": 1 << 64}, "seed=18446744073709551616 of MCTS: integers from 0 to 18446744073709551615"),
         ({"tolerance": -0.1}, "tolerance=-0.1 of MCTS: numbers from 0 to 1"),
     ],
-    ids=shown,
+    ids=brief,
 )
 def test_parameters_that_do_not_fit_are_refused(parameters, message):
     with pytest.raises(ParameterError, match=message):
@@ -299,7 +299,7 @@ def test_budgets_of_a_search_are_refused_alike():
     for budget in ({}, {"simulations": 0}, {"seconds": -1.0}, {"simulations": 1, "seconds": 1.0}):
         with pytest.raises(ParameterError):
             search.run(**budget)
-    assert search.iterations == 0
+    assert search.simulations == 0
 
 
 def test_an_interrupt_leaves_the_search_usable(monkeypatch):
@@ -336,7 +336,7 @@ signal.setitimer(signal.ITIMER_REAL, 0.2)
 try:
     search.run(seconds=60)
 except KeyboardInterrupt:
-    print("numba" in sys.modules, search.visits.sum() == search.iterations > 100)
+    print("numba" in sys.modules, search.visits.sum() == search.simulations > 100)
 """
     command = [sys.executable, "-W", "error", "-c", script]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
@@ -410,7 +410,7 @@ def test_a_search_stops_when_its_answer_has_settled(seed, tolerance):
     done = search.run(budget)
     plain, before, expected = Search(start, solve=False, seed=seed), None, budget
     for n in (64, 128, 256, 512, 1024, 2048):
-        plain.run(n - plain.iterations)
+        plain.run(n - plain.simulations)
         cells = plain.best_cells()
         mean = plain.wins[cells[0]] / plain.visits[cells[0]]
         if before and before[0] == cells and abs(before[1] - mean) < tolerance:
@@ -420,9 +420,9 @@ def test_a_search_stops_when_its_answer_has_settled(seed, tolerance):
     assert done == expected
     assert search.stopped_by == ("settled" if done < budget else None)
     stepped = Search(start, solve=False, seed=seed, tolerance=tolerance)
-    while stepped.stopped_by is None and stepped.iterations < budget:
+    while stepped.stopped_by is None and stepped.simulations < budget:
         stepped.step()
-    assert stepped.iterations == done
+    assert stepped.simulations == done
 
 
 def test_what_ended_a_search_is_said():

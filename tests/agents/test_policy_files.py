@@ -6,7 +6,7 @@ import pytest
 import ttt_env
 from tests.support.agents import learner, network
 from tests.support.games import TICTACTOE, open_boards
-from ttt_env.agents.learned.value_network import NetworkLearner
+from ttt_env.agents.learned.value_network import ValueNetworkLearner
 from ttt_env.alphazero.agent import AlphaZero
 from ttt_env.errors import PolicyFileError
 from ttt_env.storage.policy_file import MOST_BYTES, save_arrays
@@ -14,7 +14,7 @@ from ttt_env.storage.policy_file import MOST_BYTES, save_arrays
 SAVED = {
     "lookup": lambda: ttt_env.make_agent("lookup"),
     "q-learning": lambda: learner(games=500).agent(),
-    "value-network": lambda: NetworkLearner(TICTACTOE, view="xo+turn", empty=0.0, hidden=[6, 5]).agent(),
+    "value-network": lambda: ValueNetworkLearner(TICTACTOE, view="xo+turn", empty=0.0, hidden=[6, 5]).agent(),
     "alphazero": lambda: AlphaZero.of(network(), 20, seed=0),
 }
 

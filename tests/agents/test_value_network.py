@@ -12,8 +12,8 @@ from ttt_env.agent.learner import Budget
 from ttt_env.agents.learned.value_network import (
     CYCLES,
     BoardNetwork,
-    NetworkLearner,
     ValueNetwork,
+    ValueNetworkLearner,
     layer_sizes,
 )
 from ttt_env.errors import ParameterError
@@ -55,7 +55,7 @@ def network(game=TICTACTOE, view="mover", empty=0.01, seed=0, hidden=None):
 
 
 def learner(given, opponents="mixed", seed=1):
-    made = NetworkLearner(given.game, seed, opponents=opponents, learning_rate=RATE)
+    made = ValueNetworkLearner(given.game, seed, opponents=opponents, learning_rate=RATE)
     made._learn_with(given)
     return made
 
@@ -178,7 +178,7 @@ def test_equals_are_played_alike():
 
 
 def test_snapshots_count_games():
-    made, looks = NetworkLearner(TICTACTOE, hidden=[4]), []
+    made, looks = ValueNetworkLearner(TICTACTOE, hidden=[4]), []
     for games in (6_000, 7_000):
         made.advance(Budget(steps=7_000 - made.games))
         assert made.games == games
@@ -190,13 +190,13 @@ def test_snapshots_count_games():
 
 
 def test_a_cycle_goes_on_in_the_next_stretch():
-    made, whole = NetworkLearner(TICTACTOE), NetworkLearner(TICTACTOE)
+    made, whole = ValueNetworkLearner(TICTACTOE), ValueNetworkLearner(TICTACTOE)
     against_random = [np.append(play(made, games)[:0], made.is_against_random) for games in (1, 2, 4)]
     play(whole, 7)
     assert np.concatenate(against_random).tolist() == whole.is_against_random.tolist()
     layers = zip(made.agent().network.layers, whole.agent().network.layers, strict=True)
     assert all(np.array_equal(one, two) for one, two in layers)
-    other = NetworkLearner(TICTACTOE, seed=1)
+    other = ValueNetworkLearner(TICTACTOE, seed=1)
     play(other, 7)
     assert not np.array_equal(other.agent().network.layers[0], whole.agent().network.layers[0])
 
@@ -204,7 +204,7 @@ def test_a_cycle_goes_on_in_the_next_stretch():
 @pytest.mark.slow
 def test_self_play_alone_looks_perfect_and_learns_least():
     """Its last hundreds are good games, as its author saw; its exact score against random play is low."""
-    made = {opponents: NetworkLearner(TICTACTOE, opponents=opponents) for opponents in CYCLES}
+    made = {opponents: ValueNetworkLearner(TICTACTOE, opponents=opponents) for opponents in CYCLES}
     for _ in range(10):
         for one in made.values():
             one.advance()

@@ -185,23 +185,25 @@ class TestTraining:
 
     def test_the_best_network_is_kept_until_there_is_a_better_one(self):
         training = Training(
-            tiny(judged=(1,)), TrainingCheckpoint("alphazero", TICTACTOE, 0, TINY), until="unbeatable"
+            tiny(evaluation_simulations=(1,)),
+            TrainingCheckpoint("alphazero", TICTACTOE, 0, TINY),
+            until="unbeatable",
         )
         training.look()
         progress = training.progress
-        first, n_passed = progress.kept, progress.n_passed
+        first, n_passed = progress.snapshot, progress.n_passed
         progress.n_passed = n_passed + 1
         training.look()
-        assert progress.kept is first
+        assert progress.snapshot is first
         progress.n_passed = n_passed - 1
         training.look()
-        assert progress.kept is not first and progress.n_passed == n_passed
+        assert progress.snapshot is not first and progress.n_passed == n_passed
 
     @pytest.mark.parametrize("judged", [(1, 50), (50, 1)], ids=str)
     def test_the_agent_that_is_judged_is_reported_returned_and_in_the_file(self, judged, tmp_path):
-        found, settings = [], TINY | {"judged": judged, "threats": judged[0] == 1}
+        found, settings = [], TINY | {"evaluation_simulations": judged, "threats": judged[0] == 1}
         agent = train(steps=20, **settings, out=tmp_path / "net.npz", report=found.append)
-        best = min(found, key=lambda evaluation: evaluation.mistakes)
+        best = min(found, key=lambda evaluation: evaluation.criterion)
         for each in (agent, ttt_env.make_agent(f"alphazero:{tmp_path}/net.npz")):
             assert ttt_env.exploitability(each) == best.exploitability
             assert ttt_env.certify(each).unbeatable == best.certificate.unbeatable
@@ -209,7 +211,7 @@ class TestTraining:
 
     def test_ends_when_all_have_passed(self):
         found = []
-        train(steps=2000, **TINY | {"judged": (5000, 4000)}, report=found.append)
+        train(steps=2000, **TINY | {"evaluation_simulations": (5000, 4000)}, report=found.append)
         assert [evaluation.certificate.unbeatable for evaluation in found][-2:] == [True, True]
         assert found[-2].steps == found[-1].steps < 2000
 
@@ -232,7 +234,7 @@ class TestTraining:
             train(seed=3, steps=30, until="budget", **TINY, out=cut, report=interrupt_at(13))
         train(steps=30, until="budget", out=cut, resume=True, report=again.append)
         assert again[-1].steps == evaluations[-1].steps >= 30 and again[0].steps > 12
-        assert again[-1].mistakes == evaluations[-1].mistakes
+        assert again[-1].criterion == evaluations[-1].criterion
         one, other = load_network(straight, TICTACTOE), load_network(cut, TICTACTOE)
         assert_equal(one.weights.values(), other.weights.values())
         of_seeds = [tiny(seed=seed).exported().weights["first"] for seed in (0, 1)]
@@ -259,7 +261,7 @@ class TestTraining:
     def test_trains_a_game_that_cannot_be_enumerated(self, tmp_path):
         reports, out = [], tmp_path / "net.npz"
         game = ttt_env.get_game("mnk-v0:m=5,n=4,k=2")  # 20 cells, and games of few moves
-        settings = TINY | {"judged": (1,), "opponents": ("random",)}
+        settings = TINY | {"evaluation_simulations": (1,), "opponents": ("random",)}
         agent = train(game=game, steps=1, **settings, out=out, report=reports.append)
         assert agent.game == game
         assert not reports[-1].results["random"].exact
@@ -290,7 +292,7 @@ def test_the_learning_rate_falls_after_so_many_games():
 @pytest.mark.parametrize("device", DEVICES)
 class TestDevice:
     def test_becomes_unbeatable_there(self, device):
-        agent = train(steps=20_000, device=device, judged=(50,))
+        agent = train(steps=20_000, device=device, evaluation_simulations=(50,))
         assert ttt_env.certify(agent, TICTACTOE).unbeatable
 
     def test_learns_and_is_asked_there(self, device):
@@ -320,10 +322,10 @@ class TestDevice:
         ({"channels": 1000}, "channels=1000 of alphazero"),
         ({"concentration": 0}, "concentration=0 of alphazero: numbers above 0"),
         ({"random_starts": 0.6, "blunder_starts": 0.6}, "their sum is at most 1"),
-        ({"judged": ()}, "judged="),
-        ({"judged": (0,)}, "judged=0"),
+        ({"evaluation_simulations": ()}, "evaluation_simulations="),
+        ({"evaluation_simulations": (0,)}, "evaluation_simulations=0"),
         ({"drops": 5}, "drops=5 of alphazero"),
-        ({"judged": 10**5000}, "judged=<an int without text> of alphazero"),
+        ({"evaluation_simulations": 10**5000}, "evaluation_simulations=<an int without text> of alphazero"),
         ({"drops": (5, 0)}, "drops=0"),
         ({"device": "nowhere"}, "device='nowhere' of alphazero: "),
         ({"device": "meta"}, "device='meta' of alphazero: "),

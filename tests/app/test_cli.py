@@ -267,7 +267,7 @@ class TestJson:
         facts = json_of("bench", "random", "minimax")
         assert [agent["name"] for agent in facts["agents"]] == ["random", "minimax"]
         assert facts["agents"][1]["exploitability"] == ttt_env.exploitability("minimax").to_dict()
-        (played,) = facts["meetings"]
+        (played,) = facts["matches"]
         expected = ttt_env.match("random", "minimax")
         assert played["as_x"] == expected.as_x._asdict() and played["score"] == expected.score
         assert played["exact"] and played["games"] is None

@@ -27,7 +27,7 @@ from ttt_env.bots.plan import read_plan
 from ttt_env.errors import ResultFileError, TournamentFileError
 from ttt_env.storage.game_log import read_records
 from ttt_env.storage.models import files_of
-from ttt_env.tournament.meetings import play_to_the_end
+from ttt_env.tournament.matches import play_to_the_end
 
 pytest.importorskip("scipy")
 KEYS = ("name", "game", "games", "seed", "timeout", "memory", "exact")
@@ -259,21 +259,21 @@ class TestResults:
         agents = {name: name for name in ("minimax", "random", "weights")}
         agents["Rules"] = f"lookup:{folder / 'rules.npz'}"
         n_exact = 0
-        for meeting in results["meetings"]:
-            names = meeting["first"], meeting["second"]
-            assert meeting["exact"] == ("Ada, moody" not in names)
+        for row in results["matches"]:
+            names = row["first"], row["second"]
+            assert row["exact"] == ("Ada, moody" not in names)
             if set(names) <= set(agents):
                 found = ttt_env.match(*(agents[name] for name in names), exact=True)
-                assert meeting["as_x"] == found.as_x._asdict()
+                assert row["as_x"] == found.as_x._asdict()
                 n_exact += 1
-            elif meeting["exact"]:
-                assert meeting["games"] is None and meeting["interval"] is None
+            elif row["exact"]:
+                assert row["games"] is None and row["interval"] is None
             else:
-                assert meeting["games"] == 4 and 1 <= meeting["distinct_games"] <= 4
-                assert (meeting["interval"] is None) == (meeting["distinct_games"] <= 2)
-        assert n_exact == 6 and len(results["meetings"]) == 21 and results["is_complete"]
+                assert row["games"] == 4 and 1 <= row["distinct_games"] <= 4
+                assert (row["interval"] is None) == (row["distinct_games"] <= 2)
+        assert n_exact == 6 and len(results["matches"]) == 21 and results["is_complete"]
         found = ttt_env.match(lowest, "minimax", exact=True)
-        of = {(each["first"], each["second"]): each for each in results["meetings"]}
+        of = {(each["first"], each["second"]): each for each in results["matches"]}
         assert of["Ada", "minimax"]["as_o"] == found.as_o._asdict()
 
     def test_they_are_a_tournament_like_any_other(self, played):
@@ -310,24 +310,24 @@ class TestResults:
 
     def test_counted_games_make_the_sampled_results(self, played):
         _, results, _ = played
-        for meeting in results["meetings"]:
-            if meeting["exact"]:
+        for row in results["matches"]:
+            if row["exact"]:
                 continue
-            pair = {meeting["first"], meeting["second"]}
+            pair = {row["first"], row["second"]}
             games = [each for each in results["games_played"] if {each["x"], each["o"]} == pair]
-            assert [each["x"] for each in games] == [meeting["first"], meeting["second"]] * 2
+            assert [each["x"] for each in games] == [row["first"], row["second"]] * 2
             won = [each["x"] if each["winner"] == "X" else each["o"] for each in games if each["winner"]]
-            points = won.count(meeting["first"]) + (4 - len(won)) / 2
-            assert meeting["points"] == pytest.approx(points / 4)
+            points = won.count(row["first"]) + (4 - len(won)) / 2
+            assert row["points"] == pytest.approx(points / 4)
 
     def test_the_table_says_what_is_exact(self, played):
         folder, results, _ = played
-        assert not any(entry["is_exact"] for entry in results["entries"])  # one meeting of each is sampled
+        assert not any(entry["is_exact"] for entry in results["entries"])  # one match of each is sampled
         with (folder / "class-results" / "table.csv").open(newline="") as file:
             (row,) = (row for row in csv.DictReader(file) if row["name"] == "random")
         assert float(row["margin against minimax"]) == 0 < float(row["margin against Ada, moody"])
         table = (folder / "class-results" / "table.md").read_text()
-        assert "15 meetings are computed" in table and "6 meetings are sampled, in 4 games each" in table
+        assert "15 matches are computed" in table and "6 matches are sampled, in 4 games each" in table
 
     def test_certificates_are_made_here(self, played):
         folder, results, _ = played
@@ -394,7 +394,7 @@ def test_games_may_be_played_though_results_could_be_computed(tmp_path):
     (entry,) = (each for each in results["entries"] if each["name"] == "Bot")
     found = ttt_env.certify(lowest)
     assert entry["certificate"]["n_queries"] == found.n_queries and not entry["certificate"]["unbeatable"]
-    assert not any(each["exact"] for each in results["meetings"])
+    assert not any(each["exact"] for each in results["matches"])
     ratings = {each["name"]: (each["rating"], each["rating_margin"]) for each in results["entries"]}
     assert max(ratings, key=ratings.get) == "minimax" and all(margin > 0 for _, margin in ratings.values())
 
@@ -404,7 +404,7 @@ def test_a_bot_that_does_not_repeat_itself_is_sampled_and_called_random(tmp_path
     results, _ = play(write(tmp_path, {"name": "Bot", "command": [PYTHON, "-S", "bot.py"]}, *TWO))
     (entry,) = (each for each in results["entries"] if each["name"] == "Bot")
     assert entry["certificate"] is None and entry["not_certified"].startswith("it is random: ")
-    exact = {(each["first"], each["second"]): each["exact"] for each in results["meetings"]}
+    exact = {(each["first"], each["second"]): each["exact"] for each in results["matches"]}
     assert exact == {pair: "Bot" not in pair for pair in exact} and len(exact) == 3
 
 
@@ -442,14 +442,14 @@ def test_a_class_in_one_lesson(tmp_path):
         assert told in printed, told
     assert "returned None; return a cell, such as position.legal_cells[0]" in printed
     judged = {"minimax", "good", "none", "raises", "taken"}
-    for each in results["meetings"]:
+    for each in results["matches"]:
         assert each["exact"] == ({each["first"], each["second"]} <= judged)
     assert results["entries"][0]["name"] == "minimax" and len(results["entries"]) == 7
-    before = {(each["first"], each["second"]): each for each in results["meetings"]}
+    before = {(each["first"], each["second"]): each for each in results["matches"]}
     (tmp_path / "raises.py").write_text("def choose(position):\n    return position.legal_cells[-1]\n")
     refuse("these have changed: the program or model of 'raises'. Change them back", path)
     again, _ = play(path, "--again")  # nobody else plays again
-    for each in again["meetings"]:
+    for each in again["matches"]:
         if "raises" not in (pair := (each["first"], each["second"])):
             assert each == before[pair]
     (mended,) = (each for each in again["entries"] if each["name"] == "raises")
@@ -461,7 +461,7 @@ def test_one_who_comes_late_plays_and_nobody_else_plays_again(tmp_path):
     before, _ = play(write(tmp_path, *entries, games=4))
     after, _ = play(write(tmp_path, spec("random"), *entries, games=4))
     again, _ = play(write(tmp_path, spec("random"), *entries, games=4))
-    assert len(after["meetings"]) == 3 and before["meetings"][0] in after["meetings"] and again == after
+    assert len(after["matches"]) == 3 and before["matches"][0] in after["matches"] and again == after
 
 
 def test_fewer_than_two_that_can_play_are_refused(tmp_path):
@@ -554,9 +554,9 @@ def test_what_is_ended_before_the_first_game_has_results_too(tmp_path):
     with Contest(read_plan(write(tmp_path, *TWO)), tmp_path / "out") as contest:
         write_results(Documents(contest))
     results = results_in(tmp_path / "out")
-    assert not results["is_complete"] and not results["meetings"] and not results["games_played"]
+    assert not results["is_complete"] and not results["matches"] and not results["games_played"]
     loaded = ttt_env.Tournament.from_dict(results)
-    assert not loaded.meetings and set(loaded.scores.values()) == {0}
+    assert not loaded.pairs and set(loaded.scores.values()) == {0}
     for entry in results["entries"]:
         assert (entry["rank"], entry["points"], entry["rating"]) == (1, 0, 0)
         assert entry["not_certified"] == "the tournament has not come to that"
@@ -603,9 +603,9 @@ def test_an_onnx_file_takes_part(tmp_path):
 
     write_linear(tmp_path / "net.onnx", TICTACTOE)
     net = {"name": "net", "model": "net.onnx"}
-    (meeting,) = play(write(tmp_path, net, spec("minimax")))[0]["meetings"]
+    (row,) = play(write(tmp_path, net, spec("minimax")))[0]["matches"]
     found = ttt_env.match(f"onnx:{tmp_path / 'net.onnx'}", "minimax")
-    assert meeting["exact"] and meeting["as_x"] == found.as_x._asdict()
+    assert row["exact"] and row["as_x"] == found.as_x._asdict()
 
 
 @pytest.fixture(scope="module")
@@ -640,8 +640,8 @@ class TestWhatLiesInTheFolder:
     @pytest.mark.parametrize(
         ("changes", "part"),
         [
-            ({"first": "nobody"}, "nobody against minimax is not a meeting"),
-            ({"second": "nobody"}, "random against nobody is not a meeting"),
+            ({"first": "nobody"}, "nobody against minimax is not a match"),
+            ({"second": "nobody"}, "random against nobody is not a match"),
             ({"second": "Bot", "record": "chess: 1"}, "record"),
             ({"second": "Bot", "record": "tictactoe-v0: 0 1 2"}, "record"),
             ({"second": "Bot", "record": "tictactoe-v0: 0 3 1 4 2 5"}, "record"),

@@ -44,4 +44,4 @@ def test_a_search_that_was_ended_can_go_on():
     unwanted.set()
     with stopped_by(unwanted), pytest.raises(StoppedError):
         search.run(simulations=100)
-    assert search.run(simulations=100) == 100 and search.iterations == 100
+    assert search.run(simulations=100) == 100 and search.simulations == 100

@@ -29,13 +29,13 @@ class Highest(Agent):
 def trajectory(env: SingleAgentEnv, **reset: Any) -> list[Any]:
     """All that an episode shows of itself, the agent playing its highest free cell."""
     _, info = env.reset(**reset)
-    shown: list[Any] = [env.seat, str(env.position)]
+    brief: list[Any] = [env.seat, str(env.position)]
     over = False
     while not over:
         cell = int(np.flatnonzero(info["action_mask"])[-1])
         observation, reward, over, truncated, info = env.step(cell)
-        shown.append((cell, str(env.position), observation.tolist(), reward, over, truncated))
-    return shown
+        brief.append((cell, str(env.position), observation.tolist(), reward, over, truncated))
+    return brief
 
 
 def test_rewards_can_be_set() -> None:
@@ -173,10 +173,10 @@ class TestOpponents:
 
 
 class TestStart:
-    @pytest.mark.parametrize("seat, shown", [("X", "XO./.../..."), ("O", "X../.../...")])
-    def test_who_is_to_move_moves_first(self, seat: Any, shown: str) -> None:
+    @pytest.mark.parametrize("seat, brief", [("X", "XO./.../..."), ("O", "X../.../...")])
+    def test_who_is_to_move_moves_first(self, seat: Any, brief: str) -> None:
         env = started(start=Position.parse("X../.../..."), play_as=seat)
-        assert env.seat == seat and str(env.position) == shown
+        assert env.seat == seat and str(env.position) == brief
 
     def test_one_that_the_opponent_ends_at_once_is_drawn_anew(self) -> None:
         lost, open_ = Position.parse(".XX/OO./..."), Position.parse("..X/OO./.X.")

@@ -295,7 +295,7 @@ RECIPE = """
 algorithm = "stable_baselines3:PPO"
 seconds = 60.0
 random_starts = 0.3
-error_starts = 0.5
+blunder_starts = 0.5
 [pool]
 scripted = ["random", "minimax"]
 [envs]

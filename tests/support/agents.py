@@ -9,7 +9,7 @@ import ttt_env
 from tests.support.games import TICTACTOE
 from ttt_env import Agent
 from ttt_env.agent.learner import Budget
-from ttt_env.agents.learned.q_learning import TableLearner
+from ttt_env.agents.learned.q_learning import QLearner
 from ttt_env.agents.pretrained import FOLDER
 from ttt_env.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
 from ttt_env.analysis.rows import compact
@@ -38,7 +38,7 @@ def advanced(learner, steps):
 
 def learner(game="tictactoe-v0", games=500, seed=0, **hyperparameters):
     """A table after this many games of Q-learning."""
-    return advanced(TableLearner(ttt_env.get_game(game), seed, **hyperparameters), games)
+    return advanced(QLearner(ttt_env.get_game(game), seed, **hyperparameters), games)
 
 
 class Nth(Agent):

@@ -5,7 +5,7 @@ import pytest
 
 import ttt_env
 from ttt_env.analysis.results import match_of
-from ttt_env.tournament.meetings import Meeting, both_sides
+from ttt_env.tournament.matches import Pair, both_sides
 from ttt_env.tournament.standings import bradley_terry, rating_margins, standings
 
 pytest.importorskip("scipy")
@@ -16,7 +16,7 @@ def test_points_are_shares_of_games_and_say_what_is_exact():
     pairs = ("minimax", "random"), ("block", "minimax")
     won, drawn = (ttt_env.match(one, other) for one, other in pairs)
     sampled = match_of(np.array([[30, 10, 60], [20, 10, 70]]), 50)
-    games = {Meeting(*pairs[0]): won, Meeting(*pairs[1]): drawn, Meeting("random", "block"): sampled}
+    games = {Pair(*pairs[0]): won, Pair(*pairs[1]): drawn, Pair("random", "block"): sampled}
     rows = {row.name: row for row in standings(names, both_sides(games))}
     assert rows["minimax"].is_exact and rows["minimax"].margin == 0
     assert rows["minimax"].points == pytest.approx(sum(((1 + won.score) / 2, (1 - drawn.score) / 2)))
@@ -28,7 +28,7 @@ def test_points_are_shares_of_games_and_say_what_is_exact():
 
 def test_equals_share_a_rank():
     draw, win = (match_of(np.array([counts] * 2), 2) for counts in ((0, 1, 0), (1, 0, 0)))
-    matches = both_sides({Meeting("b", "a"): draw, Meeting("a", "c"): win, Meeting("b", "c"): win})
+    matches = both_sides({Pair("b", "a"): draw, Pair("a", "c"): win, Pair("b", "c"): win})
     assert [(row.rank, row.name) for row in standings("cba", matches)] == [(1, "a"), (1, "b"), (3, "c")]
 
 

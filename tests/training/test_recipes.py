@@ -33,7 +33,7 @@ def test_every_recipe_trains(name, tmp_path):
     """Long enough for each to learn once: the network is another one afterwards."""
     found, game = [], ttt_env.get_game("tictactoe-v0")
     train(algo=name, steps=5000, until="budget", out=tmp_path / "best.zip", report=found.append)
-    training = TrainingOptions(game, name).begun(checkpoint=tmp_path / "best.zip.checkpoint")
+    training = TrainingOptions(game, name).begin(checkpoint=tmp_path / "best.zip.checkpoint")
     model = training.learner.model
     assert isinstance(model, recipe(name).algorithm_class())
     assert 5000 <= found[-1].steps == model.num_timesteps < 10_000

@@ -28,7 +28,14 @@ WEAK, WEAKEST = (Lookup.of(spec, GAME) for spec in ("random", Nth(GAME, 0)))
 SOLID, LESS_SOLID = (Lookup.of(Nth(GAME, rank), GAME) for rank in (1, 4))  # unbeatable, 11 and 13 blunders
 OPTIMAL, ALSO_OPTIMAL = (Lookup.of(spec, GAME) for spec in ("weights", "win-block"))
 SETTINGS = {
-    "alphazero": {"games": 8, "simulations": 4, "channels": 4, "blocks": 1, "updates": 2, "judged": (4,)},
+    "alphazero": {
+        "games": 8,
+        "simulations": 4,
+        "channels": 4,
+        "blocks": 1,
+        "updates": 2,
+        "evaluation_simulations": (4,),
+    },
     "maskable-ppo": {"envs.n_envs": 4, "batch_size": 32},
     "ppo": {"envs.n_envs": 4, "n_steps": 8, "batch_size": 32},
     "a2c": {"envs.n_envs": 4},
@@ -54,7 +61,7 @@ class Scripted(Learner):
     def advance(self, budget):
         self.made += 1
 
-    def judged(self):
+    def candidates(self):
         for agent in self.script[self.made - 1]:
             self.current = agent
             yield agent
@@ -118,7 +125,7 @@ def assert_is_about(evaluation, agent):
 
 def left_off(out, algo="scripted", game=GAME):
     """The training in the checkpoint of a model's file."""
-    return TrainingOptions(game, algo).begun(checkpoint=checkpoint_of(out))
+    return TrainingOptions(game, algo).begin(checkpoint=checkpoint_of(out))
 
 
 def same_policy(one, two):
@@ -237,7 +244,9 @@ def test_an_agent_that_does_not_pass_ends_the_judgement_of_its_step(until, scrip
 
 def test_a_learner_takes_note_of_its_agent_as_it_is_now(script, monkeypatch):
     noted = []
-    monkeypatch.setattr(Scripted, "looked", lambda learner, look: noted.append((look, learner.agent())))
+    monkeypatch.setattr(
+        Scripted, "on_evaluation", lambda learner, look: noted.append((look, learner.agent()))
+    )
     script((SOLID, WEAK), WEAKEST, (OPTIMAL, LESS_SOLID))
     train()
     assert [agent for _, agent in noted] == [WEAK, WEAKEST, LESS_SOLID]

@@ -24,8 +24,8 @@ from stable_baselines3.common.vec_env import VecEnvWrapper, VecNormalize  # noqa
 
 from ttt_env.agents.learned.sb3 import SB3  # noqa: E402
 from ttt_env.training.masking import MaskedDQN, MaskedQRDQN  # noqa: E402
-from ttt_env.training.pool import OpponentPool, RandomStarts, response_to  # noqa: E402
-from ttt_env.training.selfplay import SelfPlay  # noqa: E402
+from ttt_env.training.pool import OpponentPool, StartDistribution, response_to  # noqa: E402
+from ttt_env.training.selfplay import SelfPlayCallback  # noqa: E402
 
 LARGE = "mnk-v0:m=5,n=4,k=2"  # too large to be enumerated, and soon over
 ALGORITHMS = {
@@ -41,7 +41,7 @@ ALGORITHMS = {
 
 def fresh(name="MaskablePPO", game=TICTACTOE, **options):
     build, parameters = ALGORITHMS[name]
-    envs = make_vec_env(game, n_envs=8, seed=0, start=RandomStarts(game))
+    envs = make_vec_env(game, n_envs=8, seed=0, start=StartDistribution(game))
     return build("MlpPolicy", envs, device="cpu", seed=0, **parameters, **options)
 
 
@@ -153,7 +153,7 @@ def run(tmp_path_factory):
     found, folder = [], tmp_path_factory.mktemp("run")
     model = fresh(tensorboard_log=str(folder / "log"))
     files = {"best": folder / "best.zip", "checkpoint": folder / "c"}
-    callback = SelfPlay(every=64, until="budget", report=found.append, **files)
+    callback = SelfPlayCallback(every=64, until="budget", report=found.append, **files)
     with redirect_stdout(io.StringIO()) as told:
         model.learn(256, callback)
     return SimpleNamespace(model=model, callback=callback, found=found, told=told.getvalue(), folder=folder)
@@ -194,7 +194,9 @@ class TestRun:
 
     def test_goes_on_from_its_checkpoint(self, run):
         found = []
-        model, callback = SelfPlay.resumed(run.folder / "c", until="budget", verbose=0, report=found.append)
+        model, callback = SelfPlayCallback.resumed(
+            run.folder / "c", until="budget", verbose=0, report=found.append
+        )
         assert (model.num_timesteps, len(callback.pool.past)) == (256, 4)
         model.learn(128, callback, reset_num_timesteps=False)
         assert [evaluation.steps for evaluation in found] == [320, 384]
@@ -205,7 +207,9 @@ class TestSelfPlay:
     @pytest.mark.parametrize("name", [name if name == "MaskedDQN" else slow(name) for name in ALGORITHMS])
     def test_with_any_algorithm(self, name):
         model, found = fresh(name, LOPSIDED), []
-        callback = SelfPlay(OpponentPool(past=2, responses=2), every=64, until="budget", report=found.append)
+        callback = SelfPlayCallback(
+            OpponentPool(past=2, responses=2), every=64, until="budget", report=found.append
+        )
         model.learn(192, callback)
         steps = [evaluation.steps for evaluation in found]
         assert steps[0] == 0 and steps[-1] == model.num_timesteps >= 192
@@ -218,7 +222,7 @@ class TestSelfPlay:
         """The figures are those of the model that plays by the rules, though it is trained without masks."""
         found = []
         model = fresh(name)
-        model.learn(64, SelfPlay(every=64, report=found.append))
+        model.learn(64, SelfPlayCallback(every=64, report=found.append))
         agent = SB3.from_model(TICTACTOE, model)
         last = found[-1]
         assert last.exploitability == ttt_env.exploitability(agent)
@@ -229,15 +233,15 @@ class TestSelfPlay:
     def test_checkpoints_of_others_are_refused(self, tmp_path):
         ttt_env.train(algo="q-learning", steps=1, until="budget", out=tmp_path / "q.npz")
         with pytest.raises(PolicyFileError, match=r"q\.npz\.checkpoint"):
-            SelfPlay.resumed(tmp_path / "q.npz.checkpoint")
+            SelfPlayCallback.resumed(tmp_path / "q.npz.checkpoint")
 
     def test_a_checkpoint_of_wrapped_environments_is_refused(self, tmp_path, capsys):
         envs = VecNormalize(make_vec_env("tictactoe-v0", n_envs=2), norm_obs=False)
         model = sb3.PPO("MlpPolicy", envs, n_steps=16, batch_size=16)
-        model.learn(32, SelfPlay(verbose=0, until="budget"))
+        model.learn(32, SelfPlayCallback(verbose=0, until="budget"))
         assert not capsys.readouterr().out
         with pytest.raises(ParameterError, match="wrapped in VecNormalize"):
-            model.learn(32, SelfPlay(verbose=0, checkpoint=tmp_path / "c"))
+            model.learn(32, SelfPlayCallback(verbose=0, checkpoint=tmp_path / "c"))
 
     @pytest.mark.parametrize("kind, policy", [("ARS", "LinearPolicy"), ("RecurrentPPO", "MlpLstmPolicy")])
     def test_who_plays_by_more_than_the_position_is_refused(self, kind, policy):
@@ -246,26 +250,28 @@ class TestSelfPlay:
             ttt_env.make_agent(model)
 
     def test_goes_on_as_it_is_asked_to(self, tmp_path, capsys):
-        pool, starts = OpponentPool(["random"]), RandomStarts(LOPSIDED)
-        callback = SelfPlay(pool, starts=starts, every=128, until="budget", checkpoint=tmp_path / "c")
+        pool, starts = OpponentPool(["random"]), StartDistribution(LOPSIDED)
+        callback = SelfPlayCallback(pool, starts=starts, every=128, until="budget", checkpoint=tmp_path / "c")
         fresh(game=LOPSIDED).learn(128, callback)
-        least, found = callback.progress.best.mistakes[0], []
+        least, found = callback.progress.best.criterion[0], []
         capsys.readouterr()
-        model, callback = SelfPlay.resumed(tmp_path / "c", every=64, until="budget", report=found.append)
-        assert list(callback.pool.scripted) == ["random"] and isinstance(callback.starts, RandomStarts)
+        model, callback = SelfPlayCallback.resumed(
+            tmp_path / "c", every=64, until="budget", report=found.append
+        )
+        assert list(callback.pool.scripted) == ["random"] and isinstance(callback.starts, StartDistribution)
         model.learn(128, callback, reset_num_timesteps=False)
         assert [evaluation.steps for evaluation in found] == [192, 256]
-        better = [evaluation for evaluation in found if evaluation.mistakes[0] < least]
+        better = [evaluation for evaluation in found if evaluation.criterion[0] < least]
         assert len(capsys.readouterr().out.splitlines()) == len(better)
         for name, value in (("pool", pool), ("starts", starts)):
             with pytest.raises(ParameterError, match=f"{name}=.* of resumed self-play"):
-                SelfPlay.resumed(tmp_path / "c", **{name: value})
+                SelfPlayCallback.resumed(tmp_path / "c", **{name: value})
 
     def test_past_selves_are_not_needed(self):
         envs = make_vec_env("tictactoe-v0", n_envs=2, seed=0)
         model, found = sb3.A2C("MlpPolicy", envs, n_steps=8, device="cpu", seed=0), []
         pool = OpponentPool("minimax", past=0, responses=1)
-        model.learn(64, SelfPlay(pool, every=32, until="budget", report=found.append))
+        model.learn(64, SelfPlayCallback(pool, every=32, until="budget", report=found.append))
         assert [evaluation.steps for evaluation in found] == [0, 32, 64]
         assert [type(agent).__name__ for agent in pool.agents] == ["Minimax", "PolicyTable"]
 
@@ -273,10 +279,10 @@ class TestSelfPlay:
         """On a board that X wins with any move, everyone is unbeatable."""
         envs = make_vec_env(ANY_MOVE_WINS, n_envs=2, play_as="X", seed=0, opponent="random")
         model = sb3.A2C("MlpPolicy", envs, device="cpu", seed=0)
-        callback = SelfPlay(OpponentPool(["random"]))
+        callback = SelfPlayCallback(OpponentPool(["random"]))
         model.learn(1000, callback)
         assert callback.is_done and model.num_timesteps == 2
-        model.learn(40, SelfPlay(OpponentPool(["random"]), until="budget"))
+        model.learn(40, SelfPlayCallback(OpponentPool(["random"]), until="budget"))
         assert model.num_timesteps == 40
 
     @pytest.mark.parametrize("seconds_before", [0.0, 4.0])
@@ -290,7 +296,7 @@ class TestSelfPlay:
                 return self.venv.step_wait()
 
         monkeypatch.setattr("ttt_env.training.selfplay.time.monotonic", lambda: clock[0])
-        envs, callback = Slow(make_vec_env(TICTACTOE, n_envs=8, seed=0)), SelfPlay(seconds=10.0)
+        envs, callback = Slow(make_vec_env(TICTACTOE, n_envs=8, seed=0)), SelfPlayCallback(seconds=10.0)
         callback.progress.seconds = seconds_before
         model = sb3.A2C("MlpPolicy", envs, device="cpu", seed=0).learn(8000, callback)
         assert model.num_timesteps == 8 * (1 + 10 - seconds_before)
@@ -298,7 +304,7 @@ class TestSelfPlay:
     def test_samples_what_cannot_be_computed(self):
         game = ttt_env.get_game(LARGE)
         model, found = fresh(game=game), []
-        callback = SelfPlay(OpponentPool(["random"], past=1), every=64, report=found.append)
+        callback = SelfPlayCallback(OpponentPool(["random"], past=1), every=64, report=found.append)
         model.learn(64, callback)
         assert not callback.is_done
         assert found[0].certificate is None and found[0].exploitability is None
@@ -319,7 +325,7 @@ class TestSelfPlay:
                 return self.venv.env_method(name, *arguments, **options)
 
         envs = Told(make_vec_env(TICTACTOE, n_envs=8, seed=0))
-        callback = SelfPlay(OpponentPool(draw=draw))
+        callback = SelfPlayCallback(OpponentPool(draw=draw))
         sb3.A2C("MlpPolicy", envs, device="cpu", seed=0).learn(40, callback)
         pool = callback.pool
         assert given[-1] == ("set_opponent", pool.agents, pool.weights(pool.past[-1]))
@@ -332,20 +338,22 @@ class TestSelfPlay:
     def test_each_call_of_learn_is_evaluated(self, name, is_reset, tmp_path):
         """By default SB3 counts the steps of each call from 0."""
         model, found = fresh(name, LOPSIDED), []
-        callback = SelfPlay(every=128, until="budget", checkpoint=tmp_path / "c", report=found.append)
+        callback = SelfPlayCallback(every=128, until="budget", checkpoint=tmp_path / "c", report=found.append)
         for calls in (1, 2):
             model.learn(192, callback, reset_num_timesteps=is_reset)
             assert found[-1].steps == 192 * calls
             agent = SB3.from_model(LOPSIDED, model)
             assert found[-1].exploitability == ttt_env.exploitability(agent, LOPSIDED)
         assert [evaluation.steps for evaluation in found] == [0, 128, 192, 320, 384]
-        model, callback = SelfPlay.resumed(tmp_path / "c", every=128, until="budget", report=found.append)
+        model, callback = SelfPlayCallback.resumed(
+            tmp_path / "c", every=128, until="budget", report=found.append
+        )
         model.learn(64, callback, reset_num_timesteps=is_reset)
         assert found[-1].steps == 448
 
     def test_opponents_of_long_names_do_not_stop_a_model_that_prints(self, capsys):
         pool = OpponentPool(["epsilon:minimax,epsilon=0.123456"])
-        fresh(verbose=1).learn(64, SelfPlay(pool, every=64, verbose=0))
+        fresh(verbose=1).learn(64, SelfPlayCallback(pool, every=64, verbose=0))
         assert "exploitability" in capsys.readouterr().out
 
     def test_what_it_cannot_train_is_refused(self):
@@ -354,23 +362,23 @@ class TestSelfPlay:
             ({"best": "c", "checkpoint": "c"}, "checkpoint is the same file"),
         ):
             with pytest.raises(ParameterError, match=told):
-                SelfPlay(**options)
+                SelfPlayCallback(**options)
         with pytest.raises(ParameterError, match="make_vec_env"):
-            sb3.A2C("MlpPolicy", "CartPole-v1", device="cpu").learn(10, SelfPlay())
+            sb3.A2C("MlpPolicy", "CartPole-v1", device="cpu").learn(10, SelfPlayCallback())
         # The model would be asked about others than it learns from, and what it is worth would be wrong.
         envs = VecNormalize(make_vec_env(TICTACTOE, n_envs=8, seed=0))
         with pytest.raises(ParameterError, match="norm_obs=False"):
-            sb3.A2C("MlpPolicy", envs, device="cpu").learn(40, SelfPlay())
+            sb3.A2C("MlpPolicy", envs, device="cpu").learn(40, SelfPlayCallback())
         envs.norm_obs = False
-        sb3.A2C("MlpPolicy", envs, device="cpu").learn(40, SelfPlay())
+        sb3.A2C("MlpPolicy", envs, device="cpu").learn(40, SelfPlayCallback())
 
 
 def test_random_starts_are_positions_to_be_played_and_have_probabilities():
     for shares in ((2.0,), (0.5, "a"), (0.5, 0.9)):
-        with pytest.raises(ParameterError, match=r"RandomStarts|of random starts"):
-            RandomStarts("tictactoe-v0", *shares)
+        with pytest.raises(ParameterError, match=r"StartDistribution|of the starts"):
+            StartDistribution("tictactoe-v0", *shares)
     rng = np.random.default_rng(0)
-    starts = [RandomStarts("tictactoe-v0", 0.5)(rng) for _ in range(200)]
+    starts = [StartDistribution("tictactoe-v0", 0.5)(rng) for _ in range(200)]
     assert not any(start.is_over for start in starts)
     assert {start.ply for start in starts} >= set(range(7))
-    assert RandomStarts(TICTACTOE, 0.0)(rng) == TICTACTOE.start
+    assert StartDistribution(TICTACTOE, 0.0)(rng) == TICTACTOE.start

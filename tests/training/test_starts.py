@@ -20,8 +20,8 @@ from ttt_env.agents.learned.sb3 import SB3  # noqa: E402
 from ttt_env.alphazero.training import AlphaZeroLearner  # noqa: E402
 from ttt_env.envs.sb3 import make_vec_env  # noqa: E402
 from ttt_env.training.evaluation import costly, evaluate  # noqa: E402
-from ttt_env.training.pool import RandomStarts  # noqa: E402
-from ttt_env.training.selfplay import SelfPlay  # noqa: E402
+from ttt_env.training.pool import StartDistribution  # noqa: E402
+from ttt_env.training.selfplay import SelfPlayCallback  # noqa: E402
 
 # Games in which the winner may err twice: a move gives the win away, and a later one the draw.
 X_WINS = ttt_env.Game("X wins", (2, 2), [(0, 1), (1, 2)])
@@ -144,19 +144,19 @@ def test_a_random_position_is_one_after_a_random_number_of_random_moves(game):
     ids=["empty", "random", "some random", "errors", "all kinds"],
 )
 def test_each_kind_of_start_has_its_share(shares, chances):
-    starts = RandomStarts(X_WINS, *shares)
-    starts.set_errors(batch_of(X_WINS, ERRORS), batch_of(X_WINS, COSTLY))
+    starts = StartDistribution(X_WINS, *shares)
+    starts.set_blunders(batch_of(X_WINS, ERRORS), batch_of(X_WINS, COSTLY))
     assert_drawn(drawn(starts), chances)
 
 
 def test_errors_that_cost_nothing_are_drawn_uniformly_where_there_are_no_others():
-    starts, cheap = RandomStarts(X_WINS, 0.2, 0.5), set(ERRORS) - set(COSTLY)
-    starts.set_errors(batch_of(X_WINS, cheap), batch_of(X_WINS, []))
+    starts, cheap = StartDistribution(X_WINS, 0.2, 0.5), set(ERRORS) - set(COSTLY)
+    starts.set_blunders(batch_of(X_WINS, cheap), batch_of(X_WINS, []))
     assert_drawn(drawn(starts), mixed(("1/5", RANDOM), ("1/2", uniform(cheap)), ("3/10", EMPTY)))
 
 
 def test_without_errors_their_share_begins_on_the_empty_board():
-    starts = RandomStarts(X_WINS, 0.2, 0.5)
+    starts = StartDistribution(X_WINS, 0.2, 0.5)
     assert_drawn(drawn(starts), mixed(("1/5", RANDOM), ("4/5", EMPTY)))
 
 
@@ -171,10 +171,10 @@ def test_an_error_is_costly_if_it_gives_away_what_the_game_is_worth_to_its_seat(
 @pytest.mark.parametrize("until", ["budget", "optimal"])
 def test_self_play_begins_at_the_errors_of_the_model_as_it_is_now(until):
     """Towards optimal play they are those of the whole game, else those that the model can reach."""
-    starts = RandomStarts(LOPSIDED, 0.0, 1.0)
+    starts = StartDistribution(LOPSIDED, 0.0, 1.0)
     envs = make_vec_env(LOPSIDED, n_envs=4, seed=0, start=starts)
     model = sb3.A2C("MlpPolicy", envs, device="cpu", seed=0)
-    model.learn(20, SelfPlay(every=20, until=until, starts=starts, verbose=0))
+    model.learn(20, SelfPlayCallback(every=20, until=until, starts=starts, verbose=0))
     agent = SB3.from_model(LOPSIDED, model)
     errors, costly_errors = errors_of(agent, None if until == "optimal" else reached_by(agent))
     assert errors
@@ -183,10 +183,10 @@ def test_self_play_begins_at_the_errors_of_the_model_as_it_is_now(until):
 
 def test_the_environments_of_a_recipe_begin_by_its_shares():
     """The model is X, and sees the start itself where X is to move."""
-    options = {"random_starts": 0.0, "error_starts": 0.5, "envs.play_as": "X", "envs.n_envs": N_DRAWN}
+    options = {"random_starts": 0.0, "blunder_starts": 0.5, "envs.play_as": "X", "envs.n_envs": N_DRAWN}
     learner = learner_class("a2c")(X_WINS, **options)
     errors = [board for board in ERRORS if naive.mover(board) == "X"]
-    learner.starts.set_errors(batch_of(X_WINS, errors), batch_of(X_WINS, COSTLY))
+    learner.starts.set_blunders(batch_of(X_WINS, errors), batch_of(X_WINS, COSTLY))
     planes = learner.model.get_env().reset().reshape(N_DRAWN, -1, 2)
     boards = ["".join("X" if mine else "O" if theirs else "." for mine, theirs in each) for each in planes]
     assert_drawn(boards, mixed(("1/2", error_boards(errors, COSTLY)), ("1/2", EMPTY)))
@@ -198,7 +198,7 @@ def test_alphazero_begins_games_by_its_shares():
     learner = AlphaZeroLearner(X_WINS, random_starts=0.25, blunder_starts=0.5, **settings)
     games, begun = learner.games, []
     learner.advance()
-    learner.looked(evaluate(AGENT, {}, 0, 0.0, everywhere=False))
+    learner.on_evaluation(evaluate(AGENT, {}, 0, 0.0, everywhere=False))
     while len(begun) < N_DRAWN:
         games.move(learner.search)
         for mine, theirs in games.masks[:, games.lengths == 0].T.tolist():

@@ -38,7 +38,7 @@ def checkpoint(content):
 
 def left_off(out, algo="maskable-ppo", game=TICTACTOE):
     """The training in the checkpoint of a model's file."""
-    return TrainingOptions(game, algo).begun(checkpoint=checkpoint_of(out))
+    return TrainingOptions(game, algo).begin(checkpoint=checkpoint_of(out))
 
 
 def same_weights(one, two):
@@ -70,7 +70,7 @@ def test_another_game(tmp_path):
     found = []
     train(SMALL, steps=4500, out=tmp_path / "model.zip", report=found.append)
     kept = ttt_env.certify(ttt_env.make_agent(f"sb3:{tmp_path}/model.zip", SMALL), SMALL)
-    assert kept.worst_case == min(found, key=lambda evaluation: evaluation.mistakes).certificate.worst_case
+    assert kept.worst_case == min(found, key=lambda evaluation: evaluation.criterion).certificate.worst_case
 
 
 def test_the_best_model_is_handed_back_not_the_last(tmp_path):
@@ -185,7 +185,7 @@ class TestResume:
         """That is not the model as it is now, which goes on unchanged."""
         agent = train(algo="a2c", steps=2000, out=tmp_path / "m.zip", until="budget", seed=1)
         options = TrainingOptions(TICTACTOE, "a2c", until="optimal")
-        training = options.begun(checkpoint=checkpoint_of(tmp_path / "m.zip"))
+        training = options.begin(checkpoint=checkpoint_of(tmp_path / "m.zip"))
         before = left_off(tmp_path / "m.zip", "a2c")
         assert training.progress.best.steps < training.learner.steps
         assert training.progress.best.blunders_everywhere == len(blunders_everywhere(agent, TICTACTOE)) > 0
@@ -269,7 +269,7 @@ def test_the_progress_of_a_long_training_fits_into_80_columns(agent):
         ({"algo": "dqn", "opponents": ["minmax"]}, "did you mean minimax"),
         ({"algo": "dqn", "policy_kwargs": {"x": 1}}, r"with policy_kwargs=\{'x': 1\}: .*argument 'x'"),
         ({"algo": "dqn", "policy": "Foo"}, "dqn cannot be made with policy='Foo'"),
-        ({"algo": "dqn", "random_starts": 0.9}, "probability=0.9, errors=0.5 of random starts"),
+        ({"algo": "dqn", "random_starts": 0.9}, "probability=0.9, blunders=0.5 of the starts"),
         ({"algo": "alphazero", "opponents": "random"}, "opponents='random' of alphazero"),
         ({"algo": "alphazero", "opponents": ["minmax"]}, "did you mean minimax"),
         ({"game": "qubic-v0"}, "qubic-v0 has 64 cells"),

@@ -23,7 +23,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.training.evaluation import costly
 from ttt_env.training.loop import TrainingOptions, train
-from ttt_env.training.pool import RandomStarts
+from ttt_env.training.pool import StartDistribution
 from ttt_env.training.winning_sets import FallingRate, WinningSetsDQN, WinningSetsPPO
 
 ALGORITHMS = {
@@ -153,10 +153,10 @@ class TestErrors:
         assert len(costly(perfect, blunders_everywhere(perfect))) == 0
 
     def test_episodes_begin_at_them(self):
-        starts, rng = RandomStarts(TICTACTOE, 0.2, errors=0.5), np.random.default_rng(0)
+        starts, rng = StartDistribution(TICTACTOE, 0.2, blunders=0.5), np.random.default_rng(0)
         assert {starts(rng).ply for _ in range(100)} >= {0, 1, 2}
         one, two = (ttt_env.Position.parse(text) for text in ("X../.../...", "X../.O./..X"))
-        starts.set_errors(Boards.of([one, two]), Boards.of([two]))
+        starts.set_blunders(Boards.of([one, two]), Boards.of([two]))
         drawn = [str(starts(rng)) for _ in range(2000)]
         shares = [drawn.count(str(position)) / len(drawn) for position in (TICTACTOE.start, one, two)]
         assert np.allclose(shares, [0.3, 0.05, 0.45], atol=0.06)
@@ -165,10 +165,10 @@ class TestErrors:
 def test_training_tells_where_it_errs():
     """The model that a training ends with, still beatable, has begun episodes where it erred."""
     found = []
-    training = TrainingOptions(TICTACTOE, "dqn").begun(found.append)
+    training = TrainingOptions(TICTACTOE, "dqn").begin(found.append)
     training.run(Budget(steps=2100))
     start = training.learner.model.get_env().envs._start
-    assert {str(position) for position in start._all} == {str(position) for position in found[-1].errors}
+    assert {str(position) for position in start._all} == {str(position) for position in found[-1].blunders}
 
 
 @pytest.mark.slow

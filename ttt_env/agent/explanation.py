@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ttt_env.render.table import Column, Table
-from ttt_env.render.words import percent, told_value
+from ttt_env.render.words import percent, value_text
 from ttt_env.rules import Position
 
 Unit = Literal["chance", "value", "count", "number"]
@@ -34,7 +34,7 @@ class CellNumbers:
         if self.unit == "chance":
             return percent(number)
         if self.unit == "value":
-            return told_value(number)
+            return value_text(number)
         return f"{number:,.0f}" if self.unit == "count" else f"{number:,.6g}".replace("-", "−")
 
 

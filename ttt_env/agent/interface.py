@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, TypeAlias
 import numpy as np
 
 from ttt_env.agent.explanation import CellNumbers, Explanation
-from ttt_env.agent.policies import Floats, chances, checked_answer, checked_cell, drawn, generator_of
+from ttt_env.agent.policies import Floats, chances, checked_answer, checked_cell, draw_cell, generator_of
 from ttt_env.agent.registry import name_of
 from ttt_env.errors import IllegalMoveError, PolicyError
 from ttt_env.rules import Boards, Game, Position, check_game, get_game
@@ -161,7 +161,7 @@ class Agent:
 
         Raises `PolicyError` where `policy` is not a distribution over the free cells.
         """
-        return drawn(self, position, self.policy(position), rng.random())
+        return draw_cell(self, position, self.policy(position), rng.random())
 
     def picture(self, position: Position, last: int | None = None) -> "Picture":
         """The board with the probability of each move on its cell, to look at in a notebook or to save."""

@@ -106,10 +106,10 @@ class Learner(ABC):
     def restore(self, state: Any) -> None:
         """Go on from the state of a learner that was constructed by the same arguments."""
 
-    def judged(self) -> Iterable[Agent]:
+    def candidates(self) -> Iterable[Agent]:
         """The agents by which the learner is judged: one after the other, as long as they reach the goal.
 
-        While one of them is judged, it is the one that `agent`, `save` and `kept` are about.
+        While one of them is judged, it is the one that `agent`, `save` and `snapshot` are about.
         """
         return [self.agent()]
 
@@ -117,7 +117,7 @@ class Learner(ABC):
         """The agents that an evaluation plays against."""
         return {}
 
-    def looked(self, evaluation: Any) -> None:  # noqa: B027
+    def on_evaluation(self, evaluation: Any) -> None:  # noqa: B027
         """Take note of an `Evaluation` of the agent as it is now."""
 
     def scalars(self) -> dict[str, float]:
@@ -133,13 +133,13 @@ class Learner(ABC):
         agent: Any = self.agent()
         agent.save(path)
 
-    def kept(self) -> Any:
-        """All that `trained` needs to bring back the agent as it is now; it can be pickled."""
+    def snapshot(self) -> Any:
+        """All that `agent_of` needs to bring back the agent as it is now; it can be pickled."""
         return self.agent()
 
-    def trained(self, kept: Any) -> Agent:
-        """The agent as it was when `kept` returned this."""
-        agent: Agent = kept
+    def agent_of(self, snapshot: Any) -> Agent:
+        """The agent as it was when `snapshot` returned this."""
+        agent: Agent = snapshot
         return agent
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from ttt_env.agent.asked import FunctionAgent
 from ttt_env.agent.interface import Agent, AgentLike, AgentNames, Choice
 from ttt_env.agent.registry import FUNCTION_FILE, MODEL_GROUP, agent_class, installed, is_of_package
-from ttt_env.errors import ParameterError, PolicyError, UnknownAgentError, shown, unknown
+from ttt_env.errors import ParameterError, PolicyError, UnknownAgentError, brief, unknown
 from ttt_env.rules import (
     Game,
     check_names,
@@ -81,7 +81,7 @@ def make_agent(
     game = get_game(game)
     if observation is not None or temperature is not None:
         if isinstance(spec, str | Agent):
-            raise ParameterError(f"observation and temperature are for networks, not for {shown(spec)}")
+            raise ParameterError(f"observation and temperature are for networks, not for {brief(spec)}")
         network_agent: Callable[..., Agent] = installed(MODEL_GROUP)["torch"].load()
         given = {"observation": observation, "temperature": temperature}
         return network_agent(
@@ -102,7 +102,7 @@ def make_agent(
     if callable(spec) and not isinstance(spec, type):
         return FunctionAgent(game, spec)
     raise UnknownAgentError(
-        f"an agent is a spec string, an Agent, a function or a model, not {shown(spec)}: wrap it in a "
+        f"an agent is a spec string, an Agent, a function or a model, not {brief(spec)}: wrap it in a "
         "function that takes a ttt_env.Position and returns a cell"
     )
 
@@ -155,7 +155,7 @@ def named_agents(
     given = [agents] if isinstance(agents, str) else items_of(agents, _MOST_AGENTS)
     if given is None or len(given) > _MOST_AGENTS:
         raise ParameterError(
-            f"{parameter}={shown(agents)}: up to {_MOST_AGENTS} agents, or a mapping, are needed"
+            f"{parameter}={brief(agents)}: up to {_MOST_AGENTS} agents, or a mapping, are needed"
         )
     for agent in given:
         name = type(agent).__name__
@@ -175,7 +175,7 @@ def _checked_name(name: object) -> str:
     """The name. Raises `ParameterError` unless it is a text that files can hold."""
     text = as_text("the name of an agent", name, ParameterError)
     if text.encode(errors="replace").decode() != text:
-        raise ParameterError(f"the name of an agent is text that UTF-8 can hold, not {shown(name)}")
+        raise ParameterError(f"the name of an agent is text that UTF-8 can hold, not {brief(name)}")
     return str(name)
 
 
@@ -184,7 +184,7 @@ def _parsed(text: str, trusted: bool) -> tuple[type[Agent], dict[str, Any]]:
     spec = split_spec(spec_of(text) if trusted else text)
     if not trusted and not is_of_package(spec.name):
         raise ParameterError(
-            f"{shown(str(spec))} arrived as data, where only the package's own agents may be named: "
+            f"{brief(str(spec))} arrived as data, where only the package's own agents may be named: "
             "to use this one, give it as an argument of your program"
         )
     if spec.name.endswith(FUNCTION_FILE):
@@ -226,7 +226,7 @@ def _check_plain(owner: str, values: Mapping[str, Any], allowed: Mapping[str, Pa
                 _parsed(spec, trusted=False)
         elif Choice not in kinds:
             raise ParameterError(
-                f"{name}={shown(text)} of {owner} arrived as data, where parameters are numbers, flags and "
+                f"{name}={brief(text)} of {owner} arrived as data, where parameters are numbers, flags and "
                 "choices: to use this agent, give it as an argument of your program"
             )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.errors import ForfeitError, IllegalMoveError, PolicyError, shown
+from ttt_env.errors import ForfeitError, IllegalMoveError, PolicyError, brief
 from ttt_env.rules import Boards, Position, as_cell
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def checked_cell(agent: "Agent", position: Position, choice: object) -> int:
     cell, _ = read_cell(choice, position)
     if cell is not None:
         return cell
-    raise IllegalMoveError(f"{agent!r} plays {shown(choice)} in {position}; legal are {position.legal_cells}")
+    raise IllegalMoveError(f"{agent!r} plays {brief(choice)} in {position}; legal are {position.legal_cells}")
 
 
 def chosen_cell(agent: "Agent", position: Position, rng: np.random.Generator) -> int:
@@ -86,7 +86,7 @@ def _summed(policy: bytes, n_cells: int, occupied: int) -> tuple[list[float], li
     return totals, cells
 
 
-def drawn(agent: "Agent", position: Position, policy: object, draw: float) -> int:
+def draw_cell(agent: "Agent", position: Position, policy: object, draw: float) -> int:
     """The cell that `draw`, a number in [0, 1), takes from the agent's answer, as `sample` does.
 
     Raises `PolicyError` if the answer is not a distribution over the free cells.
@@ -174,7 +174,7 @@ def _as_floats(agent: "Agent", answer: object, shape: tuple[int, ...], where: ob
             raise TypeError
         numbers: Floats = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of tensors with gradients
-        raise PolicyError(f"{agent!r} has no policy in {where}, but {shown(answer):.200}") from None
+        raise PolicyError(f"{agent!r} has no policy in {where}, but {brief(answer):.200}") from None
     if numbers.shape != shape:
         raise PolicyError(f"{agent!r} has no policy in {where}: its shape is {numbers.shape}, not {shape}")
     return numbers
@@ -230,7 +230,7 @@ class Answer(NamedTuple):
     def of(cls, choice: object, position: Position, reply: str | None = None) -> "Answer":
         """The answer that chooses this cell, or what is wrong with it. `reply` is by default its text."""
         cell, outcome = read_cell(choice, position)
-        return cls(cell, outcome, _kept(shown(choice) if reply is None else reply))
+        return cls(cell, outcome, _kept(brief(choice) if reply is None else reply))
 
     @classmethod
     def failed(cls, outcome: Outcome, reply: str) -> "Answer":
@@ -284,5 +284,5 @@ def quoted(reply: str, outcome: Outcome) -> str:
         place = f"{PurePath(path.replace(chr(92), '/')).name}, line {line}"
         message = place if _TRACED.search(message) else f"{place}: {message}"
     reason = ": ".join(filter(None, [status, message]))
-    shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in reason)
-    return shown if len(shown) <= _REASON else f"…{shown[1 - _REASON :]}"
+    escaped = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in reason)
+    return escaped if len(escaped) <= _REASON else f"…{escaped[1 - _REASON :]}"

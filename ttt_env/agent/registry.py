@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ttt_env.errors import UnknownAgentError, shown, unknown
+from ttt_env.errors import UnknownAgentError, brief, unknown
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -59,11 +59,11 @@ def agent_class(name: str) -> "type[Agent]":
     if name not in installed():
         agent, comma, parameters = name.partition(",")
         if comma and (agent in installed() or agent.endswith(FUNCTION_FILE)):
-            text = f"unknown agent {shown(name)}: parameters follow a colon, as in {agent}:{parameters}"
+            text = f"unknown agent {brief(name)}: parameters follow a colon, as in {agent}:{parameters}"
             raise UnknownAgentError(text)
         if name.endswith((".pt", ".pth")):
             raise UnknownAgentError(
-                f"{shown(name)} holds the weights of a network, and not what it computes: load it in Python, "
+                f"{brief(name)} holds the weights of a network, and not what it computes: load it in Python, "
                 "and give make_agent(network, game, observation='flat') or 'planes'"
             )
         raise UnknownAgentError(unknown("agent", name, installed(), "ttt agents"))

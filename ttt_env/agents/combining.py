@@ -27,7 +27,7 @@ from ttt_env.agents.heuristics.rules import Random
 from ttt_env.agents.planning.planners import Planner
 from ttt_env.analysis.evaluation import best_response
 from ttt_env.analysis.solution import solve
-from ttt_env.errors import ParameterError, shown
+from ttt_env.errors import ParameterError, brief
 from ttt_env.rules import Boards, Game, Position, Share, check_enumerable, checked, split_items
 from ttt_env.rules.symmetry import automorphisms
 
@@ -74,7 +74,7 @@ class BestResponse(Planner):
         return replace(why, reason=reason, numbers=(numbers,), parts=parts)
 
 
-class Punish(BestResponse):
+class SafeExploit(BestResponse):
     """Exploits a model of weak play without ever giving value away.
 
     Of the moves that keep the value of the position under best play, it plays one with the highest expected
@@ -150,7 +150,7 @@ class Mixture(_OfSeveral, Agent):
         super().__init__(game)
         if not isinstance(agents, str | Sequence):
             raise ParameterError(
-                f"agents={shown(agents)} of mixture: a sequence, or specs joined by +, is allowed"
+                f"agents={brief(agents)} of mixture: a sequence, or specs joined by +, is allowed"
             )
         specs = split_items(agents, "+") if isinstance(agents, str) else agents
         self.agents = [make_agent(spec, game) for spec in specs]
@@ -184,7 +184,7 @@ def _shares(weights: str | Sequence[float] | None, count: int) -> Floats:
         numbers = np.zeros(0)
     if len(numbers) != count or not (numbers >= 0).all() or not 0 < numbers.sum() < np.inf:
         raise ParameterError(
-            f"weights={shown(weights)} of mixture of {count} agents: as many numbers from 0 on, not all 0"
+            f"weights={brief(weights)} of mixture of {count} agents: as many numbers from 0 on, not all 0"
         )
     shares: Floats = numbers / numbers.sum()
     return shares

@@ -151,14 +151,14 @@ class AlphaZero(Agent):
         if self.simulations > 1:
             numbers += [("simulations", found.visits, "count"), ("mean result", found.means, "value")]
             numbers += [("proved value", found.values, "value")]
-        shown = []
+        columns = []
         for name, rows, unit in numbers:
             by_cell = {c: n for c, n in of_legal_cells(position, rows[0, cells]).items() if not isnan(n)}
             if by_cell:
-                shown.append(CellNumbers(name, by_cell, unit))
+                columns.append(CellNumbers(name, by_cell, unit))
         if self.simulations == 1:
             reason = "The network gives {cells} the largest probability."
-            return Explanation(position, policy, reason, tuple(shown))
+            return Explanation(position, policy, reason, tuple(columns))
         reason = f"Of {found.visits[0].sum():,} simulations most began with {{cells}}."
         visits = of_legal_cells(position, found.visits[0, cells])
         if max(visits[cell] for cell in policy if policy[cell]) < max(visits.values()):
@@ -167,4 +167,4 @@ class AlphaZero(Agent):
             proved = RESULTS[int(found.proved[0])]
             reason = f"The search has proved that {position.to_move} {proved}, and plays {{cells}}."
         facts = {"simulations": self.simulations, "seed": self.seed}
-        return Explanation(position, policy, reason, tuple(shown), facts)
+        return Explanation(position, policy, reason, tuple(columns), facts)

@@ -18,7 +18,7 @@ from ttt_env import rules
 from ttt_env.agent import NO_LIMIT, Agent, AgentLike, Budget, Floats, Learner
 from ttt_env.alphazero.agent import AlphaZero
 from ttt_env.alphazero.network import Evaluator, NetworkSize, PolicyValueNetwork
-from ttt_env.errors import ParameterError, extra_for, shown
+from ttt_env.errors import ParameterError, brief, extra_for
 from ttt_env.rules import Boards, Game, check_names, is_enumerable, random_position
 from ttt_env.training.evaluation import Evaluation
 from ttt_env.training.pool import named_opponents
@@ -53,10 +53,11 @@ class AlphaZeroSettings:
     with None it learns on the CPU and compiled code answers, which is faster there on the smallest boards.
     A GPU wants many `games`.
 
-    After every `pause` of these rounds the agent is judged by as many simulations as `judged` says, one after
-    the other as long as it passes: 1 is the network alone. The training ends when all have passed. The agent
-    that it returns, and its file, play with the simulations and `threats` with which the network was judged
-    when it was best. On a game that cannot be enumerated the agent plays some games with the `opponents`.
+    After every `pause` of these rounds the agent is judged with each number of simulations in
+    `evaluation_simulations`, one after the other as long as it passes: 1 is the network alone. The training
+    ends when all have passed. The agent that it returns, and its file, play with the simulations and
+    `threats` with which the network was judged when it was best. On a game that cannot be enumerated the
+    agent plays some games with the `opponents`.
     """
 
     games: rules.Count = 256
@@ -80,7 +81,7 @@ class AlphaZeroSettings:
     units: int = 32
     device: str | None = None
     pause: rules.Count = 2
-    judged: tuple[int, ...] = (1, 50)
+    evaluation_simulations: tuple[int, ...] = (1, 50)
     opponents: tuple[AgentLike, ...] = ("random", "mcts:simulations=1000")
 
     def rate(self, games: int) -> float:
@@ -109,18 +110,18 @@ class AlphaZeroSettings:
             )
         if not isinstance(changed.opponents, list | tuple):
             raise ParameterError(
-                f"opponents={shown(changed.opponents)} of {KIND}: a list of agents is needed"
+                f"opponents={brief(changed.opponents)} of {KIND}: a list of agents is needed"
             )
-        judged = _integers("judged", changed.judged)
-        if not judged:
-            raise ParameterError(f"judged=() of {KIND}: numbers of simulations are needed")
-        return replace(changed, judged=judged, drops=_integers("drops", changed.drops))
+        counts = _integers("evaluation_simulations", changed.evaluation_simulations)
+        if not counts:
+            raise ParameterError(f"evaluation_simulations=() of {KIND}: numbers of simulations are needed")
+        return replace(changed, evaluation_simulations=counts, drops=_integers("drops", changed.drops))
 
 
 def _integers(name: str, value: object) -> tuple[int, ...]:
     """These numbers, of 1 or more. Raises `ParameterError` if they are none."""
     if not isinstance(value, list | tuple):
-        raise ParameterError(f"{name}={shown(value)} of {KIND}: several numbers are needed, such as (1, 50)")
+        raise ParameterError(f"{name}={brief(value)} of {KIND}: several numbers are needed, such as (1, 50)")
     return tuple(rules.as_integer(name, number, KIND, 1) for number in value)
 
 
@@ -129,7 +130,7 @@ def settings_for(game: Game) -> AlphaZeroSettings:
     if rules.is_instant(game):
         return AlphaZeroSettings()
     of_larger = AlphaZeroSettings(
-        threats=True, sampled_moves=8, replay=100_000, device="cpu", pause=20, judged=(200,)
+        threats=True, sampled_moves=8, replay=100_000, device="cpu", pause=20, evaluation_simulations=(200,)
     )
     if len(game.shape) == 3:  # 27 neighbours a cell make the network slow: it learns more from each game
         return replace(of_larger, simulations=64, updates=32)
@@ -262,7 +263,7 @@ class SelfPlayGames:
 
 
 def _targets(found: "SearchResults", legal: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """The policy that is to be learned of each position: see `SelfPlay.move`."""
+    """The policy that is to be learned of each position: see `SelfPlayCallback.move`."""
     wins, losses = found.values == 1, found.values == -1
     open_visits = np.where(losses, 0, found.visits).astype(np.float64)
     kept = np.where(open_visits.any(axis=1, keepdims=True), open_visits, found.visits)
@@ -277,8 +278,8 @@ class AlphaZeroLearner(Learner):
     """AlphaZero, round by round: games, which are its steps, then updates of the network.
 
     The hyperparameters take the place of what `settings_for` the game says. The agent is due after every
-    `pause` rounds, and is judged with each number of simulations in `judged`. The same game, settings and
-    seed give the same training, on the CPU of one machine.
+    `pause` rounds, and is judged with each number of simulations in `evaluation_simulations`. The same game,
+    settings and seed give the same training, on the CPU of one machine.
 
     Raises `ImportError` without the extra `train`.
     """
@@ -291,7 +292,7 @@ class AlphaZeroLearner(Learner):
     def __init__(self, game: Game, seed: int = 0, **hyperparameters: Any) -> None:
         super().__init__(game, seed)
         settings = self.settings = settings_for(game).adjusted(hyperparameters)
-        self.simulations = settings.judged[0]  # of the agent that was judged last
+        self.simulations = settings.evaluation_simulations[0]  # of the agent that was judged last
         device = _device(settings)
         import torch
 
@@ -334,15 +335,15 @@ class AlphaZeroLearner(Learner):
     def agent(self) -> AlphaZero:  # noqa: D102
         return AlphaZero.of(self.exported())
 
-    def judged(self) -> Iterator[Agent]:  # noqa: D102
-        for simulations in self.settings.judged:
+    def candidates(self) -> Iterator[Agent]:  # noqa: D102
+        for simulations in self.settings.evaluation_simulations:
             self.simulations = simulations
             yield self.agent()
 
     def opponents(self) -> dict[str, Agent]:  # noqa: D102
         return {} if is_enumerable(self.game) else named_opponents(self.settings.opponents, self.game)
 
-    def looked(self, evaluation: Evaluation) -> None:  # noqa: D102
+    def on_evaluation(self, evaluation: Evaluation) -> None:  # noqa: D102
         blunders = None if evaluation.certificate is None else evaluation.certificate.blunders
         if blunders is not None and self.is_due:
             self.games.blunders = blunders
@@ -425,7 +426,7 @@ def _device(settings: AlphaZeroSettings) -> "torch.device":
     try:
         device = torch.zeros((), device=settings.device or "cpu").device
     except (RuntimeError, AssertionError) as error:  # PyTorch's, for a name or a machine without it
-        raise ParameterError(f"device={shown(settings.device)} of {KIND}: {error}") from error
+        raise ParameterError(f"device={brief(settings.device)} of {KIND}: {error}") from error
     if device.type == "meta":  # which has no values
-        raise ParameterError(f"device={shown(settings.device)} of {KIND}: it has no values")
+        raise ParameterError(f"device={brief(settings.device)} of {KIND}: it has no values")
     return device

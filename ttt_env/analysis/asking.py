@@ -92,10 +92,10 @@ class AnswerFile:
             position = Position(self.game, *keys[number])
             kept, now = self._answers[keys[number]], answer_of(agent, position)
             if (kept.cell, kept.outcome) != (now.cell, now.outcome):
-                told = [each.outcome if each.cell is None else f"cell {each.cell}" for each in (kept, now)]
+                answers = [each.outcome if each.cell is None else f"cell {each.cell}" for each in (kept, now)]
                 raise ResultFileError(
-                    f"{self.path}: {self.label} answered {told[0]} in {position}, and {told[1]} now: name "
-                    "another file, or remove this one"
+                    f"{self.path}: {self.label} answered {answers[0]} in {position}, and {answers[1]} now: "
+                    "name another file, or remove this one"
                 )
 
     @property

@@ -16,7 +16,7 @@ from ttt_env.analysis.many import one_or_several
 from ttt_env.analysis.policy_table import PolicyTable, is_lost_on_board
 from ttt_env.analysis.rows import is_forfeit
 from ttt_env.analysis.solution import distances, solve
-from ttt_env.analysis.verdict import told, verdict_of
+from ttt_env.analysis.verdict import paragraphs, verdict_of
 from ttt_env.analysis.versions import versions
 from ttt_env.render.svg import Picture, Section, boards_of, draw_sheet
 from ttt_env.rules import (
@@ -68,8 +68,8 @@ def consistency(boards: Boards, policies: Floats) -> Consistency:
     sizes = np.diff(begins, append=len(order))
     first = np.repeat(order[begins], sizes)
     differs = np.flatnonzero((answers[order] != answers[first]).any(axis=1))
-    _, shown = np.unique(first[differs], return_index=True)
-    pairs = zip(first[differs[shown]].tolist(), order[differs[shown]].tolist(), strict=True)
+    _, one_each = np.unique(first[differs], return_index=True)
+    pairs = zip(first[differs[one_each]].tolist(), order[differs[one_each]].tolist(), strict=True)
     return Consistency(int((sizes > 1).sum()), tuple((boards[one], boards[other]) for one, other in pairs))
 
 
@@ -169,7 +169,7 @@ class Certificate(Saved):
         return f"<Certificate of {self.game.name}: {verdict_of(self)}>"
 
     def __str__(self) -> str:
-        return "\n".join(line for paragraph in told(self) for line in paragraph.lines)
+        return "\n".join(line for paragraph in paragraphs(self) for line in paragraph.lines)
 
     @property
     def good_share(self) -> float | None:
@@ -201,7 +201,7 @@ class Certificate(Saved):
         """The verdict, and the refuting games board by board, to look at in a notebook or to save."""
         sections = [
             Section(lines, boards_of(record, blunders_of(record)) if record else ())
-            for lines, record in told(self)
+            for lines, record in paragraphs(self)
         ]
         return Picture(draw_sheet(sections[0].lines[0], sections))
 

@@ -36,7 +36,7 @@ from ttt_env.errors import (
     ParameterError,
     PolicyError,
     PolicyFileError,
-    shown,
+    brief,
 )
 from ttt_env.rules import (
     SEATS,
@@ -338,7 +338,7 @@ class Asker:
         if answers is not None:
             if agent.plays_by != "choose" or isinstance(agent, PolicyTable):
                 raise ParameterError(
-                    f"answers={shown(answers)}: a file keeps the answers of functions and programs, "
+                    f"answers={brief(answers)}: a file keeps the answers of functions and programs, "
                     f"and {agent!r} is neither"
                 )
             self._file = AnswerFile(answers, agent.game, agent.label)

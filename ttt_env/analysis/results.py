@@ -200,10 +200,10 @@ class Exploitability(Saved):
 
     def __str__(self) -> str:
         mean = gain(self.exploitability, 4).lstrip("+")
-        told = ": no opponent gains anything" if self.exploitability == 0 else ", the mean over both seats"
+        rest = ": no opponent gains anything" if self.exploitability == 0 else ", the mean over both seats"
         return "\n".join(
             [
-                f"Exploitability {mean}{told}. Asked once in {self.n_queries:,} positions.",
+                f"Exploitability {mean}{rest}. Asked once in {self.n_queries:,} positions.",
                 f"  A best response, moving second, gains {gain(self.as_x, 4)} against it as X",
                 f"  A best response, moving first, gains  {gain(self.as_o, 4)} against it as O",
             ]

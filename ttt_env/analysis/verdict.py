@@ -51,7 +51,7 @@ def _as(seats: "list[Seat] | tuple[Seat, ...]") -> str:
     return " and ".join(f"as {seat}" for seat in seats)
 
 
-def told(certificate: "Certificate") -> list[Paragraph]:
+def paragraphs(certificate: "Certificate") -> list[Paragraph]:
     """The certificate in words: its verdict with all counts, and what can happen on each seat."""
     lines = [
         *_common_reason(certificate),
@@ -92,10 +92,10 @@ def told(certificate: "Certificate") -> list[Paragraph]:
 
 def verdict_line(certificate: "Certificate") -> str:
     """The verdict with its game, and what it rests on."""
-    return f"{certificate.game.name}: {verdict_of(certificate)}. {asked(certificate)}"
+    return f"{certificate.game.name}: {verdict_of(certificate)}. {queries_of(certificate)}"
 
 
-def asked(certificate: "Certificate") -> str:
+def queries_of(certificate: "Certificate") -> str:
     """A sentence on the answers that the certificate is about."""
     n_positions = f"{certificate.n_queries:,} position{'s' * (certificate.n_queries != 1)}"
     kept = f", {certificate.origin}" if certificate.origin else ""
@@ -132,8 +132,8 @@ def _on_seat(certificate: "Certificate", seat: Seat) -> Paragraph:
         return Paragraph([f"As {seat} it {RESULTS[result]} at worst{cells}."], record)
     if certificate.game_value is not None:
         return Paragraph([f"As {seat} it {RESULTS[result]} at worst, as best play does."])
-    shown = f": {_cells(certificate, certificate.worst_games[seat])}" if result < 1 else ""
-    return Paragraph([f"As {seat} it {RESULTS[result]} at worst{shown}"])
+    game = f": {_cells(certificate, certificate.worst_games[seat])}" if result < 1 else ""
+    return Paragraph([f"As {seat} it {RESULTS[result]} at worst{game}"])
 
 
 def verdict_in_a_line(certificate: "Certificate") -> str:
@@ -141,7 +141,7 @@ def verdict_in_a_line(certificate: "Certificate") -> str:
     return f"{verdict_of(certificate)}, asked once in {certificate.n_queries:,} positions"
 
 
-def told_in_a_line(certificate: "Certificate") -> str:
+def summary_line(certificate: "Certificate") -> str:
     """The verdict with the shortest refuting game, in a line."""
     line = verdict_in_a_line(certificate)
     if (record := certificate.shortest_refutation) is None:

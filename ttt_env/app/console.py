@@ -170,9 +170,9 @@ def progress_line(task: str) -> Iterator[ProgressLine]:
     Ctrl-C and SIGTERM.
     """
     line, console = ProgressLine(task), Console(stderr=True)
-    shown = _rich(line, console) if console.is_terminal else _plain(line)
+    status = _rich(line, console) if console.is_terminal else _plain(line)
     try:
-        with shown if _verbosity == "normal" else nullcontext():
+        with status if _verbosity == "normal" else nullcontext():
             yield line
     except KeyboardInterrupt as interrupt:
         raise Interrupted.by(interrupt, f"there is no result of {line.text}") from None

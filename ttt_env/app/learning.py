@@ -19,7 +19,7 @@ from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.app.console import Interrupted, print_json, program_here, verbosity
 from ttt_env.app.options import TICTACTOE, typed_as
 from ttt_env.app.scorecard import scorecard
-from ttt_env.errors import ParameterError, PolicyFileError, ResultFileError, shown
+from ttt_env.errors import ParameterError, PolicyFileError, ResultFileError, brief
 from ttt_env.rules import Game, is_enumerable
 from ttt_env.storage import as_file_name, opened, parse_toml
 from ttt_env.storage.models import spec_of
@@ -124,7 +124,7 @@ def _train(options: TrainingOptions) -> None:
                 nonlocal best
                 done = evaluation.steps if counts_steps else evaluation.seconds
                 bar.update(task, completed=done, description=str(evaluation))
-                exploitability = evaluation.mistakes[0]
+                exploitability = evaluation.criterion[0]
                 is_better = best is None or exploitability < best
                 best = exploitability if best is None else min(best, exploitability)
                 if verbosity() == "verbose":
@@ -148,16 +148,16 @@ def next_steps(game: Game, spec: str, *more: str) -> str:
     option = "" if game == TICTACTOE else f" --game {shlex.quote(name)}"
     can_be_proved = is_enumerable(game)
     rival = "minimax" if can_be_proved else "mcts:simulations=1000"
-    shown = f'"{name}"' if name == game.name else f'ttt_env.Game.load("{name}")'
-    judged = f'ttt_env.match("{spec}", "{rival}", {shown}, games=200).score'
+    game_code = f'"{name}"' if name == game.name else f'ttt_env.Game.load("{name}")'
+    judged = f'ttt_env.match("{spec}", "{rival}", {game_code}, games=200).score'
     if can_be_proved:
-        judged = f'ttt_env.certify("{spec}", {shown}).unbeatable'
+        judged = f'ttt_env.certify("{spec}", {game_code}).unbeatable'
     commands = f"play {spec}", f"bench random {rival} {spec}", *more
     lines = "".join(f"\n  {program_here('ttt')} {command}{option}" for command in commands)
     return f"""
 What next{lines}
 and in Python
-  env = ttt_env.make({shown}, opponent="{spec}")
+  env = ttt_env.make({game_code}, opponent="{spec}")
   {judged}"""
 
 
@@ -171,9 +171,9 @@ def settings_of(settings: Sequence[str]) -> dict[str, Any]:
     for setting in settings:
         name, equals, text = (part.strip() for part in setting.partition("="))
         if not (name and equals and text):
-            raise ParameterError(f"--set {shown(setting)}: a name and a value are needed, as name=1e-3")
+            raise ParameterError(f"--set {brief(setting)}: a name and a value are needed, as name=1e-3")
         if name in values:
-            raise ParameterError(f"--set {shown(setting)}: {name} is set twice")
+            raise ParameterError(f"--set {brief(setting)}: {name} is set twice")
         try:
             values[name] = parse_toml(f"value = {text}")["value"]
         except ResultFileError:

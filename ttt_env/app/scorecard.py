@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.dossier import Strength
 from ttt_env.analysis.results import Result
-from ttt_env.analysis.verdict import told, verdict_line, verdict_of
+from ttt_env.analysis.verdict import paragraphs, verdict_line, verdict_of
 from ttt_env.render.table import Column, Table
 from ttt_env.render.text import draw_game
 from ttt_env.render.words import RESULTS, gain
@@ -15,7 +15,7 @@ from ttt_env.rules import is_enumerable
 def scorecard(strength: Strength, name: str) -> str:
     """The verdict first; exploitability and exact results on small games; and the games that refute it."""
     certificate = strength.certificate
-    head, *seats = told(certificate)
+    head, *seats = paragraphs(certificate)
     verdict = verdict_line(certificate)
     if strength.is_mute:  # all answers have failed
         return "\n".join([f"{name}: {head.lines[0]}", verdict])

@@ -60,7 +60,7 @@ def solve(
     if as_json:
         print_json(search.to_dict())
     else:
-        typer.echo(search.told(), err=save == STANDARD_OUTPUT)
+        typer.echo(search.text(), err=save == STANDARD_OUTPUT)
     if search.interrupt is not None:
         raise Interrupted.by(search.interrupt)
     if proof_file is not None:
@@ -128,7 +128,7 @@ class Search(NamedTuple):
         except KeyboardInterrupt as interrupt:
             return cls(so_far, interrupt)
 
-    def told(self) -> str:
+    def text(self) -> str:
         """The result in words."""
         proof, position, seat = self.proof, self.proof.position, self.proof.position.to_move
         lines = [self._verdict(), "", f"{position.game.name}, {seat} to move:", draw_text(position)]

@@ -50,7 +50,7 @@ def tournament(
         print_json(results.to_dict())
     else:
         proved = [f"{name}: {results.proved(name)}" for name in results.order]
-        lines = [*results.told(), *proved, *results.lost()]
+        lines = [*results.notes(), *proved, *results.forfeit_lines()]
         typer.echo("\n".join([str(results.to_table()), "", *lines]))
     typer.echo(f"Results in {folder}: index.html shows them, with every game.", err=True)
     if interrupt is not None:

@@ -15,7 +15,7 @@ from math import isfinite
 from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
-from ttt_env.errors import NoVerdictError, ParameterError, PlayerError, extra_for, shown
+from ttt_env.errors import NoVerdictError, ParameterError, PlayerError, brief, extra_for
 from ttt_env.rules import Between, Count, Game, Seconds, checked
 from ttt_env.text.answers import CUT_OFF, AnswerFormat
 from ttt_env.text.prompt import PromptAgent, Reply
@@ -115,8 +115,8 @@ class ChatEndpoint:
                 if attempt > self._retries or pause > LONGEST_PAUSE:
                     more = f"; it asks for a pause of {pause:.0f} s" if pause > LONGEST_PAUSE else ""
                     tries = f"{attempt} attempt{'s' * (attempt > 1)}"
-                    told = f"gave no answer in {tries}: {self._told(str(accident))}{more}"
-                    raise NoVerdictError(asker, None, told) from None
+                    reason = f"gave no answer in {tries}: {self._told(str(accident))}{more}"
+                    raise NoVerdictError(asker, None, reason) from None
             time.sleep(pause)
 
     async def _reply(self, request: Mapping[str, Any], asker: str) -> Reply:
@@ -174,9 +174,9 @@ class ChatEndpoint:
         status, message = _error_in(completion)
         if status is not None and not _passes(status):
             raise PlayerError(f"{asker} cannot be asked: {self._told(message)}")
-        told = message or body.decode("utf-8", "replace")
+        reason = message or body.decode("utf-8", "replace")
         raise Accident(
-            f"no chat completion (is /v1 missing in the url?): {self._told(told)}", _asked_pause(headers)
+            f"no chat completion (is /v1 missing in the url?): {self._told(reason)}", _asked_pause(headers)
         )
 
     def _told(self, text: str) -> str:
@@ -424,5 +424,5 @@ class ChatAgent(PromptAgent):
 
 def _as_str(name: str, text: object) -> str:
     if not isinstance(text, str):
-        raise ParameterError(f"{name}={shown(text)} of ChatAgent: a str is needed")
+        raise ParameterError(f"{name}={brief(text)} of ChatAgent: a str is needed")
     return text

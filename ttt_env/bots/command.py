@@ -19,7 +19,7 @@ from ttt_env.bots.function_file import MODULE as FUNCTION_FILE
 from ttt_env.bots.function_file import function_in
 from ttt_env.bots.process import AccidentError, Process
 from ttt_env.bots.protocol import Question, read_answer
-from ttt_env.errors import NoVerdictError, ParameterError, PlayerError, TttEnvError, shown
+from ttt_env.errors import NoVerdictError, ParameterError, PlayerError, TttEnvError, brief
 from ttt_env.rules import Between, Game, Position, Seconds, checked, get_game, unwrapped
 from ttt_env.storage import game_to_dict
 from ttt_env.storage.models import command_label, script_of
@@ -80,7 +80,7 @@ class CommandAgent(AskedAgent):
         super().__init__(get_game(game))
         self.folder = Path.cwd() if folder is None else Path(folder).absolute()
         if not self.folder.is_dir():
-            raise ParameterError(f"folder={shown(str(self.folder))}: there is no such folder")
+            raise ParameterError(f"folder={brief(str(self.folder))}: there is no such folder")
         self.arguments = _split_command(command, self.folder)
         self.timeout, self.memory, self.startup = timeout, memory, startup
         self._numbers = count(1)
@@ -214,8 +214,8 @@ class CommandAgent(AskedAgent):
         what = last.outcome or "cannot be started"
         if what == "timed out" and len(accidents) == TRIES:
             what = f"timed out twice ({self.timeout:g} s each, and {self.startup:g} s to start)"
-        told = quoted(last.told, "crashed") if last.told else ""
-        return NoVerdictError(repr(self), position, ": ".join(filter(None, [what, told])), last.outcome)
+        reason = quoted(last.reason, "crashed") if last.reason else ""
+        return NoVerdictError(repr(self), position, ": ".join(filter(None, [what, reason])), last.outcome)
 
     @property
     def is_running(self) -> bool:
@@ -255,11 +255,11 @@ def _split_command(command: str | Sequence[str], folder: Path) -> tuple[str, ...
     if not arguments or not all(isinstance(each, str) and "\0" not in each for each in arguments):
         raise ParameterError("command: a program and its arguments are needed, as texts")
     if _found(arguments[0], folder) is None:
-        raise ParameterError(f"command: there is no program {shown(arguments[0])} that can be run")
+        raise ParameterError(f"command: there is no program {brief(arguments[0])} that can be run")
     script = next((word for word in arguments[1:] if not word.startswith("-")), "")
     is_script = script.lower().endswith(_SCRIPTS) and script.split() == [script]  # and no code for `sh -c`
     if is_script and not os.path.isfile(Path(folder, script)):
-        raise ParameterError(f"command: there is no file {shown(script)} in the folder {folder}")
+        raise ParameterError(f"command: there is no file {brief(script)} in the folder {folder}")
     return arguments
 
 

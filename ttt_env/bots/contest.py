@@ -1,4 +1,4 @@
-"""The tournament of a file, played in a folder: certificates and meetings."""
+"""The tournament of a file, played in a folder: certificates and matches."""
 
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -21,10 +21,10 @@ from ttt_env.errors import (
     TournamentFileError,
     missing_extra,
 )
-from ttt_env.tournament.meetings import (
-    Meeting,
+from ttt_env.tournament.matches import (
     NotCountedError,
     NotJudged,
+    Pair,
     Played,
     play_to_the_end,
     reason_of,
@@ -73,8 +73,8 @@ class Contest:
             )
         self.players = Players(plan, say)
         if len(self.players.names) < 2:
-            told = "".join(f"\n  {name}: {why}" for name, why in self.players.set_aside.items())
-            raise TournamentFileError(f"fewer than two entries can play:{told}")
+            reason = "".join(f"\n  {name}: {why}" for name, why in self.players.set_aside.items())
+            raise TournamentFileError(f"fewer than two entries can play:{reason}")
         self.journal = Journal(folder / JOURNAL, plan, self.players.fingerprints, again)
         kept = {self.certificate_file(name) for name in {*plan.names} - self.journal.forgotten}
         for path in {*(folder / CERTIFICATES).glob("*.certificate.json")} - kept:
@@ -83,8 +83,8 @@ class Contest:
             for path in (folder / name for name in WRITTEN):
                 path.unlink(missing_ok=True)
         self.verdicts: dict[str, Verdict] = {}
-        self.schedule = [Meeting(*pair) for pair in combinations(self.players.names, 2)]
-        self.not_judged: dict[Meeting, NotJudged] = {}
+        self.schedule = [Pair(*pair) for pair in combinations(self.players.names, 2)]
+        self.not_judged: dict[Pair, NotJudged] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -95,7 +95,7 @@ class Contest:
 
     @property
     def tournament(self) -> Tournament:
-        """The results of all meetings that are finished."""
+        """The results of all matches that are finished."""
         finished = {at: match for at in self.schedule if (match := self.journal.match(at)) is not None}
         names = self.players.names
         unjudged = self.players.set_aside | dict(self.not_judged.values())
@@ -106,8 +106,8 @@ class Contest:
         for name in self.players.names:
             self._say(f"asking {name}")
             self.verdicts[name] = self._judged(name)
-        for meeting in self.schedule:
-            self._meet(meeting)
+        for pair in self.schedule:
+            self._meet(pair)
 
     def _judged(self, name: str) -> Verdict:
         try:
@@ -126,38 +126,38 @@ class Contest:
         """The file of an entry's certificate."""
         return self.folder / CERTIFICATES / f"{self.players.file_name(name)}.certificate.json"
 
-    def _meet(self, meeting: Meeting) -> None:
-        """Compute or play the part of a meeting that the journal does not hold."""
-        if self.journal.match(meeting) is not None:
+    def _meet(self, pair: Pair) -> None:
+        """Compute or play the part of a match that the journal does not hold."""
+        if self.journal.match(pair) is not None:
             return
-        text = f"{meeting.first} v {meeting.second}"
+        text = f"{pair.first} v {pair.second}"
         self._say(text)
-        if meeting not in self.journal.games and (computed := self._computed(meeting)) is not None:
-            self.journal.add_computed(meeting, computed)
-        while self.journal.match(meeting) is None:
-            number = len(self.journal.games.get(meeting, ()))
+        if pair not in self.journal.games and (computed := self._computed(pair)) is not None:
+            self.journal.add_computed(pair, computed)
+        while self.journal.match(pair) is None:
+            number = len(self.journal.games.get(pair, ()))
             self._say(f"{text}, game {number + 1} of {self.plan.games}")
             try:
-                self.journal.add_game(meeting, self._played(meeting, number))
+                self.journal.add_game(pair, self._played(pair, number))
             except NotCountedError as error:
-                x, o = meeting.seated(number)
-                self.not_judged[meeting] = NotJudged(x if error.seat == "X" else o, str(error))
+                x, o = pair.seated(number)
+                self.not_judged[pair] = NotJudged(x if error.seat == "X" else o, str(error))
                 return
 
-    def _computed(self, meeting: Meeting) -> Computed | None:
-        if not self.plan.exact or any(self.verdicts[name].certificate is None for name in meeting):
+    def _computed(self, pair: Pair) -> Computed | None:
+        if not self.plan.exact or any(self.verdicts[name].certificate is None for name in pair):
             return None
-        result = match(*self.players.pair(*meeting), self.plan.game, exact=True)
-        return Computed(result, tuple(self._played(meeting, number) for number in range(2)))
+        result = match(*self.players.pair(*pair), self.plan.game, exact=True)
+        return Computed(result, tuple(self._played(pair, number) for number in range(2)))
 
-    def _played(self, meeting: Meeting, number: int) -> Played:
+    def _played(self, pair: Pair, number: int) -> Played:
         """The game of this number, whose random numbers depend on the seed and the names alone."""
-        key = (*(crc32(name.encode()) for name in meeting), number)
+        key = (*(crc32(name.encode()) for name in pair), number)
         rng = np.random.default_rng(np.random.SeedSequence(self.plan.seed, spawn_key=key))
-        return play_to_the_end(*self.players.pair(*meeting.seated(number)), rng)
+        return play_to_the_end(*self.players.pair(*pair.seated(number)), rng)
 
-    def games_of(self, meeting: Meeting) -> tuple[Played, ...]:
-        """The games of a meeting: those that count or, where it is computed, examples."""
-        if (computed := self.journal.computed.get(meeting)) is not None:
+    def games_of(self, pair: Pair) -> tuple[Played, ...]:
+        """The games of a match: those that count or, where it is computed, examples."""
+        if (computed := self.journal.computed.get(pair)) is not None:
             return computed.examples
-        return tuple(self.journal.games.get(meeting, ()))
+        return tuple(self.journal.games.get(pair, ()))

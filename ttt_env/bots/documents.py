@@ -5,11 +5,11 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ttt_env.analysis.results import Forfeited
-from ttt_env.analysis.verdict import told_in_a_line
+from ttt_env.analysis.verdict import summary_line
 from ttt_env.bots.contest import Contest, Verdict
 from ttt_env.render.table import Column, Table, as_markdown
 from ttt_env.render.words import signed
-from ttt_env.tournament.meetings import ASKED_AGAIN, Played
+from ttt_env.tournament.matches import ASKED_AGAIN, Played
 from ttt_env.tournament.standings import PRIOR, Standing, share
 
 NOT_MET = "·"
@@ -54,14 +54,14 @@ class Documents:
 
     def games(self) -> Iterator[GameShown]:
         """All games, in the order in which they were played."""
-        for meeting in self.contest.schedule:
-            counts = meeting not in self.contest.journal.computed
-            for game, played in enumerate(self.contest.games_of(meeting)):
-                yield GameShown(*meeting.seated(game), played, counts)
+        for pair in self.contest.schedule:
+            counts = pair not in self.contest.journal.computed
+            for game, played in enumerate(self.contest.games_of(pair)):
+                yield GameShown(*pair.seated(game), played, counts)
 
-    def told(self) -> list[str]:
+    def notes(self) -> list[str]:
         """The sentences that a reader needs to understand the numbers."""
-        lines, found = [], self.tournament.meetings.values()
+        lines, found = [], self.tournament.pairs.values()
         if not self.tournament.is_complete:
             lines.append("The tournament is not finished: the same command goes on with it.")
         lines += [f"{name} is set aside: {why}." for name, why in self.contest.players.set_aside.items()]
@@ -71,10 +71,10 @@ class Documents:
             for each, (name, why) in self.not_judged.items()
         ]
         if n_computed := sum(each.exact for each in found):
-            lines.append(f"{_meetings(n_computed)} computed, over all games that the two can play.")
+            lines.append(f"{_matches(n_computed)} computed, over all games that the two can play.")
         if n_sampled := len(found) - n_computed:
             lines.append(
-                f"{_meetings(n_sampled)} sampled, in {self.plan.games} games each, half of them on each seat."
+                f"{_matches(n_sampled)} sampled, in {self.plan.games} games each, half of them on each seat."
             )
         asked = [name for name in self.contest.players.names if self.contest.players.is_asked(name)]
         if repeating := [name for name in asked if self.verdict(name).certificate is not None]:
@@ -100,7 +100,7 @@ class Documents:
 
     def is_unplayed(self, name: str) -> bool:
         """True if an entry could not be asked in any of its games, so that it has won and lost nothing."""
-        has_met = any(name in (each.first, each.second) for each in self.tournament.meetings)
+        has_met = any(name in (each.first, each.second) for each in self.tournament.pairs)
         return not has_met and any(blamed == name for blamed, _ in self.not_judged.values())
 
     def rank_text(self, standing: Standing) -> str:
@@ -123,11 +123,11 @@ class Documents:
     def to_markdown(self) -> str:
         """The table with the cross table, what is proved about each entry, and by what it has lost."""
         proved = [f"- {as_markdown(name)}: {as_markdown(self.proved(name))}" for name in self.order]
-        lost = [f"- {as_markdown(line)}" for line in self.lost()]
+        lost = [f"- {as_markdown(line)}" for line in self.forfeit_lines()]
         parts = [
             f"# {as_markdown(self.plan.name)}",
             f"{as_markdown(self.plan.game.name)}, {len(self.order)} entries, seed {self.plan.seed}.",
-            *map(as_markdown, self.told()),
+            *map(as_markdown, self.notes()),
             self.to_table(crossed=True).to_markdown(),
             "The numbered columns are the points a game against the player of that row. "
             f"{RANKING} {LEGEND} {RATINGS}",
@@ -143,7 +143,7 @@ class Documents:
         losses = self.tournament.forfeits
         return [(name, lost) for name in self.order for lost in losses.get(name, ())]
 
-    def lost(self) -> list[str]:
+    def forfeit_lines(self) -> list[str]:
         """The losses of the entries by naming no free cell, with the reasons, a line each."""
         return [f"{name} lost {each}." for name, each in self.forfeits]
 
@@ -181,8 +181,8 @@ class Documents:
             "seed": self.plan.seed,
             "entries": [self._entry_facts(standing) for standing in self.standings],
             "meetings_not_judged": [
-                {**meeting._asdict(), "entry": name, "reason": why}
-                for meeting, (name, why) in self.not_judged.items()
+                {**pair._asdict(), "entry": name, "reason": why}
+                for pair, (name, why) in self.not_judged.items()
             ],
             "games_played": [
                 {
@@ -225,7 +225,7 @@ class Documents:
         certificate, lack, not_judged = self.verdict(name)
         if not_judged:
             return f"{NOT_JUDGED}: {not_judged}"
-        return f"not certified, as {lack}" if certificate is None else told_in_a_line(certificate)
+        return f"not certified, as {lack}" if certificate is None else summary_line(certificate)
 
     def _cell(self, row: str, column: str) -> str:
         if (met := self.tournament.matches.get((row, column))) is not None:
@@ -242,5 +242,5 @@ def with_margin(number: str, margin: float, is_exact: bool) -> str:
     return number if is_exact else f"{number} ±{margin:.2f}"
 
 
-def _meetings(number: int) -> str:
-    return f"{number:,} meeting{' is' if number == 1 else 's are'}"
+def _matches(number: int) -> str:
+    return f"{number:,} {'match is' if number == 1 else 'matches are'}"

@@ -21,7 +21,7 @@ import numpy as np
 
 from ttt_env.agent import Agent, chosen_cell, takes_rng
 from ttt_env.bots.protocol import read_question
-from ttt_env.errors import ParameterError, shown
+from ttt_env.errors import ParameterError, brief
 from ttt_env.rules import Game, Position
 from ttt_env.rules.checks import integer_of
 from ttt_env.storage import game_from_dict, opened, reason
@@ -115,7 +115,7 @@ def _read(choice: object, position: Position, rng: np.random.Generator) -> dict[
         return {"cell": chosen_cell(_Drawing(position.game, choice), position, rng)}
     if (cell := integer_of(choice)) is not None:
         return {"cell": cell}
-    return {"returned": f"returned {shown(choice)}; return a cell, such as position.legal_cells[0]"}
+    return {"returned": f"returned {brief(choice)}; return a cell, such as position.legal_cells[0]"}
 
 
 def _told(error: BaseException, file: str) -> str:

@@ -12,7 +12,7 @@ from ttt_env.errors import ResultFileError, TournamentFileError
 from ttt_env.rules import SEATS, Game
 from ttt_env.storage import LineFile, game_to_dict
 from ttt_env.storage.codec import decoded
-from ttt_env.tournament.meetings import Meeting, Played
+from ttt_env.tournament.matches import Pair, Played
 
 _FORM = "ttt_env tournament journal"
 _FORMAT = f"{_FORM} 5"
@@ -28,7 +28,7 @@ class _Header(NamedTuple):
 
 
 class Computed(NamedTuple):
-    """The computed result of a meeting, and two games that show how the two play: one on each seat."""
+    """The computed result of a match, and two games that show how the two play: one on each seat."""
 
     match: Match
     examples: tuple[Played, ...]
@@ -41,7 +41,7 @@ class Computed(NamedTuple):
 
 
 class Journal:
-    """The finished games and the computed meetings of a tournament: a line for each, on the disk as it comes.
+    """The finished games and the computed matches of a tournament: a line for each, on the disk as it comes.
 
     The first line holds what the results depend on: the keys of the plan, the rules of its game, and the
     `fingerprints` of the entries. With `again` what an entry that has changed took part in is forgotten; all
@@ -57,8 +57,8 @@ class Journal:
     def __init__(
         self, path: Path, plan: TournamentPlan, fingerprints: Mapping[str, str], again: bool = False
     ) -> None:
-        self.games: dict[Meeting, list[Played]] = {}
-        self.computed: dict[Meeting, Computed] = {}
+        self.games: dict[Pair, list[Played]] = {}
+        self.computed: dict[Pair, Computed] = {}
         self.forgotten: set[str] = set()
         self._plan, self._file = plan, LineFile(path, _FORM, "is not a journal of a tournament")
         keys, rules = (json.loads(json.dumps(each)) for each in (dict(plan.keys), game_to_dict(plan.game)))
@@ -106,52 +106,52 @@ class Journal:
         """Write the file anew, without the results of these entries."""
         self.forgotten = names
         for results in (self.games, self.computed):
-            for meeting in [each for each in results if {*each} & self.forgotten]:
-                del results[meeting]
+            for pair in [each for each in results if {*each} & self.forgotten]:
+                del results[pair]
         games, self.games = self.games, {}
         computed, self.computed = self.computed, {}
         self._file.clear()
         self._file.add(self._header._asdict(), is_synced=True)
-        for meeting, played in games.items():
+        for pair, played in games.items():
             for each in played:
-                self.add_game(meeting, each)
-        for meeting, result in computed.items():
-            self.add_computed(meeting, result)
+                self.add_game(pair, each)
+        for pair, result in computed.items():
+            self.add_computed(pair, result)
 
     def close(self) -> None:
         """Let others write to the file."""
         self._file.release()
 
-    def add_game(self, meeting: Meeting, played: Played) -> None:
-        """Keep a game, the next one of its meeting, on the disk first."""
-        self._file.add({**meeting._asdict(), **played.to_dict()}, is_synced=True)
-        self.games.setdefault(meeting, []).append(played)
+    def add_game(self, pair: Pair, played: Played) -> None:
+        """Keep a game, the next one of its match, on the disk first."""
+        self._file.add({**pair._asdict(), **played.to_dict()}, is_synced=True)
+        self.games.setdefault(pair, []).append(played)
 
-    def add_computed(self, meeting: Meeting, computed: Computed) -> None:
-        """Keep a computed meeting, on the disk first."""
+    def add_computed(self, pair: Pair, computed: Computed) -> None:
+        """Keep a computed match, on the disk first."""
         examples = [example.to_dict() for example in computed.examples]
-        line = {**meeting._asdict(), "match": computed.match.to_dict(), "examples": examples}
+        line = {**pair._asdict(), "match": computed.match.to_dict(), "examples": examples}
         self._file.add(line, is_synced=True)
-        self.computed[meeting] = computed
+        self.computed[pair] = computed
 
-    def match(self, meeting: Meeting) -> Match | None:
-        """The match of a meeting, computed or of its games; None if it is not finished."""
-        if (computed := self.computed.get(meeting)) is not None:
+    def match(self, pair: Pair) -> Match | None:
+        """The match of a pair, computed or of its games; None if it is not finished."""
+        if (computed := self.computed.get(pair)) is not None:
             return computed.match
-        games = self.games.get(meeting, [])
+        games = self.games.get(pair, [])
         if len(games) < self._plan.games:
             return None
         return match_of_games((SEATS[at % 2], each.record, each.forfeit) for at, each in enumerate(games))
 
     def _take(self, data: Mapping[str, Any]) -> None:
-        meeting = decoded(Meeting, data)
+        pair = decoded(Pair, data)
         assert self._old is not None
-        if not {*meeting} <= {*self._old.keys["entries"]}:
-            raise ResultFileError(f"{meeting.first} against {meeting.second} is not a meeting of this plan")
+        if not {*pair} <= {*self._old.keys["entries"]}:
+            raise ResultFileError(f"{pair.first} against {pair.second} is not a match of this plan")
         if "match" in data:
-            self.computed[meeting] = Computed.read(data, self._plan.game)
+            self.computed[pair] = Computed.read(data, self._plan.game)
         else:
-            self.games.setdefault(meeting, []).append(Played.read(data, self._plan.game))
+            self.games.setdefault(pair, []).append(Played.read(data, self._plan.game))
 
 
 def _listed(changed: list[str]) -> str:

@@ -14,7 +14,7 @@ from ttt_env.render.layout import TileStyle, layout_of
 from ttt_env.render.svg import document, draw_svg, tile
 from ttt_env.rules import SEATS, GameRecord, Seat
 from ttt_env.storage import write_atomically
-from ttt_env.tournament.meetings import Played
+from ttt_env.tournament.matches import Played
 from ttt_env.tournament.standings import Standing, share
 
 if TYPE_CHECKING:

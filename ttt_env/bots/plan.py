@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from ttt_env.bots.command import STARTUP
-from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, shown
+from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, brief
 from ttt_env.rules import MAX_SEED, Game, Seconds, as_integer, check_names, checked_value
 from ttt_env.storage import opened, parse_toml, reason
 from ttt_env.storage.models import game_of, spec_of
@@ -50,7 +50,7 @@ class Entry:
 class TournamentPlan:
     """A tournament as its file describes it.
 
-    `games` is the number of games in each meeting, half of them on each seat. With `exact` results are
+    `games` is the number of games in each match, half of them on each seat. With `exact` results are
     computed where that is possible. `folder` is that of the file; `keys` holds all that the file says, by
     key: of entries, in whose commands secrets may stand, only digests.
     """
@@ -91,7 +91,7 @@ class _Table:
 
     def __init__(self, data: object, owner: str, allowed: tuple[str, ...]) -> None:
         if not isinstance(data, dict):
-            raise ParameterError(f"{owner} is a table of keys and values, not {shown(data)}")
+            raise ParameterError(f"{owner} is a table of keys and values, not {brief(data)}")
         check_names(owner, data, allowed, "key")
         self.data, self.owner = data, owner
 
@@ -148,7 +148,7 @@ def _entries(table: _Table, folder: Path) -> tuple[Entry, ...]:
 def _entry(data: object, number: int, folder: Path, limits: dict[str, Any]) -> Entry:
     """The entry of a table; a program that has no limits of its own has these."""
     named = data.get("name") if isinstance(data, dict) else None
-    table = _Table(data, f"entry {shown(named) if named else number}", _ENTRY_KEYS)
+    table = _Table(data, f"entry {brief(named) if named else number}", _ENTRY_KEYS)
     name = table.need("name", _name)
     kinds: tuple[Kind, ...] = get_args(Kind)
     given = [kind for kind in kinds if kind in table.data]
@@ -192,14 +192,14 @@ def _text(name: str, value: object, owner: str) -> str:
     if isinstance(value, str) and value.strip() and value.isprintable() and len(value) <= _TEXT_LETTERS:
         return value.strip()
     raise ParameterError(
-        f"{name}={shown(value)} of {owner}: a text in one line, of up to {_TEXT_LETTERS:,} letters, is needed"
+        f"{name}={brief(value)} of {owner}: a text in one line, of up to {_TEXT_LETTERS:,} letters, is needed"
     )
 
 
 def _name(name: str, value: object, owner: str) -> str:
     text = _text(name, value, owner)
     if len(text) > _NAME_LETTERS:
-        raise ParameterError(f"{name}={shown(value)} of {owner}: at most {_NAME_LETTERS} letters are allowed")
+        raise ParameterError(f"{name}={brief(value)} of {owner}: at most {_NAME_LETTERS} letters are allowed")
     return text
 
 

@@ -13,7 +13,7 @@ from ttt_env.errors import TttEnvError
 from ttt_env.rules import split_spec, with_parameters
 from ttt_env.storage import as_file_name
 from ttt_env.storage.models import files_of
-from ttt_env.tournament.meetings import judged_table
+from ttt_env.tournament.matches import judged_table
 
 _DIGITS = 12  # of a fingerprint
 _MOST_RUNNING = 30  # programs, of which each may take tens of MB: those of a class need no second start

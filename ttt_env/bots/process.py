@@ -25,13 +25,13 @@ _ENDED = None
 class AccidentError(Exception):
     """A process has not answered; it is of no further use, and has to be ended.
 
-    `outcome` is "timed out" or "crashed", None if it cannot be started; `told` its last words. `is_quiet` is
-    true for a process that has ended with status 0 after it had answered another question.
+    `outcome` is "timed out" or "crashed", None if it cannot be started; `reason` its last words. `is_quiet`
+    is true for a process that has ended with status 0 after it had answered another question.
     """
 
-    def __init__(self, outcome: str | None, told: str, is_quiet: bool = False) -> None:
-        super().__init__(outcome, told)
-        self.outcome, self.told, self.is_quiet = outcome, told, is_quiet
+    def __init__(self, outcome: str | None, reason: str, is_quiet: bool = False) -> None:
+        super().__init__(outcome, reason)
+        self.outcome, self.reason, self.is_quiet = outcome, reason, is_quiet
 
 
 class Process:
@@ -120,13 +120,13 @@ class Process:
         if self.has_ended:
             self._readers[1].join(_GRACE)
         status = self._popen.returncode
-        told = "" if status is None else f"exit status {status}"
+        reason = "" if status is None else f"exit status {status}"
         said = self._stderr.decode("utf-8", "replace").strip()
         if not said and self._said:
             said = f"it said {self._said[-1][:200]!r}"
             if "cell" in (json_object(self._said[-1]) or {}):
                 said += f', without the "id": {number} of the question'
-        return ": ".join(filter(None, [told, said]))
+        return ": ".join(filter(None, [reason, said]))
 
 
 def _lines(stream: IO[bytes]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ttt_env.agent import Answer, Outcome
-from ttt_env.errors import ImpossiblePositionError, NotationError, shown
+from ttt_env.errors import ImpossiblePositionError, NotationError, brief
 from ttt_env.rules import Game, Position, get_game
 
 _KEYS: dict[str, Outcome] = {"raised": "raised", "returned": "no cell", "error": "unreadable"}
@@ -47,7 +47,7 @@ def read_question(line: str, game: Game | None = None) -> Question:
     """
     data = json_object(line)
     if data is None or "position" not in data:
-        raise NotationError(f'{shown(line)} is not a question: a line of JSON with a "position" is needed')
+        raise NotationError(f'{brief(line)} is not a question: a line of JSON with a "position" is needed')
     position = Position.parse(data["position"], game or get_game(data.get("game", "tictactoe-v0")))
     if position.is_over:
         raise ImpossiblePositionError(f"there is no move to ask for: the game {position} is over")

@@ -15,7 +15,7 @@ from ttt_env.errors import (
     IllegalMoveError,
     ImpossiblePositionError,
     ParameterError,
-    shown,
+    brief,
     unknown,
 )
 from ttt_env.render.pixels import Window, draw_pixels
@@ -78,7 +78,7 @@ class Rewards(NamedTuple):
             numbers = None
         if numbers is None or not all(map(isfinite, numbers)):
             raise ParameterError(
-                f"rewards={shown(rewards)}: four finite numbers for win, draw, loss, illegal"
+                f"rewards={brief(rewards)}: four finite numbers for win, draw, loss, illegal"
             )
         return numbers
 

@@ -15,7 +15,7 @@ from ttt_env.envs.observation import DictObservation, Flat, Planes
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
 from ttt_env.envs.vector.env import VectorGameEnv
-from ttt_env.errors import EpisodeOrderError, ParameterError, shown
+from ttt_env.errors import EpisodeOrderError, ParameterError, brief
 from ttt_env.rules import BOARD_CELLS, CATALOGUE, Game, checked, get_game, parameters_of_game
 
 NAMESPACE = "ttt_env"
@@ -95,14 +95,14 @@ def make(
         for name in filter(kwargs.__contains__, _SINGLE_AGENT_PARAMETERS):
             game = getattr(id, "name", id)
             raise ParameterError(
-                f"{name}={shown(kwargs[name])} needs an opponent, and none is given: "
-                f"make({shown(game)}, opponent='random', {name}={shown(kwargs[name])}) plays against one"
+                f"{name}={brief(kwargs[name])} needs an opponent, and none is given: "
+                f"make({brief(game)}, opponent='random', {name}={brief(kwargs[name])}) plays against one"
             )
         env_for_two: TwoPlayerEnv[Any] = TwoPlayerEnv(id, **kwargs)
         is_parallel = api == "parallel"
         return _TwoPlayerParallelEnv(env_for_two) if is_parallel else env_for_two
     if api != "aec":
-        raise ParameterError(f"api={shown(api)} is for two players: it takes no opponent")
+        raise ParameterError(f"api={brief(api)} is for two players: it takes no opponent")
     env: SingleAgentEnv[Any] = SingleAgentEnv(id, opponent, **kwargs)
     env.spec = _spec(id, env.game, {**kwargs, "opponent": opponent})
     return env
@@ -182,13 +182,13 @@ class _TwoPlayerParallelEnv(turn_based_aec_to_parallel_wrapper):  # type: ignore
             raise EpisodeOrderError("step() before reset(), or after the end of the episode: call reset()")
         mover = self.aec_env.agent_selection
         if not isinstance(actions, Mapping) or mover not in actions:
-            raise ParameterError(f"actions={shown(actions)}: a dict with an action of {mover} is needed")
+            raise ParameterError(f"actions={brief(actions)}: a dict with an action of {mover} is needed")
         return super().step(actions)
 
 
 def _check_game_once(id: Game | str, kwargs: dict[str, Any]) -> None:
     if "game" in kwargs:
-        raise ParameterError(f"'game' is given twice, as {shown(id)} and as {shown(kwargs['game'])}")
+        raise ParameterError(f"'game' is given twice, as {brief(id)} and as {brief(kwargs['game'])}")
 
 
 def _spec(id: Game | str, game: Game, kwargs: dict[str, Any]) -> EnvSpec:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ttt_env.compiled.codes import Games, StepOutcome
 from ttt_env.envs.board import Opponents
 from ttt_env.envs.vector.env import VectorGameEnv, rows_of
-from ttt_env.errors import ParameterError, extra_for, shown
+from ttt_env.errors import ParameterError, brief, extra_for
 from ttt_env.rules import Between, Game, as_options, checked
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class _Adapter:
             return list(range(self.num_envs))
         numbers = [indices] if isinstance(indices, int) else list(indices)
         if not all(0 <= number < self.num_envs for number in numbers):
-            raise ParameterError(f"indices={shown(indices)}: sub-envs 0 to {self.num_envs - 1}")
+            raise ParameterError(f"indices={brief(indices)}: sub-envs 0 to {self.num_envs - 1}")
         return numbers
 
     def _need_all(self, name: str, indices: Indices) -> None:

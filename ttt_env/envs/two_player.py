@@ -13,7 +13,7 @@ from pettingzoo import AECEnv
 from ttt_env.agent import AgentLike, make_agent
 from ttt_env.envs.board import DEFAULT_REWARDS, BoardEnv, Illegal, RenderMode, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, flat_of, observation_space
-from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
+from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, brief
 from ttt_env.rules import SEATS, Game, as_cell, as_integer, as_options, checked, one_of
 
 _RESET = "call reset()"
@@ -72,10 +72,10 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
             or not all(isinstance(name, str) and name for name in agent_names)
         ):
             raise ParameterError(
-                f"agent_names={shown(agent_names)}: two names are needed, such as ('player_0', 'player_1')"
+                f"agent_names={brief(agent_names)}: two names are needed, such as ('player_0', 'player_1')"
             )
         if agent_names[0] == agent_names[1]:
-            raise ParameterError(f"agent_names={shown(agent_names)}: the two names must differ")
+            raise ParameterError(f"agent_names={brief(agent_names)}: the two names must differ")
         names = list(agent_names)
         self.possible_agents: list[str] = names
         self._other = dict(zip(names, reversed(names), strict=True))
@@ -145,13 +145,13 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         if agent is not self._to_move:
             agent = one_of("agent", agent, self.possible_agents)
         planes = scene.mover if agent == self._to_move else scene.waiting
-        shown: Any  # the parameter `observation` decides which it is
+        observation: Any  # the parameter `observation` decides which it is
         if self._observation_kind == "dict":
             mask = scene.free if agent == self.agent_selection else self._scenes.none
-            shown = {"observation": planes.copy(), "action_mask": mask.copy()}
+            observation = {"observation": planes.copy(), "action_mask": mask.copy()}
         else:
-            shown = planes.copy() if self._observation_kind == "planes" else flat_of(planes[None])[0]
-        return shown  # type: ignore[no-any-return]
+            observation = planes.copy() if self._observation_kind == "planes" else flat_of(planes[None])[0]
+        return observation  # type: ignore[no-any-return]
 
     @overload
     def last(self, observe: Literal[True] = True) -> tuple[Observed, float, bool, bool, MaskInfo]: ...
@@ -226,7 +226,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         if not self.agents:
             raise EpisodeOrderError(f"step() before reset(), or after the last agent has left: {_RESET}")
         if action is not None:
-            raise IllegalMoveError(f"the game is over: None is the only action, not {shown(action)}")
+            raise IllegalMoveError(f"the game is over: None is the only action, not {brief(action)}")
         agent = self.agent_selection
         for by_agent in (self._cumulative_rewards, self.terminations, self.truncations):
             del by_agent[agent]
@@ -303,12 +303,12 @@ def collect_episode(
     """
     if not isinstance(env, TwoPlayerEnv):
         raise ParameterError(
-            f"env={shown(env)}: a TwoPlayerEnv is needed, as make(game) gives without opponent"
+            f"env={brief(env)}: a TwoPlayerEnv is needed, as make(game) gives without opponent"
         )
     names = env.possible_agents
     if not isinstance(agents, Mapping) or set(agents) != set(names):
         needed = " and one for ".join(names)
-        raise ParameterError(f"agents={shown(agents)}: a dict with one for {needed} is needed")
+        raise ParameterError(f"agents={brief(agents)}: a dict with one for {needed} is needed")
     players = {name: make_agent(agents[name], env.game) for name in names}
     transitions: dict[str, list[Transition[Observed]]] = {name: [] for name in names}
     pending: dict[str, tuple[Observed, int]] = {}

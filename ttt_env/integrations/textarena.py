@@ -95,9 +95,9 @@ class GameEnv(ta.Env):
         else:
             self._record(player, cell)
             self.position = self.position.play(cell)
-            told = f"{_SEATS[player]} has played {cell}."
+            message = f"{_SEATS[player]} has played {cell}."
             described = ta.ObservationType.GAME_ACTION_DESCRIPTION
-            self.state.add_observation(message=told, observation_type=described)
+            self.state.add_observation(message=message, observation_type=described)
             winner = self.position.winner
             if winner is not None:
                 self.state.set_winner(_SEATS.index(winner), f"{winner} has won.")

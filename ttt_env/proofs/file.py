@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.errors import PolicyFileError, TttEnvError, shown
+from ttt_env.errors import PolicyFileError, TttEnvError, brief
 from ttt_env.proofs.strategy import MOST_POSITIONS, Strategy
 from ttt_env.rules import BOARD_CELLS, SEATS, Game, Masks, Position, Seat
 from ttt_env.rules.symmetry import automorphisms
@@ -84,14 +84,14 @@ def check_result(
     lower, upper = bounds
     if not -1 <= lower <= upper <= 1:
         raise ValueError(
-            f"bounds {shown(lower)} and {shown(upper)}: −1, 0 and 1 are allowed, the lowest first"
+            f"bounds {brief(lower)} and {brief(upper)}: −1, 0 and 1 are allowed, the lowest first"
         )
     if position.is_over and not lower == upper == _result(position):
         raise ValueError(f"bounds {lower} and {upper} are not those of {position!r}, where the game is over")
     if lower < 0 and position.ply == 0 and not position.game.misere:
         raise ValueError(f"bounds {lower} and {upper}: the first player does not lose on an empty board")
     if not 0 <= nodes <= _MOST_NODES:
-        raise ValueError(f"nodes={shown(nodes)}: integers from 0 to {_MOST_NODES} are allowed")
+        raise ValueError(f"nodes={brief(nodes)}: integers from 0 to {_MOST_NODES} are allowed")
     if not 0 <= seconds < inf:
         raise ValueError(f"seconds={seconds}: finite numbers from 0 on are allowed")
     if principal_variation and lower != upper:
@@ -143,7 +143,7 @@ def read(path: str | Path, game: Game | None = None) -> ProofContents:
     forms = _RESULT | forms_in(names, _TABLE)
     arrays = read_arrays(path, game, KIND, forms)
     if others := names - forms.keys() - IDENTITY:
-        raise PolicyFileError(f"{path} is not a {KIND}: it also holds {shown(', '.join(sorted(others)))}")
+        raise PolicyFileError(f"{path} is not a {KIND}: it also holds {brief(', '.join(sorted(others)))}")
     if str(arrays["format"]) not in (FORMAT, _FORMAT_2):
         raise PolicyFileError(f"{path} is not a {KIND}: its format is neither {FORMAT!r} nor {_FORMAT_2!r}")
     try:

@@ -50,7 +50,7 @@ def signed(number: float, digits: int) -> str:
     return text[1:] if float(text) == 0 else text.translate(_MINUS)
 
 
-def told_value(value: float) -> str:
+def value_text(value: float) -> str:
     """A value from −1 to 1: four decimals, but none where it is certain.
 
     >>> told_value(0.98127), told_value(1.0), told_value(-0.0)

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.errors import ImpossiblePositionError, ParameterError, shown
+from ttt_env.errors import ImpossiblePositionError, ParameterError, brief
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import integer_of
 from ttt_env.rules.game import Game, Position
@@ -101,7 +101,7 @@ class Boards:
             return Boards(self.game, self.mine[key], self.theirs[key])
         if (row := integer_of(key)) is None:
             raise ParameterError(
-                f"boards[{shown(key)}]: an integer, a slice, a list or an array [B] of integers is allowed"
+                f"boards[{brief(key)}]: an integer, a slice, a list or an array [B] of integers is allowed"
             )
         return Position(self.game, int(self.mine[row]), int(self.theirs[row]))
 

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from ttt_env.errors import GameError, ParameterError, TttEnvError, UnknownGameError, shown, unknown
+from ttt_env.errors import GameError, ParameterError, TttEnvError, UnknownGameError, brief, unknown
 from ttt_env.rules.game import Game
 from ttt_env.rules.parameters import Between, checked_value, declared, read
 from ttt_env.rules.sizes import check_board
@@ -35,7 +35,7 @@ def square(n: Annotated[int, Between(2)] = 4, tilted: bool = True, misere: bool 
 
     Without `tilted` only squares with sides along the axes count (T. Jenrich, arXiv 1109.2341).
     """
-    check_board(f"square-v0 with n={shown(n)}", n * n)
+    check_board(f"square-v0 with n={brief(n)}", n * n)
     items = [f"n={n}"] * (n != 4) + ["tilted=false"] * (not tilted)
     name = f"square-v0:{','.join(items)}" if items else "square-v0"
     return _game(name, (n, n), Game.squares(n, tilted), misere)
@@ -43,9 +43,9 @@ def square(n: Annotated[int, Between(2)] = 4, tilted: bool = True, misere: bool 
 
 def mnk(m: Length = 5, n: Length = 5, k: Length = 4, misere: bool = False) -> Game:
     """The m,n,k-game: k in a row on a board of m columns and n rows, of at most 64 cells."""
-    check_board(f"mnk-v0 with m={shown(m)}, n={shown(n)}", m * n)
+    check_board(f"mnk-v0 with m={brief(m)}, n={brief(n)}", m * n)
     if k > max(m, n):
-        raise GameError(f"mnk-v0 with m={m}, n={n}: k={shown(k)} does not fit, at most {max(m, n)} do")
+        raise GameError(f"mnk-v0 with m={m}, n={n}: k={brief(k)} does not fit, at most {max(m, n)} do")
     return _game(f"mnk-v0:m={m},n={n},k={k}", (n, m), Game.runs((n, m), k), misere)
 
 
@@ -101,10 +101,10 @@ def register_game(game: Game) -> None:
     Raises `GameError` for a name that no id can have, or that another game has, and for what is not a game.
     """
     if not isinstance(game, Game):
-        raise GameError(f"{shown(game)} is not a ttt_env.Game")
+        raise GameError(f"{brief(game)} is not a ttt_env.Game")
     if not _ID.fullmatch(game.name):
         raise GameError(
-            f"{shown(game.name)} is not an id: it begins with a letter, and has letters, digits, `_`, `-` "
+            f"{brief(game.name)} is not an id: it begins with a letter, and has letters, digits, `_`, `-` "
             "and `.`, such as ring-v0"
         )
     if game.name in game_names() and get_game(game.name) != game:
@@ -168,7 +168,7 @@ def get_game(game: Game | str, **parameters: Any) -> Game:
             raise _taken(game)
         return game
     if not isinstance(game, str):
-        raise UnknownGameError(f"a game is an id or a ttt_env.Game, not {shown(game)}")
+        raise UnknownGameError(f"a game is an id or a ttt_env.Game, not {brief(game)}")
     spec = split_spec(game)
     build = builder(spec.name)
     allowed = declared(build)
@@ -197,11 +197,11 @@ def checked_rules(game: Game) -> Game:
         named = get_game(game.name)
     except TttEnvError as error:
         if stem in CATALOGUE:
-            raise GameError(f"{shown(game.name)} is the name of no game: {error}") from error
+            raise GameError(f"{brief(game.name)} is the name of no game: {error}") from error
         return game
     if named != game:
         raise GameError(
-            f"the name {shown(game.name)} or its rules are not those of {named.name}: give yours another name"
+            f"the name {brief(game.name)} or its rules are not those of {named.name}: give yours another name"
         )
     return named if game.coordinates is None else game
 

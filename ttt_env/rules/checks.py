@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ttt_env.errors import ParameterError, TttEnvError, shown, unknown
+from ttt_env.errors import ParameterError, TttEnvError, brief, unknown
 from ttt_env.rules.sizes import TEXT_LETTERS
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def as_seat(seat: object) -> "Seat":
 def as_text(kind: str, text: object, error: type[TttEnvError]) -> str:
     """`text` without the space around it. Raises `error` unless it is a str of at most `TEXT_LETTERS`."""
     if not isinstance(text, str):
-        raise error(f"{kind} is a str, not {shown(text)}")
+        raise error(f"{kind} is a str, not {brief(text)}")
     if len(text) > TEXT_LETTERS:
-        raise error(f"{kind} has at most {TEXT_LETTERS} letters, not {len(text)}: {shown(text)}")
+        raise error(f"{kind} has at most {TEXT_LETTERS} letters, not {len(text)}: {brief(text)}")
     return text.strip()
 
 
@@ -83,7 +83,7 @@ def as_integer(name: str, value: object, owner: str, least: int, most: int | Non
     if number is None or number < least or (most is not None and number > most):
         upper_bound = "on" if most is None else f"to {most}"
         raise ParameterError(
-            f"{name}={shown(value)} of {owner}: integers from {least} {upper_bound} are allowed"
+            f"{name}={brief(value)} of {owner}: integers from {least} {upper_bound} are allowed"
         )
     return number
 
@@ -94,7 +94,7 @@ def as_options(options: object, owner: str) -> Mapping[str, Any]:
         return {}
     if isinstance(options, Mapping):
         return options
-    raise ParameterError(f"options={shown(options)} of {owner}: a dict is needed, such as {{'position': …}}")
+    raise ParameterError(f"options={brief(options)} of {owner}: a dict is needed, such as {{'position': …}}")
 
 
 def as_weights(name: str, weights: ArrayLike | None, size: int) -> NDArray[np.float64]:
@@ -109,7 +109,7 @@ def as_weights(name: str, weights: ArrayLike | None, size: int) -> NDArray[np.fl
         chances = np.empty(0)
     is_good = chances.shape == (size,) and np.isfinite(chances).all() and (chances >= 0).all()
     if not is_good or not chances.any():
-        raise ParameterError(f"{name}={shown(weights)}: {size} finite numbers ≥ 0, not all 0, are needed")
+        raise ParameterError(f"{name}={brief(weights)}: {size} finite numbers ≥ 0, not all 0, are needed")
     return np.asarray(chances / chances.max())
 
 
@@ -121,5 +121,5 @@ def as_generator(rng: "np.random.Generator | int | None") -> np.random.Generator
     sources = np.random.Generator | np.random.BitGenerator | np.random.SeedSequence
     source = rng if rng is None or isinstance(rng, sources) else integer_of(rng)
     if (source is None and rng is not None) or (isinstance(source, int) and source < 0):
-        raise ParameterError(f"rng={shown(rng)}: a numpy.random.Generator or a seed from 0 on is needed")
+        raise ParameterError(f"rng={brief(rng)}: a numpy.random.Generator or a seed from 0 on is needed")
     return np.random.default_rng(source)

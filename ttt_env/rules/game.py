@@ -16,7 +16,7 @@ from ttt_env.errors import (
     IllegalMoveError,
     ImpossiblePositionError,
     NotationError,
-    shown,
+    brief,
 )
 from ttt_env.rules.checks import as_generator, integer_of
 from ttt_env.rules.parameters import Between, checked
@@ -71,15 +71,15 @@ class Game:
     ) -> None:
         if not isinstance(name, str) or not name.isprintable() or not name or name != name.strip():
             raise GameError(
-                f"the name of a game is one line of printable text without space around it, not {shown(name)}"
+                f"the name of a game is one line of printable text without space around it, not {brief(name)}"
             )
         if len(name) > NAME_LETTERS:
-            raise GameError(f"the name of a game has at most {NAME_LETTERS} letters: {shown(name)}")
+            raise GameError(f"the name of a game has at most {NAME_LETTERS} letters: {brief(name)}")
         axes = checked_shape(shape, name)
         sets = checked_sets(winning_sets, prod(axes))
         places = None if coordinates is None else checked_coordinates(coordinates, prod(axes))
         if not isinstance(misere, bool):
-            raise GameError(f"misere={shown(misere)}: True and False are allowed")
+            raise GameError(f"misere={brief(misere)}: True and False are allowed")
         self.__dict__.update(name=name, shape=axes, winning_sets=sets, misere=misere, coordinates=places)
         from ttt_env.rules.catalogue import CATALOGUE, checked_rules, stem_of  # which imports this module
 
@@ -174,7 +174,7 @@ class Game:
         >>> len(Game.squares(4)), len(Game.squares(4, tilted=False))
         (20, 14)
         """
-        check_board(f"a board of {shown(n)} by {shown(n)}", n * n)
+        check_board(f"a board of {brief(n)} by {brief(n)}", n * n)
         # A square is its bounding box (corner r, c and side) and the offset of one corner along the top.
         return [
             tuple(
@@ -255,7 +255,7 @@ class Position(_Stones):
         return stones  # type: ignore[return-value]
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a position cannot be changed: {name}={shown(value)}")
+        raise AttributeError(f"a position cannot be changed: {name}={brief(value)}")
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"a position cannot be changed: {name} stays")
@@ -351,7 +351,7 @@ class Position(_Stones):
         game, array = get_game(game), np.asarray(stones)
         if array.size != game.n_cells or not np.isin(array, (-1, 0, 1)).all():
             raise NotationError(
-                f"stones={shown(stones)}: {game.name} has {game.n_cells} cells, each 1 for X, −1 for O or 0"
+                f"stones={brief(stones)}: {game.name} has {game.n_cells} cells, each 1 for X, −1 for O or 0"
             )
         return notation.position_of(array.ravel().tolist(), game)
 
@@ -516,7 +516,7 @@ def check_game(position: object, game: Game) -> Position:
     if isinstance(position, str):
         return Position.parse(position, game)
     if not isinstance(position, Position):
-        raise ImpossiblePositionError(f"{shown(position)} is not a Position of {game.name}, nor its text")
+        raise ImpossiblePositionError(f"{brief(position)} is not a Position of {game.name}, nor its text")
     if position.game != game:
         raise ImpossiblePositionError(f"{position} is a position of {position.game.name}, not of {game.name}")
     return position
@@ -531,7 +531,7 @@ def as_cell(action: object, game: Game) -> int:
     if cell is not None and 0 <= cell < game.n_cells:
         return cell
     raise CellError(
-        f"{shown(action)} is not a cell of {game.name}: integers 0 to {game.n_cells - 1} are allowed"
+        f"{brief(action)} is not a cell of {game.name}: integers 0 to {game.n_cells - 1} are allowed"
     )
 
 
@@ -544,7 +544,7 @@ def _fault(position: Position) -> str | None:
     """The reason why no game leads to `position`, or None."""
     game, mine, theirs = position.game, position.mine, position.theirs
     if type(mine) is not int or type(theirs) is not int:
-        return f"masks are ints, not {shown(mine)} and {shown(theirs)}"
+        return f"masks are ints, not {brief(mine)} and {brief(theirs)}"
     if not 0 <= mine <= game.full_mask or not 0 <= theirs <= game.full_mask:
         return f"stones outside the {game.n_cells} cells"
     if mine & theirs:

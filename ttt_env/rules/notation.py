@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from ttt_env.errors import IllegalMoveError, NotationError, shown
+from ttt_env.errors import IllegalMoveError, NotationError, brief
 from ttt_env.rules.catalogue import get_game
 from ttt_env.rules.checks import as_text, items_of
 from ttt_env.rules.game import Game, Position, Seat, as_cell
@@ -40,7 +40,7 @@ def parse_position(text: str, game: Game | str) -> Position:
     if not re.fullmatch(f"{pattern}|[XO.]{{{game.n_cells}}}", glyphs):
         empty = format_position(game.start)
         raise NotationError(
-            f"{shown(text)} is not a position of {game.name}: write X, O and . as in {empty}, "
+            f"{brief(text)} is not a position of {game.name}: write X, O and . as in {empty}, "
             f"or {game.n_cells} letters in a row"
         )
     glyphs = re.sub(r"[/|]", "", glyphs)
@@ -86,7 +86,7 @@ class GameRecord:
         object.__setattr__(self, "game", game)
         moves = items_of(self.cells, game.n_cells)
         if moves is None:
-            raise NotationError(f"the moves of a game are a list of cells, not {shown(self.cells)}")
+            raise NotationError(f"the moves of a game are a list of cells, not {brief(self.cells)}")
         object.__setattr__(self, "cells", tuple(as_cell(move, game) for move in moves))
         self.positions()
 
@@ -99,14 +99,14 @@ class GameRecord:
         name, colon, moves = as_text("a game record", text, NotationError).rpartition(":")
         name = name.strip()
         if not colon or not _MOVES.fullmatch(moves):
-            raise NotationError(f"{shown(text)} is not a game record: 'tictactoe-v0: 4 0 8' is one")
+            raise NotationError(f"{brief(text)} is not a game record: 'tictactoe-v0: 4 0 8' is one")
         record_game = get_game(name if game is None else game)
         if record_game.name != name and game is not None:
-            raise NotationError(f"{shown(text)} is a game of {shown(name)}, not of {record_game.name!r}")
+            raise NotationError(f"{brief(text)} is a game of {brief(name)}, not of {record_game.name!r}")
         try:
             return cls(record_game, tuple(map(int, moves.split())))
         except IllegalMoveError as error:
-            raise NotationError(f"{shown(text)} is not a game record: {error}") from error
+            raise NotationError(f"{brief(text)} is not a game record: {error}") from error
 
     def __str__(self) -> str:
         return f"{self.game.name}: {' '.join(map(str, self.cells))}".rstrip()

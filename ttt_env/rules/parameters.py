@@ -24,7 +24,7 @@ from typing import (
     get_type_hints,
 )
 
-from ttt_env.errors import ParameterError, shown, unknown
+from ttt_env.errors import ParameterError, brief, unknown
 from ttt_env.rules.checks import integer_of, number_of
 
 P = ParamSpec("P")
@@ -166,7 +166,7 @@ def checked_value(owner: str, name: str, value: Any, hint: Any) -> Any:
         return value
     if choices:
         raise ParameterError(unknown(f"{name} of {owner}", value, map(str, choices)))
-    raise ParameterError(f"{name}={shown(value)} of {owner}: {allowed(hint)} are allowed")
+    raise ParameterError(f"{name}={brief(value)} of {owner}: {allowed(hint)} are allowed")
 
 
 def allowed(hint: Any) -> str:

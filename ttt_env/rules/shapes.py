@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice, product
 from math import prod
 
-from ttt_env.errors import GameError, GameTooLargeError, shown
+from ttt_env.errors import GameError, GameTooLargeError, brief
 from ttt_env.rules.checks import integer_of, items_of
 from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS, check_board
 
@@ -33,8 +33,8 @@ def checked_shape(shape: Iterable[int], name: str = "") -> tuple[int, ...]:
     numbers = [integer_of(axis) for axis in items_of(shape, _MOST_AXES) or ()]
     axes = () if None in numbers else tuple(number for number in numbers if number is not None)
     if not 1 <= len(axes) <= _MOST_AXES or min(axes) < 1:
-        raise GameError(f"shape {shown(shape)}: a board has one to six axes of at least one cell each")
-    check_board(name or f"a board of shape {shown(axes)}", prod(axes))
+        raise GameError(f"shape {brief(shape)}: a board has one to six axes of at least one cell each")
+    check_board(name or f"a board of shape {brief(axes)}", prod(axes))
     return axes
 
 
@@ -44,13 +44,13 @@ def checked_coordinates(coordinates: Iterable[tuple[float, float]], n_cells: int
         places = [(float(x), float(y)) for x, y in islice(coordinates, n_cells + 1)]
     except Exception:  # they may be of a user's class
         raise GameError(
-            f"coordinates holds a pair of numbers for each cell, not {shown(coordinates)}"
+            f"coordinates holds a pair of numbers for each cell, not {brief(coordinates)}"
         ) from None
     is_finite = all(abs(number) <= _FARTHEST for place in places for number in place)
     if len(places) != n_cells or not is_finite:
         raise GameError(
             f"coordinates holds {n_cells} pairs of numbers up to {_FARTHEST:g}, one for each cell, "
-            f"not {shown(coordinates)}"
+            f"not {brief(coordinates)}"
         )
     length = max(max(axis) - min(axis) for axis in zip(*places, strict=True))
     if length >= spacing(places) * _MAX_SPACINGS:
@@ -73,7 +73,7 @@ def checked_sets(winning_sets: Iterable[Iterable[int]], n_cells: int) -> tuple[t
         raise GameTooLargeError(f"a game has at most {BOARD_SETS} winning sets; there are more")
     collections = [None] if given is None else [items_of(cells, BOARD_CELLS) for cells in given]
     if None in collections:
-        raise GameError(f"winning_sets holds collections of cells, not {shown(winning_sets)}")
+        raise GameError(f"winning_sets holds collections of cells, not {brief(winning_sets)}")
     sets = [_checked_set(cells, n_cells) for cells in collections if cells is not None]
     if not sets or () in sets:
         raise GameError("a game needs at least one winning set, and none of them empty")
@@ -85,8 +85,8 @@ def _checked_set(cells: Sequence[object], n_cells: int) -> tuple[int, ...]:
         raise GameTooLargeError(f"a winning set names at most {BOARD_CELLS} cells; one names more")
     numbers = [number for number in map(integer_of, cells) if number is not None]
     if len(numbers) < len(cells):
-        raise GameError(f"winning_sets: {shown(cells)} are not all integers")
+        raise GameError(f"winning_sets: {brief(cells)} are not all integers")
     winning_set = tuple(sorted(set(numbers)))
     if winning_set and (winning_set[0] < 0 or winning_set[-1] >= n_cells):
-        raise GameError(f"winning set {shown(winning_set)} is out of the board: cells are 0 to {n_cells - 1}")
+        raise GameError(f"winning set {brief(winning_set)} is out of the board: cells are 0 to {n_cells - 1}")
     return winning_set

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from math import comb
 from typing import TYPE_CHECKING
 
-from ttt_env.errors import GameTooLargeError, shown
+from ttt_env.errors import GameTooLargeError, brief
 
 if TYPE_CHECKING:
     from ttt_env.rules.game import Game
@@ -63,7 +63,7 @@ def check_board(name: str, n_cells: int) -> None:
     """Raise `GameTooLargeError` for a board of more cells than a game may have."""
     if n_cells > BOARD_CELLS:
         raise GameTooLargeError(
-            f"{name} has {shown(n_cells)} cells; at most {BOARD_CELLS} are allowed: choose a smaller board"
+            f"{name} has {brief(n_cells)} cells; at most {BOARD_CELLS} are allowed: choose a smaller board"
         )
 
 

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from inspect import Parameter
 from typing import NamedTuple
 
-from ttt_env.errors import ParameterError, shown, unknown
+from ttt_env.errors import ParameterError, brief, unknown
 from ttt_env.rules.checks import as_text
 from ttt_env.rules.sizes import SPEC_DEPTH
 
@@ -50,12 +50,12 @@ def split_spec(text: str) -> Spec:
     text = as_text("a spec", text, ParameterError)
     if depth_of(text) > SPEC_DEPTH:
         raise ParameterError(
-            f"{shown(text)} has more than {SPEC_DEPTH} colons and brackets inside of each other"
+            f"{brief(text)} has more than {SPEC_DEPTH} colons and brackets inside of each other"
         )
     text = unwrapped(text)
     name = split_items(text, ":")[0] if text else ""
     if "(" in name or ")" in name:
-        raise ParameterError(f"{shown(text)} has a round bracket too few, or one too many")
+        raise ParameterError(f"{brief(text)} has a round bracket too few, or one too many")
     rest = text[len(name) + 1 :]
     return Spec(name.strip(), tuple(split_items(rest)))
 
@@ -132,7 +132,7 @@ def read_items(spec: Spec, parameters: Mapping[str, Parameter]) -> tuple[dict[st
         if name not in parameters or not (match or is_flag):
             others.append(item)
         elif name in texts:
-            raise ParameterError(f"{shown(str(spec))} gives {name} twice")
+            raise ParameterError(f"{brief(str(spec))} gives {name} twice")
         else:
             texts[name] = match[2] if match else "true"
     return texts, others

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
-from ttt_env.errors import ResultFileError, TttEnvError, shown
+from ttt_env.errors import ResultFileError, TttEnvError, brief
 from ttt_env.rules import Boards, Game, GameRecord, Position
 from ttt_env.storage.files import file_errors, opened, write_atomically
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
@@ -49,8 +49,8 @@ class Saved:
         try:
             return cls._read(data)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            told = str(error) if isinstance(error, TttEnvError) else f"{type(error).__name__}: {error}"
-            raise ResultFileError(f"this is not a saved {cls.__name__}: {told}") from error
+            reason = str(error) if isinstance(error, TttEnvError) else f"{type(error).__name__}: {error}"
+            raise ResultFileError(f"this is not a saved {cls.__name__}: {reason}") from error
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
@@ -204,8 +204,8 @@ class _Reader:
         try:
             return read(data)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            told = str(error) if isinstance(error, TttEnvError) else f"{type(error).__name__}: {error}"
-            raise ResultFileError(f"{name}: {told}") from error
+            reason = str(error) if isinstance(error, TttEnvError) else f"{type(error).__name__}: {error}"
+            raise ResultFileError(f"{name}: {reason}") from error
 
     def _fail(self, name: str, data: Any, due: str) -> Any:
-        raise ResultFileError(f"{name or 'it'}: {shown(data)}, where {due} is needed")
+        raise ResultFileError(f"{name or 'it'}: {brief(data)}, where {due} is needed")

@@ -11,7 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO, Literal
 
-from ttt_env.errors import ParameterError, TttEnvError, shown
+from ttt_env.errors import ParameterError, TttEnvError, brief
 
 
 def as_file_name(text: str) -> str:
@@ -78,13 +78,13 @@ def write_atomically(path: str | Path, content: bytes | Callable[[BufferedWriter
             _replace(target, write)
     except OSError as error:
         # A new one: the error of a failed renaming names two files, and would go on to do so.
-        told = error.strerror or str(error)
-        raise OSError(error.errno or errno.EIO, told, str(path)) from error
+        reason = error.strerror or str(error)
+        raise OSError(error.errno or errno.EIO, reason, str(path)) from error
 
 
 def _check_path(path: object) -> None:
     if not isinstance(path, str | os.PathLike):
-        raise ParameterError(f"path={shown(path)}: the path of a file is needed")
+        raise ParameterError(f"path={brief(path)}: the path of a file is needed")
 
 
 def _replace(target: Path, write: Callable[[BufferedWriter], object]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ttt_env.errors import GameError, shown
+from ttt_env.errors import GameError, brief
 from ttt_env.rules import CATALOGUE, Game, check_names, checked_rules, checked_value, get_game
 from ttt_env.rules.catalogue import stem_of
 from ttt_env.storage.files import opened, reason, write_atomically
@@ -73,7 +73,7 @@ def load_game(path: str | Path) -> Game:
         if not isinstance(data, dict) or not {"name", "shape", "winning_sets"} <= data.keys():
             raise GameError("name, shape and winning_sets are needed")
         if data.get("format", FORMAT) != FORMAT:
-            raise GameError(f"its format is {shown(data['format'])}, and {FORMAT!r} is needed")
+            raise GameError(f"its format is {brief(data['format'])}, and {FORMAT!r} is needed")
         check_names("a file of a game", data, _KEYS)
         return game_from_dict(data)
     except OSError as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, Self
 
-from ttt_env.errors import GameLogError, NotationError, ParameterError, TttEnvError, shown
+from ttt_env.errors import GameLogError, NotationError, ParameterError, TttEnvError, brief
 from ttt_env.rules import CATALOGUE, Game, GameRecord, get_game
 from ttt_env.rules.catalogue import stem_of
 from ttt_env.storage.files import check_regular, file_errors, opened, write_atomically
@@ -88,7 +88,7 @@ class GameLog:
     def __init__(self, path: str | Path | None = None) -> None:
         given: object = path
         if not isinstance(given, str | Path | None):
-            raise ParameterError(f"path={shown(given)} of a game log: the path of a file is needed")
+            raise ParameterError(f"path={brief(given)} of a game log: the path of a file is needed")
         self.path = (default_path() if path is None else Path(path)).absolute()
         self._lock = Lock()
         with self._naming_the_file():
@@ -151,14 +151,14 @@ class GameLog:
         Raises `ParameterError` for what is not a record, and for names that are not texts.
         """
         if not isinstance(record, GameRecord):
-            raise ParameterError(f"record={shown(record)} of a game log: a GameRecord is needed")
+            raise ParameterError(f"record={brief(record)} of a game log: a GameRecord is needed")
         return self._write([record], x, o, source)
 
     def _write(self, records: Iterable[GameRecord], x: str | None, o: str | None, source: str | None) -> int:
         """Write all of these games or none, and return the number of the last one."""
         for name, value in (("x", x), ("o", o), ("source", source)):
             if not isinstance(value, str | None):
-                raise ParameterError(f"{name}={shown(value)} of a game log: a text or None is needed")
+                raise ParameterError(f"{name}={brief(value)} of a game log: a text or None is needed")
         x, o = (name and label_of(name) for name in (x, o))
         now = datetime.now(UTC).isoformat(timespec="seconds")
         rows = [(record.game.name, str(record), x, o, source, now) for record in records]

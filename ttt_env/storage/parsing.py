@@ -5,7 +5,7 @@ import json
 import tomllib
 from typing import Any
 
-from ttt_env.errors import ResultFileError, shown
+from ttt_env.errors import ResultFileError, brief
 
 
 def text_of(content: str | bytes) -> str:
@@ -47,7 +47,7 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(entries) < len(pairs):
         keys = [key for key, _ in pairs]
         twins = [key for key in entries if keys.count(key) > 1]
-        raise ResultFileError(f"the key {shown(twins[0])} comes twice")
+        raise ResultFileError(f"the key {brief(twins[0])} comes twice")
     return entries
 
 

@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeAlias
 
 from ttt_env.agent import Answer, Outcome
-from ttt_env.errors import ParameterError, shown
+from ttt_env.errors import ParameterError, brief
 from ttt_env.rules import Game, Position
 from ttt_env.text.wording import answer_text, places
 
@@ -95,11 +95,11 @@ class AnswerFormat:
         is_text = isinstance(self.template, str)
         if not is_text or sorted(self._places) not in _PLACES or not all(self._texts[1:-1]):
             raise ParameterError(
-                f"answer={shown(self.template)}: write a text with one {{cell}} in it, such as '[{{cell}}]', "
+                f"answer={brief(self.template)}: write a text with one {{cell}} in it, such as '[{{cell}}]', "
                 "or one {name}, or one {row} and one {column} apart from each other"
             )
         if _marks(self.reasoning).search(self.template):
-            raise ParameterError(f"answer={shown(self.template)}: marks of reasoning are not read in a reply")
+            raise ParameterError(f"answer={brief(self.template)}: marks of reasoning are not read in a reply")
 
     @property
     def _places(self) -> list[str]:
@@ -129,7 +129,7 @@ class AnswerFormat:
     def read(self, reply: str, game: Game) -> Reading:
         """The cell that a reply names; nothing in it is ever run. Raises `ParameterError` for no str."""
         if not isinstance(reply, str):
-            raise ParameterError(f"a reply is a str, not {shown(reply)}")
+            raise ParameterError(f"a reply is a str, not {brief(reply)}")
         named = self._last_named(_without_reasoning(reply[:_LONGEST], self.reasoning))
         if len(named) != 1:
             return Reading(None, "several" if named else "unreadable")

@@ -18,7 +18,7 @@ from ttt_env.agent import Agent, Outcome, chosen_cell, read_cell
 from ttt_env.analysis.known import PROOF_NODES, known_value
 from ttt_env.envs.board import DEFAULT_REWARDS, OpponentMix, Opponents, PlayAs, StartLike
 from ttt_env.envs.single import SingleAgentEnv
-from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, shown
+from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, brief
 from ttt_env.rules import (
     SEATS,
     Between,
@@ -307,14 +307,14 @@ class TextEnv:
         winner = info.get("winner", -1)
         self._winner = None if winner < 0 else SEATS[winner]
         self._settle("played", result, is_over)
-        told = f"You have played {free_cell}."
+        message = f"You have played {free_cell}."
         if after.ply > before.ply + 1:
-            told += f" {other_seat(self.seat)} has played {self._env.last_cell}."
+            message += f" {other_seat(self.seat)} has played {self._env.last_cell}."
         elif self._env.forfeit is not None:
-            told += f" {other_seat(self.seat)} has named no free cell."
+            message += f" {other_seat(self.seat)} has named no free cell."
         if is_over:
-            return f"{told}\n\n{board_text(after, self.board)}\n\n{end_text(self._winner, self.seat)}"
-        return f"{told}\n\n{self._turn_text()}"
+            return f"{message}\n\n{board_text(after, self.board)}\n\n{end_text(self._winner, self.seat)}"
+        return f"{message}\n\n{self._turn_text()}"
 
     def reply(self, text: str) -> str:
         """Play the cell that a reply names and return what happened and what to do next; raises as `move`.
@@ -423,7 +423,7 @@ def _reward_function(reward: Reward, weights: Sequence[float]) -> Callable[[Text
         of_result = of_regret = nan
     if not isfinite(of_result) or not isfinite(of_regret):
         raise ParameterError(
-            f"reward_weights={shown(weights)}: two finite numbers, of result and regret, are needed"
+            f"reward_weights={brief(weights)}: two finite numbers, of result and regret, are needed"
         )
     chosen = {"result": (1.0, 0.0), "regret": (0.0, 1.0), "shaped": (of_result, of_regret)}
     return _WeightedReward(*chosen[name])

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ttt_env.agent import Answer, AskedAgent, function_name, waiting_for
-from ttt_env.errors import NoVerdictError, ParameterError, shown
+from ttt_env.errors import NoVerdictError, ParameterError, brief
 from ttt_env.rules import Game, Position, checked, get_game
 from ttt_env.text.answers import AnswerFormat
 from ttt_env.text.wording import BoardStyle, prompt_text
@@ -52,7 +52,7 @@ class PromptAgent(AskedAgent):
     ) -> None:
         super().__init__(get_game(game))
         if not callable(reply):
-            raise ParameterError(f"reply={shown(reply)} of PromptAgent: a function of a prompt is needed")
+            raise ParameterError(f"reply={brief(reply)} of PromptAgent: a function of a prompt is needed")
         self.reply = reply
         self.board = board
         self.answer_format = answer if isinstance(answer, AnswerFormat) else AnswerFormat(answer)
@@ -83,12 +83,12 @@ class PromptAgent(AskedAgent):
             raise
         except Exception as error:
             if _is_accident(error):
-                told = f"gave no answer: {shown(error)}"
-                raise NoVerdictError(repr(self), position, told) from error
+                reason = f"gave no answer: {brief(error)}"
+                raise NoVerdictError(repr(self), position, reason) from error
             error.add_note(self._asked_in(position))
             raise
         if not isinstance(reply, str):
-            return Answer.failed("unreadable", shown(reply))
+            return Answer.failed("unreadable", brief(reply))
         answer = self.answer_format.answer(reply, position)
         if answer.cell is None and isinstance(reply, Reply) and reply.note:
             return Answer.failed(answer.outcome, f"({reply.note}) {reply}".rstrip())

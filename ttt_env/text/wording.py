@@ -156,18 +156,18 @@ def answer_text(answer: str, cell: int, game: Game) -> str:
 def turn_text(position: Position, style: BoardStyle, answer: str) -> str:
     """The board, the free cells, and how to name one in the form `answer`: see `AnswerFormat`."""
     free, game = position.legal_cells, position.game
-    kind, listed, told = "{cell}", "", "number"
+    kind, listed, form = "{cell}", "", "number"
     if "{name}" in answer:
         layer = "layer 1, 2, ..., " * (layers_of(game.shape)[0] > 1)
-        told = f"name ({layer}column a, b, ... from the left, row 1, 2, ... from the top)"
+        form = f"name ({layer}column a, b, ... from the left, row 1, 2, ... from the top)"
         kind, listed = "{name}", " by name"
     elif "{row}" in answer:
-        told = "row (1, 2, ... from the top) and column (1, 2, ... from the left)"
+        form = "row (1, 2, ... from the top) and column (1, 2, ... from the left)"
         kind, listed = "{row},{column}", " by row and column"
     names = " ".join(answer_text(kind, cell, game) for cell in free)
     return (
         f"{board_text(position, style)}\n\nIt is your turn. Free cells{listed}: {names}. "
-        f"Answer with the {told} of a free cell in the form {answer_text(answer, free[0], game)}."
+        f"Answer with the {form} of a free cell in the form {answer_text(answer, free[0], game)}."
     )
 
 
@@ -237,7 +237,7 @@ _SAID = 200  # letters of an answer that are quoted
 
 
 def refutation_text(certificate: Certificate, board: BoardStyle = "grid") -> str:
-    """The shortest game that refutes the player, told to the player, or the words that none exists.
+    """The shortest game that refutes the player, form to the player, or the words that none exists.
 
     It says what the game shows; for each move that gives value away what the board was, what the player
     answered, and which cells would have kept the value; and how the game ends. The boards are drawn as

@@ -88,7 +88,7 @@ _DIGITS = 9  # of points that decide the order; the rest is rounding
 
 
 class Standing(NamedTuple):
-    """A row of the table: a player's points, a share of the games of each meeting, and its rating.
+    """A row of the table: a player's points, a share of the games of each match, and its rating.
 
     `is_exact` says whether all results behind the points are computed; otherwise `margin` reaches from
     `points` to the ends of their 95 % interval. `rating_margin` is 0 for a rating that rests on computed

@@ -27,11 +27,11 @@ from ttt_env.rules import (
 )
 from ttt_env.storage import file_errors, game_to_dict
 from ttt_env.storage.codec import Saved, decoded
-from ttt_env.tournament.meetings import (
+from ttt_env.tournament.matches import (
     AgentsByName,
     Examined,
-    Meeting,
     NotJudged,
+    Pair,
     both_sides,
     examined,
     pairing,
@@ -55,7 +55,7 @@ _LEGEND = "score of the row against the column, win − loss over both seats"
 
 
 class _Row(NamedTuple):
-    """An agent as a file has it; its rating and score follow from the meetings."""
+    """An agent as a file has it; its rating and score follow from the matches."""
 
     name: str
     exploitability: Exploitability | None
@@ -70,7 +70,7 @@ class Tournament(Saved):
     Attributes:
         game: The game.
         names: The names of the agents.
-        meetings: The match of each pair that is finished.
+        matches: The match of each pair that is finished.
         exploitability: The exploitability of each agent; None where it cannot be computed or was not
             requested.
         width: The requested width of the intervals; None where the number of games was fixed.
@@ -92,7 +92,7 @@ class Tournament(Saved):
 
     game: Game
     names: tuple[str, ...]
-    meetings: dict[Meeting, Match]
+    pairs: dict[Pair, Match]
     exploitability: dict[str, Exploitability | None]
     width: float | None = None
     not_judged: dict[str, str] = field(default_factory=dict)
@@ -100,12 +100,12 @@ class Tournament(Saved):
     @cached_property
     def matches(self) -> dict[tuple[str, str], Match]:
         """The match of each pair that has met, from both sides."""
-        return both_sides(self.meetings)
+        return both_sides(self.pairs)
 
     @property
     def is_complete(self) -> bool:
-        """True if all meetings are finished."""
-        return len(self.meetings) == comb(len(self.names), 2)
+        """True if all matches are finished."""
+        return len(self.pairs) == comb(len(self.names), 2)
 
     @cached_property
     def standings(self) -> list[Standing]:
@@ -138,7 +138,7 @@ class Tournament(Saved):
     def wide(self) -> list[tuple[str, str]]:
         """The pairings that `max_games` ended before their interval was as narrow as asked."""
         width = inf if self.width is None else self.width
-        return [(pair.first, pair.second) for pair, met in self.meetings.items() if met.width > width]
+        return [(pair.first, pair.second) for pair, met in self.pairs.items() if met.width > width]
 
     @property
     def forfeits(self) -> dict[str, tuple[Forfeited, ...]]:
@@ -214,9 +214,8 @@ class Tournament(Saved):
                 }
                 for name in self.names
             ],
-            "meetings": [
-                {**meeting._asdict(), "points": share(met), **met.to_dict()}
-                for meeting, met in self.meetings.items()
+            "matches": [
+                {**pair._asdict(), "points": share(met), **met.to_dict()} for pair, met in self.pairs.items()
             ],
             "not_judged": self.not_judged,
         }
@@ -224,14 +223,14 @@ class Tournament(Saved):
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
         rows = decoded(tuple[_Row, ...], data["agents"], name="agents")
-        meetings = {
-            decoded(Meeting, each, name="meetings"): decoded(Match, each, name="meetings")
-            for each in data["meetings"]
+        pairs = {
+            decoded(Pair, each, name="matches"): decoded(Match, each, name="matches")
+            for each in data["matches"]
         }
         return cls(
             decoded(Game, data["game"], name="game"),
             tuple(row.name for row in rows),
-            meetings,
+            pairs,
             {row.name: row.exploitability for row in rows},
             decoded(float | None, data["width"], name="width"),
             decoded(dict[str, str], data["not_judged"], name="not_judged"),
@@ -255,15 +254,15 @@ class Tournament(Saved):
         return figure
 
     def _notes(self) -> list[str]:
-        sampled = any(not played.exact for played in self.meetings.values())
+        sampled = any(not played.exact for played in self.pairs.values())
         notes = ["scores with ± are sampled (95 % interval), the others exact"] if sampled else ["all exact"]
         if self.wide:
             pairs = ", ".join(" v ".join(pair) for pair in self.wide)
             notes.append(f"stopped by max_games at intervals wider than {self.width:g}: {pairs}")
         if not self.is_complete:
-            notes.append("not all meetings are finished")
+            notes.append("not all matches are finished")
         for name, why in self.not_judged.items():
-            lack = "could not be asked in all meetings" if name in self.names else "is not in the table"
+            lack = "could not be asked in all matches" if name in self.names else "is not in the table"
             notes.append(f"{name} {lack}: {why}")
         notes += [f"{name} lost {lost}" for name, losses in self.forfeits.items() for lost in losses]
         return notes
@@ -349,10 +348,10 @@ def tournament(
         unjudged = [each for each in examinations if isinstance(each, NotJudged)]
         all_players = AgentsByName(agents_by_name.game, entrants | players)
         ready = sorted(set(entrants) - {name for name, _ in unjudged})
-        pairs = [Meeting(*pair) for pair in combinations(ready, 2)]
+        to_play = [Pair(*pair) for pair in combinations(ready, 2)]
         results = shared.map(
             partial(pairing, all_players, entropy, width, max_games),
-            pairs,
+            to_play,
             named=lambda first, second: f"{first!r} v {second!r}",
             progress=lambda done, _: tell(len(entered) + done, total),
         )
@@ -362,13 +361,13 @@ def tournament(
     if len(names) < 2:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in not_judged.items())
         raise PlayerError(f"fewer than two agents can be judged: {reasons}")
-    played = {pair: each for pair, each in zip(pairs, results, strict=True) if isinstance(each, Match)}
+    played = {pair: each for pair, each in zip(to_play, results, strict=True) if isinstance(each, Match)}
     matches = both_sides(played)
     exploited = dict.fromkeys(names)
     if exploitability:
         exploited |= {name: known[name].exploitability for name in names if name in known}
-    meetings = {Meeting(*pair): matches[pair] for pair in combinations(names, 2)}
-    return Tournament(agents_by_name.game, names, meetings, exploited, width, not_judged)
+    pairs = {Pair(*pair): matches[pair] for pair in combinations(names, 2)}
+    return Tournament(agents_by_name.game, names, pairs, exploited, width, not_judged)
 
 
 @contextmanager

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ttt_env.training.evaluation import Evaluation
-    from ttt_env.training.pool import OpponentPool, RandomStarts
-    from ttt_env.training.selfplay import SelfPlay
+    from ttt_env.training.pool import OpponentPool, StartDistribution
+    from ttt_env.training.selfplay import SelfPlayCallback
 
-__all__ = ["Evaluation", "OpponentPool", "RandomStarts", "SelfPlay"]
+__all__ = ["Evaluation", "OpponentPool", "SelfPlayCallback", "StartDistribution"]
 _MODULES = {
     "Evaluation": "evaluation",
     "OpponentPool": "pool",
-    "RandomStarts": "pool",
-    "SelfPlay": "selfplay",
+    "StartDistribution": "pool",
+    "SelfPlayCallback": "selfplay",
 }
 
 

@@ -47,7 +47,7 @@ class Evaluation:
         text = f"{self.steps:,} steps"
         if self.certificate is not None:
             worst = self.certificate.worst_case
-            text += f", exploitability {self.mistakes[0]:.4f}"
+            text += f", exploitability {self.criterion[0]:.4f}"
             text += ", worst: " + ", ".join(f"{seat} {RESULTS[worst[seat]]}" for seat in SEATS)
         sampled = {name: played for name, played in self.results.items() if not played.exact}
         return text + "".join(f", about {played.score:+.2f} v {name}" for name, played in sampled.items())
@@ -58,14 +58,14 @@ class Evaluation:
         return None if self.everywhere is None else len(self.everywhere)
 
     @property
-    def errors(self) -> Boards | None:
+    def blunders(self) -> Boards | None:
         """The positions in which the learner may give value away, of those that were looked at."""
         if self.everywhere is not None or self.certificate is None:
             return self.everywhere
         return self.certificate.blunders
 
     @property
-    def mistakes(self) -> tuple[float, float]:
+    def criterion(self) -> tuple[float, float]:
         """The criterion to minimise: exploitability, then blunders everywhere; infinite where not known."""
         exploitable = math.inf if self.exploitability is None else self.exploitability.exploitability
         return exploitable, math.inf if self.blunders_everywhere is None else self.blunders_everywhere

@@ -43,16 +43,16 @@ class TrainingProgress:
     evaluation: Evaluation | None = None
     best: Evaluation | None = None
     n_passed: int = 0
-    kept: Any = None
+    snapshot: Any = None
 
     def is_best(self, evaluation: Evaluation, n_passed: int, keeps_latest: bool = False) -> bool:
-        """True if it takes the place of the best: the fewest mistakes, or else more agents have passed.
+        """True if it takes the place of the best: the best criterion, or else more agents have passed.
 
         Also if nothing is better and `keeps_latest`, and always where evaluations are sampled.
         """
         if self.best is None or evaluation.exploitability is None:
             return True
-        rank, of_best = (*evaluation.mistakes, -n_passed), (*self.best.mistakes, -self.n_passed)
+        rank, of_best = (*evaluation.criterion, -n_passed), (*self.best.criterion, -self.n_passed)
         return rank < of_best or (keeps_latest and rank == of_best)
 
 
@@ -157,7 +157,7 @@ class TrainingOptions:
             return self.learner.default_budget
         return Budget(self.steps or inf, self.seconds or inf)
 
-    def begun(self, report: Report | None = None, checkpoint: Path | None = None) -> "Training":
+    def begin(self, report: Report | None = None, checkpoint: Path | None = None) -> "Training":
         """The training as it begins, or goes on from this checkpoint. Raises as `train` does."""
         kept = TrainingCheckpoint(self.algo, self.game, self.seed, dict(self.hyperparameters))
         if checkpoint is not None:
@@ -181,7 +181,7 @@ class TrainingOptions:
         threads = one_thread() if self.learner.uses_torch else nullcontext()
         with threads, nullcontext() if self.out is None else reserved(self.out):
             file = None if self.out is None else checkpoint_of(self.out)
-            training = self.begun(report, file if self.resume else None)
+            training = self.begin(report, file if self.resume else None)
             training.checkpoint = file
             log = training.learner.log(self.tensorboard, self.resume) or _tensorboard(self.tensorboard)
             with log as training.log:
@@ -255,7 +255,7 @@ class Training:
 
         A best agent of an earlier run whose file is gone is written again.
         """
-        if self.out is not None and self.progress.kept is not None and not self.out.exists():
+        if self.out is not None and self.progress.snapshot is not None and not self.out.exists():
             with self._as_best():
                 self.learner.save(self.out)
         while True:
@@ -283,7 +283,7 @@ class Training:
         self.count_seconds()
         evaluations = list(self._evaluated())
         last = self.progress.evaluation = evaluations[-1]
-        self.learner.looked(last)
+        self.learner.on_evaluation(last)
         self.log(self.learner.scalars() | last.scalars(), self.learner.steps)
         if self.report is not None:
             for evaluation in evaluations:
@@ -294,12 +294,12 @@ class Training:
         """The evaluations of the agents that are judged, up to the first that does not reach the goal."""
         goal: Until = "unbeatable" if self.until == "budget" else self.until
         learner, opponents, everywhere = self.learner, self.learner.opponents(), self.until == "optimal"
-        for number, agent in enumerate(learner.judged()):
+        for number, agent in enumerate(learner.candidates()):
             evaluation = evaluate(agent, opponents, learner.steps, self.progress.seconds, everywhere)
             has_passed = evaluation.reaches(goal)
             progress, n_passed = self.progress, number + has_passed
             if progress.is_best(evaluation, n_passed, learner.keeps_latest):
-                progress.best, progress.n_passed, progress.kept = evaluation, n_passed, learner.kept()
+                progress.best, progress.n_passed, progress.snapshot = evaluation, n_passed, learner.snapshot()
                 if self.out is not None:
                     learner.save(self.out)
             yield evaluation
@@ -309,9 +309,9 @@ class Training:
     @contextmanager
     def _as_best(self) -> Iterator[Agent]:
         """A block in which the learner is the best agent so far; after it, it has its own weights again."""
-        now = self.learner.kept()
-        yield self.learner.trained(self.progress.kept)
-        self.learner.trained(now)
+        now = self.learner.snapshot()
+        yield self.learner.agent_of(self.progress.snapshot)
+        self.learner.agent_of(now)
 
     def _count_blunders(self) -> None:
         """Rank the best agent of a training that had another goal by its blunders everywhere, too."""
@@ -331,7 +331,7 @@ class Training:
 
     def trained(self) -> Agent:
         """The best agent so far."""
-        return self.learner.trained(self.progress.kept)
+        return self.learner.agent_of(self.progress.snapshot)
 
 
 def train(

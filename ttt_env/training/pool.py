@@ -115,19 +115,19 @@ class OpponentPool:
         return weights if any(weights) else None
 
 
-_COSTLY = 0.8  # the share of costly errors among starts at errors, if there are any
+_COSTLY = 0.8  # the share of costly blunders among starts at blunders, if there are any
 
 
-class RandomStarts:
+class StartDistribution:
     """A start for episodes: with this probability a random position, else the empty board.
 
-    With the probability `errors` it is one of the learner's own errors instead, once `set_errors` has told
+    With the probability `blunders` one in which the learner blunders instead, once `set_blunders` has told
     which these are.
 
     Raises `ParameterError` for probabilities whose sum is above 1.
 
     >>> import ttt_env
-    >>> env = ttt_env.make("tictactoe-v0", opponent="random", start=RandomStarts("tictactoe-v0", 1.0))
+    >>> env = ttt_env.make("tictactoe-v0", opponent="random", start=StartDistribution("tictactoe-v0", 1.0))
     >>> for seed in range(3):
     ...     observation, info = env.reset(seed=seed)
     ...     print(env.position)
@@ -137,16 +137,16 @@ class RandomStarts:
     """
 
     @rules.checked
-    def __init__(self, game: Game | str, probability: rules.Share = 0.3, errors: rules.Share = 0.0) -> None:
-        self.game, self.probability, self.errors = get_game(game), probability, errors
-        if self.probability + self.errors > 1:
+    def __init__(self, game: Game | str, probability: rules.Share = 0.3, blunders: rules.Share = 0.0) -> None:
+        self.game, self.probability, self.blunders = get_game(game), probability, blunders
+        if self.probability + self.blunders > 1:
             raise ParameterError(
-                f"probability={probability}, errors={errors} of random starts: their sum is at most 1"
+                f"probability={probability}, blunders={blunders} of the starts: their sum is at most 1"
             )
         self._costly = self._all = Boards.joined(self.game, [])
 
-    def set_errors(self, boards: Boards, costly: Boards) -> None:
-        """Begin at these positions, in which the learner gives value away.
+    def set_blunders(self, boards: Boards, costly: Boards) -> None:
+        """Begin at these positions, in which the learner blunders.
 
         Most such episodes begin at the `costly` ones among them, where there are any: those that cost it what
         the game is worth.
@@ -158,7 +158,7 @@ class RandomStarts:
         draw = rng.random()
         if draw < self.probability:
             return random_position(self.game, rng)
-        if draw < self.probability + self.errors and len(self._all):
+        if draw < self.probability + self.blunders and len(self._all):
             is_costly = len(self._costly) > 0 and rng.random() < _COSTLY
             boards = self._costly if is_costly else self._all
             return boards[int(rng.integers(len(boards)))]

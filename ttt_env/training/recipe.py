@@ -12,7 +12,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
-from ttt_env.errors import ParameterError, ResultFileError, extra_for, shown, unknown
+from ttt_env.errors import ParameterError, ResultFileError, brief, extra_for, unknown
 from ttt_env.rules import Game, Seconds, Share, checked_value, is_enumerable
 from ttt_env.storage import opened, parse_toml, reason
 from ttt_env.training.pool import OpponentPool
@@ -20,7 +20,7 @@ from ttt_env.training.pool import OpponentPool
 _FOLDER = Path(str(files("ttt_env.training"))) / "recipes"
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _TABLES = ("pool", "envs", "hyperparameters")
-_SHARES = ("random_starts", "error_starts")
+_SHARES = ("random_starts", "blunder_starts")
 _OF_ENVS = ("n_envs", "illegal", "play_as", "rewards")
 _NUMBERS: dict[Any, Any] = {int: Integral, float: Real}
 _SET_BY_TRAINING = {"env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
@@ -32,7 +32,7 @@ class Recipe:
 
     `algorithm` is the class as `module:name`; `seconds` the budget of a training for which none is given;
     `pool` the parameters of an `OpponentPool`, `envs` the options of `make_vec_env`, `random_starts` and
-    `error_starts` the shares of episodes from random positions and from those in which the learner errs,
+    `blunder_starts` the shares of episodes from random positions and from those where the learner blunders,
     `hyperparameters` the algorithm's.
     """
 
@@ -40,7 +40,7 @@ class Recipe:
     algorithm: str
     seconds: float
     random_starts: float
-    error_starts: float
+    blunder_starts: float
     pool: Mapping[str, Any]
     envs: Mapping[str, Any]
     hyperparameters: Mapping[str, Any]
@@ -59,7 +59,7 @@ class Recipe:
     def adjusted(self, changes: Mapping[str, Any]) -> "Recipe":
         """The recipe with other values, by name.
 
-        A name is that of a hyperparameter of the algorithm, `random_starts`, `error_starts`, `pool.NAME`,
+        A name is that of a hyperparameter of the algorithm, `random_starts`, `blunder_starts`, `pool.NAME`,
         `envs.NAME`, or `opponents` for `pool.scripted`; an entry of a hyperparameter that is a table is named
         as in `policy_kwargs.net_arch`.
 
@@ -112,7 +112,7 @@ class Recipe:
         of_numbers = tuple(_NUMBERS.get(kind, kind) for kind in kinds)
         if not isinstance(value, of_numbers) or (isinstance(value, bool) and bool not in kinds):
             names = " or ".join(kind.__name__ for kind in kinds)
-            raise ParameterError(f"{name}={shown(value)} of {self.name}: a value of type {names} is needed")
+            raise ParameterError(f"{name}={brief(value)} of {self.name}: a value of type {names} is needed")
 
     def of_game(self, game: Game) -> "Recipe":
         """The recipe with `random` in place of `minimax` where the game has too many positions for that."""
@@ -128,7 +128,7 @@ def _set(table: dict[str, Any], path: Sequence[str], value: object) -> None:
     for name in outer:
         inner = table.setdefault(name, {})
         if not isinstance(inner, dict):
-            raise ParameterError(f"{'.'.join(path)}: {name} is not a table, but {shown(inner)}")
+            raise ParameterError(f"{'.'.join(path)}: {name} is not a table, but {brief(inner)}")
         table = inner
     table[last] = value
 

@@ -1,8 +1,8 @@
 """Self-play for any algorithm of Stable-Baselines3, watched by exact evaluation.
 
 ```python
-envs = make_vec_env("tictactoe-v0", n_envs=64, start=RandomStarts("tictactoe-v0"))
-PPO("MlpPolicy", envs).learn(1_000_000, callback=SelfPlay())
+envs = make_vec_env("tictactoe-v0", n_envs=64, start=StartDistribution("tictactoe-v0"))
+PPO("MlpPolicy", envs).learn(1_000_000, callback=SelfPlayCallback())
 ```
 """
 
@@ -22,7 +22,7 @@ from ttt_env.agent import NO_LIMIT, Agent, Budget, Learner, Log
 from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.policy_table import PolicyTable
-from ttt_env.errors import ParameterError, extra_for, shown
+from ttt_env.errors import ParameterError, brief, extra_for
 from ttt_env.rules import (
     Between,
     checked,
@@ -38,7 +38,7 @@ from ttt_env.training.loop import (
     of_another_version,
     read_checkpoint,
 )
-from ttt_env.training.pool import OpponentPool, RandomStarts
+from ttt_env.training.pool import OpponentPool, StartDistribution
 
 with extra_for("self-play needs", "train"):
     import torch
@@ -75,16 +75,16 @@ class ModelLearner(Learner):
         self,
         model: BaseAlgorithm,
         pool: OpponentPool,
-        starts: RandomStarts | None = None,
+        starts: StartDistribution | None = None,
         every: int | None = None,
         seed: int = 0,
     ) -> None:
         envs: Any = model.get_env()
         if not envs.has_attr("game"):
-            raise ParameterError("SelfPlay needs environments of ttt_env.envs.sb3.make_vec_env")
+            raise ParameterError("SelfPlayCallback needs environments of ttt_env.envs.sb3.make_vec_env")
         normalized = model.get_vec_normalize_env()
         if normalized is not None and normalized.norm_obs:
-            raise ParameterError("SelfPlay needs observations as they are: VecNormalize(…, norm_obs=False)")
+            raise ParameterError("self-play needs observations as they are: VecNormalize(…, norm_obs=False)")
         super().__init__(envs.get_attr("game")[0], seed)
         self.model, self.pool, self.starts = model, pool, starts
         if every is None:
@@ -127,12 +127,12 @@ class ModelLearner(Learner):
     def opponents(self) -> Mapping[str, Agent]:  # noqa: D102
         return self.pool.scripted
 
-    def looked(self, evaluation: Evaluation) -> None:  # noqa: D102
+    def on_evaluation(self, evaluation: Evaluation) -> None:  # noqa: D102
         agent, self._judged_at = self.agent(), self.steps
         self.pool.add(agent, is_enumerable(self.game))
         self.meet()
-        if self.starts is not None and evaluation.errors is not None:
-            self.starts.set_errors(evaluation.errors, costly(agent, evaluation.errors))
+        if self.starts is not None and evaluation.blunders is not None:
+            self.starts.set_blunders(evaluation.blunders, costly(agent, evaluation.blunders))
 
     def meet(self) -> None:
         """Hand the pool to the environments, drawn by how the learner does against them."""
@@ -160,13 +160,13 @@ class ModelLearner(Learner):
     def save(self, path: str | Path) -> None:  # noqa: D102
         write_atomically(path, lambda file: self.model.save(file, exclude=_OF_LOGS))
 
-    def kept(self) -> Any:
+    def snapshot(self) -> Any:
         """The weights of the model."""
         return deepcopy(self.model.policy.state_dict())
 
-    def trained(self, kept: Any) -> SB3:
+    def agent_of(self, snapshot: Any) -> SB3:
         """The agent of the model, which gets these weights."""
-        self.model.policy.load_state_dict(kept)
+        self.model.policy.load_state_dict(snapshot)
         return SB3.from_model(self.game, self.model)
 
     def state(self) -> dict[str, Any]:
@@ -236,7 +236,7 @@ class _Stretch(_Counting):
         return time.monotonic() - self.learner.uncounted < self._end
 
 
-class SelfPlay(_Counting):
+class SelfPlayCallback(_Counting):
     """Trains a model against a pool of opponents, and looks exactly at how strong it has become.
 
     For `learn` of any algorithm on the vector environments of this package. It evaluates the model, renews
@@ -256,7 +256,7 @@ class SelfPlay(_Counting):
 
     >>> from sb3_contrib import MaskablePPO
     >>> from ttt_env.envs.sb3 import make_vec_env
-    >>> envs, callback = make_vec_env("tictactoe-v0", n_envs=8, seed=0), SelfPlay(verbose=0)
+    >>> envs, callback = make_vec_env("tictactoe-v0", n_envs=8, seed=0), SelfPlayCallback(verbose=0)
     >>> model = MaskablePPO("MlpPolicy", envs, n_steps=8, seed=0).learn(64, callback=callback)
     >>> callback.is_done, callback.evaluation.steps
     (False, 64)
@@ -275,7 +275,7 @@ class SelfPlay(_Counting):
         best: str | Path | None = None,
         checkpoint: str | Path | None = None,
         report: Report | None = None,
-        starts: RandomStarts | None = None,
+        starts: StartDistribution | None = None,
         verbose: Annotated[int, Between(0)] = 1,
     ) -> None:
         super().__init__(verbose)
@@ -283,11 +283,11 @@ class SelfPlay(_Counting):
         self.pool, self.starts = pool or OpponentPool(), starts
         self._files = [None if path is None else Path(path) for path in (best, checkpoint)]
         if best is not None and len(set(self._files)) == 1:
-            raise ParameterError(f"best={shown(best)} of SelfPlay: checkpoint is the same file")
+            raise ParameterError(f"best={brief(best)} of SelfPlayCallback: checkpoint is the same file")
         self._report, self.progress = report, TrainingProgress()
 
     @classmethod
-    def resumed(cls, path: str | Path, **options: Any) -> tuple[BaseAlgorithm, "SelfPlay"]:
+    def resumed(cls, path: str | Path, **options: Any) -> tuple[BaseAlgorithm, "SelfPlayCallback"]:
         """The model and the callback of a checkpoint, for `learn(..., reset_num_timesteps=False)`.
 
         The options are the constructor's except `pool` and `starts`, which the environments of the checkpoint
@@ -299,7 +299,7 @@ class SelfPlay(_Counting):
         """
         for name in ("pool", "starts"):
             if (value := options.get(name)) is not None:
-                raise ParameterError(f"{name}={shown(value)} of resumed self-play: {path} has its own")
+                raise ParameterError(f"{name}={brief(value)} of resumed self-play: {path} has its own")
         callback = cls(**options)
         kept = read_checkpoint(path)
         learner, callback.progress = ModelLearner.__new__(ModelLearner), kept.progress
@@ -323,8 +323,8 @@ class SelfPlay(_Counting):
 
     def restore_best(self, model: BaseAlgorithm) -> None:
         """Give the model the weights with which it was least exploitable."""
-        if self.progress.kept is not None:
-            model.policy.load_state_dict(self.progress.kept)
+        if self.progress.snapshot is not None:
+            model.policy.load_state_dict(self.progress.snapshot)
 
     def _init_callback(self) -> None:
         if getattr(self, "learner", None) is None or self.learner.model is not self.model:
@@ -334,7 +334,7 @@ class SelfPlay(_Counting):
         best, checkpoint = self._files
         if checkpoint is not None and isinstance(envs := self.model.get_env(), VecEnvWrapper):
             raise ParameterError(
-                f"checkpoint={shown(str(checkpoint))} of self-play: it does not keep environments that are "
+                f"checkpoint={brief(str(checkpoint))} of self-play: it does not keep environments that are "
                 f"wrapped in {type(envs).__name__}"
             )
         name = type(self.model).__name__

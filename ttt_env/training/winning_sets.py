@@ -96,8 +96,8 @@ class _Round(nn.Module):
         incidence_of_cells: torch.Tensor,
     ) -> torch.Tensor:
         informed_sets = torch.relu(sets + self.of_sets(_summed(incidence, cells) * _SUM_SCALE))
-        told = _summed(incidence_of_cells, informed_sets) * _SUM_SCALE
-        new = self.of_cells(torch.cat([cells, told], dim=-1)) + self.of_board(cells.mean(dim=0))
+        informed = _summed(incidence_of_cells, informed_sets) * _SUM_SCALE
+        new = self.of_cells(torch.cat([cells, informed], dim=-1)) + self.of_board(cells.mean(dim=0))
         return cells + torch.relu(new)
 
 

@@ -22,7 +22,7 @@ from ttt_env.analysis.dossier import LADDER
 from ttt_env.analysis.evaluation import exploitability
 from ttt_env.analysis.known import blunders_of
 from ttt_env.analysis.policy_table import PolicyTable
-from ttt_env.analysis.verdict import told, verdict_of
+from ttt_env.analysis.verdict import paragraphs, verdict_of
 from ttt_env.errors import GameError, TttEnvError
 from ttt_env.render.layout import layout_of
 from ttt_env.rules import SEATS, Game, game_names, get_game, split_spec, symmetries
@@ -257,7 +257,7 @@ def strength_of(players: Players, game: Game) -> dict[str, Any]:
 
 def certificate_facts(agent: str, certificate: Certificate) -> dict[str, Any]:
     """A certificate in words, and the games that beat the agent."""
-    lines = [line for paragraph in told(certificate) for line in paragraph.lines]
+    lines = [line for paragraph in paragraphs(certificate) for line in paragraph.lines]
     if certificate.table is not None and certificate.is_complete and certificate.game.n_cells <= SOLVED_CELLS:
         worst = exploitability(certificate.table)
         lines.append(

@@ -204,8 +204,8 @@ def start(
             say(_OPEN_TO_ALL.format(host=host))
         if log is not None:
             say(f"Finished games are recorded in {log.path}")
-        shown = f"[{host}]" if ":" in host else host
-        address = f"http://{shown}:{listening.getsockname()[1]}"
+        address_host = f"[{host}]" if ":" in host else host
+        address = f"http://{address_host}:{listening.getsockname()[1]}"
         server = _Server(
             config_of(app, log_level="warning"), partial(say, f"Play at {address} (Ctrl-C ends it)")
         )

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from ttt_env.errors import ParameterError, WorkerError, extra_for, shown
+from ttt_env.errors import ParameterError, WorkerError, brief, extra_for
 from ttt_env.rules import Between, checked
 
 Backend = Literal["loky", "ray"]
@@ -36,7 +36,7 @@ class Workers:
     ) -> None:
         self.backend, self.workers = backend, workers
         if address is not None and backend != "ray":
-            raise ParameterError(f"address={shown(address)}: only backend='ray' has one, not {backend!r}")
+            raise ParameterError(f"address={brief(address)}: only backend='ray' has one, not {backend!r}")
         self.address = address
 
     def map(
@@ -44,7 +44,7 @@ class Workers:
         function: Callable[..., Any],
         tasks: Sequence[tuple[Any, ...]],
         *,
-        named: Callable[..., str] = lambda *task: f"the task {shown(task)}",
+        named: Callable[..., str] = lambda *task: f"the task {brief(task)}",
         progress: Progress = lambda done, total: None,
     ) -> list[Any]:
         """`[function(*task) for task in tasks]`; an error in a task gets a note that says `named(*task)`.

@@ -45,7 +45,7 @@ def _no_regrets(graph: "Graph") -> "Regrets":
     )
 
 
-class RegretLearner(Learner):
+class CFRLearner(Learner):
     """Counterfactual regret minimisation: the regrets of all moves, and one strategy for both seats.
 
     Each iteration, which is a step, goes through all positions of the game. What a player regrets in a

@@ -11,7 +11,7 @@ from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, of_legal_cell
 from ttt_env.agents.planning.planners import Temperature
 from ttt_env.analysis.induction import softmax
 from ttt_env.envs.observation import flat_of
-from ttt_env.errors import ParameterError, PolicyError, shown
+from ttt_env.errors import ParameterError, PolicyError, brief
 from ttt_env.rules import Boards, Game, Position, checked
 
 ScoreFunction: TypeAlias = Callable[[Any], Any]
@@ -55,7 +55,7 @@ class NetworkAgent(Agent):
     ) -> None:
         if not callable(network) or isinstance(network, type):
             raise ParameterError(
-                f"network={shown(network)}: a function or an object that can be called is needed"
+                f"network={brief(network)}: a function or an object that can be called is needed"
             )
         super().__init__(game)
         self.network, self.observation, self.temperature = network, observation, temperature
@@ -114,7 +114,7 @@ class NetworkAgent(Agent):
         try:
             scores: Floats = np.asarray(answer, np.float64)
         except (TypeError, ValueError, RuntimeError):
-            raise self._error(f"answers {shown(answer)}") from None
+            raise self._error(f"answers {brief(answer)}") from None
         if scores.shape != boards.legal.shape:
             raise self._error(
                 f"answers observations of shape {seen.shape} with scores of shape {scores.shape}, "

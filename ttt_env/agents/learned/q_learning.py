@@ -104,7 +104,7 @@ class QLearning(Agent):
 PositiveShare: TypeAlias = Annotated[float, Between(0, 1, is_open=True)]
 
 
-class TableLearner(Learner):
+class QLearner(Learner):
     """Q-learning in self-play: `q[number]` is the value of the position of this number in `graph`.
 
     Both seats move at random with probability `epsilon`, else by the table as it is, and after every move

@@ -18,7 +18,7 @@ from gymnasium import spaces
 
 from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, of_legal_cells
 from ttt_env.analysis.induction import softmax
-from ttt_env.errors import ParameterError, PolicyFileError, UnknownAgentError, extra_for, shown
+from ttt_env.errors import ParameterError, PolicyFileError, UnknownAgentError, brief, extra_for
 from ttt_env.rules import Boards, Game, Position
 from ttt_env.storage import opened, reason
 
@@ -193,7 +193,7 @@ def agent_of(model: object, game: Game) -> SB3:
     from stable_baselines3.common.base_class import BaseAlgorithm  # the model's maker has imported it
 
     if not isinstance(model, BaseAlgorithm):
-        raise UnknownAgentError(f"an agent is a model of Stable-Baselines3 itself, not {shown(model)}")
+        raise UnknownAgentError(f"an agent is a model of Stable-Baselines3 itself, not {brief(model)}")
     return SB3.from_model(game, model)
 
 

@@ -21,7 +21,7 @@ from ttt_env.agent import (
 from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.analysis.induction import highest
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.errors import ParameterError, PolicyFileError, shown
+from ttt_env.errors import ParameterError, PolicyFileError, brief
 from ttt_env.rules import Between, Boards, Game, Position, Share, as_integer, checked
 from ttt_env.storage import Arrays, ArraySpec, array_names, read_arrays, save_arrays
 
@@ -145,7 +145,7 @@ def layer_sizes(game: Game, view: View, hidden: Sequence[int] | None = None) -> 
     sizes = [2 * n, n, max(1, n // 3)] if hidden is None else hidden
     if not isinstance(sizes, list | tuple) or len(sizes) > _MAX_LAYERS:
         raise ParameterError(
-            f"hidden={shown(hidden)} of value-network: up to {_MAX_LAYERS} sizes of layers are allowed"
+            f"hidden={brief(hidden)} of value-network: up to {_MAX_LAYERS} sizes of layers are allowed"
         )
     units = [as_integer("hidden", size, "value-network", 1, _MAX_UNITS) for size in sizes]
     return [n + (view == "xo+turn"), *units, 1]
@@ -226,7 +226,7 @@ class ValueNetwork(Agent):
         save_arrays(path, self.game, self.network.arrays())
 
 
-class NetworkLearner(Learner):
+class ValueNetworkLearner(Learner):
     """The value network while it learns from games, which are its steps.
 
     One game is played at a time: the network against itself or a random player, on both seats, in a cycle of

@@ -19,7 +19,7 @@ from ttt_env.agent import (
     sample,
 )
 from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork
-from ttt_env.errors import ParameterError, shown
+from ttt_env.errors import ParameterError, brief
 from ttt_env.render.words import RESULTS
 from ttt_env.rules import Between, Game, Position, Seconds, Seed, Share, checked
 
@@ -75,10 +75,10 @@ class _Searching:
         """The last search, if it began in this position; else what a new one finds."""
         with self._lock:
             search = self.search
-            if search.position != position or not search.iterations:
+            if search.position != position or not search.simulations:
                 self._run(position, randbits(64) if self._seed is None else self._seed)
             visits, wins, values = search.visits, search.wins, search.values
-            total, value, policy = search.iterations, search.value, search.policy()
+            total, value, policy = search.simulations, search.value, search.policy()
             stopped_by = search.stopped_by
         cells = [cell for cell in position.legal_cells if policy[cell]]
         numbers = [
@@ -156,7 +156,7 @@ class MCTS(_Searching, Agent):
         if simulations is not None and seconds is not None:
             raise ParameterError(f"mcts takes simulations={simulations} or seconds={seconds:g}, one of them")
         if evaluate is not None and playout != "random":
-            raise ParameterError(f"playout={shown(playout)} of mcts: with evaluate= there are no playouts")
+            raise ParameterError(f"playout={brief(playout)} of mcts: with evaluate= there are no playouts")
         self._budget = (simulations or DEFAULT_SIMULATIONS if seconds is None else None, seconds)
         self._seed = seed
         network = None if evaluate is None else _network(evaluate, self.game)
@@ -185,6 +185,6 @@ def _network(evaluate: AgentLike, game: Game) -> BoardNetwork:
     agent = make_agent(evaluate, game)
     if not isinstance(agent, ValueNetwork):
         raise ParameterError(
-            f"evaluate={shown(evaluate)} of mcts: value-network or value-network:PATH is needed"
+            f"evaluate={brief(evaluate)} of mcts: value-network or value-network:PATH is needed"
         )
     return agent.network

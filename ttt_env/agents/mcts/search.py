@@ -23,7 +23,7 @@ from ttt_env.compiled.compiler import ready
 from ttt_env.compiled.sets import winning_sets
 from ttt_env.compiled.stopping import check_wanted
 from ttt_env.compiled.threats import UNKNOWN, new_threats
-from ttt_env.errors import IllegalMoveError, ImpossiblePositionError, ParameterError, shown
+from ttt_env.errors import IllegalMoveError, ImpossiblePositionError, ParameterError, brief
 from ttt_env.render.svg import Picture
 from ttt_env.render.tree import TreeNode, tree_dot
 from ttt_env.rules import SEATS, Between, Game, Position, Seconds, Seed, Share, cells_of, checked
@@ -147,7 +147,7 @@ class Search:
         tolerance: Share | None = None,
     ) -> None:
         if not isinstance(position, Position):
-            raise ImpossiblePositionError(f"a search begins in a Position, not in {shown(position)}")
+            raise ImpossiblePositionError(f"a search begins in a Position, not in {brief(position)}")
         self._early_stop, self._tolerance = early_stop, tolerance
         self._settings = kernel.UctSettings(c, draw, playout == "win-block", solve)
         looks = threats and solve and not position.game.misere
@@ -213,7 +213,7 @@ class Search:
         if self._early_stop and left < inf:  # each adds at most one to the lead, and one less is left
             wanted = max(1, (left - self.lead) // 2 + 1)
         if self._tolerance is not None:
-            n = self.iterations
+            n = self.simulations
             wanted = min(wanted, max(_FIRST_CHUNK, 1 << n.bit_length()) - n)
         return wanted
 
@@ -225,7 +225,7 @@ class Search:
         return "decided" if self._early_stop and 0 < left < self.lead else None
 
     def _has_settled(self, tolerance: float) -> bool:
-        n = self.iterations
+        n = self.simulations
         if n < _FIRST_CHUNK or n & (n - 1):
             return False
         before, cells = self._answer, self.best_cells()
@@ -328,7 +328,7 @@ class Search:
         return float(2 * self.wins.sum() / visits - 1) if visits else 0.0
 
     @property
-    def iterations(self) -> int:
+    def simulations(self) -> int:
         """The simulations through the root: those run from it, and those that `advance` has kept."""
         return int(self._tree.nodes[0]["visits"])
 
@@ -421,7 +421,7 @@ class Search:
         return self._drawn(max_depth, min_visits).picture()
 
     def _repr_svg_(self) -> str:
-        return self.picture(1, self.iterations // _SHOWN + 1).svg
+        return self.picture(1, self.simulations // _SHOWN + 1).svg
 
     def _drawn(self, max_depth: int, min_visits: int) -> TreeNode:
         return self.tree(max_depth, min_visits).picture(self.position, (None, *self.path))

@@ -147,7 +147,7 @@ _SHORT = {"h": "hint", "u": "undo", "r": "resign", "n": "new", "?": "help", "q":
 _YES, _NO = {"", "y", "yes"}, {"n", "no", "q", "quit", "exit"}
 
 
-class Leave(Exception):
+class Quit(Exception):
     """Raised when a person wants to stop playing."""
 
 
@@ -185,7 +185,7 @@ class Terminal:
             while self._wants_another():
                 self.session.next_game()
                 self._play_one()
-        except (Leave, EOFError):
+        except (Quit, EOFError):
             self._say("")
         except KeyboardInterrupt as interrupt:
             raise Interrupted.by(interrupt, f"final score: {self.session.score}") from None
@@ -274,7 +274,7 @@ class Terminal:
                 self._help()
                 return False
             case "quit":
-                raise Leave
+                raise Quit
             case _:
                 try:
                     self.session.play(parse_cell(answer, self.session.game))

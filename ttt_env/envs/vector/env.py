@@ -27,7 +27,7 @@ from ttt_env.envs.vector.engine import (
     resampled,
 )
 from ttt_env.envs.vector.states import Array, Cells, TableStore, store_of
-from ttt_env.errors import CellError, EpisodeOrderError, ParameterError, shown
+from ttt_env.errors import CellError, EpisodeOrderError, ParameterError, brief
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
 from ttt_env.rules import (
@@ -270,7 +270,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         if cells is None:
             allowed = f"int[{self.num_envs}], each 0 to {self.game.n_cells - 1}"
             raise CellError(
-                f"{shown(actions)} are not {self.num_envs} cells of {self.game.name}: {allowed}, is needed"
+                f"{brief(actions)} are not {self.num_envs} cells of {self.game.name}: {allowed}, is needed"
             )
         if self.autoreset_mode is DISABLED and self._over.any():
             at = np.flatnonzero(self._over).tolist()
@@ -394,7 +394,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         of_each = list(values) if isinstance(values, list | tuple) else [values] * self.num_envs
         if len(of_each) != self.num_envs or any(value is not of_each[0] for value in of_each):
             raise ParameterError(
-                f"{name}={shown(values)}: the {self.num_envs} sub-envs have one value in common: give it"
+                f"{name}={brief(values)}: the {self.num_envs} sub-envs have one value in common: give it"
             )
         if name == "opponent":
             self.set_opponent(of_each[0])
@@ -425,7 +425,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         unchecked: list[object] = [seed] if is_one else items_of(seed, self.num_envs) or []
         seeds = [number for number in map(integer_of, unchecked) if number is not None and number >= 0]
         if len(seeds) != len(unchecked) or not (is_one or len(seeds) == self.num_envs):
-            raise ParameterError(f"seed={shown(seed)}: an int from 0 on, or {self.num_envs} of them")
+            raise ParameterError(f"seed={brief(seed)}: an int from 0 on, or {self.num_envs} of them")
         if _are_seeds(seed):
             self.np_random = np.random.default_rng(seeds)
         else:
@@ -497,7 +497,7 @@ def _as_reset_mask(mask: Array | None, size: int) -> NDArray[np.bool_]:
         return np.ones(size, np.bool_)
     is_mask = isinstance(mask, np.ndarray) and mask.shape == (size,) and mask.dtype == np.bool_
     if not is_mask or not mask.any():
-        raise ParameterError(f"reset_mask={shown(mask)}: bool[{size}], not all False, is needed")
+        raise ParameterError(f"reset_mask={brief(mask)}: bool[{size}], not all False, is needed")
     return mask
 
 

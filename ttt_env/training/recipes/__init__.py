@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from ttt_env.agent import Budget
 from ttt_env.envs.sb3 import make_vec_env
-from ttt_env.errors import ParameterError, TttEnvError, shown
+from ttt_env.errors import ParameterError, TttEnvError, brief
 from ttt_env.rules import Game, is_enumerable
 from ttt_env.storage import reason
-from ttt_env.training.pool import OpponentPool, RandomStarts
+from ttt_env.training.pool import OpponentPool, StartDistribution
 from ttt_env.training.recipe import recipe, recipe_names
 from ttt_env.training.selfplay import ModelLearner
 
@@ -36,7 +36,7 @@ class RecipeLearner(ModelLearner):
     ) -> None:
         instructions = recipe(self.name).of_game(game).adjusted(hyperparameters)
         pool = OpponentPool(**instructions.pool)
-        starts = RandomStarts(game, instructions.random_starts, instructions.error_starts)
+        starts = StartDistribution(game, instructions.random_starts, instructions.blunder_starts)
         envs = make_envs(game, seed=seed, opponent=pool.specs or "random", start=starts, **instructions.envs)
         build = instructions.algorithm_class()
         try:
@@ -44,7 +44,7 @@ class RecipeLearner(ModelLearner):
         except Exception as error:  # whatever the algorithm raises at values that it cannot take
             if isinstance(error, TttEnvError | ImportError) or not hyperparameters:
                 raise
-            given = ", ".join(f"{name}={shown(value)}" for name, value in hyperparameters.items())
+            given = ", ".join(f"{name}={brief(value)}" for name, value in hyperparameters.items())
             raise ParameterError(f"{self.name} cannot be made with {given}: {reason(error)}") from error
         model.game = game  # saved with it, as its spaces are the same for all games of one shape
         # As text in the file it can be read without running the file's code.
@@ -55,7 +55,7 @@ class RecipeLearner(ModelLearner):
     def check(cls, game: Game, hyperparameters: Mapping[str, Any]) -> None:  # noqa: D102
         instructions = recipe(cls.name).of_game(game).adjusted(hyperparameters)
         instructions.algorithm_class()
-        RandomStarts(game, instructions.random_starts, instructions.error_starts)
+        StartDistribution(game, instructions.random_starts, instructions.blunder_starts)
         OpponentPool(**instructions.pool).bind(game)
 
     @classmethod

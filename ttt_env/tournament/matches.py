@@ -1,4 +1,4 @@
-"""Meetings of two players on both seats, computed or played, in any process and in any order."""
+"""Matches of two players on both seats, computed or played, in any process and in any order."""
 
 from collections.abc import Mapping
 from traceback import walk_tb
@@ -20,7 +20,7 @@ from ttt_env.storage.codec import decoded
 _BATCH = 100
 
 
-class Meeting(NamedTuple):
+class Pair(NamedTuple):
     """Two players; the first has X in their games of even number."""
 
     first: str
@@ -38,10 +38,10 @@ class NotJudged(NamedTuple):
     reason: str
 
 
-def both_sides(meetings: Mapping[Meeting, Match]) -> dict[tuple[str, str], Match]:
+def both_sides(pairs: Mapping[Pair, Match]) -> dict[tuple[str, str], Match]:
     """The match of each pair that has met, from both sides."""
     matches: dict[tuple[str, str], Match] = {}
-    for (first, second), played in meetings.items():
+    for (first, second), played in pairs.items():
         matches |= {(first, second): played, (second, first): played.turned()}
     return matches
 
