@@ -41,7 +41,7 @@ EVERY = 16_384  # steps
 # "optimal" lets the evaluations find the errors in all positions, so that episodes can begin at any of them.
 WAYS: dict[str, tuple[str, Until, dict[str, Any]]] = {
     "ppo": ("ppo", "unbeatable", {}),
-    "ppo, starts at its errors": ("ppo", "optimal", {"error_starts": 0.5}),
+    "ppo, starts at its blunders": ("ppo", "optimal", {"error_starts": 0.5}),
     "maskable-ppo": ("maskable-ppo", "unbeatable", {}),
 }
 
