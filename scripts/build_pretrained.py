@@ -140,8 +140,8 @@ AGENTS: dict[str, tuple[str, Game, Callable[[Game, float], Agent]]] = {
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "results" / "agents.md"
 PROOF_OF_QUBIC = DOCS / "proofs" / "qubic-v0.npz"
-KEY_OF_COMPUTED = """*Errors*: reachable positions where the agent may give value away; all are missed wins.
-*Everywhere*: errors among all positions of the game; a dash: not counted."""
+KEY_OF_COMPUTED = """*Blunders*: reachable positions in which the agent may blunder; it only misses wins.
+*Everywhere*: the same among all positions of the game; a dash: not counted."""
 KEY_OF_SAMPLED = """*As X*, *as O*: games won/drawn/lost. *Score*: wins minus losses per game, with a 95 %
 interval. With best play X wins 6,5,4 and Qubic, which explains the losses as O."""
 """The keys below the two tables."""
@@ -218,7 +218,7 @@ def table(folder: Path) -> str:
         winners = "each network in this table" if is_all else ", ".join(won)
         ends.insert(0, f"Against `random`, {winners} won all {games} games.\n")
     parts = (
-        (Table.of(("file", "game", "errors", "everywhere"), rows, "ll"), KEY_OF_COMPUTED),
+        (Table.of(("file", "game", "blunders", "everywhere"), rows, "ll"), KEY_OF_COMPUTED),
         (Table.of(("file", "against", "as X", "as O", "score"), sampled, "ll"), KEY_OF_SAMPLED),
     )
     texts = [f"{table.to_markdown(is_markup=True)}\n\n{key}\n" for table, key in parts]

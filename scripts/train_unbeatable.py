@@ -30,7 +30,7 @@ from ttt_env.storage.line_file import change_lines, read_lines
 from ttt_env.training.evaluation import Evaluation
 
 HEAD = ("game", "algorithm", "seed", "seconds", "cpu", "steps", "exploitability", "as X", "as O", "blunders")
-SUMMARY_HEAD = ("game", "algorithm", "goal", "seeds", "CPU seconds", "steps", "errors left")
+SUMMARY_HEAD = ("game", "algorithm", "goal", "seeds", "CPU seconds", "steps", "blunders left")
 FIGURES = ("cpu", "steps", "blunders")
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "leaderboard.md"
 TRAINING = ("game", "algorithm", "seed", "until", "steps", "seconds")  # which one it is

@@ -111,7 +111,7 @@ def newell_simon() -> Finding:
     """On both seats, over all games that can come up."""
     certificate = ttt_env.certify("newell-simon")
     n = certificate.n_queries
-    return found(f"value given away in {certificate.n_blunders} of {n} positions", certificate.unbeatable)
+    return found(f"blunders in {certificate.n_blunders} of {n} positions", certificate.unbeatable)
 
 
 @claim(
@@ -247,22 +247,20 @@ def q_learning_converges() -> Finding:
     """The table that comes with the package, learned by self-play."""
     n = len(blunders_everywhere("q-learning"))
     open_positions = sum(len(layer.open) for layer in reachable(GAME))
-    return found(f"value given away in {n} of all {open_positions:,} unfinished positions", n == 0)
+    return found(f"blunders in {n} of all {open_positions:,} unfinished positions", n == 0)
 
 
 @claim(STRENGTH, "Silver et al. 2018", "AlphaZero masters a game by playing against itself.")
 def alphazero_masters() -> Finding:
     """The certificates of the networks that come with the package, with 200 simulations.
 
-    Those of Square and 4,4,4 passed the first exact evaluation, so no game of theirs began at an error.
+    Those of Square and 4,4,4 passed the first exact evaluation, so no game of theirs began at a blunder.
     """
     names = ("alphazero", "alphazero@square", "alphazero@4-4-4")
     certificates = [ttt_env.Certificate.load(FOLDER / f"{name}.certificate.json") for name in names]
     first, second, third = (f"{one.n_queries:,}" for one in certificates)
-    errors = sum(one.n_blunders for one in certificates)
-    text = f"the included networks give value away in {errors} of {first} positions on 3×3, {second} on "
-    text += (
-        f"Square and {third} on 4,4,4; on 3×3 some training games began at the network's errors, but none in "
-    )
+    blunders = sum(one.n_blunders for one in certificates)
+    text = f"the included networks blunder in {blunders} of {first} positions on 3×3, {second} on "
+    text += f"Square and {third} on 4,4,4; on 3×3 some training games began at a blunder, but none in "
     text += "the [leaderboard's](leaderboard.md) runs"
     return found(text, all(certificates))
