@@ -19,7 +19,8 @@ HEAD = dict(item.split(maxsplit=1) for item in HEAD.split(","))
 # The forms of positions, and of moves: a cell each, a set of cells each, or the chance of each empty cell.
 POSITIONS, CELLS, SETS, CHANCES = "<u8 N 2", "|u1 N", "<u8 N", "<f8 N {}"
 FORMAT, NO_CELL, RESULTS = "ttt_env policy 1", 255, ("draw", "win", "loss")
-IDS, MOST_BYTES = ("tictactoe-v0", "qubic-v0", "square-v0", "mnk-v0"), 1 << 31
+IDS = "tictactoe-v0", "qubic-v0", "square-v0", "mnk-v0", "connect-four-v0", "score-four-v0"
+FALLING, MOST_BYTES = IDS[4:], 1 << 31
 
 
 def demand(holds, fault):
@@ -65,7 +66,10 @@ def squares(n, tilts):
 
 
 def catalogue():
-    """The id, the shape and the forms of the winning sets of each game of the catalogue, without misère."""
+    """The id, the shape and the forms of the winning sets of each game of the catalogue, without misère.
+
+    In those of which an id begins with `FALLING` every cell rests on the next one along the first axis.
+    """
     yield from (("tictactoe-v0", (3, 3), lines(2, 3)), ("qubic-v0", (4, 4, 4), lines(3, 4)))
     for n in range(2, 9):
         yield f"square-v0:n={n}".replace(":n=4", ""), (n, n), squares(n, range(n))
@@ -73,27 +77,35 @@ def catalogue():
     for m, n in product(range(1, 65), repeat=2):
         for k in range(1, max(m, n) + 1) if m * n <= 64 else []:
             yield f"mnk-v0:m={m},n={n},k={k}", (n, m), lines(2, k)
+            name = f"connect-four-v0:m={m},n={n},k={k}"
+            yield name.replace(":m=7,n=6,k=4", ""), (n, m), lines(2, k)
+    for k, h in product(range(1, 9), range(1, 65)):
+        if k * k * h <= 64:
+            yield f"score-four-v0:k={k},h={h}".replace(":k=4,h=4", ""), (h, k, k), lines(3, k)
 
 
 def rules_of(name):
-    """The shape, the winning sets and misère of an id of the catalogue; None if the name is not an id."""
+    """Shape, winning sets, misère and supports of an id of the catalogue; None if the name is not an id."""
     for plain, shape, forms in catalogue():
         misere = plain + (",misere=true" if ":" in plain else ":misere=true")
         if name in (plain, misere):
             cells = [*product(*map(range, shape))]
             found = [[tuple(np.add(cell, step)) for step in steps] for steps in forms for cell in cells]
             sets = {sum(1 << cells.index(c) for c in places) for places in found if {*places} <= {*cells}}
-            return [*shape], sorted(sets), name == misere
+            step = prod(shape[1:])
+            falls = name.startswith(FALLING)
+            supports = [c + step if falls and c + step < len(cells) else -1 for c in range(len(cells))]
+            return [*shape], sorted(sets), name == misere, supports
 
 
-def game_in_words(name, shape, sets, misere, has_supports):
+def game_in_words(name, shape, sets, misere, supports):
     """The game of these rules. Raises an error for an id with other rules, and for what looks like an id."""
     demand(name.isprintable() and 0 < len(name.strip()) == len(name) <= 500, "its name is not a line of text")
     if name.partition(":")[0].strip() not in IDS:
-        more = misere * ", misère" + has_supports * ", with supports"
+        more = misere * ", misère" + (max(supports) >= 0) * ", with supports"
         return f"a game of its own, {name!a}, shape {shape}{more}, {len(sets)} winning sets in the file"
     demand(rules := rules_of(name), f"{name!a} begins like an id of the catalogue, but is not one")
-    demand(rules == (shape, sets, misere) and not has_supports, f"these are not the rules of {name}")
+    demand(rules == (shape, sets, misere, supports), f"these are not the rules of {name}")
     return f"{name} (rules of the catalogue)"
 
 
@@ -102,7 +114,7 @@ class Rules:
 
     def __init__(self, name, shape, sets, misere, supports):
         self.n, self.misere = prod(shape), misere
-        demand(0 < len(shape) < 4 and min(shape) > 0 and self.n <= 64, "it is not a board of up to 64 cells")
+        demand(0 < len(shape) < 7 and min(shape) > 0 and self.n <= 64, "it is not a board of up to 64 cells")
         is_right = all(one < other for one, other in pairwise([0, *sets, 1 << self.n]))
         demand(is_right, "the winning sets are not ascending, or one is empty or not on the board")
         demand(0 < len(sets) <= 20_000, "there are no winning sets, or too many")
@@ -113,7 +125,7 @@ class Rules:
         for _ in supports:
             taken |= sum(self.moves(taken))
         demand(taken == 2**self.n - 1, "cells that support each other can never be taken")
-        self.text = game_in_words(name, shape, sets, misere, max(supports) >= 0)
+        self.text = game_in_words(name, shape, sets, misere, supports)
 
     def moves(self, taken):
         """The cells, each as a mask, that may be taken now."""

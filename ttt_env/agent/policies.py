@@ -62,7 +62,7 @@ def sample(policy: Floats, draw: float) -> int:
 
 
 @lru_cache(maxsize=1 << 13)
-def _summed(policy: bytes, n_cells: int, occupied: int) -> tuple[list[float], list[int]] | None:
+def _summed(policy: bytes, n_cells: int, playable: int) -> tuple[list[float], list[int]] | None:
     """The cumulative probabilities of the cells that may be drawn, and these cells; None for a wrong policy.
 
     `drawn` draws from them as `sample` does. They are kept, so that a policy that comes again is
@@ -73,7 +73,7 @@ def _summed(policy: bytes, n_cells: int, occupied: int) -> tuple[list[float], li
     cells: list[int] = []
     for cell, probability in enumerate(probabilities):
         if probability:
-            if not probability > 0.0 or occupied >> cell & 1:
+            if not probability > 0.0 or not playable >> cell & 1:
                 return None
             if probability < NEGLIGIBLE:
                 continue
@@ -91,8 +91,9 @@ def draw_cell(agent: "Agent", position: Position, policy: object, draw: float) -
 
     Raises `PolicyError` if the answer is not a distribution over the free cells.
     """
+    game = agent.game
     if type(policy) is np.ndarray and policy.dtype is _FLOAT64 and policy.ndim == 1:
-        table = _summed(policy.tobytes(), agent.game.n_cells, position.occupied_mask)
+        table = _summed(policy.tobytes(), game.n_cells, game.playable(position.occupied_mask))
         if table is not None:
             totals, cells = table
             return cells[bisect_right(totals, draw)]
@@ -156,8 +157,8 @@ def checked_answer(agent: "Agent", position: Position, answer: object) -> Floats
     """An answer of an agent in a position as its policy, `[cells]`, by the rule of `checked_policies`."""
     policy = _as_floats(agent, answer, (agent.game.n_cells,), position)
     probabilities = policy.tolist()
-    total, taken = sum(probabilities), position.occupied_mask
-    is_good = all(p >= 0 and not (p and taken >> cell & 1) for cell, p in enumerate(probabilities))
+    total, playable = sum(probabilities), position.game.playable(position.occupied_mask)
+    is_good = all(p >= 0 and not (p and not playable >> cell & 1) for cell, p in enumerate(probabilities))
     if not (is_good and abs(total - 1) <= ROUNDING):
         raise _no_policy(agent, position, policy)
     if any(0 < p < NEGLIGIBLE for p in probabilities):
@@ -191,8 +192,8 @@ def _no_policy(agent: "Agent", position: Position, policy: Floats) -> PolicyErro
 
 Outcome = Literal["played", "unreadable", "several", "no cell", "taken", "raised", "crashed", "timed out"]
 """The outcome of a question: the cell of the answer was played; it names no cell in the agreed form; it names
-different ones; its number is not a cell of the board; the cell is taken; the player's own code raised an
-exception; its process ended; it did not answer in time."""
+different ones; its number is not a cell of the board; the cell is taken, or rests on a free one; the player's
+own code raised an exception; its process ended; it did not answer in time."""
 ACCIDENTS: tuple[Outcome, ...] = ("crashed", "timed out")
 """The outcomes that are not answers: they can lose a game that is played, and are never kept."""
 
@@ -213,7 +214,8 @@ def read_cell(choice: object, position: Position) -> tuple[int | None, Outcome]:
         cell = as_cell(choice, position.game)
     except IllegalMoveError:
         return None, "no cell"
-    return (None, "taken") if position.occupied_mask >> cell & 1 else (cell, "played")
+    may_be_played = position.game.playable(position.occupied_mask) >> cell & 1
+    return (cell, "played") if may_be_played else (None, "taken")
 
 
 class Answer(NamedTuple):

@@ -88,7 +88,7 @@ class PuctSearch:
             float(reduction),
             float(noise),
             solve,
-            threats and solve and not network.game.misere,
+            threats and solve and network.game.is_monotone,
         )
         self._known = puct.nothing_known(self.game, _rows_for(self.game))
         self.evaluated = 0
@@ -145,7 +145,7 @@ class PuctSearch:
             if not self._evaluate_new() and n_waiting:
                 self._forget()
         self.moves += int(forest.moves.sum() + (forest.used - 1).sum())
-        return _found(forest)
+        return _found(forest, self.game)
 
     def _evaluate_new(self) -> int:
         """Ask the network about the positions that wait for it, and return how many there are."""
@@ -166,9 +166,9 @@ class PuctSearch:
         self._known.counts[:] = 0
 
 
-def _found(forest: puct.Forest) -> SearchResults:
+def _found(forest: puct.Forest, game: Game) -> SearchResults:
     """The statistics of the moves at the roots of the trees."""
-    moves, roots = puct.moves_of_roots(forest), forest.nodes[:, 0]
+    moves, roots = puct.moves_of_roots(forest, game), forest.nodes[:, 0]
     visits = moves["visits"].astype(np.int64)
     with np.errstate(invalid="ignore"):
         means = np.where(visits > 0, moves["total"] / visits, np.nan)

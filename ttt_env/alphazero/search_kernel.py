@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_env import rules
 from ttt_env.compiled.bits import (
     NONE,
     ONE,
@@ -24,6 +25,7 @@ from ttt_env.compiled.bits import (
     completing,
     is_several,
     lowest,
+    playable,
     stone,
     worth,
 )
@@ -161,18 +163,20 @@ def plant(forest: Forest, mine: Masks, theirs: Masks, simulations: int) -> None:
     forest.nodes[:, 0] = _NEW_ROOT
 
 
-def moves_of_roots(forest: Forest) -> NDArray[np.void]:
+def moves_of_roots(forest: Forest, game: Game) -> NDArray[np.void]:
     """The nodes after the moves of the roots by cell, `[G, cells]`.
 
-    A cell that is taken, or whose move was not tried because the other would complete a set next, has a node
-    without visits and with a `prior` of 0. Its `value` is UNKNOWN, that of a move that was not tried LOSS.
+    A cell that may not be played, or whose move was not tried because the other would complete a set next,
+    has a node without visits and with a `prior` of 0. Its `value` is UNKNOWN, that of a move that was not
+    tried LOSS.
     """
     n_games, n_cells = forest.noise.shape
     moves = np.full((n_games, n_cells), _NEW_ROOT)
     moves["prior"] = 0.0
     roots = forest.nodes[:, :1]
-    is_free = (forest.roots[:, :1] | forest.roots[:, 1:]) >> np.arange(n_cells, dtype=np.uint64) & ONE == NONE
-    moves["value"][is_free & (roots["n_children"] > 0)] = LOSS
+    cells = rules.playable(game, forest.roots[:, 0] | forest.roots[:, 1])
+    is_legal = cells[:, None] >> np.arange(n_cells, dtype=np.uint64) & ONE != NONE
+    moves["value"][is_legal & (roots["n_children"] > 0)] = LOSS
     number = np.arange(n_cells)
     games, numbers = np.nonzero(number < roots["n_children"])
     children = forest.nodes[games, roots["first_child"][games, 0] + numbers]
@@ -269,7 +273,7 @@ def settle_root(forest: Forest, game: int, sets: WinningSets) -> None:
     block = completing(theirs, mine, sets.masks)
     if is_several(block) or not wins_soon(mine, theirs, block, sets, t, _ROOT_THREAT_NODES):
         return
-    free, first = sets.full ^ (mine | theirs), forest.used[game]
+    free, first = playable(sets, mine | theirs), forest.used[game]
     while free != NONE:
         cell = lowest(free)
         free ^= cell
@@ -354,9 +358,9 @@ def expand(
     """
     tree = forest.nodes[game]
     mine, theirs = forest.leaves[game, 0], forest.leaves[game, 1]
-    free, first = sets.full ^ (mine | theirs), forest.used[game]
+    free, first = playable(sets, mine | theirs), forest.used[game]
     seed_by(forest.random, seed, mine, theirs)
-    is_last = free == lowest(free)
+    is_last = not is_several(sets.full ^ (mine | theirs))
     if settings.threats and leaf == 0 and completing(mine, theirs, sets.masks) == NONE:
         block = completing(theirs, mine, sets.masks)
         free = block if block != NONE else free

@@ -357,8 +357,9 @@ def _game_to(layers: list[Layer], seat: Seat, end: _End) -> GameRecord:
 
 def _last_move(before: Layer, position: Position, seat: Seat) -> tuple[int, Position]:
     """A last move that leads here: its cell, and the position before it, which can be reached as well."""
-    cells = cells_of(position.theirs)
-    parents = [Position(position.game, position.theirs ^ 1 << cell, position.mine) for cell in cells]
+    game, mine, theirs = position.game, position.mine, position.theirs
+    cells = cells_of(theirs & game.tops(mine | theirs))
+    parents = [Position(game, theirs ^ 1 << cell, mine) for cell in cells]
     places = before.places(Boards.of(parents))
     for cell, parent, place in zip(cells, parents, places.tolist(), strict=True):
         if place < 0:
@@ -374,10 +375,10 @@ def _last_move(before: Layer, position: Position, seat: Seat) -> tuple[int, Posi
 def _value_of(table: PolicyTable, worst: dict[Seat, int]) -> tuple[int | None, Basis, tuple[int, int]]:
     """The value of the game for X, what it rests on, and bounds of it where it is not known.
 
-    A seat that cannot get less than a result bounds the value. In a game that is not misère X does not lose
-    under best play: with an extra stone it could play O's strategy (Hales and Jewett 1963).
+    A seat that cannot get less than a result bounds the value. In a monotone game X does not lose under
+    best play: with an extra stone it could play O's strategy (Hales and Jewett 1963).
     """
-    low, high = (-1 if table.game.misere else 0), 1
+    low, high = (0 if table.game.is_monotone else -1), 1
     for seat, result in worst.items():
         if table.is_complete(seat):
             low, high = (max(low, result), high) if seat == "X" else (low, min(high, -result))

@@ -265,8 +265,8 @@ def _response_to(table: PolicyTable, seat: Seat, respond: Responder) -> Values:
     responders: list[Responder] = [respond, respond]
     responders[SEATS.index(seat)] = answered
     values = backward_induction(layers, *responders).values()
-    n_cells = table.game.n_cells
-    if not is_enumerable(table.game):
+    game = table.game
+    if not is_enumerable(game):
         return values
-    rest = [np.zeros(grid(n_cells, ply).n_slots) for ply in range(len(layers), n_cells + 1)]
-    return Values(table.game, [*values.layers, *rest])
+    rest = [np.zeros(grid(game, ply).n_slots) for ply in range(len(layers), game.n_cells + 1)]
+    return Values(game, [*values.layers, *rest])

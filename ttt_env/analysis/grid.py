@@ -1,10 +1,10 @@
-"""Every way to place `ply` stones on `n_cells` cells, numbered without gaps: ranks instead of search.
+"""Every way to place `ply` stones on a board, numbered without gaps: ranks instead of search.
 
-A position of one ply is the set of occupied cells, a *row*, and which of these stones are `theirs`, a
-*pattern* of `ply` bits. Its number, the *slot*, is `row * n_patterns + pattern`. Playing a cell leads to
-a row that depends on the row alone, and to a pattern that depends on the pattern and on how many stones
-lie below the cell. So all successors of all positions come from two small tables, and nothing is sorted
-or searched for (ranking in the combinatorial number system, D. H. Lehmer 1964).
+A position of one ply is the set of occupied cells, a *row*, each on its support, and which of these stones
+are `theirs`, a *pattern* of `ply` bits. Its number, the *slot*, is `row * n_patterns + pattern`. Playing a
+cell leads to a row that depends on the row alone, and to a pattern that depends on the pattern and on how
+many stones lie below the cell. So all successors of all positions come from two small tables, and nothing is
+sorted or searched for (ranking in the combinatorial number system, D. H. Lehmer 1964).
 """
 
 from functools import cached_property, lru_cache
@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.rules import Masks
+from ttt_env.rules import Game, Masks, playable, supported
 
 Slots = NDArray[np.int64]
 _N_OCTETS = 256  # the values of eight bits
@@ -21,25 +21,31 @@ _N_OCTETS = 256  # the values of eight bits
 class Grid:
     """The numbering of all placements of `ply` stones; of an odd number `theirs` are one more than mine.
 
-    `occupied` `[rows]` and `patterns` `[patterns]` are the masks of the rows and patterns, ascending; `free`
-    `[F, rows]` are the F = n_cells − ply free cells of each row. The slot that a free cell leads to from a
-    row and pattern is `next_row[cell, row] + next_pattern[below[cell, row] + pattern]`.
+    `occupied` `[rows]` and `patterns` `[patterns]` are the masks of the rows and patterns, ascending; `moves`
+    `[K, rows]` are the cells that may be played on each row, the first `n_legal` `[rows]` of them, K at most.
+    The others are filled up with cells that may not be, which lead where the first one does. The slot that a
+    cell leads to from a row and pattern is `next_row[cell, row] + next_pattern[below[cell, row] + pattern]`.
     """
 
-    def __init__(self, n_cells: int, ply: int) -> None:
+    def __init__(self, board: Game, ply: int) -> None:
+        n_cells = board.n_cells
         self.n_cells, self.ply = n_cells, ply
-        self.occupied = _masks_of_size(n_cells, ply)
+        self.occupied = _rows_of(board, ply)
         self.patterns = _masks_of_size(ply, (ply + 1) // 2)
         self.n_patterns = len(self.patterns)
         self.n_slots = len(self.occupied) * self.n_patterns
-        is_free = _bits(self.occupied, n_cells) == 0
-        self.free = np.nonzero(is_free)[1].reshape(len(self.occupied), n_cells - ply).T.copy()
-        if ply == n_cells:
-            self.next_row = self.below = self.free
+        self._ranks = _row_ranks(board, ply)
+        is_legal = _bits(playable(board, self.occupied), n_cells) == 1
+        self.n_legal = is_legal.sum(axis=1)
+        n_most = int(self.n_legal.max())
+        self.moves = np.argsort(~is_legal, axis=1, kind="stable")[:, :n_most].T.copy()
+        if not n_most:
+            self.next_row = self.below = self.moves
             self.next_pattern = np.empty(0, np.int64)
             return
-        stone = np.uint64(1) << self.free.astype(np.uint64)
-        rows = _rank_table(n_cells, ply + 1)[self.occupied | stone]
+        played = np.where(np.arange(n_most)[:, None] < self.n_legal, self.moves, self.moves[0])
+        stone = np.uint64(1) << played.astype(np.uint64)
+        rows = _row_ranks(board, ply + 1)[self.occupied | stone]
         n_next = len(_masks_of_size(ply + 1, ply // 2 + 1))
         below = np.bitwise_count(self.occupied & (stone - np.uint64(1)))
         self.next_row = rows.astype(np.int64) * n_next
@@ -52,7 +58,7 @@ class Grid:
         self.next_pattern = ranks.ravel()
 
     def successors(self, slots: Slots) -> Slots:
-        """The slots in the next ply's grid after each free cell is played, `[F, S]`."""
+        """The slots in the next ply's grid after each of the `cells` is played, `[K, S]`."""
         row, pattern = np.divmod(slots, self.n_patterns)
         successors = np.take(self.below, row, axis=1)
         successors += pattern
@@ -60,9 +66,13 @@ class Grid:
         successors += np.take(self.next_row, row, axis=1)
         return successors
 
-    def free_cells(self, slots: Slots) -> NDArray[np.int64]:
-        """The free cells, `[F, S]`, in the order of `successors`."""
-        return np.take(self.free, slots // self.n_patterns, axis=1)
+    def cells(self, slots: Slots) -> NDArray[np.int64]:
+        """The cells of the moves, `[K, S]`: the legal ones first, ascending, and then others."""
+        return np.take(self.moves, slots // self.n_patterns, axis=1)
+
+    def n_moves(self, slots: Slots) -> NDArray[np.int64]:
+        """The number of legal moves, `[S]`."""
+        return np.take(self.n_legal, slots // self.n_patterns)
 
     def masks(self, slots: Slots) -> tuple[Masks, Masks]:
         """The stones (mine, theirs), `uint64[S]` each."""
@@ -80,7 +90,7 @@ class Grid:
     def slots(self, mine: Masks, theirs: Masks) -> Slots:
         """The slots of positions of this ply, `[S]`."""
         occupied = mine | theirs
-        row = _rank_table(self.n_cells, self.ply)[occupied].astype(np.int64)
+        row = self._ranks[occupied].astype(np.int64)
         pattern = _rank_table(self.ply, (self.ply + 1) // 2)[_extract(theirs, occupied)]
         slots: Slots = row * self.n_patterns + pattern
         return slots
@@ -92,10 +102,37 @@ def _bits(masks: Masks, n_bits: int) -> NDArray[np.float64]:
     return bits.astype(np.float64)
 
 
+def grid(game: Game, ply: int) -> Grid:
+    """The grid of this ply, made once for all games with the same cells and supports."""
+    return _grid(_board(game.supports), ply)
+
+
 @lru_cache(maxsize=128)
-def grid(n_cells: int, ply: int) -> Grid:
-    """The grid of this size, made once."""
-    return Grid(n_cells, ply)
+def _grid(board: Game, ply: int) -> Grid:
+    return Grid(board, ply)
+
+
+@lru_cache(maxsize=64)
+def _board(supports: tuple[int | None, ...]) -> Game:
+    """A game with these supports, which stands for all of them."""
+    return Game("a board", (len(supports),), [(0,)], supports=supports)
+
+
+@lru_cache(maxsize=512)
+def _rows_of(board: Game, ply: int) -> Masks:
+    """The sets of `ply` cells that stones may be on, ascending."""
+    masks = _masks_of_size(board.n_cells, ply)
+    rows: Masks = masks[masks & ~supported(board, masks) == 0]
+    return rows
+
+
+@lru_cache(maxsize=512)
+def _row_ranks(board: Game, ply: int) -> NDArray[np.int32]:
+    """The rank of each mask among the rows of a ply, `[2^n_cells]`; 0 for all others."""
+    table = np.zeros(1 << board.n_cells, np.int32)
+    rows = _rows_of(board, ply)
+    table[rows] = np.arange(len(rows), dtype=np.int32)
+    return table
 
 
 @lru_cache(maxsize=512)

@@ -136,7 +136,7 @@ class Values:
     def numbering(self, ply: int) -> Numbering:
         """The numbering of the slots of a ply."""
         if self._numberings is None:
-            return grid(self.game.n_cells, ply)
+            return grid(self.game, ply)
         return self._numberings[ply - self.first_ply]
 
     def of(self, boards: Boards) -> Floats:
@@ -161,9 +161,9 @@ class Values:
             at = np.flatnonzero(is_open & (boards.ply == ply))
             numbering = self.numbering(int(ply))
             slots = numbering.slots(boards.mine[at], boards.theirs[at])
-            q[at, numbering.free_cells(slots)] = -self.layers[ply + 1 - self.first_ply][
-                numbering.successors(slots)
-            ]
+            after = self.layers[ply + 1 - self.first_ply]
+            q[at, numbering.cells(slots)] = -after[numbering.successors(slots)]
+        q[~boards.legal] = np.nan
         return q
 
 
@@ -219,7 +219,7 @@ def _outcomes_of(
             given_away = above.layers[layer.ply][moves.slots] + above.layers[layer.ply + 1][moves.successors]
             mover, other = mover - given_away, other + given_away
         q = (mover - other).T
-        policy = respond(q, np.broadcast_to(np.True_, q.shape), moves).T
+        policy = respond(q, moves.legal, moves).T
         outcomes[0, moves.slots] = (policy * mover).sum(axis=0)
         outcomes[1, moves.slots] = (policy * other).sum(axis=0)
         has_forfeited = ~policy.any(axis=0)

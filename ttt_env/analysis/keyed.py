@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.errors import PolicyError
-from ttt_env.rules import Masks
+from ttt_env.rules import Game, Masks, playable
 
 Keys = NDArray[Any]
 Slots = NDArray[np.int64]
@@ -25,15 +25,15 @@ _GATHERED = 1 << 22  # keys that are gathered before repeated ones are dropped
 class Keyed:
     """The numbering of these positions of one ply; `following` is that of the next ply, once it is known."""
 
-    def __init__(self, n_cells: int, ply: int, keys: Keys) -> None:
-        self.n_cells, self.ply, self.keys = n_cells, ply, keys
+    def __init__(self, game: Game, ply: int, keys: Keys) -> None:
+        self.game, self.n_cells, self.ply, self.keys = game, game.n_cells, ply, keys
         self.n_slots = len(keys)
         self.following: Keyed | None = None
 
     @classmethod
-    def start(cls, n_cells: int) -> "Keyed":
+    def start(cls, game: Game) -> "Keyed":
         """The numbering of the empty board."""
-        return cls(n_cells, 0, keys_of(n_cells, *np.zeros((2, 1), np.uint64)))
+        return cls(game, 0, keys_of(game.n_cells, *np.zeros((2, 1), np.uint64)))
 
     def masks(self, slots: Slots) -> tuple[Masks, Masks]:
         """The stones (mine, theirs), `uint64[S]` each."""
@@ -63,20 +63,39 @@ class Keyed:
     def _places(self, keys: Keys) -> Slots:
         return np.minimum(np.searchsorted(self.keys, keys), max(0, len(self.keys) - 1)).astype(np.int64)
 
-    def free_cells(self, slots: Slots) -> NDArray[np.int64]:
-        """The empty cells, `[F, S]`, ascending, in the order of `successors`."""
+    @cached_property
+    def _n_most(self) -> int:
+        """The legal moves that a position of this ply has at most."""
+        return int(self.n_moves(np.arange(self.n_slots)).max(initial=0))
+
+    def n_moves(self, slots: Slots) -> NDArray[np.int64]:
+        """The number of legal moves, `[S]`, of positions that are not over."""
         mine, theirs = self.masks(slots)
-        is_taken = (mine | theirs)[:, None] >> np.arange(self.n_cells, dtype=np.uint64) & np.uint64(1)
-        return np.nonzero(is_taken == 0)[1].reshape(len(slots), -1).T
+        return np.bitwise_count(playable(self.game, mine | theirs)).astype(np.int64)
+
+    def cells(self, slots: Slots) -> NDArray[np.int64]:
+        """The cells of the moves, `[K, S]`: the legal ones first, ascending, and then others."""
+        mine, theirs = self.masks(slots)
+        rest = playable(self.game, mine | theirs)
+        others = rest ^ np.uint64(self.game.full_mask)
+        cells = np.empty((self._n_most, len(slots)), np.int64)
+        for number in range(len(cells)):
+            source = np.where(rest, rest, others)
+            stone = source & (~source + np.uint64(1))
+            cells[number] = np.bitwise_count(stone - np.uint64(1))
+            rest, others = rest & ~stone, others & ~stone
+        return cells
 
     def successor_keys(self, slots: Slots) -> Keys:
-        """The keys of the positions after each empty cell is played, `[F, S]`."""
+        """The keys of the positions after each of the `cells`, `[K, S]`; the first for those not legal."""
         mine, theirs = self.masks(slots)
-        after = mine | np.uint64(1) << self.free_cells(slots).astype(np.uint64)
+        cells = self.cells(slots)
+        played = np.where(np.arange(len(cells))[:, None] < self.n_moves(slots), cells, cells[:1])
+        after = mine | np.uint64(1) << played.astype(np.uint64)
         return keys_of(self.n_cells, np.broadcast_to(theirs, after.shape), after)
 
     def successors(self, slots: Slots) -> Slots:
-        """The slots in `following` after each empty cell is played, `[F, S]`.
+        """The slots in `following` after each of the `cells` is played, `[K, S]`.
 
         That of a move that leads to none of its positions has no meaning.
         """

@@ -11,7 +11,7 @@ from typing import Any
 from ttt_env.agent import installed
 from ttt_env.analysis.solution import solve
 from ttt_env.render.words import RESULTS, cells_text
-from ttt_env.rules import INTERACTIVE_CELLS, Game, GameRecord, Position
+from ttt_env.rules import Game, GameRecord, Position, is_interactive
 
 PROOF_NODES = 4_000  # some hundredths of a second
 _MEMO_SIZE = 1 << 14
@@ -19,14 +19,14 @@ _MEMO_SIZE = 1 << 14
 
 def is_solved(game: Game) -> bool:
     """True if the game is small enough to solve while somebody waits, so that all values are known."""
-    return game.n_cells <= INTERACTIVE_CELLS
+    return is_interactive(game)
 
 
 @lru_cache(maxsize=_MEMO_SIZE)
 def known_value(position: Position, nodes: int = PROOF_NODES) -> int | None:
     """The value for the player to move, 1, 0 or −1; None if a proof of `nodes` nodes does not find it.
 
-    Games of up to `INTERACTIVE_CELLS` cells are solved, so that there the value is always known.
+    Games that take seconds are solved, so that there the value is always known.
     """
     if position.is_over:
         winner = position.winner

@@ -33,7 +33,11 @@ _CHUNK = 1 << 15  # positions in a batch: their successors' values stay in the p
 
 @dataclass(eq=False)
 class Moves:
-    """The moves of S positions of one ply, none of them over, with F empty cells each."""
+    """The moves of S positions of one ply, none of them over, of which each has K at most.
+
+    Where a position has fewer, cells that may not be played fill up its row; what holds of the first move
+    holds of them, but that they are not `legal` and nobody plays them.
+    """
 
     layer: "Layer"
     slots: Slots
@@ -47,28 +51,37 @@ class Moves:
 
     @cached_property
     def cells(self) -> NDArray[np.int64]:
-        """The cell of each move, `[S, F]`."""
-        return self.layer.numbering.free_cells(self.slots).T
+        """The cell of each move, `[S, K]`."""
+        return self.layer.numbering.cells(self.slots).T
+
+    @property
+    def legal(self) -> Bools:
+        """True for the moves that may be made, `[S, K]`: all of them, unless some positions have fewer."""
+        n_moves, n_most = self.layer.numbering.n_moves(self.slots), self.cells.shape[1]
+        if n_moves.min(initial=n_most) == n_most:
+            return np.broadcast_to(np.True_, self.cells.shape)
+        legal: Bools = np.arange(n_most) < n_moves[:, None]
+        return legal
 
     @property
     def successors(self) -> Slots:
-        """The slots in the next layer that the moves lead to, `[F, S]`: a row for each empty cell."""
+        """The slots in the next layer that the moves lead to, `[K, S]`: a row for each move."""
         return self.layer.numbering.successors(self.slots)
 
     def of_policy(self, policy: Floats) -> Floats:
-        """Move probabilities `[S, cells]` as `[S, F]`: a column for each empty cell."""
-        probabilities: Floats = policy[self.boards.legal].reshape(len(self.slots), -1)
+        """Move probabilities `[S, cells]` as `[S, K]`: a column for each move."""
+        probabilities: Floats = np.take_along_axis(policy, self.cells, axis=1)
         return probabilities
 
     @property
     def chances(self) -> Floats:
-        """The probability of each move in the answers that were given, `[S, F]`; all 0 for no cell."""
+        """The probability of each move in the answers that were given, `[S, K]`; all 0 for no cell."""
         assert self.rows is not None
         return chances(self.rows, self.cells)
 
     @property
     def are_possible(self) -> Bools:
-        """True for the moves of positive probability in the answers that were given, `[S, F]`."""
+        """True for the moves of positive probability in the answers that were given, `[S, K]`."""
         assert self.rows is not None
         return are_possible(self.rows, self.cells)
 
@@ -172,7 +185,7 @@ def explored(
                 "raise most=, or take an agent that leaves fewer moves open"
             )
 
-    numbering: Numbering = grid(game.n_cells, 0) if is_enumerable(game) else Keyed.start(game.n_cells)
+    numbering: Numbering = grid(game, 0) if is_enumerable(game) else Keyed.start(game)
     layer = _layer(game, numbering, np.zeros(1, np.int64))
     while True:
         ask = o if layer.ply % 2 else x
@@ -194,7 +207,7 @@ def explored(
         if not len(layer.open):
             return
         if ask is None:
-            n_moves = len(layer.open) * (game.n_cells - layer.ply)
+            n_moves = int(layer.numbering.n_moves(layer.open).sum())
         check(n_moves // n_parents)
         layer = _layer(game, *(_new(layer, check) if seen is None else seen.numbered()))
         check(len(layer))
@@ -204,7 +217,7 @@ class _Seen:
     """The positions of the next ply that moves lead to, ticked off on its grid."""
 
     def __init__(self, layer: Layer) -> None:
-        self._next = grid(layer.game.n_cells, layer.ply + 1)
+        self._next = grid(layer.game, layer.ply + 1)
         self._seen = np.zeros(self._next.n_slots, np.bool_)
 
     def add(self, moves: Moves) -> None:
@@ -222,7 +235,7 @@ def _new(layer: Layer, check: Callable[[int], None]) -> tuple[Numbering, Slots]:
     for moves in layer.moves():
         keys = before.successor_keys(moves.slots)
         gathered.add(keys.ravel() if moves.rows is None else keys[moves.are_possible.T])
-    before.following = Keyed(before.n_cells, before.ply + 1, gathered.keys)
+    before.following = Keyed(layer.game, before.ply + 1, gathered.keys)
     return before.following, np.arange(before.following.n_slots)
 
 

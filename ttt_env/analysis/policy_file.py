@@ -15,9 +15,9 @@ from ttt_env.analysis.layers import Moves
 from ttt_env.analysis.rows import NO_CELL, Rows, is_forfeit
 from ttt_env.analysis.versions import versions
 from ttt_env.errors import PolicyError, PolicyFileError
-from ttt_env.rules import SEATS, Boards, Game, Seat
+from ttt_env.rules import SEATS, Boards, Game, Seat, playable
 from ttt_env.rules.sizes import BOARD_SETS
-from ttt_env.storage import Arrays, ArraySpec, array_names, read_arrays, save_arrays
+from ttt_env.storage import Arrays, ArraySpec, array_names, read_arrays, save_arrays, supports_of
 
 FORMAT = "ttt_env policy 1"
 _KIND = "policy table"
@@ -27,7 +27,10 @@ _SUM = 1e-9  # the largest distance of the sum of chances from 1
 
 @dataclass(frozen=True)
 class TableContents:
-    """What is in a file: for each ply the positions, in any order, and the answers there."""
+    """What is in a file: for each ply the positions, in any order, and the answers there.
+
+    Chances have a column for each empty cell, ascending, as the file has them: see `of_empty_cells`.
+    """
 
     game: Game
     label: str
@@ -49,7 +52,7 @@ class TableContents:
         arrays: Arrays = {
             "format": np.array(FORMAT),
             "winning_masks": np.array(sorted(self.game.winning_masks), np.uint64),
-            "supports": np.full(self.game.n_cells, -1, np.int8),
+            "supports": supports_of(self.game),
             "label": np.array(_line(self.label)),
             "seats": np.array("".join(self.seats)),
             "versions": np.array(" ".join(f"{name} {number}" for name, number in versions().items())),
@@ -77,7 +80,24 @@ class TableContents:
         is_there = keys[places] == wanted if len(keys) else np.zeros(len(wanted), np.bool_)
         if not is_there.all():
             raise PolicyError(f"{boards[int(is_there.argmin())]} is reached, and is not in it")
-        return self.plies[ply][1][places]
+        rows = self.plies[ply][1][places]
+        if rows.ndim == 1:
+            return rows
+        chances = np.zeros((len(boards), self.game.n_cells))
+        chances[boards.cells(~boards.occupied_masks)] = rows.ravel()
+        return moves.of_policy(chances)
+
+
+def of_empty_cells(moves: Moves) -> Rows:
+    """The answers that were given in these positions; chances with a column for each empty cell."""
+    assert moves.rows is not None
+    if moves.rows.ndim == 1:
+        return moves.rows
+    boards = moves.boards
+    chances = np.zeros((len(boards), boards.game.n_cells))
+    np.put_along_axis(chances, moves.cells, moves.rows, axis=1)
+    of_empty: Rows = chances[boards.cells(~boards.occupied_masks)].reshape(len(boards), -1)
+    return of_empty
 
 
 def _line(text: str) -> str:
@@ -127,7 +147,6 @@ def read_table(path: str | Path, game: Game) -> TableContents:
     demand(str(arrays["format"]) == FORMAT, f"its format is {str(arrays['format'])!r}, not {FORMAT!r}")
     masks = arrays["winning_masks"]
     demand((masks[1:] > masks[:-1]).all(), "its winning sets do not ascend")
-    demand((arrays["supports"] == -1).all(), "it has supports, which no game has here")
     seats = tuple(seat for seat in SEATS if seat in str(arrays["seats"]))
     demand("".join(seats) == str(arrays["seats"]) and seats, "its seats are wrong")
     demand(all(SEATS[ply % 2] in seats for ply in plies), "it has positions of another seat")
@@ -157,13 +176,16 @@ def read_table(path: str | Path, game: Game) -> TableContents:
 
 def _are_answers(rows: Rows, boards: Boards) -> bool:
     """True if each row names no cell, or only free ones, with chances that sum to 1."""
-    free = ~boards.occupied_masks & np.uint64(boards.game.full_mask)
+    free = playable(boards.game, boards.occupied_masks)
     if rows.dtype == np.uint8:
         cells = rows[rows != NO_CELL]
         stones = np.uint64(1) << np.minimum(cells, 63).astype(np.uint64)
         return bool((cells < boards.game.n_cells).all() and (free[rows != NO_CELL] & stones != 0).all())
     if rows.ndim == 1:
         return bool((rows & ~free == 0).all())
+    empty = boards.cells(~boards.occupied_masks)
+    if rows.any(where=~boards.cells(free)[empty].reshape(rows.shape)):
+        return False
     totals = rows.sum(axis=1)
     is_row = (np.abs(totals - 1) < _SUM) | (totals == 0)
     return bool(is_row.all() and ((rows >= NEGLIGIBLE) | (rows == 0)).all())

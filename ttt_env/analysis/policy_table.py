@@ -29,7 +29,7 @@ from ttt_env.agent import (
 from ttt_env.analysis.asking import AnswerFile, Asked, Asking, Questions, answers_of
 from ttt_env.analysis.grid import grid
 from ttt_env.analysis.layers import MOST, Ask, Layer, Moves, explored, reachable
-from ttt_env.analysis.policy_file import TableContents, read_table, write_table
+from ttt_env.analysis.policy_file import TableContents, of_empty_cells, read_table, write_table
 from ttt_env.analysis.rows import NO_CELL, Rows, compact, is_forfeit, joined, least_chance
 from ttt_env.errors import (
     GameTooLargeError,
@@ -300,14 +300,16 @@ class PolicyTable(Agent):
 
     @property
     def _filed(self) -> TableContents:
-        plies = {ply: (layer.boards(layer.open), layer.rows) for ply, layer in self._by_ply.items()}
-        return TableContents(self.game, self.label, self.seats, plies, dict(self._forfeits))  # type: ignore[arg-type]
+        moves = {ply: Moves(layer, layer.open, layer.rows) for ply, layer in self._by_ply.items()}
+        plies = {ply: (each.boards, of_empty_cells(each)) for ply, each in moves.items()}
+        return TableContents(self.game, self.label, self.seats, plies, dict(self._forfeits))
 
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of the positions and the answers; a table that was saved and loaded has the same."""
         digest = sha256(
-            f"{self.game.shape} {self.game.winning_masks} {self.game.misere} {self.seats}".encode()
+            f"{self.game.shape} {self.game.winning_masks} {self.game.misere} {self.seats}"
+            f"{self.game.resting or ''}".encode()
         )
         for ply, layer in sorted(self._by_ply.items()):
             boards = layer.boards(layer.open)
@@ -408,7 +410,7 @@ class Asker:
         if not is_enumerable(self.agent.game):
             return self._most
         for ply in range(n_cells):
-            bound = grid(n_cells, ply).n_slots
+            bound = grid(self.agent.game, ply).n_slots
             if ply > 1 and self.agent.plays_by == "choose":
                 bound = min(bound, bounds[ply - 2] * (n_cells + 1 - ply))
             bounds.append(self._expected.get(ply, bound))

@@ -17,7 +17,7 @@ from ttt_env.agent import Floats
 from ttt_env.analysis.grid import Slots, grid
 from ttt_env.analysis.induction import Values
 from ttt_env.errors import PolicyFileError
-from ttt_env.rules import Boards, Game, Masks, canonical_boards, check_enumerable, symmetries
+from ttt_env.rules import Boards, Game, Masks, canonical_boards, check_enumerable, supported, symmetries
 from ttt_env.rules.symmetry import transform_boards
 from ttt_env.storage import ArraySpec, array_names, read_arrays, save_arrays
 
@@ -47,7 +47,7 @@ def _merged_slots(boards: Boards, ply: int) -> Slots:
     _, moved_by, row_numbers = _rows(boards.game)
     slots = np.empty(len(boards), np.int64)
     symmetry_numbers = moved_by[boards.occupied_masks]
-    numbering = grid(boards.game.n_cells, ply)
+    numbering = grid(boards.game, ply)
     for number in np.unique(symmetry_numbers).tolist():
         at = np.flatnonzero(symmetry_numbers == number)
         moved = transform_boards(boards[at], symmetries(boards.game)[number])
@@ -61,23 +61,25 @@ def _rows(game: Game) -> tuple[Masks, NDArray[np.int8], NDArray[np.int64]]:
     """Three tables over all sets of occupied cells, `[2^cells]` each.
 
     The first has the least of the sets symmetric to a set, the second the number of the symmetry that leads
-    there. The third has the rank of each set that is itself the least among those with as many stones.
+    there. The third has the rank of each set that is itself the least among those with as many stones, each
+    on its support, and −1 for all others.
     """
     masks = np.arange(1 << game.n_cells, dtype=np.uint64)
     canonical, moved_by = canonical_boards(Boards(game, masks, np.zeros_like(masks)))
     least = canonical.mine
-    row_numbers = np.zeros(len(masks), np.int64)
+    row_numbers = np.full(len(masks), -1)
+    is_row = (least == masks) & (masks & ~supported(game, masks) == 0)
     stones = np.bitwise_count(masks)
     for ply in range(game.n_cells + 1):
-        is_kept = (stones == ply) & (least == masks)
+        is_kept = (stones == ply) & is_row
         row_numbers[is_kept] = np.arange(is_kept.sum())
     return least, moved_by.astype(np.int8), row_numbers
 
 
 def _sizes(game: Game) -> list[int]:
     """The number of values kept for each ply."""
-    least = _rows(game)[0]
-    rows = np.bincount(np.bitwise_count(np.unique(least)), minlength=game.n_cells + 1)
+    kept = np.flatnonzero(_rows(game)[2] >= 0)
+    rows = np.bincount(np.bitwise_count(kept), minlength=game.n_cells + 1)
     return [int(n) * comb(ply, (ply + 1) // 2) for ply, n in enumerate(rows)]
 
 
@@ -94,7 +96,7 @@ def save_values(values: Values, path: str | Path) -> None:
     else:
         layers = []
         for ply, layer in enumerate(values.layers):
-            numbering = grid(game.n_cells, ply)
+            numbering = grid(game, ply)
             kept = _rows(game)[0][numbering.occupied] == numbering.occupied
             layers.append(layer.reshape(-1, numbering.n_patterns)[kept].ravel())
         layers += [np.zeros(size, np.int8) for size in _sizes(game)[len(layers) :]]

@@ -8,7 +8,7 @@ from ttt_env.agent import make_agent, stationary_agent
 from ttt_env.analysis.evaluation import match
 from ttt_env.analysis.results import Match, Result
 from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
-from ttt_env.rules import SEATS, TABLE_CELLS, Game, Seat, get_game, is_tabulated, n_placements
+from ttt_env.rules import SEATS, Game, Seat, check_tabulated, get_game, n_placements
 from ttt_env.storage.game_log import PERSON, GameLog, LoggedGame
 
 _MAX_SECONDS = 20.0  # that an agent may take for its policy in all positions
@@ -86,12 +86,10 @@ def expected(agent: str, game: Game) -> Expectation:
     would search too long.
     """
     try:
-        if not is_tabulated(game):
-            limit = f"up to {TABLE_CELLS} are computed here"
-            raise GameTooLargeError(f"{game.name} has {game.n_cells} cells; {limit}")
+        check_tabulated(game, "to compute what is expected")
         made = make_agent(agent, game, trusted=False)  # the log may be another person's
         made = stationary_agent(made, game)
-        if made.seconds_per_move * n_placements(game.n_cells) > _MAX_SECONDS:
+        if made.seconds_per_move * n_placements(game) > _MAX_SECONDS:
             raise GameTooLargeError(f"{agent} would search too long in all positions of {game.name}")
         return Expectation(match("random", made, game, exact=True))
     except PolicyError:

@@ -111,7 +111,7 @@ class Search(NamedTuple):
         line: ProgressLine,
     ) -> Self:
         """The search of a position, which a budget or Ctrl-C may end before the value is proved."""
-        game, bounds = position.game, (-1 if position.ply or position.game.misere else 0, 1)
+        game, bounds = position.game, (0 if position.game.is_monotone and not position.ply else -1, 1)
         so_far = Proof(position, bounds, (), 0, 0.0)
 
         def report(progress: ProofProgress) -> None:

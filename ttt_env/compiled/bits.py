@@ -10,7 +10,7 @@ from ttt_env.rules import Masks
 
 NONE, ONE = np.uint64(0), np.uint64(1)
 ZERO: Any = np.int64(0)  # as an argument: for a literal number numba compiles the function once more
-_2, _4, _56 = np.uint64(2), np.uint64(4), np.uint64(56)
+_2, _4, _56, _64 = np.uint64(2), np.uint64(4), np.uint64(56), np.uint64(64)
 SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two products are the same (Knuth, 1973)
 _PAIRS, _FOURS, _EIGHTS, _ONES = (
     np.uint64(n) for n in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x0101010101010101)
@@ -63,6 +63,16 @@ def nth_cell(mask: np.uint64, n: int) -> int:
 def is_several(mask: np.uint64) -> bool:
     """True if more than one bit is set."""
     return bool((mask & (mask - ONE)) != NONE)
+
+
+@inner
+def playable(sets: WinningSets, occupied: np.uint64) -> np.uint64:
+    """`Game.playable`: the free cells that rest on nothing or on a stone."""
+    supported = sets.ground
+    for number in range(len(sets.turns)):
+        turns = sets.turns[number]
+        supported |= (occupied >> turns | occupied << (_64 - turns)) & sets.resting[number]
+    return supported & ~occupied
 
 
 @inner

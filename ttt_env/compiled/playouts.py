@@ -11,6 +11,7 @@ from ttt_env.compiled.bits import (
     completing,
     completing_through,
     nth_cell,
+    playable,
     size,
     stone,
     worth,
@@ -31,15 +32,14 @@ def playout(random: Random, sets: WinningSets, win_block: bool, mine: np.uint64,
 @inner
 def random_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: np.uint64) -> int:
     """`playout` by uniformly random moves."""
-    free = sets.full ^ (mine | theirs)
+    free = playable(sets, mine | theirs)
     result = -worth(sets)
-    for n_free in range(size(free), 0, -1):
-        cell = nth_cell(free, draw_below(random, n_free))
-        chosen = stone(cell)
-        free ^= chosen
-        mine, theirs = theirs, mine | chosen
+    while free != NONE:
+        cell = nth_cell(free, draw_below(random, size(free)))
+        mine, theirs = theirs, mine | stone(cell)
         if completes(sets, theirs, cell):
             return result
+        free = playable(sets, mine | theirs)
         result = -result
     return 0
 
@@ -50,7 +50,7 @@ def guided_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: n
 
     In a misère game, where completing a set loses, they avoid these cells instead, above all their own.
     """
-    free = sets.full ^ (mine | theirs)
+    free = playable(sets, mine | theirs)
     my_last, their_last = completing(mine, theirs, sets.masks), completing(theirs, mine, sets.masks)
     result = -worth(sets)
     while free != NONE:
@@ -59,8 +59,8 @@ def guided_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: n
         chosen = stone(cell)
         if my_last & chosen != NONE:
             return result
-        free ^= chosen
         mine |= chosen
+        free = playable(sets, mine | theirs)
         my_last |= completing_through(mine, theirs, sets, cell)
         mine, theirs, my_last, their_last = theirs, mine, their_last, my_last
         result = -result

@@ -13,10 +13,12 @@ from ttt_env.rules import Game, Masks
 
 
 class WinningSets(NamedTuple):
-    """The winning sets of a game as bit masks, which are all of its rules.
+    """The winning sets of a game as bit masks, and its other rules.
 
     `masks` `[sets]` are all of them; those through cell c are `through[first[c] : first[c + 1]]`. `full` is
-    the mask of all cells. In a `misere` game the player who owns a set loses.
+    the mask of all cells. In a `misere` game the player who owns a set loses. The cells of `ground` rest on
+    nothing, those of each mask of `resting` on the cells that are its `turns` bits higher, counted around the
+    64 bits of a word.
     """
 
     full: np.uint64
@@ -24,6 +26,9 @@ class WinningSets(NamedTuple):
     through: Masks
     first: NDArray[np.int64]
     misere: bool
+    ground: np.uint64
+    turns: Masks
+    resting: Masks
 
 
 @lru_cache(maxsize=64)
@@ -37,6 +42,9 @@ def winning_sets(game: Game) -> WinningSets:
         through=np.array([mask for masks in lists for mask in masks], np.uint64),
         first=first,
         misere=game.misere,
+        ground=np.uint64(game.ground),
+        turns=np.array([distance % 64 for distance, _ in game.resting], np.uint64),
+        resting=np.array([cells for _, cells in game.resting], np.uint64),
     )
 
 

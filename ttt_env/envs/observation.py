@@ -29,8 +29,9 @@ class Scene:
     """The view of a position that an environment shows. The arrays are shared: hand out copies of them.
 
     `value` is the value of a finished game for the player who made the last move, None while it goes on.
-    `legal` is the bit mask of the legal cells, 0 once the game is over. `free`, `int8[cells]`, are the empty
-    cells. `mover` and `waiting` are the planes `int8[*shape, 2]` that the two players see.
+    `legal` is the bit mask of the legal cells, 0 once the game is over. `free`, `int8[cells]`, are the cells
+    that may be played, or might be if the game went on. `mover` and `waiting` are the planes
+    `int8[*shape, 2]` that the two players see.
     """
 
     position: Position
@@ -77,7 +78,7 @@ class Scenes:
 
     def _new(self, position: Position, is_won: bool) -> Scene:
         game, mine, theirs = self.game, position.mine, position.theirs
-        free = game.full_mask ^ (mine | theirs)
+        free = game.playable(mine | theirs)
         legal = 0 if is_won else free
         of_win = -1 if game.misere else 1  # for the player who made the last move
         value = None if legal else of_win * is_won

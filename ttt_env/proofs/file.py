@@ -58,15 +58,15 @@ class ProofContents(NamedTuple):
 def claims(position: Position, bounds: tuple[int, int]) -> list[tuple[Seat, bool]]:
     """The seats that need a strategy to show a value, each with whether it wins or does not lose by it.
 
-    None if the value is not known, or the game is over. The first player on an empty board, if the game is
-    not misère, cannot lose in any case (strategy stealing), and needs none.
+    None if the value is not known, or the game is over. The first player on an empty board, if the game
+    is monotone, cannot lose in any case (strategy stealing), and needs none.
     """
     mover, other = position.to_move, SEATS[1 - position.ply % 2]
     if bounds[0] != bounds[1] or position.is_over:
         return []
     if bounds[0] != 0:
         return [(mover if bounds[0] == 1 else other, True)]
-    cannot_lose = position.ply == 0 and not position.game.misere
+    cannot_lose = position.ply == 0 and position.game.is_monotone
     return [(other, False)] if cannot_lose else [(other, False), (mover, False)]
 
 
@@ -88,7 +88,7 @@ def check_result(
         )
     if position.is_over and not lower == upper == _result(position):
         raise ValueError(f"bounds {lower} and {upper} are not those of {position!r}, where the game is over")
-    if lower < 0 and position.ply == 0 and not position.game.misere:
+    if lower < 0 and position.ply == 0 and position.game.is_monotone:
         raise ValueError(f"bounds {lower} and {upper}: the first player does not lose on an empty board")
     if not 0 <= nodes <= _MOST_NODES:
         raise ValueError(f"nodes={brief(nodes)}: integers from 0 to {_MOST_NODES} are allowed")

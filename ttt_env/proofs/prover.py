@@ -99,7 +99,7 @@ class Prover:
             value = 0 if position.winner is None else 1 if position.winner == position.to_move else -1
             return value, value
         mover, other = position.to_move, SEATS[1 - position.ply % 2]
-        lower, upper = (0 if position.ply == 0 and not self.game.misere else -1), 1
+        lower, upper = (0 if position.ply == 0 and self.game.is_monotone else -1), 1
         try:
             regions = drawing_regions(position)
             if regions is not None:

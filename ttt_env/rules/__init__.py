@@ -1,6 +1,6 @@
 """The games: rules alone, without frameworks, drawings or agents. Other rooms import them from here."""
 
-from ttt_env.rules.boards import Boards, Masks, packed, set_masks
+from ttt_env.rules.boards import Boards, Masks, packed, playable, set_masks, supported
 from ttt_env.rules.catalogue import (
     CATALOGUE,
     checked_rules,
@@ -43,14 +43,13 @@ from ttt_env.rules.parameters import (
 from ttt_env.rules.shapes import Coordinates
 from ttt_env.rules.sizes import (
     BOARD_CELLS,
-    INTERACTIVE_CELLS,
     MAX_SEED,
-    TABLE_CELLS,
     check_coded,
     check_enumerable,
     check_tabulated,
     is_enumerable,
     is_instant,
+    is_interactive,
     is_tabulated,
     n_placements,
 )

@@ -134,7 +134,7 @@ class Boards:
     @cached_property
     def legal(self) -> NDArray[np.bool_]:
         """The cells that may be played, `bool[B, cells]`; none where the game is over."""
-        return ~(self.cells(self.occupied_masks) | self.is_won[:, None])
+        return self.cells(playable(self.game, self.occupied_masks)) & ~self.is_won[:, None]
 
     def cells(self, masks: Masks) -> NDArray[np.bool_]:
         """Bit masks, `uint64[B]`, spread out to one column per cell, `bool[B, cells]`."""
@@ -154,6 +154,20 @@ class Boards:
     def play(self, cells: NDArray[np.integer]) -> "Boards":
         """The batch after one legal cell each, `[B]`, has been played. Trusts its caller."""
         return Boards(self.game, self.theirs, self.mine | np.uint64(1) << cells.astype(np.uint64))
+
+
+def supported(game: Game, occupied: Masks) -> Masks:
+    """`Game.supported` for stones in an array of any shape."""
+    cells = np.full(occupied.shape, game.ground, np.uint64)
+    for distance, resting in game.resting:
+        shift = np.right_shift if distance > 0 else np.left_shift
+        cells |= shift(occupied, np.uint64(abs(distance))) & np.uint64(resting)
+    return cells
+
+
+def playable(game: Game, occupied: Masks) -> Masks:
+    """`Game.playable` for stones in an array of any shape."""
+    return supported(game, occupied) & ~occupied
 
 
 @lru_cache(maxsize=64)

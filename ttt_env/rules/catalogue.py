@@ -54,9 +54,34 @@ def qubic(misere: bool = False) -> Game:
     return _game("qubic-v0", (4, 4, 4), Game.runs((4, 4, 4), 4), misere)
 
 
-def _game(name: str, shape: Cells, sets: list[Cells], misere: bool) -> Game:
-    """The game of an id. It gets its name last, because `Game` compares one of such a name with this one."""
+def connect_four(m: Length = 7, n: Length = 6, k: Length = 4, misere: bool = False) -> Game:
+    """Connect Four: k in a row on m columns and n rows, where stones fall to the lowest free cell."""
+    check_board(f"connect-four-v0 with m={brief(m)}, n={brief(n)}", m * n)
+    if k > max(m, n):
+        raise GameError(
+            f"connect-four-v0 with m={m}, n={n}: k={brief(k)} does not fit, at most {max(m, n)} do"
+        )
+    name = "connect-four-v0" if (m, n, k) == (7, 6, 4) else f"connect-four-v0:m={m},n={n},k={k}"
+    return _game(name, (n, m), Game.runs((n, m), k), misere, axis=0)
+
+
+def score_four(k: Length = 4, h: Length = 4, misere: bool = False) -> Game:
+    """Score Four: k in a row on k×k pegs that hold h beads each. Cell = k² · layer + k · row + column.
+
+    Beads fall to the layer of the highest number.
+    """
+    check_board(f"score-four-v0 with k={brief(k)}, h={brief(h)}", k * k * h)
+    name = "score-four-v0" if (k, h) == (4, 4) else f"score-four-v0:k={k},h={h}"
+    return _game(name, (h, k, k), Game.runs((h, k, k), k), misere, axis=0)
+
+
+def _game(name: str, shape: Cells, sets: list[Cells], misere: bool, axis: int | None = None) -> Game:
+    """The game of an id, with gravity along an axis if one is given.
+
+    It gets its name last, because `Game` compares one of such a name with this one.
+    """
     game = Game("a game of the catalogue", shape, sets, misere)
+    game = game if axis is None else game.with_gravity(axis)
     game.__dict__["name"] = f"{name}{',' if ':' in name else ':'}misere=true" if misere else name
     return game
 
@@ -66,6 +91,8 @@ CATALOGUE: dict[str, Callable[..., Game]] = {
     "square-v0": square,
     "mnk-v0": mnk,
     "qubic-v0": qubic,
+    "connect-four-v0": connect_four,
+    "score-four-v0": score_four,
 }
 
 

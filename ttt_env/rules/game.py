@@ -20,7 +20,15 @@ from ttt_env.errors import (
 )
 from ttt_env.rules.checks import as_generator, integer_of
 from ttt_env.rules.parameters import Between, checked
-from ttt_env.rules.shapes import Coordinates, checked_coordinates, checked_sets, checked_shape, runs_along
+from ttt_env.rules.shapes import (
+    Coordinates,
+    checked_coordinates,
+    checked_sets,
+    checked_shape,
+    checked_supports,
+    runs_along,
+    supports_along,
+)
 from ttt_env.rules.sizes import NAME_LETTERS, check_board
 
 if TYPE_CHECKING:
@@ -44,9 +52,11 @@ class Game:
         misere: Whether completing a set loses.
         coordinates: Where each cell is drawn, as (x, y), x to the right and y down, in any unit; by default
             the cells lie in the rows of `shape`. Games that differ in nothing else are equal.
+        supports: For each cell the cell that must be taken before it may be played, or None: gravity, where
+            that is the cell below. By default no cell needs another one.
 
     Raises:
-        GameError: Name, shape, winning sets or coordinates make no game.
+        GameError: Name, shape, winning sets, coordinates or supports make no game.
         GameTooLargeError: The board has more than 64 cells, or the game more than 20,000 winning sets.
 
     Example:
@@ -60,6 +70,7 @@ class Game:
     winning_sets: tuple[tuple[int, ...], ...]
     misere: bool = False
     coordinates: Coordinates | None = field(default=None, compare=False)
+    supports: tuple[int | None, ...] = ()
 
     def __init__(
         self,
@@ -68,6 +79,7 @@ class Game:
         winning_sets: Iterable[Iterable[int]],
         misere: bool = False,
         coordinates: Iterable[tuple[float, float]] | None = None,
+        supports: Iterable[int | None] | None = None,
     ) -> None:
         if not isinstance(name, str) or not name.isprintable() or not name or name != name.strip():
             raise GameError(
@@ -80,7 +92,10 @@ class Game:
         places = None if coordinates is None else checked_coordinates(coordinates, prod(axes))
         if not isinstance(misere, bool):
             raise GameError(f"misere={brief(misere)}: True and False are allowed")
-        self.__dict__.update(name=name, shape=axes, winning_sets=sets, misere=misere, coordinates=places)
+        below = checked_supports(supports, prod(axes))
+        self.__dict__.update(
+            name=name, shape=axes, winning_sets=sets, misere=misere, coordinates=places, supports=below
+        )
         from ttt_env.rules.catalogue import CATALOGUE, checked_rules, stem_of  # which imports this module
 
         if stem_of(name) in CATALOGUE:
@@ -91,10 +106,12 @@ class Game:
 
     def __repr__(self) -> str:
         misere = ", misere=True" if self.misere else ""
-        return f"Game({self.name!r}, {self.shape}, {len(self.winning_sets)} winning sets{misere})"
+        gravity = ", with gravity" if self.has_gravity else ""
+        return f"Game({self.name!r}, {self.shape}, {len(self.winning_sets)} winning sets{misere}{gravity})"
 
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
-        return type(self), (self.name, self.shape, self.winning_sets, self.misere, self.coordinates)
+        rules = self.name, self.shape, self.winning_sets, self.misere
+        return type(self), (*rules, self.coordinates, self.supports)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -124,9 +141,95 @@ class Game:
         return tuple(map(tuple, through))
 
     @cached_property
+    def has_gravity(self) -> bool:
+        """Whether some cell may be played only after another one."""
+        return any(support is not None for support in self.supports)
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether an extra stone never hurts its owner.
+
+        It may in a misère game, and where the other player can then play above it. That X does not lose under
+        best play (Hales and Jewett 1963), sequences of threats, pairings and zones rest on it.
+        """
+        return not (self.misere or self.has_gravity)
+
+    @cached_property
+    def resting(self) -> tuple[tuple[int, int], ...]:
+        """The cells that rest on others, as a bit mask for each distance to the support: (distance, mask).
+
+        >>> Game("a stack of three", (3, 1), [(0, 1, 2)], supports=[1, 2, None]).resting
+        ((1, 3),)
+        """
+        masks: dict[int, int] = {}
+        for cell, support in enumerate(self.supports):
+            if support is not None:
+                masks[support - cell] = masks.get(support - cell, 0) | 1 << cell
+        return tuple(sorted(masks.items()))
+
+    @cached_property
+    def ground(self) -> int:
+        """The bit mask of the cells that rest on no other."""
+        return sum(1 << cell for cell, support in enumerate(self.supports) if support is None)
+
+    def supported(self, occupied: int) -> int:
+        """The cells that rest on nothing or on one of these stones, as a bit mask."""
+        supported = self.ground
+        for distance, cells in self.resting:
+            supported |= (occupied >> distance if distance > 0 else occupied << -distance) & cells
+        return supported
+
+    def playable(self, occupied: int) -> int:
+        """The moves that there are if these cells are taken and the game is not over, as a bit mask.
+
+        They are the free cells that rest on nothing or on a stone. `ttt_env.rules.playable` is the same for
+        batches, `compiled.bits.playable` in compiled code.
+        """
+        return self.supported(occupied) & ~occupied
+
+    def tops(self, occupied: int) -> int:
+        """The stones on which no other one rests, as a bit mask: one of them was the last."""
+        under = 0
+        for distance, cells in self.resting:
+            above = occupied & cells
+            under |= above << distance if distance > 0 else above >> -distance
+        return occupied & ~under
+
+    @cached_property
     def start(self) -> "Position":
         """The empty board."""
         return Position(self, 0, 0)
+
+    def with_gravity(self, axis: int = 0, name: str | None = None) -> "Game":
+        """The game in which a cell may be played only when the next one along an axis is taken.
+
+        Args:
+            axis: The axis along which stones fall, towards its end: with 0 down the columns of a board.
+            name: The name of the new game; by default "gravity on" and the name of this one.
+
+        Returns:
+            The game.
+
+        Raises:
+            GameError: The board has no such axis.
+
+        Example:
+            >>> game = Game("corners", (2, 2), [(0, 3), (1, 2)]).with_gravity()
+            >>> game.start.legal_cells, game.start.play(2).legal_cells
+            ([2, 3], [0, 3])
+
+        """
+        number = integer_of(axis)
+        if number is None or not 0 <= number < len(self.shape):
+            raise GameError(f"axis={brief(axis)}: {self.name} has the axes 0 to {len(self.shape) - 1}")
+        return Game(
+            f"gravity on {self.name}" if name is None else name,
+            self.shape,
+            self.winning_sets,
+            self.misere,
+            self.coordinates,
+            supports_along(self.shape, number),
+        )
 
     @staticmethod
     @checked
@@ -196,8 +299,8 @@ class Game:
     def load(path: "str | Path") -> "Game":
         """The game of a file that `save` or a person wrote.
 
-        Its entries are the parameters of `Game`: `name`, `shape`, `winning_sets`, `misere` and `coordinates`,
-        of which the last two may be left out.
+        Its entries are the parameters of `Game`: `name`, `shape`, `winning_sets`, `misere`, `coordinates` and
+        `supports`, of which the last three may be left out.
 
         Raises `GameError` if there is no such file, or none of a game.
         """
@@ -404,7 +507,7 @@ class Position(_Stones):
     @property
     def legal_mask(self) -> int:
         """The bit mask of the cells that may be played; 0 if the game is over."""
-        return 0 if self.is_won else self.game.full_mask ^ self.occupied_mask
+        return 0 if self.is_won else self.game.playable(self.occupied_mask)
 
     @property
     def legal_cells(self) -> list[int]:
@@ -437,8 +540,8 @@ class Position(_Stones):
         number = as_cell(cell, self.game)
         if self.is_over:
             raise IllegalMoveError(f"cannot play {number}: the game {self} is over")
-        if self.occupied_mask >> number & 1:
-            raise IllegalMoveError(f"cell {number} of {self} is taken; free are {self.legal_cells}")
+        if not self.legal_mask >> number & 1:
+            raise IllegalMoveError(illegal_move(self, number))
         return self.child(number)
 
     def child(self, cell: int) -> "Position":
@@ -535,6 +638,14 @@ def as_cell(action: object, game: Game) -> int:
     )
 
 
+def illegal_move(position: Position, cell: int) -> str:
+    """The message that a cell cannot be played: it is taken, or rests on a free one."""
+    if position.occupied_mask >> cell & 1:
+        return f"cell {cell} of {position} is taken; free are {position.legal_cells}"
+    below = position.game.supports[cell]
+    return f"cell {cell} of {position} rests on cell {below}, which is free; legal are {position.legal_cells}"
+
+
 def other_seat(seat: Seat) -> Seat:
     """The seat of the opponent."""
     return "O" if seat == "X" else "X"
@@ -558,4 +669,23 @@ def _fault(position: Position) -> str | None:
         return "a winning set was completed, and then the other player moved"
     if game.owns_set(theirs) and all(game.owns_set(theirs ^ 1 << c) for c in cells_of(theirs)):
         return "two winning sets that no single last move completes"
+    if floating := cells_of(position.occupied_mask & ~game.supported(position.occupied_mask)):
+        return f"cell {floating[0]} is taken before cell {game.supports[floating[0]]}, on which it rests"
+    if not _can_be_taken_back(game, mine, theirs, set()):
+        return "no order of moves, each on a free cell that nothing lies under, puts the stones there"
     return None
+
+
+def _can_be_taken_back(game: Game, mine: int, theirs: int, seen: set[int]) -> bool:
+    """True if the stones can be taken off one by one, the other player's first, with no game over between."""
+    occupied = mine | theirs
+    if not occupied:
+        return True
+    for cell in cells_of(theirs & game.tops(occupied)):
+        before = theirs ^ 1 << cell
+        if occupied ^ 1 << cell in seen or game.owns_set(before):
+            continue
+        if _can_be_taken_back(game, before, mine, seen):
+            return True
+        seen.add(occupied ^ 1 << cell)
+    return False

@@ -60,6 +60,34 @@ def checked_coordinates(coordinates: Iterable[tuple[float, float]], n_cells: int
     return tuple(places)
 
 
+def checked_supports(supports: Iterable[int | None] | None, n_cells: int) -> tuple[int | None, ...]:
+    """The cell on which each cell rests, None for one that rests on nothing; never a circle."""
+    if supports is None:
+        return (None,) * n_cells
+    given = items_of(supports, n_cells + 1)
+    if given is None or len(given) != n_cells:
+        raise GameError(f"supports holds a cell or None for each of {n_cells} cells, not {brief(supports)}")
+    below = tuple(None if cell is None else integer_of(cell) for cell in given)
+    for cell, (number, support) in enumerate(zip(below, given, strict=True)):
+        if support is not None and (number is None or not 0 <= number < n_cells):
+            raise GameError(
+                f"supports: cell {cell} cannot rest on {brief(support)}: cells are 0 to {n_cells - 1}"
+            )
+    for cell, support in enumerate(below):
+        for _ in range(n_cells):
+            support = None if support is None else below[support]
+        if support is not None:
+            raise GameError(f"supports: cell {cell} and others rest on each other in a circle")
+    return below
+
+
+def supports_along(shape: tuple[int, ...], axis: int) -> list[int | None]:
+    """For each cell the next one along an axis; None at its end."""
+    numbers = range(prod(shape))
+    step = prod(shape[axis + 1 :])
+    return [cell + step if cell // step % shape[axis] < shape[axis] - 1 else None for cell in numbers]
+
+
 def spacing(coordinates: Sequence[tuple[float, float]]) -> float:
     """The width that squares around these places can have at most without overlapping; 1 for a single one."""
     pairs = combinations(coordinates, 2)

@@ -1,10 +1,12 @@
 """Every limit on the size of a game, in cells and by the use made of it, and of a text.
 
-A game of `n` cells has at most `n_placements(n)` positions, so what enumerating it costs depends on the cells
-alone, whatever its winning sets are.
+A game has at most `n_placements(game)` positions, so what enumerating it costs depends on its cells and
+supports alone, whatever its winning sets are. The limits on it are written as the cells of a board on which
+every cell may be played; one with gravity has fewer positions, and may have more cells.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from math import comb
 from typing import TYPE_CHECKING
 
@@ -30,32 +32,78 @@ TABLE_CELLS = 12  # 143,365 placements: whole policies as tables, some tens of m
 INSTANT_CELLS = 9  # 6,046 placements: milliseconds
 
 
-def n_placements(n_cells: int, plies: Iterable[int] | None = None) -> int:
-    """The number of ways to place the stones of these plies, by default of all, on so many cells."""
-    counted = range(n_cells + 1) if plies is None else plies
-    return sum(comb(n_cells, ply) * comb(ply, ply // 2) for ply in counted)
+def n_placements(game: "Game", plies: Iterable[int] | None = None) -> int:
+    """The number of ways to place the stones of these plies, by default of all, each on its support."""
+    rows = n_rows(game.supports)
+    counted = range(len(rows)) if plies is None else plies
+    return sum(rows[ply] * comb(ply, ply // 2) for ply in counted)
+
+
+@lru_cache(maxsize=64)
+def n_rows(supports: Sequence[int | None]) -> tuple[int, ...]:
+    """The number of sets of cells that stones may be on, for each number of stones, whosever they are.
+
+    >>> n_rows((None, None, 0))  # two cells, and one on the first of them
+    (1, 2, 2, 1)
+    """
+    resting: list[list[int]] = [[] for _ in supports]
+    for cell, support in enumerate(supports):
+        if support is not None:
+            resting[support].append(cell)
+
+    def on(cells: list[int]) -> tuple[int, ...]:
+        """The same for these cells and all that rest on them."""
+        counts: tuple[int, ...] = (1,)
+        for cell in cells:
+            counts = _product(counts, (1, *on(resting[cell])))
+        return counts
+
+    return on([cell for cell, support in enumerate(supports) if support is None])
+
+
+def _product(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    """The coefficients of the product of two polynomials."""
+    product = [0] * (len(one) + len(other) - 1)
+    for i, a in enumerate(one):
+        for j, b in enumerate(other):
+            product[i + j] += a * b
+    return tuple(product)
+
+
+def _is_within(game: "Game", most: int) -> bool:
+    """True if there are no more placements than on a board of `most` cells, each of which may be played."""
+    return n_placements(game) <= sum(comb(most, ply) * comb(ply, ply // 2) for ply in range(most + 1))
 
 
 def is_enumerable(game: "Game") -> bool:
     """True if the positions of the game are few enough to look at each of them."""
-    return game.n_cells <= ENUMERABLE_CELLS
+    return _is_within(game, ENUMERABLE_CELLS)
+
+
+def is_interactive(game: "Game") -> bool:
+    """True if the game is solved in seconds, while somebody waits."""
+    return _is_within(game, INTERACTIVE_CELLS)
 
 
 def is_tabulated(game: "Game") -> bool:
     """True if the positions are few enough to keep a policy for all of them, and to compute it often."""
-    return game.n_cells <= TABLE_CELLS
+    return _is_within(game, TABLE_CELLS)
 
 
 def is_instant(game: "Game") -> bool:
     """True if going through all positions takes milliseconds, as in tic-tac-toe."""
-    return game.n_cells <= INSTANT_CELLS
+    return _is_within(game, INSTANT_CELLS)
 
 
 def _check_cells(game: "Game", most: int, purpose: str, instead: str = "") -> None:
-    """Raise `GameTooLargeError` for a game of more than `most` cells: the one wording of these errors."""
-    if game.n_cells > most:
+    """Raise `GameTooLargeError` for a game of more positions than one of `most` cells may have.
+
+    It is the one wording of these errors.
+    """
+    if not _is_within(game, most):
         raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells, too many {purpose}; {most} cells are the limit{instead}"
+            f"{game.name} has {game.n_cells} cells, too many {purpose}; {most} cells are the limit"
+            f"{', and more where stones fall' * game.has_gravity}{instead}"
         )
 
 
@@ -86,4 +134,8 @@ def check_tabulated(game: "Game", purpose: str) -> None:
 
 def check_coded(game: "Game") -> None:
     """Raise `GameTooLargeError` for a game of more than 40 cells, whose boards have no base-3 codes."""
-    _check_cells(game, CODE_CELLS, "for base-3 codes of boards")
+    if game.n_cells > CODE_CELLS:
+        raise GameTooLargeError(
+            f"{game.name} has {game.n_cells} cells, too many for base-3 codes of boards; "
+            f"{CODE_CELLS} cells are the limit"
+        )

@@ -1,4 +1,4 @@
-"""The symmetries of a board that keep the winning sets, and one representative of all symmetric positions."""
+"""The symmetries of a board that keep the rules, and one representative of all symmetric positions."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -19,22 +19,27 @@ Permutation = tuple[int, ...]
 
 @lru_cache(maxsize=64)
 def symmetries(game: Game) -> tuple[Permutation, ...]:
-    """The rotations and reflections of the board that map winning sets to winning sets.
+    """The rotations and reflections of the board that map winning sets to winning sets, and supports too.
 
     Each is a permutation: the stone on cell `c` goes to cell `permutation[c]`. The identity is
     the first. 8 for a square board, 4 for a rectangle, 48 for a cube.
     """
+    return tuple(permutation for permutation in _rigid_motions(game.shape) if _keeps_rules(game, permutation))
+
+
+def _keeps_rules(game: Game, permutation: Permutation) -> bool:
     sets = {frozenset(cells) for cells in game.winning_sets}
-    return tuple(
-        permutation
-        for permutation in _rigid_motions(game.shape)
-        if {frozenset(permutation[c] for c in cells) for cells in sets} == sets
-    )
+    moved = {
+        permutation[cell]: None if support is None else permutation[support]
+        for cell, support in enumerate(game.supports)
+    }
+    keeps_sets = {frozenset(permutation[c] for c in cells) for cells in sets} == sets
+    return keeps_sets and all(moved[cell] == support for cell, support in enumerate(game.supports))
 
 
 @lru_cache(maxsize=8)
 def automorphisms(game: Game) -> tuple[Permutation, ...]:
-    """The permutations of the cells that map winning sets to winning sets, as far as they are simple to find.
+    """The permutations of the cells that keep winning sets and supports, as far as they are simple to find.
 
     They are the `symmetries`, and for a board with equal axes also those that exchange layers, in the same
     way along every axis and in the same way from both ends. So Qubic has 192, four times as many (Silver, The
@@ -44,7 +49,6 @@ def automorphisms(game: Game) -> tuple[Permutation, ...]:
     length, motions = game.shape[0], symmetries(game)
     if set(game.shape) != {length} or factorial(length // 2) << length // 2 > _MOST_EXCHANGES:
         return motions
-    sets = {frozenset(cells) for cells in game.winning_sets}
     cells = np.arange(game.n_cells).reshape(game.shape)
     found = list(motions)
     for half in permutations(range(length // 2)):
@@ -54,7 +58,7 @@ def automorphisms(game: Game) -> tuple[Permutation, ...]:
                 layers[layer] = length - 1 - other if is_flipped else other
                 layers[-1 - layer] = length - 1 - layers[layer]
             moved = cells[np.ix_(*[layers] * len(game.shape))].ravel().tolist()
-            if {frozenset(moved[cell] for cell in winning) for winning in sets} == sets:
+            if _keeps_rules(game, tuple(moved)):
                 found += [tuple(motion[cell] for cell in moved) for motion in motions]
     return tuple(dict.fromkeys(found))
 

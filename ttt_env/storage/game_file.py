@@ -13,7 +13,7 @@ from ttt_env.storage.parsing import parse_json
 
 FORMAT = "ttt_env game 1"
 _MOST_BYTES = 1 << 25
-_KEYS = dict.fromkeys(("format", "name", "shape", "winning_sets", "misere", "coordinates"))
+_KEYS = dict.fromkeys(("format", "name", "shape", "winning_sets", "misere", "coordinates", "supports"))
 
 
 def game_to_dict(game: Game) -> dict[str, Any]:
@@ -28,7 +28,11 @@ def _described(game: Game) -> dict[str, Any]:
         "winning_sets": game.winning_sets,
         "misere": game.misere,
     }
-    return described if game.coordinates is None else described | {"coordinates": game.coordinates}
+    if game.coordinates is not None:
+        described["coordinates"] = game.coordinates
+    if game.has_gravity:
+        described["supports"] = game.supports
+    return described
 
 
 def game_from_dict(data: Mapping[str, Any]) -> Game:
@@ -45,6 +49,7 @@ def game_from_dict(data: Mapping[str, Any]) -> Game:
             [tuple(cells) for cells in data["winning_sets"]],
             misere=checked_value("a game", "misere", data.get("misere", False), bool),
             coordinates=data.get("coordinates"),
+            supports=data.get("supports"),
         )
     )
 
@@ -58,8 +63,8 @@ def save_game(game: Game, path: str | Path) -> None:
 def load_game(path: str | Path) -> Game:
     """The game of a file that `save_game` or a person wrote.
 
-    Its entries are the parameters of `Game`: `name`, `shape`, `winning_sets`, `misere` and `coordinates`, of
-    which the last two may be left out, and so may the `format`.
+    Its entries are the parameters of `Game`: `name`, `shape`, `winning_sets`, `misere`, `coordinates`
+    and `supports`, of which the last three may be left out, and so may the `format`.
 
     Raises `GameError` if there is no such file, none of a game, or one of other rules than its name stands
     for here.

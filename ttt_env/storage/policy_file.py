@@ -18,12 +18,13 @@ from numpy.typing import DTypeLike, NDArray
 
 from ttt_env.errors import GameError, GameTooLargeError, PolicyFileError
 from ttt_env.rules import Game, cells_of, checked_rules
-from ttt_env.rules.sizes import BOARD_SETS
+from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS
 from ttt_env.storage.files import file_errors, opened, reason, write_atomically
 
 Arrays = dict[str, NDArray[Any]]
 IDENTITY = frozenset({"game", "shape", "winning_masks", "misere"})  # the arrays about the game of a file
 MOST_BYTES = 1 << 31  # that the arrays of a file hold
+SUPPORTS = "supports"  # in files of games with gravity, and in proofs of all games
 _MAX_TEXT_LETTERS = 1000  # of a text, such as the name of a game
 _BEGIN = 10  # bytes: NumPy's mark, version 1.0, the length of the text that follows
 _HEADER = re.compile(
@@ -131,17 +132,23 @@ def game_of_file(path: str | Path) -> Game:
     another.
     """
     forms = {
-        "shape": ArraySpec(np.int64, (None,), 3),
+        "shape": ArraySpec(np.int64, (None,), 6),
         "winning_masks": ArraySpec(np.uint64, (None,), BOARD_SETS),
         "misere": ArraySpec(np.bool_),
     }
     with _Archive.open(path, "policy file") as archive:
         name = archive.game_name()
+        if SUPPORTS in archive.names:
+            forms[SUPPORTS] = ArraySpec(np.int8, (None,), BOARD_CELLS)
         archive.check(forms)
         arrays = {key: archive.array(key) for key in forms}
+        numbers = arrays.get(SUPPORTS)
+        supports = None if numbers is None else [None if cell == -1 else cell for cell in numbers.tolist()]
         sets = [cells_of(mask) for mask in arrays["winning_masks"].tolist()]
         try:
-            return checked_rules(Game(name, arrays["shape"].tolist(), sets, bool(arrays["misere"])))
+            return checked_rules(
+                Game(name, arrays["shape"].tolist(), sets, bool(arrays["misere"]), supports=supports)
+            )
         except (GameError, GameTooLargeError) as error:
             raise archive.error(str(error)) from error
 
@@ -185,8 +192,11 @@ class _Archive:
         return text
 
     def mismatch(self, game: Game) -> str | None:
-        """In what the file's game differs from this one: shape, winning_masks or misere; None: in nothing."""
-        for name, expected in _identity(game).items():
+        """In what the file's game differs from this one: shape, winning_masks, …; None: in nothing."""
+        expected_arrays = _identity(game)
+        if SUPPORTS in self.names:
+            expected_arrays[SUPPORTS] = supports_of(game)
+        for name, expected in expected_arrays.items():
             if name == "game":
                 continue
             is_same = self.header(name) == _Header(expected.dtype, expected.shape)
@@ -268,9 +278,15 @@ def _in_order(array: NDArray[Any]) -> NDArray[Any]:
 
 def _identity(game: Game) -> Arrays:
     """The arrays in a file by which it is known for which game it was written."""
-    return {
+    identity = {
         "game": np.array(game.name),
         "shape": np.array(game.shape),
         "winning_masks": np.array(game.winning_masks, dtype=np.uint64),
         "misere": np.array(game.misere),
     }
+    return identity | {SUPPORTS: supports_of(game)} if game.has_gravity else identity
+
+
+def supports_of(game: Game) -> NDArray[np.int8]:
+    """The supports of a game as files have them: −1 for none."""
+    return np.array([-1 if cell is None else cell for cell in game.supports], np.int8)

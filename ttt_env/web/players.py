@@ -10,7 +10,7 @@ from typing import Literal
 from ttt_env.agent import Agent, agent_names, is_of_package, make_agent
 from ttt_env.bots.command import CommandAgent
 from ttt_env.errors import ParameterError, TttEnvError
-from ttt_env.rules import INTERACTIVE_CELLS, Game, get_game, split_spec
+from ttt_env.rules import Game, get_game, is_interactive, split_spec
 from ttt_env.storage.models import spec_of
 
 PERSON = "person"
@@ -85,7 +85,7 @@ class Players:
         if game == get_game("square-v0"):
             chosen: Sequence[tuple[str, str]] = _SQUARE
         else:
-            chosen = _SOLVED if game.n_cells <= INTERACTIVE_CELLS else _SEARCHED
+            chosen = _SOLVED if is_interactive(game) else _SEARCHED
         levels = [Level(name, *each) for name, each in zip(_NAMES, chosen, strict=False)]
         if game.name == _PROVED_GAME:
             levels.append(Level("Proof", PROOF, "Plays X, and the proof that X wins: nothing stops it", "X"))

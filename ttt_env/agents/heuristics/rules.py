@@ -8,7 +8,7 @@ import numpy as np
 
 from ttt_env.agent import Agent, Choice, Explanation, Floats, named_cells
 from ttt_env.agents.heuristics.threats import NONE, OpenSets, RuleInput, open_sets
-from ttt_env.rules import Boards, Game, Masks, Position, cells_of, one_of, packed
+from ttt_env.rules import Boards, Game, Masks, Position, cells_of, one_of, packed, playable
 
 Rule = Callable[[RuleInput], Masks]
 """Returns the cells that it proposes in positions, as bit masks `uint64[B]`; taken cells do not count."""
@@ -64,7 +64,7 @@ def block_fork(sight: RuleInput) -> Masks:
         forces = forced != NONE
         leaves_none = forces & (left == NONE)
         forces_elsewhere = forces & (forced & left == NONE)
-        free = ~boards.occupied_masks
+        free = playable(game, boards.occupied_masks)
         for moves in (forces_elsewhere, leaves_none):  # the latter where there are both
             cells = packed(moves.reshape(-1, n_cells)) & free
             forks[at] = np.where(cells != NONE, cells, forks[at])

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.sets import numbers_through
-from ttt_env.rules import Boards, Game, Masks, packed, set_masks
+from ttt_env.rules import Boards, Game, Masks, packed, playable, set_masks
 
 NONE = np.uint64(0)
 _BLOCKED = np.uint8(128)  # more missing cells than anybody asks about
@@ -20,16 +20,16 @@ class OpenSets:
 
     def __init__(self, game: Game, stones: Masks, others: Masks) -> None:
         self._game, masks = game, set_masks(game)
-        self._free = ~(stones | others)
+        self._playable = playable(game, stones | others)
         self._rests = masks & ~stones[:, None]
         is_blocked = masks & others[:, None] != NONE
         self.missing = np.bitwise_count(self._rests) + is_blocked * _BLOCKED
 
     def completing(self) -> Masks:
-        """The cells that complete a set, `uint64[B]`."""
+        """The cells that may be played and complete a set, `uint64[B]`."""
         rests = np.where(self.missing == 1, self._rests, NONE)
         cells: Masks = np.bitwise_or.reduce(rests, axis=1)
-        return cells
+        return cells & self._playable
 
     def forking(self) -> Masks:
         """The cells that make two ways to win at once, `uint64[B]`.
@@ -39,12 +39,12 @@ class OpenSets:
         """
         is_near = self.missing == 2
         if not is_near.any():
-            return np.zeros_like(self._free)
+            return np.zeros_like(self._playable)
         rests = np.where(is_near, self._rests, NONE)
         padded = np.concatenate([rests, np.zeros_like(rests[:, :1])], axis=1)
         around = np.bitwise_or.reduce(padded[:, numbers_through(self._game)], axis=2)  # [B, cells]
         # A fork takes the cell and two more.
-        return packed(np.bitwise_count(around) > 2) & self._free
+        return packed(np.bitwise_count(around) > 2) & self._playable
 
 
 class RuleInput:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from ttt_env.agent import NO_LIMIT, Budget, Learner
-from ttt_env.agents.learned.lookup import Lookup, free_cells_of
+from ttt_env.agents.learned.lookup import Lookup, playable_cells_of
 from ttt_env.agents.learned.q_learning import explored
 from ttt_env.rules import Game, checked
 from ttt_env.storage import save_arrays
@@ -111,7 +111,7 @@ class CFRLearner(Learner):
         shares = np.where(sums[rows] > 0, weights, 1.0)
         shares /= np.add.reduceat(shares, begins)[rows]
         policies = np.zeros((len(codes), self.game.n_cells), np.float32)
-        policies[free_cells_of(codes, self.game)] = shares  # moves are in the order of their cells
+        policies[playable_cells_of(codes, self.game)] = shares  # moves are in the order of their cells
         order = np.argsort(codes)
         return Lookup.from_arrays(self.game, codes[order], policies[order], merged=True)
 

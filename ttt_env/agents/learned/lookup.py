@@ -34,6 +34,8 @@ from ttt_env.rules import (
     check_coded,
     check_enumerable,
     motions,
+    packed,
+    playable,
 )
 from ttt_env.rules.symmetry import symmetry_name
 from ttt_env.storage import Arrays, ArraySpec, read_arrays, save_arrays
@@ -76,11 +78,11 @@ def rows_of(boards: Boards, table: Codes, agent: Agent, asked: Boards) -> NDArra
     return rows
 
 
-def free_cells_of(codes: Codes, game: Game) -> NDArray[np.bool_]:
-    """The free cells of the boards with these base-3 codes, `[B, cells]`."""
+def playable_cells_of(codes: Codes, game: Game) -> NDArray[np.bool_]:
+    """The cells that may be played on the unfinished boards with these base-3 codes, `[B, cells]`."""
     weights = np.array([3**cell for cell in range(game.n_cells)], np.uint64)
-    is_free: NDArray[np.bool_] = codes[:, None] // weights % np.uint64(3) == 2
-    return is_free
+    occupied = packed(codes[:, None] // weights % np.uint64(3) != 2)
+    return Boards(game, occupied, occupied).cells(playable(game, occupied))
 
 
 class Table(NamedTuple):
@@ -247,7 +249,7 @@ def _rows(
 
 def _load(path: str, game: Game) -> Table:
     check_coded(game)
-    max_rows = rules.n_placements(game.n_cells)
+    max_rows = rules.n_placements(game)
     forms = {
         "merged": ArraySpec(np.bool_),
         "codes": ArraySpec(np.uint64, (None,), max_rows),
@@ -257,7 +259,7 @@ def _load(path: str, game: Game) -> Table:
     keys, policies = loaded["codes"], loaded["policies"]
     if not 0 < len(keys) == len(policies) or not (keys[1:] > keys[:-1]).all():
         raise PolicyFileError(f"{path} is not a policy table: its codes do not ascend, one for each policy")
-    is_chance = (policies >= 0) & (policies <= 1) & (free_cells_of(keys, game) | (policies == 0))
+    is_chance = (policies >= 0) & (policies <= 1) & (playable_cells_of(keys, game) | (policies == 0))
     if not is_chance.all() or not (np.abs(policies.sum(axis=1) - 1) <= ROUNDING).all():
         raise PolicyFileError(
             f"{path} is not a policy table: a row is not a distribution over the free cells"

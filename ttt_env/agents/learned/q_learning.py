@@ -55,7 +55,7 @@ class QLearning(Agent):
         super().__init__(game)
         file = pretrained_file("q-learning", self.game) if path is None else Path(path)
         check_coded(self.game)
-        rows = (None,), n_placements(self.game.n_cells)
+        rows = (None,), n_placements(self.game)
         forms = {"positions": ArraySpec(np.uint64, *rows), "values": ArraySpec(np.float64, *rows)}
         loaded = read_arrays(file, self.game, "Q-table", forms)
         positions, values = self._positions, self._values = loaded["positions"], loaded["values"]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.compiled.bits import completes, nth_cell, size, stone, worth
+from ttt_env.compiled.bits import completes, nth_cell, playable, size, stone, worth
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.random_numbers import Random, draw_below
 from ttt_env.compiled.sets import WinningSets
@@ -79,13 +79,13 @@ def play_game(
     net: NetworkLayers, board: BoardView, sets: WinningSets, random: Random, is_net: NDArray[np.bool_]
 ) -> tuple[int, int]:
     """Play a game, each seat by the network or at random. Returns its plies and the last mover's result."""
-    mine, theirs, free = np.uint64(0), np.uint64(0), sets.full
+    mine, theirs = np.uint64(0), np.uint64(0)
     for ply in range(len(board.masks)):
+        free = playable(sets, mine | theirs)
         if is_net[ply % 2]:
-            cell = best_cell(net, board, random, mine, theirs, ply)
+            cell = best_cell(net, board, random, mine, theirs, free, ply)
         else:
             cell = int(np.int64(nth_cell(free, draw_below(random, size(free)))))  # not a uint64
-        free ^= stone(cell)
         mine, theirs = theirs, mine | stone(cell)
         board.masks[ply, 0], board.masks[ply, 1] = theirs, mine
         if completes(sets, theirs, cell):
@@ -95,14 +95,20 @@ def play_game(
 
 @inner
 def best_cell(
-    net: NetworkLayers, board: BoardView, random: Random, mine: np.uint64, theirs: np.uint64, ply: int
+    net: NetworkLayers,
+    board: BoardView,
+    random: Random,
+    mine: np.uint64,
+    theirs: np.uint64,
+    free: np.uint64,
+    ply: int,
 ) -> int:
-    """The free cell after which the position has the largest value, uniformly among equals."""
+    """The cell of `free` after which the position has the largest value, uniformly among equals."""
     own = see(net, board, mine, theirs, ply)
     add_up_first(net, board.sums)
     best, n_best, drawn_cell = -np.inf, 0, -1
     for cell in range(len(board.masks)):
-        if (mine | theirs) & stone(cell):
+        if not free & stone(cell):
             continue
         value = own * value_with(net, board.sums, cell, own - board.empty)
         if value > best:

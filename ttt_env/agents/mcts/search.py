@@ -150,7 +150,7 @@ class Search:
             raise ImpossiblePositionError(f"a search begins in a Position, not in {brief(position)}")
         self._early_stop, self._tolerance = early_stop, tolerance
         self._settings = kernel.UctSettings(c, draw, playout == "win-block", solve)
-        looks = threats and solve and not position.game.misere
+        looks = threats and solve and position.game.is_monotone
         self._threats = new_threats(position.game) if looks else None
         self._sets = winning_sets(position.game)
         self.stopped_by: StoppedBy | None = None

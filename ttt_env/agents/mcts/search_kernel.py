@@ -19,6 +19,7 @@ from ttt_env.compiled.bits import (
     completing,
     is_several,
     nth_cell,
+    playable,
     size,
     stone,
     worth,
@@ -209,7 +210,7 @@ def expand(
     child = new_child(tree, node, n_untried)
     tree.nodes[node].untried = untried ^ chosen
     mine, theirs = theirs, mine | chosen
-    free = sets.full ^ (mine | theirs)
+    free = playable(sets, mine | theirs)
     place(tree, child, cell, free)
     if completes(sets, theirs, cell):
         tree.nodes[child].value = worth(sets)
@@ -283,7 +284,7 @@ def sow(tree: Tree, threats: Threats | None, sets: WinningSets, seed: np.uint64,
     mine, theirs = tree.root[0], tree.root[1]
     if anew:
         tree.counts[0], tree.counts[1], tree.counts[2] = 1, 0, 0
-        place(tree, 0, -1, sets.full ^ (mine | theirs))
+        place(tree, 0, -1, playable(sets, mine | theirs))
         if threats is not None:
             threats.failed[:] = NONE  # so that the search depends on the position alone
             restrict(tree, threats, sets, mine, theirs)

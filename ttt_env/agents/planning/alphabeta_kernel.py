@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.compiled.bits import NONE, SCATTER, cell_of, completing, count, is_several
+from ttt_env.compiled.bits import NONE, SCATTER, cell_of, completing, count, is_several, playable
 from ttt_env.compiled.canonical import NO, OPEN, YES, codes_of, heaviest, least_code, stone_codes, weigh
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.sets import WinningSets
@@ -108,7 +108,7 @@ def _enter(s: DepthSearch, sets: WinningSets) -> None:
 def _judge(s: DepthSearch, ply: int, depth: int, sets: WinningSets) -> int:
     """The answer if no search is needed, else OPEN; `candidates` and `weights` are then set."""
     mine, theirs, threshold = s.mine[ply], s.theirs[ply], s.threshold[ply]
-    free = sets.full & ~(mine | theirs)
+    free = playable(sets, mine | theirs)
     if free == NONE:
         return _answer(0 >= threshold)
     if depth == 0:
@@ -117,7 +117,7 @@ def _judge(s: DepthSearch, ply: int, depth: int, sets: WinningSets) -> int:
         if sets.misere:
             threats = -threats
         return _answer(max(-_MAX_THREATS, min(_MAX_THREATS, threats)) >= threshold)
-    completes = completing(mine, theirs, sets.masks)
+    completes = completing(mine, theirs, sets.masks) & free
     if sets.misere:
         candidates = free & ~completes
     elif completes != NONE:
@@ -146,8 +146,8 @@ def _answer(holds: bool) -> int:
 def _not_losing(
     mine: np.uint64, theirs: np.uint64, depth: int, free: np.uint64, sets: WinningSets
 ) -> np.uint64:
-    """The free cells after which the other player cannot win at once, if the depth reaches so far."""
-    block = completing(theirs, mine, sets.masks)
+    """The legal cells that stop the other player from winning at once, if the depth reaches so far."""
+    block = completing(theirs, mine, sets.masks) & free
     if depth < 2 or block == NONE:
         return free
     return NONE if is_several(block) else block

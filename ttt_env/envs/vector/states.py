@@ -28,7 +28,7 @@ from ttt_env.compiled.codes import (
     WON_BY_OTHER,
 )
 from ttt_env.compiled.sets import numbers_through
-from ttt_env.rules import Boards, Game, Masks, is_tabulated, set_masks
+from ttt_env.rules import Boards, Game, Masks, is_tabulated, playable, set_masks
 
 Array: TypeAlias = NDArray[Any]
 State: TypeAlias = Array
@@ -108,7 +108,7 @@ class TableStore:
         ]
         planes = Boards(self.game, *views).planes
         is_open = (codes == OPEN)[:, None]
-        free = boards.cells(~boards.occupied_masks)
+        free = boards.cells(playable(game, boards.occupied_masks))
         self.code_of, self._planes = codes, planes
         self._is_legal, self._masks = (free & is_open).ravel(), (free | ~is_open).view(np.int8)
         self.after = np.concatenate([self._after_open(), self._after_over(codes)]).ravel()
@@ -211,14 +211,15 @@ class BitStore:
 
     def is_legal(self, state: State, cells: Cells) -> Array:  # noqa: D102
         mine, theirs, codes = state
-        return ((mine | theirs) >> cells.astype(np.uint64) & np.uint64(1) | codes) == 0
+        free = playable(self.game, mine | theirs)
+        return (free >> cells.astype(np.uint64) & np.uint64(1)).astype(np.bool_) & (codes == OPEN)
 
     def planes(self, state: State) -> Array:  # noqa: D102
         return Boards(self.game, state[0], state[1]).planes
 
     def masks(self, state: State) -> Array:  # noqa: D102
         mine, theirs, codes = state
-        free = np.where(codes == OPEN, ~(mine | theirs), ~np.uint64(0))
+        free = np.where(codes == OPEN, playable(self.game, mine | theirs), ~np.uint64(0))
         return Boards(self.game, free, free).cells(free).view(np.int8)
 
     def boards(self, state: State) -> Boards:  # noqa: D102
