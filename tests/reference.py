@@ -25,6 +25,8 @@ WINNING_SETS = {
     "mnk-v0:m=5,n=5,k=4": 28,
     "mnk-v0:m=6,n=5,k=4": 39,
     "mnk-v0:m=8,n=8,k=5": 96,
+    "connect-four-v0": 69,
+    "score-four-v0": 76,
 }
 LINES_3X3X3 = 49  # Golomb and Hales 2002
 
@@ -126,4 +128,7 @@ SYMMETRIES = {
     "mnk-v0:m=4,n=1,k=2": 2,
     "mnk-v0:m=1,n=1,k=1": 1,
     "qubic-v0": 48,
+    # Left and right; the symmetries of a square.
+    "connect-four-v0": 2,
+    "score-four-v0": 8,
 }

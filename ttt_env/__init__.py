@@ -4,7 +4,7 @@ Environments
     make                a game for two players (PettingZoo) or against an opponent (Gymnasium)
     make_vec            a batch of games (Gymnasium's vector env)
     envs.sb3            a batch of games as a `VecEnv` of Stable-Baselines3: `make_vec_env`
-    tictactoe_v0, …     PettingZoo's convention: `tictactoe_v0.env()`; also square_v0, mnk_v0, qubic_v0
+    tictactoe_v0, …     PettingZoo's convention: `tictactoe_v0.env()`; one for each game
     collect_episode     one episode of two agents, as each player's own transitions
 
 Games
@@ -83,6 +83,8 @@ tictactoe_v0 = PettingZooModule("tictactoe-v0")
 square_v0 = PettingZooModule("square-v0")
 mnk_v0 = PettingZooModule("mnk-v0")
 qubic_v0 = PettingZooModule("qubic-v0")
+connect_four_v0 = PettingZooModule("connect-four-v0")
+score_four_v0 = PettingZooModule("score-four-v0")
 
 register_envs()
 del _sb3  # imported so that ttt_env.envs.sb3 is there
@@ -109,6 +111,7 @@ __all__ = [
     "best_response",
     "certify",
     "collect_episode",
+    "connect_four_v0",
     "exploitability",
     "game_names",
     "get_game",
@@ -122,6 +125,7 @@ __all__ = [
     "qubic_v0",
     "random_position",
     "register_game",
+    "score_four_v0",
     "solve",
     "square_v0",
     "tictactoe_v0",

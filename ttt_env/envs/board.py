@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ttt_env.agent import Agent, AgentLike, make_agent
+from ttt_env.envs.actions import ActionKind, Actions
 from ttt_env.envs.observation import ObservationKind, Scene, Scenes
 from ttt_env.errors import (
     EpisodeOrderError,
@@ -28,6 +29,7 @@ from ttt_env.rules import (
     check_game,
     declared,
     get_game,
+    illegal_move,
     items_of,
     parameters_of_game,
 )
@@ -43,8 +45,8 @@ StartLike: TypeAlias = Position | Callable[[np.random.Generator], Position]
 class Info(TypedDict):
     """The `info` that `reset` and `step` of the single-agent environment return: numbers and arrays alone.
 
-    `action_mask` `int8[cells]` are the cells that may be played now; once the episode is over it is all 1, so
-    that a softmax over the allowed cells is defined there, too. `seat` is the user's: 0 for X, 1 for O;
+    `action_mask` `int8[actions]` are the actions that are legal now; once the episode is over it is all 1, so
+    that a softmax over the legal actions is defined there, too. `seat` is the user's: 0 for X, 1 for O;
     `env.seat` is its name. `winner` is there after the step that ends an episode: the seat that has won, −1
     in a draw and after an illegal move, by which its player loses and nobody wins. `forfeit`, True, is there
     if the opponent has lost by naming no free cell; `env.forfeit` says why.
@@ -98,7 +100,11 @@ def _in_order(rewards: object) -> Sequence[float]:
 
 
 class GameEnv:
-    """The settings that all environments have."""
+    """The settings that all environments have.
+
+    With `actions="columns"` an action is a column, where cells rest on each other, and else a cell; with
+    "cells" it is a cell of every game.
+    """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": list(get_args(RenderMode)), "render_fps": 4}
 
@@ -115,6 +121,7 @@ class GameEnv:
         observation: ObservationKind,
         start: StartLike | None,
         render_mode: RenderMode | None,
+        actions: ActionKind,
     ) -> None:
         """Check and keep the settings, before anything else of the environment is made."""
         of_game = parameters_of_game(game)
@@ -130,6 +137,7 @@ class GameEnv:
         self.illegal = illegal
         self.render_mode = render_mode
         self._observation_kind = observation
+        self._actions = Actions(self.game, actions)
         start = self.game.start if start is None else start
         self._start = start if callable(start) else self._checked_start(start)
 
@@ -155,7 +163,7 @@ class BoardEnv(GameEnv):
 
     def _set_board(self) -> None:
         """Make what the board needs, after `_configure`."""
-        self._scenes = Scenes(self.game)
+        self._scenes = Scenes(self.game, self._actions)
         self._window = Window(fps=self.metadata["render_fps"]) if self.render_mode == "human" else None
         self.last_cell: int | None = None  # of the last move
 
@@ -172,7 +180,7 @@ class BoardEnv(GameEnv):
         return draw_svg(position, self.last_cell)
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """The cells that may be played now, `bool[cells]`; sb3-contrib asks for them by this name.
+        """The actions that are legal now, `bool[actions]`; sb3-contrib asks for them by this name.
 
         All are False before the first `reset`. Once an episode is over they are as in its last `info`.
         """
@@ -199,7 +207,7 @@ class BoardEnv(GameEnv):
             return None
         cells = self.position.legal_cells
         if self.illegal == "raise":
-            raise IllegalMoveError(f"cell {cell} of {self.position} is taken; free are {cells}")
+            raise IllegalMoveError(illegal_move(self.position, cell))
         return cells[int(self.np_random.random() * len(cells))]
 
     def render(self) -> str | NDArray[np.uint8] | None:

@@ -1,6 +1,5 @@
 """The one place where positions become arrays and spaces."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar
 
@@ -8,6 +7,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from ttt_env.envs.actions import Actions
 from ttt_env.rules import SEATS, Game, Position, Seat
 
 ObservationKind = Literal["planes", "dict", "flat"]
@@ -18,7 +18,7 @@ _MEMO_SIZE = 10_000
 
 
 class DictObservation(TypedDict):
-    """The planes `int8[*shape, 2]`, and which cells may be played, `int8[cells]`: as in PettingZoo."""
+    """The planes `int8[*shape, 2]`, and which actions are legal, `int8[actions]`: as in PettingZoo."""
 
     observation: Planes
     action_mask: NDArray[np.int8]
@@ -29,8 +29,8 @@ class Scene:
     """The view of a position that an environment shows. The arrays are shared: hand out copies of them.
 
     `value` is the value of a finished game for the player who made the last move, None while it goes on.
-    `legal` is the bit mask of the legal cells, 0 once the game is over. `free`, `int8[cells]`, are the cells
-    that may be played, or might be if the game went on. `mover` and `waiting` are the planes
+    `legal` is the bit mask of the legal cells, 0 once the game is over. `free`, `int8[actions]`, are the
+    actions that may be chosen, or might be if the game went on. `mover` and `waiting` are the planes
     `int8[*shape, 2]` that the two players see.
     """
 
@@ -46,24 +46,17 @@ class Scene:
         """The seat that has won; None in a draw and while the game goes on."""
         return SEATS[(self.position.ply + (self.value > 0)) % 2] if self.value else None
 
-    def __reduce__(self) -> tuple[Callable[[Position], "Scene"], tuple[Position]]:
-        return _scene_of, (self.position,)
-
-
-def _scene_of(position: Position) -> Scene:
-    return Scenes(position.game).of(position)
-
 
 class Scenes:
     """The scenes of a game, remembered: copying an array costs a tenth of making it."""
 
-    def __init__(self, game: Game) -> None:
-        self.game = game
-        self.none, self.all = np.zeros(game.n_cells, np.int8), np.ones(game.n_cells, np.int8)
+    def __init__(self, game: Game, actions: Actions) -> None:
+        self.game, self.actions = game, actions
+        self.none, self.all = np.zeros(actions.n, np.int8), np.ones(actions.n, np.int8)
         self._memo: dict[tuple[int, int], Scene] = {}
 
-    def __reduce__(self) -> tuple[type["Scenes"], tuple[Game]]:
-        return type(self), (self.game,)
+    def __reduce__(self) -> tuple[type["Scenes"], tuple[Game, Actions]]:
+        return type(self), (self.game, self.actions)
 
     def of(self, position: Position) -> Scene:
         """The scene of a position."""
@@ -84,7 +77,7 @@ class Scenes:
         value = None if legal else of_win * is_won
         bits = _spread(game.n_cells, mine, theirs, free)
         mover, waiting = (bits[order].T.reshape(*game.shape, 2) for order in (_MOVER, _WAITING))
-        scene = Scene(position, value, legal, mover, waiting, bits[2])
+        scene = Scene(position, value, legal, mover, waiting, self.actions.mask(bits[2]))
         if len(self._memo) >= _MEMO_SIZE:
             self._memo.clear()
         self._memo[mine, theirs] = scene
@@ -107,11 +100,11 @@ def flat_of(planes: Planes) -> Flat:
     return planes.reshape(len(planes), -1).astype(np.float32)
 
 
-def observation_space(game: Game, kind: ObservationKind) -> spaces.Space[Any]:
+def observation_space(game: Game, kind: ObservationKind, n_actions: int) -> spaces.Space[Any]:
     """A new space of observations.
 
     "planes": `int8[*shape, 2]`, plane 0 the stones of the player who looks, plane 1 the other's.
-    "dict": `{"observation": planes, "action_mask": int8[cells]}`, as in PettingZoo.
+    "dict": `{"observation": planes, "action_mask": int8[actions]}`, as in PettingZoo.
     "flat": `float32[2 * cells]`, the planes in C order, as most networks of other libraries take them.
     """
     if kind == "flat":
@@ -119,5 +112,5 @@ def observation_space(game: Game, kind: ObservationKind) -> spaces.Space[Any]:
     planes = spaces.Box(0, 1, (*game.shape, 2), np.int8)
     if kind == "planes":
         return planes
-    mask = spaces.Box(0, 1, (game.n_cells,), np.int8)
+    mask = spaces.Box(0, 1, (n_actions,), np.int8)
     return spaces.Dict({"observation": planes, "action_mask": mask})

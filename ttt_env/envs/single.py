@@ -5,10 +5,10 @@ from typing import Any, NamedTuple, SupportsIndex, get_args
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import ArrayLike
 
 from ttt_env.agent import Agent, Forfeit, chosen_cell
+from ttt_env.envs.actions import ActionKind
 from ttt_env.envs.board import (
     DEFAULT_REWARDS,
     MAX_STARTS,
@@ -24,7 +24,7 @@ from ttt_env.envs.board import (
 )
 from ttt_env.envs.observation import ObservationKind, Observed, Scene, flat_of, observation_space
 from ttt_env.errors import EpisodeOrderError, ForfeitError, ImpossiblePositionError
-from ttt_env.rules import SEATS, Game, Seat, as_cell, as_integer, as_options, check_names, checked, one_of
+from ttt_env.rules import SEATS, Game, Seat, as_integer, as_options, check_names, checked, one_of
 
 _OPTIONS = {"play_as": None, "position": None}
 _PLAY_AS = get_args(PlayAs)
@@ -74,13 +74,14 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         rewards: Sequence[float] | Mapping[str, float] = DEFAULT_REWARDS,
         observation: ObservationKind = "planes",
         start: StartLike | None = None,
+        actions: ActionKind = "columns",
         render_mode: RenderMode | None = None,
         **parameters: Any,
     ) -> None:
-        self._configure(game, parameters, illegal, rewards, observation, start, render_mode)
+        self._configure(game, parameters, illegal, rewards, observation, start, render_mode, actions)
         self._set_board()
-        self.observation_space = observation_space(self.game, observation)
-        self.action_space = spaces.Discrete(self.game.n_cells)
+        self.observation_space = observation_space(self.game, observation, self._actions.n)
+        self.action_space = self._actions.space
         self.play_as = play_as
         self.seat: Seat = "X"
         self.forfeit: Forfeit | None = None
@@ -157,15 +158,15 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
     def step(  # type: ignore[override]  # as for `reset`
         self, action: SupportsIndex
     ) -> tuple[Observed, float, bool, bool, Info]:
-        """Play a cell. Returns observation, reward, terminated, truncated (never), info.
+        """Choose an action. Returns observation, reward, terminated, truncated (never), info.
 
         Raises `EpisodeOrderError` before `reset` and after the end, `IllegalMoveError` for an action
-        that is not a cell; nothing has changed then.
+        that does not exist; nothing has changed then.
         """
         scene = self._scene
         if scene is None or not self._legal:
             raise EpisodeOrderError("step() before reset(), or after the end of the episode: call reset()")
-        wanted = as_cell(action, self.game)
+        wanted = self._actions.cell(action, self._legal)
         cell = wanted if self._legal >> wanted & 1 else self._instead_of(wanted)
         if cell is None:
             self._legal = 0

@@ -11,16 +11,17 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
 from ttt_env.agent import AgentLike, make_agent
+from ttt_env.envs.actions import ActionKind
 from ttt_env.envs.board import DEFAULT_REWARDS, BoardEnv, Illegal, RenderMode, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, flat_of, observation_space
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, brief
-from ttt_env.rules import SEATS, Game, as_cell, as_integer, as_options, checked, one_of
+from ttt_env.rules import SEATS, Game, as_integer, as_options, checked, one_of
 
 _RESET = "call reset()"
 
 
 class MaskInfo(TypedDict):
-    """The `info` of an agent: the free cells, `int8[cells]`, if it is selected, else none."""
+    """The `info` of an agent: the legal actions, `int8[actions]`, if it is selected, else none."""
 
     action_mask: NDArray[np.int8]
 
@@ -56,12 +57,13 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         rewards: Sequence[float] | Mapping[str, float] = DEFAULT_REWARDS,
         observation: ObservationKind = "dict",
         start: StartLike | None = None,
+        actions: ActionKind = "columns",
         render_mode: RenderMode | None = None,
         agent_names: Sequence[str] = SEATS,
         **parameters: Any,
     ) -> None:
         AECEnv.__init__(self)
-        self._configure(game, parameters, illegal, rewards, observation, start, render_mode)
+        self._configure(game, parameters, illegal, rewards, observation, start, render_mode, actions)
         self._set_board()
         name = self.game.name.partition(":")[0].replace("-", "_")
         self.metadata = {**BoardEnv.metadata, "name": name, "is_parallelizable": False}  # type: ignore[misc]
@@ -83,8 +85,11 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         self.agent_selection = self._to_move = names[0]
         self._cumulative_rewards: dict[str, float] = {}
         self._infos: dict[str, MaskInfo] = {}  # of those agents whose info was asked for
-        self.observation_spaces = {name: observation_space(self.game, observation) for name in names}
-        self.action_spaces = {name: spaces.Discrete(self.game.n_cells) for name in names}
+        n_actions = self._actions.n
+        self.observation_spaces = {
+            name: observation_space(self.game, observation, n_actions) for name in names
+        }
+        self.action_spaces = {name: self._actions.space for name in names}
         self.np_random = np.random.default_rng()
 
     def observation_space(self, agent: str) -> spaces.Space[Observed]:
@@ -92,7 +97,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         return self.observation_spaces[one_of("agent", agent, self.possible_agents)]
 
     def action_space(self, agent: str) -> spaces.Discrete:
-        """The action space of this agent: the cells."""
+        """The action space of this agent: the cells, or the columns."""
         return self.action_spaces[one_of("agent", agent, self.possible_agents)]
 
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
@@ -198,16 +203,16 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         return scene.free.copy()
 
     def step(self, action: SupportsIndex | None) -> None:
-        """Play a cell for `agent_selection`; after the end, None takes this agent out of `agents`.
+        """Choose an action for `agent_selection`; after the end, None takes this agent out of `agents`.
 
         Raises `EpisodeOrderError` before `reset` and after the end, `IllegalMoveError` for an action
-        that is not a cell; nothing has changed then.
+        that does not exist; nothing has changed then.
         """
         scene = self._scene
         if scene is None or not self._legal:
             self._step_dead(action)
             return
-        wanted = as_cell(action, self.game)
+        wanted = self._actions.cell(action, self._legal)
         cell = wanted if self._legal >> wanted & 1 else self._instead_of(wanted)
         mover = self._to_move
         self._infos = {}

@@ -82,7 +82,7 @@ class JaxGame:
     ) -> None:
         self.game = get_game(game)
         self.id = self.game.name
-        self.num_actions = self.game.n_cells
+        self.num_actions = len(self.game.columns)
         self.observation_shape = (*self.game.shape, 2)
         if play_as == "alternate":
             raise ParameterError(
@@ -94,6 +94,13 @@ class JaxGame:
             sets[row, list(cells)] = True
         self._sets, self._stones = _words(sets), _words(np.eye(self.game.n_cells, dtype=np.bool_))
         self._full = _words(np.ones(self.game.n_cells, np.bool_))
+        longest = max(map(len, self.game.columns))
+        # The cells of each column from below, and the top one repeated where it is shorter than others.
+        self._columns = np.array(
+            [[*cells, *cells[-1:] * (longest - len(cells))] for cells in self.game.columns]
+        )
+        self._support = np.array([0 if below is None else below for below in self.game.supports])
+        self._is_ground = np.array([below is None for below in self.game.supports])
         self._totals = None if opponent is None else self._tabulated(opponent)
 
     def init(self, key: jax.Array) -> State:
@@ -156,11 +163,21 @@ class JaxGame:
         )
 
     def _step(self, state: State, action: jax.Array) -> State:
-        """The game after a move; a finished one stays as it is, without rewards."""
+        """The game after an action; a finished one stays as it is, without rewards."""
+        exists = (action >= 0) & (action < self.num_actions)  # else JAX reads another one
+        column = jnp.asarray(self._columns)[action]
+        playable = self._playable(self._cells(state._mine) | self._cells(state._theirs))
+        is_legal = exists & state.legal_action_mask[action]
+        return self._play(state, column[jnp.argmax(playable[column])], is_legal)
+
+    def _playable(self, taken: jax.Array) -> jax.Array:
+        """The cells that may be played if these are taken, `bool[cells]`."""
+        return ~taken & (taken[self._support] | self._is_ground)
+
+    def _play(self, state: State, cell: jax.Array, is_legal: jax.Array) -> State:
+        """The game after a stone on this cell, by an action that is legal or loses."""
         is_on = ~(state.terminated | state.truncated)
-        is_on_board = (action >= 0) & (action < self.num_actions)  # else JAX reads another cell
-        is_legal = is_on_board & state.legal_action_mask[action]
-        stones = jnp.where(is_on, state._mine | jnp.asarray(self._stones)[action], state._mine)
+        stones = jnp.where(is_on, state._mine | jnp.asarray(self._stones)[cell], state._mine)
         mine, theirs = jnp.where(is_on, state._theirs, stones), jnp.where(is_on, stones, state._theirs)
         sets = jnp.asarray(self._sets)
         is_won = ((stones & sets) == sets).all(-1).any(-1)
@@ -177,7 +194,8 @@ class JaxGame:
             rewards=jnp.stack([of_mover * sign, -of_mover * sign]).astype(jnp.float32),
             terminated=terminated,
             truncated=state.truncated,
-            legal_action_mask=~(cells_of_mine | cells_of_theirs) | terminated,
+            legal_action_mask=self._playable(cells_of_mine | cells_of_theirs)[self._columns].any(-1)
+            | terminated,
             _step_count=state._step_count + is_on,
             _mine=mine,
             _theirs=theirs,
@@ -185,15 +203,16 @@ class JaxGame:
 
     def _cells(self, words: jax.Array) -> jax.Array:
         """A bit mask, `uint32[words]`, as `bool[cells]`."""
-        cells = np.arange(self.num_actions)
+        cells = np.arange(self.game.n_cells)
         return (words[cells // _BITS] >> (cells % _BITS).astype(np.uint32)) & 1 == 1
 
     def _reply(self, state: State, key: jax.Array) -> State:
         """The game after a move of the opponent, by its table."""
-        digits = 3 ** np.arange(self.num_actions)
+        digits = 3 ** np.arange(self.game.n_cells)
         number = (self._cells(state._mine) @ digits) + 2 * (self._cells(state._theirs) @ digits)
         drawn = jax.random.uniform(key)
-        return self._step(state, (jnp.asarray(self._totals)[number] <= drawn).sum(-1))
+        cell = (jnp.asarray(self._totals)[number] <= drawn).sum(-1)
+        return self._play(state, cell, jnp.bool_(True))
 
     def _tabulated(self, opponent: AgentLike) -> np.ndarray[Any, np.dtype[np.float32]]:
         """The summed probabilities of the cells in each position: `float32[3**cells, cells]`."""

@@ -33,13 +33,14 @@ with extra_for("RLlib's environments need", "rllib"):
 __all__ = ["MaskedObservation", "MultiAgentGameEnv", "module_agent", "vector_env"]
 
 MaskedObservation = dict[str, np.ndarray[Any, Any]]
-"""`observations`, `float32[2 * cells]`, and `action_mask`, `int8[cells]`."""
+"""`observations`, `float32[2 * cells]`, and `action_mask`, `int8[actions]`."""
 
 
 def masked_space(game: Game) -> spaces.Dict:
     """The space of a `MaskedObservation` of this game."""
-    mask = spaces.Box(0, 1, (game.n_cells,), np.int8)
-    return spaces.Dict({"observations": observation_space(game, "flat"), "action_mask": mask})
+    n_actions = len(game.columns)
+    mask = spaces.Box(0, 1, (n_actions,), np.int8)
+    return spaces.Dict({"observations": observation_space(game, "flat", n_actions), "action_mask": mask})
 
 
 class MultiAgentGameEnv(MultiAgentEnv):
@@ -105,7 +106,10 @@ def module_agent(module: Any, game: Game | str) -> Agent:
     game = get_game(game)
 
     def logits(flat: Any) -> Any:
-        seen = {"observations": torch.as_tensor(flat), "action_mask": torch.ones(len(flat), game.n_cells)}
+        seen = {
+            "observations": torch.as_tensor(flat),
+            "action_mask": torch.ones(len(flat), len(game.columns)),
+        }
         return module.forward_inference({"obs": seen})["action_dist_inputs"]
 
     return make_agent(logits, game, observation="flat")

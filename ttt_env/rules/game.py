@@ -172,6 +172,32 @@ class Game:
         """The bit mask of the cells that rest on no other."""
         return sum(1 << cell for cell, support in enumerate(self.supports) if support is None)
 
+    @cached_property
+    def columns(self) -> tuple[tuple[int, ...], ...]:
+        """The cells that rest on each other, from below, ordered by the lowest cell of each column.
+
+        Where no cell rests on another, and where two rest on the same one, each cell is a column of its own.
+
+        >>> Game("corners", (2, 2), [(0, 3), (1, 2)]).with_gravity().columns
+        ((2, 0), (3, 1))
+        """
+        above = {support: cell for cell, support in enumerate(self.supports) if support is not None}
+        if len(above) < self.n_cells - self.ground.bit_count():
+            return tuple((cell,) for cell in range(self.n_cells))
+        columns = []
+        for cell in cells_of(self.ground):
+            column = [cell]
+            while column[-1] in above:
+                column.append(above[column[-1]])
+            columns.append(tuple(column))
+        return tuple(columns)
+
+    @cached_property
+    def column_of(self) -> tuple[int, ...]:
+        """The number of the column of each cell."""
+        numbers = {cell: number for number, cells in enumerate(self.columns) for cell in cells}
+        return tuple(numbers[cell] for cell in range(self.n_cells))
+
     def supported(self, occupied: int) -> int:
         """The cells that rest on nothing or on one of these stones, as a bit mask."""
         supported = self.ground

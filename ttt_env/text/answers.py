@@ -30,7 +30,7 @@ CUT_OFF = {
 }
 """The values of `finish_reason`, in the words of chat completions, of a reply that has no end."""
 _PLACE = re.compile(r"\{(cell|name|row|column)\}")
-_PLACES = (["cell"], ["name"], ["column", "row"])
+_PLACES = (["cell"], ["name"], ["column", "row"], ["column"])
 _WORDS = {"name": "[0-9]{0,2}[a-z]{1,2}[0-9]{1,2}"}  # of the others, a number
 
 
@@ -61,8 +61,9 @@ class Reading(NamedTuple):
 class AnswerFormat:
     r"""The form of an answer: a text in which places stand for a cell, such as `[{cell}]`.
 
-    `{cell}` is its number, `{name}` its name in drawings, such as b2, and `{row}` and `{column}`, which come
-    together, count from 1 at the top left. The prompt asks for what the form has.
+    `{cell}` is its number, `{name}` its name in drawings, such as b2, and `{row}` and `{column}` count from 1
+    at the top left. `{column}` alone is for boards where stones fall: it names the cell on which one would
+    come to lie. The prompt asks for what the form has.
 
     This is the one rule by which replies are read:
 
@@ -96,7 +97,7 @@ class AnswerFormat:
         if not is_text or sorted(self._places) not in _PLACES or not all(self._texts[1:-1]):
             raise ParameterError(
                 f"answer={brief(self.template)}: write a text with one {{cell}} in it, such as '[{{cell}}]', "
-                "or one {name}, or one {row} and one {column} apart from each other"
+                "or one {name}, or one {row} and one {column} apart from each other, or one {column}"
             )
         if _marks(self.reasoning).search(self.template):
             raise ParameterError(f"answer={brief(self.template)}: marks of reasoning are not read in a reply")
@@ -126,8 +127,11 @@ class AnswerFormat:
         """A reply that names this cell. Raises `ParameterError` for rows and columns on a board of layers."""
         return answer_text(self.template, cell, game)
 
-    def read(self, reply: str, game: Game) -> Reading:
-        """The cell that a reply names; nothing in it is ever run. Raises `ParameterError` for no str."""
+    def read(self, reply: str, game: Game, playable: int | None = None) -> Reading:
+        """The cell that a reply names; nothing in it is ever run. Raises `ParameterError` for no str.
+
+        Of the cells of a column it is the one of the mask `playable`, by default that of the empty board.
+        """
         if not isinstance(reply, str):
             raise ParameterError(f"a reply is a str, not {brief(reply)}")
         named = self._last_named(_without_reasoning(reply[:_LONGEST], self.reasoning))
@@ -135,6 +139,8 @@ class AnswerFormat:
             return Reading(None, "several" if named else "unreadable")
         (said,) = named
         cells = [cell for cell, at in enumerate(places(game)) if said == tuple(map(at.get, self._places))]
+        mask = game.playable(0) if playable is None else playable
+        cells.sort(key=lambda cell: not mask >> cell & 1)
         return Reading(cells[0], "played") if cells else Reading(None, "no cell")
 
     def _last_named(self, text: str) -> set[tuple[str, ...]]:
@@ -148,7 +154,7 @@ class AnswerFormat:
 
     def answer(self, reply: str, position: Position) -> Answer:
         """The reply in a position: its cell if it is free, else why it plays none. Raises as `read`."""
-        reading = self.read(reply, position.game)
+        reading = self.read(reply, position.game, position.legal_mask)
         if reading.cell is None:
             return Answer.failed(reading.outcome, reply)
         return Answer.of(reading.cell, position, reply)

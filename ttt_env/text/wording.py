@@ -30,11 +30,22 @@ def rules_text(game: Game) -> str:
     """
     neither = "lost" if game.misere else "won"
     return fill(
-        "Two players, X and O, take turns; X moves first. A move puts the player's mark on a free cell. "
-        f"{_board_words(game)} The first player whose marks fill {_end_words(game)}. "
+        "Two players, X and O, take turns; X moves first. "
+        f"A move puts the player's mark on {_move_words(game)}. {_board_words(game)} "
+        f"The first player whose marks fill {_end_words(game)}. "
         f"If the board is full and nobody has {neither}, the game is a draw.",
         _LINE,
     )
+
+
+def _move_words(game: Game) -> str:
+    """The cells on which a mark may be put."""
+    if not game.has_gravity:
+        return "a free cell"
+    if len(game.shape) == 2 and game.supports == game.with_gravity().supports:
+        return "the lowest free cell of a column"
+    pairs = [f"{cell} after {below}" for cell, below in enumerate(game.supports) if below is not None]
+    return f"a free cell; some cells may be taken only after another one: {', '.join(pairs)}"
 
 
 def _board_words(game: Game) -> str:
@@ -161,6 +172,8 @@ def turn_text(position: Position, style: BoardStyle, answer: str) -> str:
         layer = "layer 1, 2, ..., " * (layers_of(game.shape)[0] > 1)
         form = f"name ({layer}column a, b, ... from the left, row 1, 2, ... from the top)"
         kind, listed = "{name}", " by name"
+    elif "{column}" in answer and "{row}" not in answer:
+        form, kind, listed = "column (1, 2, ... from the left)", "{column}", " by column"
     elif "{row}" in answer:
         form = "row (1, 2, ... from the top) and column (1, 2, ... from the left)"
         kind, listed = "{row},{column}", " by row and column"

@@ -40,6 +40,7 @@ GAMES = {
     "square-v0": "Square",
     "mnk-v0:m=5,n=5,k=4": "Four in a row on 5×5",
     "mnk-v0:m=7,n=6,k=4": "Four in a row on 7×6",
+    "connect-four-v0": "Connect Four",
     "qubic-v0": "Qubic",
 }
 _KINDS = {split_spec(name).name for name in GAMES}
@@ -126,6 +127,7 @@ def game_facts(game: Game, title: str, players: Players) -> dict[str, Any]:
         "cells": game.n_cells,
         "sets": game.winning_sets,
         "misere": game.misere,
+        "supports": game.supports,
         "symmetries": symmetries(game) if game.n_cells <= SOLVED_CELLS else [],
         "layout": layout_facts(game),
         "levels": [vars(level) for level in players.levels(game)],
@@ -144,8 +146,10 @@ def rule_of(game: Game) -> str:
         "mnk-v0": f"has {length} stones in a row",
         "square-v0": f"has four stones on the corners of a square, {squares},",
         "qubic-v0": "has four stones in a row in any direction",
+        "connect-four-v0": f"has {length} stones in a row",
     }.get(spec.name, f"owns one of {len(game.winning_sets)} winning sets")
-    return f"Whoever {feat} first {'loses' if game.misere else 'wins'}."
+    falls = " A stone falls to the lowest free cell of its column." if game.has_gravity else ""
+    return f"Whoever {feat} first {'loses' if game.misere else 'wins'}.{falls}"
 
 
 def layout_facts(game: Game) -> dict[str, Any]:

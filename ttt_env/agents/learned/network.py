@@ -115,6 +115,7 @@ class NetworkAgent(Agent):
             scores: Floats = np.asarray(answer, np.float64)
         except (TypeError, ValueError, RuntimeError):
             raise self._error(f"answers {brief(answer)}") from None
+        scores = by_cell(self.game, scores)
         if scores.shape != boards.legal.shape:
             raise self._error(
                 f"answers observations of shape {seen.shape} with scores of shape {scores.shape}, "
@@ -131,6 +132,12 @@ class NetworkAgent(Agent):
             f"{self!r} {fault}. Needed are scores [B, cells], finite on free cells, "
             "that depend on the position alone"
         )
+
+
+def by_cell(game: Game, scores: Floats) -> Floats:
+    """The scores of actions, `[B, actions]`, as `[B, cells]`: of a column of cells, each has the column's."""
+    of_columns = scores.ndim == 2 and scores.shape[1] == len(game.columns)
+    return scores[:, game.column_of] if of_columns else scores
 
 
 def _answer(network: ScoreFunction, observations: Any) -> Any:

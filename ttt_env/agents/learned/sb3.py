@@ -17,9 +17,11 @@ import numpy as np
 from gymnasium import spaces
 
 from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, of_legal_cells
+from ttt_env.agents.learned.network import by_cell
 from ttt_env.analysis.induction import softmax
+from ttt_env.envs.actions import Actions
 from ttt_env.errors import ParameterError, PolicyFileError, UnknownAgentError, brief, extra_for
-from ttt_env.rules import Boards, Game, Position
+from ttt_env.rules import Boards, Game, Position, packed
 from ttt_env.storage import opened, reason
 
 if TYPE_CHECKING:
@@ -149,7 +151,9 @@ class SB3(Agent):
         planes = boards.planes.reshape(len(boards), *self.input_shape)
         observation: Any = planes
         if isinstance(policy.observation_space, spaces.Dict):
-            observation = {"observation": planes, "action_mask": boards.legal.astype(np.int8)}
+            actions = Actions(self.game, "cells" if policy.action_space.n == self.game.n_cells else "columns")
+            mask = actions.masks(packed(boards.legal))
+            observation = {"observation": planes, "action_mask": mask}
         policy.set_training_mode(False)
         with torch.no_grad():
             tensors, _ = policy.obs_to_tensor(observation)
@@ -160,7 +164,7 @@ class SB3(Agent):
             else:
                 scores = policy.get_distribution(tensors).distribution.logits
         array: Floats = scores.double().cpu().numpy()
-        return array
+        return by_cell(self.game, array)
 
 
 def _check_method(owner: object, method: str) -> None:
@@ -206,7 +210,10 @@ def _check_fits(origin: str, game: Game, trained_on: object, observations: Any, 
         raise PolicyFileError(f"{origin} is a model for {trained_on.name}, not for {game.name}")
     n_moves = int(actions.n) if isinstance(actions, spaces.Discrete) else None
     shape = _planes(observations).shape if isinstance(observations, spaces.Space) else None
-    if n_moves != game.n_cells or shape not in ((*game.shape, 2), (2 * game.n_cells,)):
+    if n_moves not in (game.n_cells, len(game.columns)) or shape not in (
+        (*game.shape, 2),
+        (2 * game.n_cells,),
+    ):
         raise PolicyFileError(
             f"{origin} is not a model for {game.name}: it sees {observations} and plays {actions}"
         )
@@ -218,7 +225,7 @@ def _planes(space: Any) -> Any:
 
 
 def _rules(game: Game) -> tuple[object, ...]:
-    return game.shape, game.winning_sets, game.misere
+    return game.shape, game.winning_sets, game.misere, game.supports
 
 
 def _content(path: str) -> tuple[dict[str, Any], Any]:

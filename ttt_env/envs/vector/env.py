@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, get_args
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ttt_env.agent import Agent, Forfeit
 from ttt_env.compiled import codes
 from ttt_env.compiled.codes import Games, Payoffs, StepOutcome
+from ttt_env.envs.actions import ActionKind
 from ttt_env.envs.board import DEFAULT_REWARDS, GameEnv, Illegal, OpponentMix, Opponents, PlayAs, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, observation_space
 from ttt_env.envs.vector.engine import (
@@ -26,7 +26,7 @@ from ttt_env.envs.vector.engine import (
     refuse_taken,
     resampled,
 )
-from ttt_env.envs.vector.states import Array, Cells, TableStore, store_of
+from ttt_env.envs.vector.states import Array, Cells, State, TableStore, store_of
 from ttt_env.errors import CellError, EpisodeOrderError, ParameterError, brief
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
@@ -68,9 +68,9 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     `info["rewards"]`, `float64[B, 2]`, are the rewards of X and O. At the end the observation is that of the
     player who did not move last.
 
-    `info["action_mask"]` is `int8[B, cells]`, all 1 where the episode is over: nothing is played there, but a
-    softmax over the allowed cells is defined. `info["seat"]` is `int8[B]`: 0 where the user plays X, 1 for O.
-    After a step `info["winner"]`, `int8[B]`, has the seat that has won the episode that ended in it, as 0
+    `info["action_mask"]` is `int8[B, actions]`, all 1 where the episode is over: nothing is played there, but
+    a softmax over the legal actions is defined. `info["seat"]` is `int8[B]`: 0 where the user plays X, 1 for
+    O. After a step `info["winner"]`, `int8[B]`, has the seat that has won the episode that ended in it, as 0
     or 1, and −1 for nobody: in a draw, after an illegal move and where the episode goes on;
     `info["_winner"]` says where one ended. As everywhere in Gymnasium, the array whose name begins with `_`
     says for which sub-envs there is a value. `info["forfeit"]`, `bool[B]`, is there after a step in which an
@@ -111,11 +111,12 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         rewards: Sequence[float] | Mapping[str, float] = DEFAULT_REWARDS,
         observation: ObservationKind = "planes",
         start: StartLike | None = None,
+        actions: ActionKind = "columns",
         render_mode: VectorRenderMode | None = None,
         autoreset_mode: Autoreset | AutoresetMode = "next_step",
         **parameters: Any,
     ) -> None:
-        self._configure(game, parameters, illegal, rewards, observation, start, render_mode)
+        self._configure(game, parameters, illegal, rewards, observation, start, render_mode, actions)
         self.num_envs = num_envs
         if not isinstance(autoreset_mode, AutoresetMode):
             autoreset_mode = _MODES[autoreset_mode]
@@ -126,9 +127,9 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             "autoreset_mode": self.autoreset_mode,
         }
         self.play_as = play_as
-        self.single_observation_space = observation_space(self.game, observation)
+        self.single_observation_space = observation_space(self.game, observation, self._actions.n)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.single_action_space = spaces.Discrete(self.game.n_cells)
+        self.single_action_space = self._actions.space
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._store = store_of(self.game)
         self._openings = EpisodeStarts(self._store, self._starts(), self.play_as)
@@ -205,13 +206,19 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             self._games = self._games._replace(who=replies.numbers(self._draws(1)[0]))
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """The cells that may be played now, `bool[B, cells]`; sb3-contrib asks for them by this name.
+        """The actions that are legal now, `bool[B, actions]`; sb3-contrib asks for them by this name.
 
         All are False before the first `reset`, and True where the episode is over, as in `info`.
         """
         if self._games is None:
-            return np.zeros((self.num_envs, self.game.n_cells), np.bool_)
-        return self._store.masks(self._games.state).view(np.bool_)
+            return np.zeros((self.num_envs, self._actions.n), np.bool_)
+        return self._masks(self._games.state).view(np.bool_)
+
+    def _masks(self, state: State) -> NDArray[np.int8]:
+        """The legal actions, `int8[B, actions]`; all of them where the episode is over."""
+        if self._actions.are_cells:
+            return self._store.masks(state)
+        return self._actions.masks(self._store.playable(state))
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: Mapping[str, Any] | None = None
@@ -251,10 +258,10 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     def step(
         self, actions: ArrayLike
     ) -> tuple[Observed, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        """Play a cell in every sub-env. Returns observations, rewards, terminations, truncations, info.
+        """Choose an action in every sub-env. Returns observations, rewards, terminations, truncations, info.
 
         Raises `EpisodeOrderError` before `reset`, and after the end of an episode without autoreset;
-        `IllegalMoveError` for actions that are not integers `[B]`, each a cell, even where it is ignored.
+        `IllegalMoveError` for actions that are not integers `[B]`, each an action, even where it is ignored.
         Nothing has changed then.
         """
         games = self._begun()
@@ -266,12 +273,15 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
 
     def _checked_cells(self, games: Games, actions: ArrayLike) -> Cells:
         """The actions as `int64[B]`. Raises the errors of `step`."""
-        cells = _as_cells(actions, self.num_envs, self.game.n_cells)
+        n_actions = self._actions.n
+        cells = _as_cells(actions, self.num_envs, n_actions)
         if cells is None:
-            allowed = f"int[{self.num_envs}], each 0 to {self.game.n_cells - 1}"
+            allowed = f"int[{self.num_envs}], each 0 to {n_actions - 1}"
             raise CellError(
-                f"{brief(actions)} are not {self.num_envs} cells of {self.game.name}: {allowed}, is needed"
+                f"{brief(actions)} are not {self.num_envs} actions of {self.game.name}: {allowed}, is needed"
             )
+        if not self._actions.are_cells:
+            cells = self._actions.cells(cells, self._store.playable(games.state))
         if self.autoreset_mode is DISABLED and self._over.any():
             at = np.flatnonzero(self._over).tolist()
             raise EpisodeOrderError(f"the episodes of sub-envs {at} are over: reset them by a reset_mask")
@@ -322,7 +332,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     def _seen(self, games: Games) -> tuple[Any, dict[str, Any]]:
         """Observation and info; the caller may write to every array."""
         info = {
-            "action_mask": self._store.masks(games.state),
+            "action_mask": self._masks(games.state),
             "_action_mask": self._true.copy(),
             "seat": games.seats.copy(),
             "_seat": self._true.copy(),
@@ -335,7 +345,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             return planes
         if self._observation_kind == "flat":
             return planes.reshape(len(planes), -1).astype(np.float32)
-        return {"observation": planes, "action_mask": self._store.masks(games.state)}
+        return {"observation": planes, "action_mask": self._masks(games.state)}
 
     def _final(self, games: Games, outcome: StepOutcome) -> dict[str, Any]:
         """`final_obs` and `final_info` of the episodes that have ended, before the next ones begin.
@@ -344,7 +354,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         episode is over, else None.
         """
         over = outcome.over
-        final_info = {"action_mask": self._store.masks(games.state), "seat": games.seats.copy()}
+        final_info: dict[str, Array] = {"action_mask": self._masks(games.state), "seat": games.seats.copy()}
         final_info["winner"] = outcome.winners
         final_info |= {f"_{key}": over.copy() for key in final_info}
         ended = over.nonzero()[0]

@@ -28,7 +28,7 @@ from ttt_env.compiled.codes import (
     WON_BY_OTHER,
 )
 from ttt_env.compiled.sets import numbers_through
-from ttt_env.rules import Boards, Game, Masks, is_tabulated, playable, set_masks
+from ttt_env.rules import Boards, Game, Masks, is_tabulated, packed, playable, set_masks
 
 Array: TypeAlias = NDArray[Any]
 State: TypeAlias = Array
@@ -63,8 +63,11 @@ class Store(Protocol):
     def planes(self, state: State) -> Array:
         """The stones as the lookers see them, `int8[B, *shape, 2]`: plane 0 has their own."""
 
+    def playable(self, state: State) -> Masks:
+        """The cells that the lookers may play as bit masks, `uint64[B]`; all where the game is over."""
+
     def masks(self, state: State) -> Array:
-        """The cells that the lookers may play, `int8[B, cells]`; all of them where the game is over."""
+        """The same as `int8[B, cells]`."""
 
     def boards(self, state: State) -> Boards:
         """The positions, seen by whoever is to move, or would be after the end."""
@@ -111,6 +114,7 @@ class TableStore:
         free = boards.cells(playable(game, boards.occupied_masks))
         self.code_of, self._planes = codes, planes
         self._is_legal, self._masks = (free & is_open).ravel(), (free | ~is_open).view(np.int8)
+        self._playable = packed(self._masks.view(np.bool_))
         self.after = np.concatenate([self._after_open(), self._after_over(codes)]).ravel()
 
     def __reduce__(self) -> tuple[Callable[[Game], "TableStore"], tuple[Game]]:
@@ -165,6 +169,9 @@ class TableStore:
     def planes(self, state: State) -> Array:  # noqa: D102
         return self._planes.take(state, axis=0)
 
+    def playable(self, state: State) -> Masks:  # noqa: D102
+        return self._playable.take(state)
+
     def masks(self, state: State) -> Array:  # noqa: D102
         return self._masks.take(state, axis=0)
 
@@ -217,9 +224,12 @@ class BitStore:
     def planes(self, state: State) -> Array:  # noqa: D102
         return Boards(self.game, state[0], state[1]).planes
 
-    def masks(self, state: State) -> Array:  # noqa: D102
+    def playable(self, state: State) -> Masks:  # noqa: D102
         mine, theirs, codes = state
-        free = np.where(codes == OPEN, playable(self.game, mine | theirs), ~np.uint64(0))
+        return np.where(codes == OPEN, playable(self.game, mine | theirs), ~np.uint64(0))
+
+    def masks(self, state: State) -> Array:  # noqa: D102
+        free = self.playable(state)
         return Boards(self.game, free, free).cells(free).view(np.int8)
 
     def boards(self, state: State) -> Boards:  # noqa: D102

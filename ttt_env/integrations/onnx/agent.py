@@ -65,7 +65,7 @@ class Onnx(NetworkAgent):
 
 def rules_of(game: Game) -> str:
     """A digest of the rules of a game, which a file has beside its name."""
-    rules = game.shape, sorted(game.winning_masks), game.misere
+    rules = game.shape, sorted(game.winning_masks), game.misere, *game.resting
     return sha256(repr(rules).encode()).hexdigest()[:16]
 
 

@@ -107,16 +107,26 @@ def _network_of(agent: Agent) -> tuple["ScoresOfCells", float]:
 
 
 class ScoresOfCells(nn.Module):
-    """A network from planes `[B, *shape, 2]` to the scores of all cells, `[B, cells]`; −∞ of taken ones."""
+    """A network from planes `[B, *shape, 2]` to the scores of all cells, `[B, cells]`; −∞ of illegal ones."""
 
     def __init__(self, game: Game) -> None:
         super().__init__()
-        self.n_cells = game.n_cells
+        self.game, self.n_cells = game, game.n_cells
+        below = torch.zeros(game.n_cells, game.n_cells)
+        for cell, support in enumerate(game.supports):
+            below[cell if support is None else support, cell] = 1.0
+        self.rests_on: Tensor
+        self.register_buffer("rests_on", below)
 
     def forward(self, planes: Tensor) -> Tensor:
         """The scores."""
         cells = planes.reshape(-1, self.n_cells, 2)
-        return torch.where(cells.sum(dim=2) > 0, -torch.inf, self.scores(cells))
+        return torch.where(self.playable(cells) > 0, self.scores(cells), -torch.inf)
+
+    def playable(self, cells: Tensor) -> Tensor:
+        """1 for the cells that may be played, `[B, cells]`, for planes `[B, cells, 2]`; else 0."""
+        taken = cells.sum(dim=2)
+        return (1.0 - taken) * (taken @ self.rests_on + self.rests_on.diagonal())
 
     def scores(self, cells: Tensor) -> Tensor:
         """The scores `[B, cells]` for planes `[B, cells, 2]`, arbitrary for taken cells."""
@@ -136,13 +146,20 @@ class _OfSB3(ScoresOfCells):
         super().__init__(agent.game)
         self._policy: Any = agent.copy().network
         self._sees_mask = isinstance(self._policy.observation_space, spaces.Dict)
+        n_actions, columns = int(self._policy.action_space.n), torch.tensor(agent.game.column_of)
+        action_of = torch.arange(self.n_cells) if n_actions == self.n_cells else columns
+        self._action_of = self.keep("action_of", action_of)
+        self._cells_of = self.keep("cells_of", torch.nn.functional.one_hot(action_of).float())
         self._shape = agent.input_shape
 
     def scores(self, cells: Tensor) -> Tensor:
         planes = cells.reshape(-1, *self._shape)
         observation: Any = planes
         if self._sees_mask:
-            observation = {"observation": planes, "action_mask": 1.0 - cells.sum(dim=2)}
+            observation = {"observation": planes, "action_mask": self.playable(cells) @ self._cells_of}
+        return self._of_actions(observation)[:, self._action_of]
+
+    def _of_actions(self, observation: Any) -> Tensor:
         policy = self._policy
         if hasattr(policy, "quantile_net"):
             return policy.quantile_net(observation).mean(dim=1)  # type: ignore[no-any-return]

@@ -11,6 +11,7 @@ export class Search {
   constructor(game, moves, { c = Math.SQRT2, draw = 0.5, seed = 0 } = {}) {
     Object.assign(this, { game, moves, c, draw, random: randomNumbers(seed), done: 0, last: null });
     this.through = [...Array(game.cells).keys()].map((cell) => game.sets.filter((each) => each.includes(cell)));
+    this.above = this.through.map((_, cell) => [...this.through.keys()].filter((each) => game.supports[each] === cell));
     this.root = this.node(null, moves);
   }
 
@@ -57,6 +58,7 @@ export class Search {
     for (let ply = moves.length; free.length; ply++) {
       const [cell] = free.splice(Math.floor(this.random() * free.length), 1), seat = seatOf(ply);
       stones[cell] = seat;
+      free.push(...this.above[cell]);
       if (this.through[cell].some((each) => each.every((other) => stones[other] === seat))) return this.game.misere ? otherSeat(seat) : seat;
     }
     return null;

@@ -1,10 +1,14 @@
-// A game is data: a number of cells, winning sets, and whether whoever completes one wins or (misère) loses.
+// A game is data: a number of cells, winning sets, whether whoever completes one wins or (misère) loses, and for each cell
+// the one that it rests on, or null.
 
-/** @typedef {{id: string, cells: number, sets: number[][], misere: boolean}} Game  as `ttt_env.web.data` writes it */
+/** @typedef {{id: string, cells: number, sets: number[][], misere: boolean, supports: (number | null)[]}} Game  as `ttt_env.web.data` writes it */
 
 export const SEATS = ["X", "O"];
 export const seatOf = (ply) => SEATS[ply % 2];
 export const otherSeat = (seat) => (seat === "X" ? "O" : "X");
+
+/** Whether a cell may be played while the game goes on: it is free, and what it rests on is not. */
+export const isPlayable = ({ supports }, isTaken, cell) => !isTaken(cell) && (supports[cell] === null || isTaken(supports[cell]));
 
 /**
  * The position after these moves: the stone of each cell ("X", "O" or ""), whose turn it is, and how the game has ended, if it has.
@@ -18,7 +22,7 @@ export function positionAfter(game, moves) {
   const completed = ply ? game.sets.filter((set) => set.includes(last) && set.every((cell) => stones[cell] === stones[last])) : [];
   const winner = completed.length ? (game.misere ? mover : otherSeat(mover)) : null;
   const isOver = winner !== null || ply === game.cells;
-  const legal = isOver ? [] : [...stones.keys()].filter((cell) => !stones[cell]);
+  const legal = isOver ? [] : [...stones.keys()].filter((cell) => isPlayable(game, (each) => stones[each], cell));
   return { stones, ply, mover, last, completed, winner, isOver, legal };
 }
 

@@ -1,14 +1,17 @@
 // Softmax minimax of games of up to nine cells, computed where the page is: all positions, and one sweep over them from
 // the ends to the start, as `ttt_env.analysis.induction` does it. 3×3 has 5,478 positions; a sweep takes about 1 ms.
 
+import { isPlayable } from "./rules.js";
+
 export const TIE = 1e-9; // values closer than this count as equal: they may differ by rounding alone
 
 /**
  * All positions of a game, each before those that follow it, so the empty board is the first. A position has its
  * `ply`, its `moves` as [cell, number of the position after it], and at the end of a game `end`: 1, 0 or −1 for the
- * player to move. `game` has the number of `cells`, its winning `sets` as lists of cells, and `misere`.
+ * player to move. `game` has the number of `cells`, its winning `sets` as lists of cells, `misere` and `supports`.
  */
-export function enumerate({ cells, sets, misere }) {
+export function enumerate(game) {
+  const { cells, sets, misere } = game;
   const masks = sets.map((set) => set.reduce((mask, cell) => mask | (1 << cell), 0));
   const numbers = new Map([[0, 0]]);
   const positions = [{ mine: 0, theirs: 0, ply: 0, moves: [], end: 0 }];
@@ -17,7 +20,7 @@ export function enumerate({ cells, sets, misere }) {
     const hasCompleted = masks.some((mask) => (theirs & mask) === mask);
     if (hasCompleted) position.end = misere ? 1 : -1;
     for (let cell = 0; cell < cells && !hasCompleted; cell++) {
-      if ((mine | theirs) & (1 << cell)) continue;
+      if (!isPlayable(game, (each) => (mine | theirs) & (1 << each), cell)) continue;
       const after = { mine: theirs, theirs: mine | (1 << cell), ply: ply + 1, moves: [], end: 0 };
       const key = (after.mine << cells) | after.theirs;
       if (!numbers.has(key)) numbers.set(key, positions.push(after) - 1);

@@ -1,7 +1,7 @@
 // Q-learning against itself, on the positions of a small game up to symmetry. After every few games its strength is computed
 // over all of them, so that a training is a film: its frames say what is known about each position at that time.
 
-import { randomNumbers, seatOf } from "./rules.js";
+import { isPlayable, randomNumbers, seatOf } from "./rules.js";
 
 const MOST_GAMES = 12_000; // then it is still beatable
 const SINGLE_GAMES = 30; // the first games make a frame each, the later ones five together
@@ -17,8 +17,9 @@ const TIE = 1e-9; // values closer than this are equal
 
 /** The positions of a game of up to 12 cells up to symmetry, by ply, beginning with the empty board. */
 export class Positions {
-  constructor({ cells, sets, misere, symmetries }) {
-    this.cells = cells;
+  constructor(game) {
+    const { cells, sets, misere, symmetries } = game;
+    Object.assign(this, { game, cells });
     this.lines = sets.map((set) => set.reduce((mask, cell) => mask | (1 << cell), 0));
     this.images = symmetries.map((to) => Uint16Array.from({ length: 1 << cells }, (_, mask) =>
       to.reduce((image, cell, from) => image | (((mask >> from) & 1) << cell), 0)));
@@ -60,7 +61,7 @@ export class Positions {
   }
 
   legal({ x, o, end }) {
-    return end ? [] : [...Array(this.cells).keys()].filter((cell) => !(((x | o) >> cell) & 1));
+    return end ? [] : [...Array(this.cells).keys()].filter((cell) => isPlayable(this.game, (each) => ((x | o) >> each) & 1, cell));
   }
 
   /** The class after a move on a board of these stones, which need not be that of the class itself. */

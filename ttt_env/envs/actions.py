@@ -1,0 +1,66 @@
+"""What an action stands for: a cell, or a column of cells that rest on each other."""
+
+from typing import Literal
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from ttt_env.errors import CellError, brief
+from ttt_env.rules import Game, Masks
+from ttt_env.rules.checks import integer_of
+
+ActionKind = Literal["columns", "cells"]
+
+
+class Actions:
+    """The actions of an environment, numbered from 0, and the cell that each of them plays.
+
+    With "columns" an action drops a stone onto one of `Game.columns`, and so plays its first free cell from
+    below. Where no cell rests on another, these are the cells, as with "cells".
+    """
+
+    def __init__(self, game: Game, kind: ActionKind = "columns") -> None:
+        self._game = game
+        columns = game.columns if kind == "columns" else [(cell,) for cell in range(game.n_cells)]
+        self.n = len(columns)
+        self.are_cells = self.n == game.n_cells
+        self._masks = [sum(1 << cell for cell in cells) for cells in columns]
+        self._tops = [cells[-1] for cells in columns]
+        self._mask_array, self._top_array = np.array(self._masks, np.uint64), np.array(self._tops)
+
+    @property
+    def space(self) -> spaces.Discrete:
+        """A new space of the actions."""
+        return spaces.Discrete(self.n)
+
+    def cell(self, action: object, playable: int) -> int:
+        """The cell that an action plays where these cells may be played; the top of a column that is full.
+
+        Raises `CellError` for what is not an action.
+        """
+        number = action if type(action) is int else integer_of(action)
+        if number is None or not 0 <= number < self.n:
+            noun = "cell" if self.are_cells else "column"
+            allowed = f"integers 0 to {self.n - 1} are allowed"
+            raise CellError(f"{brief(action)} is not a {noun} of {self._game.name}: {allowed}")
+        if self.are_cells:
+            return number
+        stone = self._masks[number] & playable
+        return stone.bit_length() - 1 if stone else self._tops[number]
+
+    def mask(self, cells: NDArray[np.int8]) -> NDArray[np.int8]:
+        """The actions that play one of these cells, `int8[cells]`: `int8[actions]`."""
+        if self.are_cells:
+            return cells
+        return np.array([cells[list(column)].any() for column in self._game.columns], np.int8)
+
+    def cells(self, actions: NDArray[np.int64], playable: Masks) -> NDArray[np.int64]:
+        """`cell` for a batch: the cells, `int64[B]`, of actions that exist, `[B]`."""
+        stones = self._mask_array.take(actions) & playable
+        return np.where(stones, np.bitwise_count(stones - np.uint64(1)), self._top_array.take(actions))
+
+    def masks(self, playable: Masks) -> NDArray[np.int8]:
+        """`mask` for a batch of bit masks, `uint64[B]`: `int8[B, actions]`."""
+        is_legal: NDArray[np.bool_] = (playable[:, None] & self._mask_array) != 0
+        return is_legal.view(np.int8)
