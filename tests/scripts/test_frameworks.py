@@ -40,6 +40,7 @@ GAMES: dict[str, dict[str, Any]] = {
     "64 cells": {"id": "mnk-v0", "m": 8, "n": 8, "k": 5},
     "a user's own": {"id": ttt_env.Game("corners", (2, 3), [(0, 2, 3, 5), (1, 4)])},
     "one axis": {"id": ttt_env.Game("row", (5,), [(0, 1), (2, 3, 4)], misere=True)},
+    "columns": {"id": "connect-four-v0"},
 }
 KINDS = ["planes", "dict", "flat"]
 # Every game with one kind of observation, every kind with a plain game; the slow tests have all products.

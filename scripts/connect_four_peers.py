@@ -1,0 +1,301 @@
+"""Compare Connect Four with its peers: the same games move for move, and the speeds.
+
+Random games are played at the same time here and in OpenSpiel's `connect_four`, by the rules of Kaggle's
+`connectx`, in Pgx's `connect_four` and in PettingZoo's `connect_four_v3`. After each move legal columns,
+observations, ends and rewards must be the same. Then the speeds are measured, ours and theirs by turns; each
+round gives a ratio of its own, and medians are printed. Peers that are not installed are left out.
+
+    pip install ttt-env[peers] open-spiel pgx jax kaggle-environments
+    python scripts/connect_four_peers.py --games 100000
+"""
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator
+from math import sqrt
+from statistics import median
+from typing import Any
+
+import numpy as np
+from speed.measuring import Window, measured, moves_per_second, timed
+
+import ttt_env
+from ttt_env.agents.mcts.search import Search
+
+GAME = ttt_env.get_game("connect-four-v0")
+ROWS, COLUMNS = GAME.shape
+Games = list[list[int]]
+
+
+def random_games(n_games: int, seed: int = 0) -> Games:
+    """The columns of random games."""
+    games: Games = []
+    while len(games) < n_games:
+        boards, rng = ttt_env.Boards.start(GAME, 1000), np.random.default_rng((seed, len(games)))
+        played: Games = [[] for _ in range(len(boards))]
+        rows = np.arange(len(boards))
+        while len(rows):
+            cells = np.argmax(boards.legal * rng.random(boards.legal.shape), axis=1)
+            for row, cell in zip(rows.tolist(), cells.tolist(), strict=True):
+                played[row].append(GAME.column_of[cell])
+            boards = boards.play(cells)
+            boards, rows = boards[~boards.is_over], rows[~boards.is_over]
+        games += played
+    return games[:n_games]
+
+
+# --- The same games -----------------------------------------------------------------------------------------
+
+
+def positions_of(game: list[int]) -> Iterator[tuple[int, ttt_env.Position]]:
+    """Each column of a game, with the position after it."""
+    position = GAME.start
+    for column in game:
+        (cell,) = {*GAME.columns[column]} & {*position.legal_cells}
+        position = position.play(cell)
+        yield column, position
+
+
+def legal_columns(position: ttt_env.Position) -> list[int]:
+    """The columns into which a stone may fall."""
+    return sorted(GAME.column_of[cell] for cell in position.legal_cells)
+
+
+def returns_of(position: ttt_env.Position) -> list[float]:
+    """The results of X and of O."""
+    won = {"X": 1.0, "O": -1.0, None: 0.0}[position.winner]
+    return [won, -won]
+
+
+def as_open_spiel(games: Games) -> None:
+    """Legal columns, the mover's observation, ends and returns of OpenSpiel."""
+    import pyspiel
+
+    peer = pyspiel.load_game(f"connect_four(rows={ROWS},columns={COLUMNS},x_in_row=4)")
+    for game in games:
+        state = peer.new_initial_state()
+        for column, position in positions_of(game):
+            state.apply_action(column)
+            assert state.is_terminal() == position.is_over and state.returns() == returns_of(position)
+            assert state.legal_actions() == legal_columns(position)
+            seen = np.reshape(state.observation_tensor(0), (3, ROWS, COLUMNS))[:, ::-1]  # row 0 is the lowest
+            board = position.board
+            assert np.array_equal(seen, np.stack([board == 0, board == -1, board == 1]))
+
+
+def as_kaggle(games: Games) -> None:
+    """Free columns and wins by the rules of Kaggle's connectx."""
+    from kaggle_environments.envs.connectx import connectx
+    from kaggle_environments.utils import structify
+
+    config = structify({"rows": ROWS, "columns": COLUMNS, "inarow": 4})
+    for game in games:
+        board = [0] * GAME.n_cells
+        for column, position in positions_of(game):
+            mark = 1 if position.to_move == "O" else 2
+            connectx.play(board, column, mark, config)
+            assert board == [(number % 3) for number in position.board.ravel().tolist()]
+            assert connectx.is_win(board, column, mark, config) == position.is_won
+            free = [number for number in range(COLUMNS) if board[number] == 0]
+            assert position.is_won or free == legal_columns(position)
+
+
+def as_pgx(games: Games) -> None:
+    """Legal columns, the mover's observation, ends and rewards of Pgx, all games at once."""
+    import jax
+    import pgx
+
+    jax.config.update("jax_platforms", "cpu")
+    env = pgx.make("connect_four")
+    states = jax.vmap(env.init)(jax.random.split(jax.random.PRNGKey(0), len(games)))
+    step, first = jax.jit(jax.vmap(env.step)), np.asarray(states.current_player)
+    histories = [list(positions_of(game)) for game in games]
+    for ply in range(max(map(len, games))):
+        at = [row for row, history in enumerate(histories) if len(history) > ply]
+        columns = [history[min(ply, len(history) - 1)][0] for history in histories]
+        states = step(states, jax.numpy.asarray(columns))
+        after = ttt_env.Boards.of([histories[row][ply][1] for row in at])
+        assert np.array_equal(np.asarray(states.observation)[at], after.planes.astype(bool))
+        assert np.array_equal(np.asarray(states.terminated)[at], after.is_over)
+        legal = after.legal.reshape(-1, ROWS, COLUMNS).any(axis=1)
+        assert np.array_equal(np.asarray(states.legal_action_mask)[at][~after.is_over], legal[~after.is_over])
+        rewards = np.array([returns_of(position) for position in after])
+        swapped = np.where(first[at, None] == 0, rewards, rewards[:, ::-1])
+        assert np.array_equal(np.asarray(states.rewards)[at], swapped)
+
+
+def as_pettingzoo(games: Games) -> None:
+    """Agents, observations, masks, rewards and ends of PettingZoo."""
+    theirs, ours = pettingzoo_env(), ttt_env.connect_four_v0.env(agent_names=("player_0", "player_1"))
+    for game in games:
+        theirs.reset()
+        ours.reset()
+        for column in [*game, None]:
+            (seen, *told, _), (own, *own_told, _) = theirs.last(), ours.last()
+            assert theirs.agent_selection == ours.agent_selection and told == own_told
+            assert np.array_equal(seen["observation"], own["observation"])
+            if column is not None:
+                assert np.array_equal(seen["action_mask"], own["action_mask"])
+                theirs.step(column)
+                ours.step(column)
+
+
+def pettingzoo_env() -> Any:
+    """PettingZoo's environment."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from pettingzoo.classic.connect_four import connect_four
+    return connect_four.env()
+
+
+PEERS: dict[str, Callable[[Games], None]] = {
+    "OpenSpiel": as_open_spiel,
+    "Kaggle connectx": as_kaggle,
+    "Pgx": as_pgx,
+    "PettingZoo": as_pettingzoo,
+}
+
+
+# --- Speeds -------------------------------------------------------------------------------------------------
+
+
+def aec_window(env: Any, games: Games) -> Window:
+    """`last` and `step` of recorded games, without the steps of dead agents."""
+
+    def window() -> int:
+        for game in games:
+            env.reset()
+            for column in game:
+                env.last()
+                env.step(column)
+            env.last()
+        return sum(map(len, games))
+
+    return window
+
+
+def our_vector_window(size: int, n_steps: int) -> Window:
+    """Our vector environment with recorded moves."""
+    envs, rng, steps, n_moves = (
+        ttt_env.make_vec(GAME, num_envs=size, opponent=None),
+        np.random.default_rng(0),
+        [],
+        0,
+    )
+    masks, over = envs.reset(seed=0)[1]["action_mask"], np.zeros(size, np.bool_)
+    for _ in range(n_steps):
+        steps.append(np.argmax(masks * rng.random(masks.shape), axis=1))
+        n_moves += int((~over).sum())
+        _, _, over, _, infos = envs.step(steps[-1])
+        masks = infos["action_mask"]
+
+    def window() -> int:
+        envs.reset(seed=0)
+        for columns in steps:
+            envs.step(columns)
+        return n_moves
+
+    return window
+
+
+def pgx_window(size: int, n_steps: int) -> Window:
+    """Pgx's steps with recorded moves, called one by one; its arrays come as NumPy's."""
+    import jax
+    import pgx
+    from pgx.experimental import auto_reset
+
+    jax.config.update("jax_platforms", "cpu")
+    env = pgx.make("connect_four")
+    keys = jax.random.split(jax.random.PRNGKey(0), size)
+    step = jax.jit(lambda state, columns: jax.vmap(auto_reset(env.step, env.init))(state, columns, keys))
+    first = state = jax.jit(jax.vmap(env.init))(keys)
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(n_steps):
+        mask = np.asarray(state.legal_action_mask)
+        steps.append(np.argmax(mask * rng.random(mask.shape), axis=1))
+        state = step(state, steps[-1])
+
+    def window() -> int:
+        state = first
+        for columns in steps:
+            state = step(state, columns)
+            for array in (state.observation, state.rewards, state.terminated, state.legal_action_mask):
+                np.asarray(array)
+        return n_steps * size
+
+    return window
+
+
+def mcts_windows(simulations: int) -> dict[str, Window]:
+    """Simulations from the empty board by our search and by OpenSpiel's in C++."""
+    import pyspiel
+
+    peer = pyspiel.load_game("connect_four")
+    bot = pyspiel.MCTSBot(
+        peer, pyspiel.RandomRolloutEvaluator(1, 0), sqrt(2), simulations, 4000, False, 0, False
+    )
+
+    def ours() -> int:
+        Search(GAME.start, c=sqrt(2), solve=False, seed=0).run(simulations)
+        return simulations
+
+    def theirs() -> int:
+        bot.mcts_search(peer.new_initial_state())
+        return simulations
+
+    return {"ours": ours, "theirs": theirs}
+
+
+def speeds(seconds: float, rounds: int) -> Iterator[tuple[str, str, dict[str, Window]]]:
+    """What is measured, the peer, and both windows."""
+    games = random_games(200)
+    yield (
+        "AEC, moves",
+        "PettingZoo",
+        {
+            "ours": aec_window(ttt_env.connect_four_v0.env(), games),
+            "theirs": aec_window(pettingzoo_env(), games),
+        },
+    )
+    for size in (1_024, 16_384):
+        n_steps = 60 if size < 10_000 else 30
+        windows = {"ours": our_vector_window(size, n_steps), "theirs": pgx_window(size, n_steps)}
+        yield f"{size:,} games at once, moves", "Pgx, step by step", windows
+    yield "MCTS, simulations", "OpenSpiel, C++", mcts_windows(5_000)
+
+
+def print_speeds(seconds: float, rounds: int) -> None:
+    """Print the table of speeds."""
+    print(f"\n{'per second':34}{'ttt_env':>12}{'peer':>12}{'ratio':>8}  peer; medians of {rounds} rounds")
+    for what, peer, windows in speeds(seconds, rounds):
+        found = measured(windows, moves_per_second, seconds, rounds)
+        ratio = median(a / b for a, b in zip(found["ours"], found["theirs"], strict=True))
+        print(
+            f"{what:34}{median(found['ours']):>12,.0f}{median(found['theirs']):>12,.0f}{ratio:>8.1f}  {peer}"
+        )
+
+
+def main() -> None:
+    """Compare, then measure."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--games", type=int, default=1_000, help="random games to compare with each peer")
+    parser.add_argument("--seconds", type=float, default=0.5, help="for each side in each round")
+    parser.add_argument("--rounds", type=int, default=5, help="0: compare only")
+    options = parser.parse_args()
+    games = random_games(options.games)
+    for name, compare in PEERS.items():
+        try:
+            seconds = timed(lambda compare=compare: compare(games))
+        except ImportError as error:
+            print(f"{name} is left out: {error}")
+            continue
+        print(
+            f"{name}: {len(games):,} games, {sum(map(len, games)):,} moves, all the same ({seconds:.0f} s)",
+            flush=True,
+        )
+    if options.rounds:
+        print_speeds(options.seconds, options.rounds)
+
+
+if __name__ == "__main__":
+    main()
