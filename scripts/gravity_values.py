@@ -1,7 +1,7 @@
 """Positions and values of boards on which stones fall, by a C program that shares nothing with the package.
 
-`gravity_values.c` visits every position where there are up to 2²⁸ ways to place stones, and searches for the value
-on larger boards. Beside its results are the package's own, where the package can enumerate the positions.
+`gravity_values.c` visits every position where there are up to 2²⁸ ways to place stones, and searches for the
+value on larger boards. Beside its results are the package's own, where it can enumerate the positions.
 
     python scripts/gravity_values.py --games connect-four-v0:m=5,n=4,k=4 score-four-v0:k=3,h=3
 """
@@ -85,7 +85,9 @@ def main() -> None:
             if own not in (None, found):
                 sys.exit(f"{game.name}: {found} by the C program, {own} by the package")
             positions = "–" if found[0] is None else f"{found[0]:,}"
-            beside = ("–", "–", "–") if own is None else (f"{own[0]:,}", VALUES[own[1]], f"{end - middle:.1f}")
+            beside = (
+                ("–", "–", "–") if own is None else (f"{own[0]:,}", VALUES[own[1]], f"{end - middle:.1f}")
+            )
             rows.append((game.name, positions, VALUES[found[1]], f"{middle - start:.1f}", *beside))
     heads = "game", "positions", "value", "seconds", "of the package", "value", "seconds"
     print(Table.of(heads, rows, "lrlrrlr").to_markdown())

@@ -138,4 +138,8 @@ SYMMETRIES = {
     "mnk-v0:m=4,n=1,k=2": 2,
     "mnk-v0:m=1,n=1,k=1": 1,
     "qubic-v0": 48,
+    # With gravity: those of the base, which leave up and down as they are.
+    "connect-four-v0": 2,
+    "score-four-v0": 8,
+    "score-four-v0:k=3,h=2": 8,
 }
