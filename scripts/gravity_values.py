@@ -20,14 +20,10 @@ from ttt_env.render.table import Table
 from ttt_env.rules.sizes import is_enumerable, n_placements
 
 SOURCE = Path(__file__).with_suffix(".c")
+LARGEST_HEIGHT = {4: 8, 5: 7, 6: 5, 7: 4}  # of boards that take minutes, by width
 GAMES = (
     "connect-four-v0:m=3,n=3,k=3",
-    "connect-four-v0:m=4,n=4,k=4",
-    "connect-four-v0:m=4,n=5,k=4",
-    "connect-four-v0:m=5,n=4,k=4",
-    "connect-four-v0:m=4,n=6,k=4",
-    "connect-four-v0:m=5,n=5,k=4",
-    "connect-four-v0:m=6,n=4,k=4",
+    *(f"connect-four-v0:m={m},n={n},k=4" for m in range(4, 8) for n in range(4, LARGEST_HEIGHT[m] + 1)),
     *(f"score-four-v0:k=3,h={h}" for h in range(1, 8)),
     "score-four-v0:k=4,h=1",
 )
