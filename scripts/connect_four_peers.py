@@ -80,7 +80,7 @@ def as_open_spiel(games: Games) -> None:
             assert state.legal_actions() == legal_columns(position)
             seen = np.reshape(state.observation_tensor(0), (3, ROWS, COLUMNS))[:, ::-1]  # row 0 is the lowest
             board = position.board
-            assert np.array_equal(seen, np.stack([board == 0, board == -1, board == 1]))
+            assert np.array_equal(seen, np.stack([board == 1, board == -1, board == 0]))
 
 
 def as_kaggle(games: Games) -> None:

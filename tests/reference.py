@@ -113,6 +113,18 @@ ENUMERABLE = {  # game: (reachable positions, value for X)
     "square-v0": (9_307_999, 0),
 }
 FILED = {"mnk-v0:m=5,n=4,k=4": (674_794_169, 0)}  # RECOMPUTED, the value also by `prove`
+# Connect Four by width and height, and four in a row but on 3×3: RECOMPUTED; the values also J. Tromp, John's
+# Connect Four Playground.
+CONNECT_FOUR = {  # game: (reachable positions, value for X)
+    "connect-four-v0:m=3,n=3,k=3": (694, 0),
+    "connect-four-v0:m=4,n=4,k=4": (161_029, 0),
+    "connect-four-v0:m=4,n=5,k=4": (1_706_255, 0),
+    "connect-four-v0:m=5,n=4,k=4": (3_945_711, 0),
+}
+CONNECT_FOUR_LARGE = {  # more than the package enumerates
+    "connect-four-v0:m=5,n=5,k=4": (69_763_700, 0),
+    "connect-four-v0:m=6,n=4,k=4": (94_910_577, -1),
+}
 # The openings that do not keep the value: the two ends of the middle row of 5,3,3, none in the others.
 FAILING_OPENINGS = {"mnk-v0:m=5,n=3,k=3": [5, 9], "mnk-v0:m=4,n=4,k=3": [], "square-v0": []}
 SQUARE_RANDOM_V_RANDOM = (0.473771149485, 0.162703962704, 0.363524887811)  # X wins, draw, O wins
@@ -128,7 +140,8 @@ SYMMETRIES = {
     "mnk-v0:m=4,n=1,k=2": 2,
     "mnk-v0:m=1,n=1,k=1": 1,
     "qubic-v0": 48,
-    # Left and right; the symmetries of a square.
+    # With gravity: those of the base, which leave up and down as they are.
     "connect-four-v0": 2,
     "score-four-v0": 8,
+    "score-four-v0:k=3,h=2": 8,
 }

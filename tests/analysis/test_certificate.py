@@ -7,7 +7,7 @@ import pytest
 
 from tests import reference
 from tests.support import naive
-from tests.support.games import LOPSIDED, MISERE, TICTACTOE
+from tests.support.games import CONNECT_THREE, LOPSIDED, MISERE, TICTACTOE, TREE
 from tests.support.marks import slow, slow_unless
 from tests.support.naive import twin
 from tests.support.naive_agent import Plays
@@ -18,7 +18,7 @@ from ttt_env.analysis.certificate import blunders_everywhere
 
 O_WINS = Game("O wins", (2, 2), [(0, 1), (2, 3), (0, 2), (1, 3), (0, 3), (1, 2)], misere=True)
 X_WINS = get_game("mnk-v0:m=4,n=2,k=2")
-SMALL = [TICTACTOE, MISERE, LOPSIDED, O_WINS, X_WINS]
+SMALL = [TICTACTOE, MISERE, LOPSIDED, O_WINS, X_WINS, CONNECT_THREE, TREE]
 SIGN = {"X": 1, "O": -1}
 
 
@@ -59,7 +59,10 @@ def check_refutation(game, seat, chances, record):
 @pytest.mark.parametrize(
     "game, name",
     slow_unless(
-        lambda game, name: game.n_cells < 9 or (game, name) in ((TICTACTOE, "odd"), (TICTACTOE, "optimal")),
+        lambda game, name: (
+            game.n_cells < 9
+            or (game, name) in ((CONNECT_THREE, "odd"), (TICTACTOE, "odd"), (TICTACTOE, "optimal"))
+        ),
         SMALL,
         ["uniform", "odd", "first", "optimal"],
     ),

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from tests.support.games import LOPSIDED, MISERE, ONE_CELL, SHORT, TICTACTOE, boards_of, positions_of
+from tests.support.games import LOPSIDED, MISERE, ONE_CELL, SHORT, TICTACTOE, TREE, boards_of, positions_of
 from tests.support.marks import slow
 from tests.support.naive import twin
 from ttt_env import Boards, get_game, solve
 from ttt_env.analysis.solution import distances
 from ttt_env.errors import GameTooLargeError
 
-SMALL = [TICTACTOE, slow(MISERE), LOPSIDED, SHORT, get_game("mnk-v0:m=4,n=2,k=3"), ONE_CELL]
+SMALL = [TICTACTOE, slow(MISERE), LOPSIDED, SHORT, TREE, get_game("mnk-v0:m=4,n=2,k=3"), ONE_CELL]
 
 
 @pytest.mark.parametrize("game", SMALL, ids=repr)

@@ -7,7 +7,7 @@ import pytest
 
 from tests import reference
 from tests.support import naive
-from tests.support.games import LOPSIDED, MISERE, TICTACTOE, boards_of, positions_of
+from tests.support.games import CONNECT_THREE, LOPSIDED, MISERE, TICTACTOE, TREE, boards_of, positions_of
 from tests.support.marks import slow_unless
 from tests.support.naive import twin
 from tests.support.naive_agent import Plays
@@ -30,11 +30,15 @@ from ttt_env.analysis.layers import reachable
 from ttt_env.errors import GameTooLargeError, ParameterError, PolicyError, UnknownAgentError
 
 ONE_MOVE = Game("one move", (3,), [(0,), (1,), (2,)])
-SMALL = [TICTACTOE, MISERE, LOPSIDED, ONE_MOVE, get_game("mnk-v0:m=4,n=2,k=2")]
+SMALL = [TICTACTOE, MISERE, LOPSIDED, ONE_MOVE, CONNECT_THREE, TREE, get_game("mnk-v0:m=4,n=2,k=2")]
 POLICIES = ["uniform", "optimal", "odd", "first"]
 # Every policy on small boards; of 3×3 only the two that differ most are fast.
 CASES = slow_unless(
-    lambda game, name: game.n_cells < 9 or (game is TICTACTOE and name in ("uniform", "odd")), SMALL, POLICIES
+    lambda game, name: (
+        game.n_cells < 9 or game is CONNECT_THREE or (game is TICTACTOE and name in ("uniform", "odd"))
+    ),
+    SMALL,
+    POLICIES,
 )
 
 
@@ -51,7 +55,11 @@ class TestMatch:
     @pytest.mark.parametrize(
         "game, one, two",
         slow_unless(
-            lambda game, *names: game.n_cells < 9 or (game is TICTACTOE and names == ("odd", "uniform")),
+            lambda game, *names: (
+                game.n_cells < 9
+                or game is CONNECT_THREE
+                or (game is TICTACTOE and names == ("odd", "uniform"))
+            ),
             SMALL,
             ["optimal", "odd", "first"],
             ["uniform", "odd"],

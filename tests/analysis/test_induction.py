@@ -10,7 +10,17 @@ import pytest
 from tests import reference
 from tests.support import naive
 from tests.support.agents import asked
-from tests.support.games import LOPSIDED, MISERE, ONE_CELL, SHORT, TICTACTOE, boards_of, positions_of
+from tests.support.games import (
+    CONNECT_THREE,
+    LOPSIDED,
+    MISERE,
+    ONE_CELL,
+    SHORT,
+    TICTACTOE,
+    TREE,
+    boards_of,
+    positions_of,
+)
 from tests.support.marks import slow
 from tests.support.naive import twin
 from tests.support.refusals import all_raise
@@ -20,6 +30,7 @@ from ttt_env.analysis.layers import explored, reachable
 from ttt_env.errors import GameTooLargeError, ImpossiblePositionError
 
 SMALL = [TICTACTOE, slow(MISERE), LOPSIDED, SHORT, get_game("mnk-v0:m=4,n=2,k=3"), ONE_CELL]
+SMALL += [CONNECT_THREE, TREE]
 ALL = np.ones((1, 3), bool)
 
 

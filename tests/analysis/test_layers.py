@@ -2,6 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
+from itertools import combinations
 from math import comb
 
 import numpy as np
@@ -10,17 +11,18 @@ import pytest
 from tests import reference
 from tests.support import naive
 from tests.support.agents import asked
-from tests.support.games import LOPSIDED, MISERE, TICTACTOE
+from tests.support.games import CONNECT_THREE, LOPSIDED, MISERE, TICTACTOE, TREE
 from tests.support.marks import slow
 from tests.support.naive import twin
 from ttt_env import Game, Position, get_game
 from ttt_env.analysis.grid import Grid, grid
 from ttt_env.analysis.layers import explored, reachable
 from ttt_env.errors import GameTooLargeError
-from ttt_env.rules.sizes import is_enumerable
+from ttt_env.rules.sizes import is_enumerable, n_placements
 
 SHORT = Game("short", (2, 3), [(0,), (1, 2)])  # never played to a full board by all
 GAMES = [TICTACTOE, *map(get_game, ("mnk-v0:m=4,n=2,k=3", "mnk-v0:m=2,n=1,k=1")), LOPSIDED, SHORT]
+GRAVITY = [CONNECT_THREE, TREE, get_game("score-four-v0:k=2,h=2")]
 
 
 def positions(game, boards):
@@ -31,50 +33,63 @@ def slots_of(layer):
     return np.concatenate([layer.open, layer.won, layer.drawn])
 
 
+def free(n_cells):
+    """A game in which every cell may be played to the end."""
+    return Game("free", (n_cells,), [range(n_cells)])
+
+
 class TestGrid:
-    @pytest.mark.parametrize("n_cells", [1, 2, 5, 8, 9, 11])
-    def test_it_numbers_every_placement_once(self, n_cells):
-        for ply in range(n_cells + 1):
-            places = Grid(n_cells, ply)
-            assert places.n_slots == comb(n_cells, ply) * comb(ply, ply // 2)
+    @pytest.mark.parametrize("game", [*map(free, (1, 2, 5, 8, 9, 11)), *GRAVITY], ids=repr)
+    def test_it_numbers_every_placement_once(self, game):
+        for ply in range(game.n_cells + 1):
+            places = Grid(game, ply)
+            n_rows = sum(
+                all(game.supports[cell] in (None, *cells) for cell in cells)
+                for cells in combinations(range(game.n_cells), ply)
+            )
+            assert places.n_slots == n_rows * comb(ply, ply // 2) == n_placements(game, [ply])
             mine, theirs = places.masks(np.arange(places.n_slots))
             assert len(set(zip(mine.tolist(), theirs.tolist(), strict=True))) == places.n_slots
-            assert not (mine & theirs).any() and (mine | theirs).max() < 1 << n_cells
+            assert not (mine & theirs).any() and (mine | theirs).max() <= game.full_mask
             assert (np.bitwise_count(mine) == ply // 2).all()
             assert (np.bitwise_count(theirs) == (ply + 1) // 2).all()
 
-    @pytest.mark.parametrize("n_cells", [1, 2, 5, 8, 9, 11, 16])
-    def test_slots_are_found_again(self, n_cells):
-        for ply in range(n_cells + 1):
-            places = grid(n_cells, ply)
+    @pytest.mark.parametrize("game", [*map(free, (1, 2, 5, 8, 9, 11, 16)), *GRAVITY], ids=repr)
+    def test_slots_are_found_again(self, game):
+        for ply in range(game.n_cells + 1):
+            places = grid(game, ply)
             slots = np.arange(0, places.n_slots, 1 + places.n_slots // 20_000)
             assert (places.slots(*places.masks(slots)) == slots).all()
 
-    @pytest.mark.parametrize("n_cells", [1, 3, 6, 9])
-    def test_successors_are_played(self, n_cells):
-        game = Game("free", (n_cells,), [range(n_cells)])
-        for ply in range(n_cells):
-            places, after = grid(n_cells, ply), grid(n_cells, ply + 1)
+    @pytest.mark.parametrize("rules", [*map(free, (1, 3, 6, 9)), *GRAVITY], ids=repr)
+    def test_successors_are_played(self, rules):
+        game = Game("to the end", rules.shape, [range(rules.n_cells)], supports=rules.supports)
+        for ply in range(game.n_cells):
+            places, after = grid(game, ply), grid(game, ply + 1)
             slots = np.arange(places.n_slots)
             found = [after.masks(row) for row in places.successors(slots)]
             for i, masks in enumerate(zip(*places.masks(slots), strict=True)):
                 position = Position(game, *map(int, masks))
-                assert places.free_cells(slots)[:, i].tolist() == position.legal_cells
+                n_moves = places.n_moves(slots)[i]
+                cells = places.cells(slots)[:, i].tolist()
+                assert cells[:n_moves] == position.legal_cells
+                assert len(set(cells)) == len(cells)
                 children = [Position(game, int(mine[i]), int(theirs[i])) for mine, theirs in found]
-                assert children == [position.play(cell) for cell in position.legal_cells]
+                due = [position.play(cell) for cell in position.legal_cells]
+                assert children == due + due[:1] * (len(cells) - n_moves)
 
     def test_successors_on_sixteen_cells(self):
-        rng = np.random.default_rng(0)
+        rng, game = np.random.default_rng(0), free(16)
         for ply in range(16):
-            places, after = grid(16, ply), grid(16, ply + 1)
+            places, after = grid(game, ply), grid(game, ply + 1)
             slots = rng.integers(places.n_slots, size=50)
             mine, theirs = places.masks(slots)
-            for cells, next_slots in zip(places.free_cells(slots), places.successors(slots), strict=True):
+            for cells, next_slots in zip(places.cells(slots), places.successors(slots), strict=True):
                 stones = mine | np.uint64(1) << cells.astype(np.uint64)
                 assert (after.slots(theirs, stones) == next_slots).all()
 
 
-@pytest.mark.parametrize("game", [*GAMES, slow(MISERE)], ids=repr)
+@pytest.mark.parametrize("game", [*GAMES, *GRAVITY, slow(MISERE)], ids=repr)
 class TestReachable:
     def test_layers_are_the_naive_ones(self, game):
         layers, expected = reachable(game), twin(game).layers()
@@ -88,7 +103,9 @@ class TestReachable:
             assert (np.diff(layer.open) > 0).all()
             for moves in layer.moves():
                 for cells, position in zip(moves.cells, moves.boards, strict=True):
-                    assert cells.tolist() == position.legal_cells
+                    assert cells[: len(position.legal_cells)].tolist() == position.legal_cells
+                legal = np.take_along_axis(moves.boards.legal, moves.cells, axis=1)
+                assert (moves.legal == legal).all() and (legal.sum() == moves.boards.legal.sum())
 
     def test_with_a_policy_on_one_seat_or_both(self, game):
         other = twin(game)

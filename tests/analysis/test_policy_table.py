@@ -5,9 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tests.support.games import LOPSIDED, MISERE, TICTACTOE, lowest, open_boards
+from tests.support.games import CONNECT_THREE, LOPSIDED, MISERE, TICTACTOE, TREE, lowest, open_boards
 from tests.support.naive import twin
-from ttt_env import Agent, PolicyTable, Position, certify, exploitability, make_agent, match
+from ttt_env import Agent, Game, PolicyTable, Position, certify, exploitability, make_agent, match
 from ttt_env.agent import checked_policies
 from ttt_env.analysis.keyed import Keyed, keys_of
 from ttt_env.analysis.layers import explored
@@ -22,7 +22,7 @@ AGENTS = (
     "epsilon:minimax,epsilon=0.25",
     "rules",
 )
-GAMES = ("tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=3,n=2,k=2", LOPSIDED)
+GAMES = ("tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=3,n=2,k=2", LOPSIDED, TREE)
 
 
 class Reusing(Agent):
@@ -163,29 +163,34 @@ class TestAsAnAgent:
 class TestOnAnyBoard:
     """The cost lies in the agent, not in the board."""
 
-    def test_two_numberings_give_the_same_layers(self, monkeypatch):
+    @pytest.mark.parametrize("game", [TICTACTOE, CONNECT_THREE, TREE], ids=repr)
+    def test_two_numberings_give_the_same_layers(self, game, monkeypatch):
         import ttt_env.analysis.layers as layers
 
-        due = list(explored(TICTACTOE))
+        due = list(explored(game))
         monkeypatch.setattr(layers, "is_enumerable", lambda game: False)
-        for one, other in zip(due, explored(TICTACTOE), strict=True):
+        for one, other in zip(due, explored(game), strict=True):
             assert isinstance(other.numbering, Keyed)
+            for moves in other.moves():
+                assert moves.cells.shape[1] == moves.boards.legal.sum(axis=1).max()
+                assert (moves.legal == np.take_along_axis(moves.boards.legal, moves.cells, axis=1)).all()
             for kind in ("open", "won", "drawn"):
                 here, there = (each.boards(getattr(each, kind)) for each in (one, other))
                 assert {*map(str, here)} == {*map(str, there)} and len(here) == len(there)
 
+    @pytest.mark.parametrize("game", [TICTACTOE, TREE], ids=repr)
     @pytest.mark.parametrize("name", AGENTS)
-    def test_two_numberings_give_the_same_results(self, monkeypatch, name):
+    def test_two_numberings_give_the_same_results(self, monkeypatch, game, name):
         import ttt_env.analysis.evaluation as evaluation
         import ttt_env.analysis.layers as layers
 
-        due, exact = exploitability(name), match(name, "random")
-        worst = certify(name).worst_case
+        due, exact = exploitability(name, game), match(name, "random", game)
+        worst = certify(name, game).worst_case
         for module in (layers, evaluation):
             monkeypatch.setattr(module, "is_enumerable", lambda game: False)
-        assert exploitability(name).nash_conv == pytest.approx(due.nash_conv, abs=1e-12)
-        assert match(name, "random", exact=True).score == pytest.approx(exact.score, abs=1e-12)
-        assert certify(name).worst_case == worst
+        assert exploitability(name, game).nash_conv == pytest.approx(due.nash_conv, abs=1e-12)
+        assert match(name, "random", game, exact=True).score == pytest.approx(exact.score, abs=1e-12)
+        assert certify(name, game).worst_case == worst
 
     def test_two_agents_that_draw_no_move_have_an_exact_result(self):
         played = match(Lowest("qubic-v0"), Lowest("qubic-v0"))
@@ -212,7 +217,7 @@ class TestOnAnyBoard:
     def test_more_than_32_cells_have_keys_of_two_words(self):
         masks = np.array([1, 1 << 63, 5], np.uint64), np.array([2, 1, 1 << 62], np.uint64)
         keys = np.sort(keys_of(64, *masks))
-        numbering = Keyed(64, 2, keys)
+        numbering = Keyed(Game("long", (64,), [(0, 63)]), 2, keys)
         assert set(zip(*map(np.ndarray.tolist, numbering.masks(np.arange(3))), strict=True)) == set(
             zip(*map(np.ndarray.tolist, masks), strict=True)
         )
@@ -308,7 +313,6 @@ class TestFiles:
             ("moves_0", lambda array: array * 0 + 9),
             ("seats", lambda array: np.array("X")),
             ("format", lambda array: np.array("ttt_env policy 0")),
-            ("supports", lambda array: array + 2),
         ):
             changed = arrays | {name: change(arrays[name])}
             if name == "positions_4":
@@ -316,3 +320,6 @@ class TestFiles:
             np.savez_compressed(path, **changed)
             with pytest.raises(PolicyFileError, match=r"is not a (complete )?policy table"):
                 PolicyTable("tictactoe-v0", str(path))
+        np.savez_compressed(path, **arrays | {"supports": arrays["supports"] + 2})
+        with pytest.raises(PolicyFileError, match="not of tictactoe-v0: other supports"):
+            PolicyTable("tictactoe-v0", str(path))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.support.games import LARGER_LOPSIDED, open_boards
+from tests.support.games import LARGER_LOPSIDED, TREE, open_boards
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.solution import Solution
 from ttt_env.analysis.tablebase import is_tablebase
@@ -16,7 +16,7 @@ GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3", "mnk-
 GAMES += ["mnk-v0:m=3,n=2,k=2"]  # over before the board is full
 
 
-@pytest.mark.parametrize("game", [*GAMES, LARGER_LOPSIDED], ids=str)
+@pytest.mark.parametrize("game", [*GAMES, LARGER_LOPSIDED, TREE], ids=str)
 def test_every_value_comes_back(game, tmp_path):
     game = ttt_env.get_game(game)
     solution = ttt_env.solve(game)

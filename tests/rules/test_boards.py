@@ -5,7 +5,15 @@ import random
 import numpy as np
 import pytest
 
-from tests.support.games import LOPSIDED, MISERE, TICTACTOE, played_positions, positions_of
+from tests.support.games import (
+    CONNECT_THREE,
+    LOPSIDED,
+    MISERE,
+    TICTACTOE,
+    TREE,
+    played_positions,
+    positions_of,
+)
 from tests.support.marks import slow
 from tests.support.refusals import all_raise
 from ttt_env import Boards, Game, get_game
@@ -15,6 +23,7 @@ from ttt_env.rules.boards import owns_set, packed
 WIDE = Game("wide", (64,), [(0, 63), (31, 32, 33), (62, 63)])
 LARGE = [
     *map(get_game, ("square-v0", "mnk-v0", "qubic-v0", "qubic-v0:misere=true", "mnk-v0:m=7,n=3,k=3")),
+    get_game("connect-four-v0"),
     WIDE,
 ]
 
@@ -38,7 +47,7 @@ def test_what_is_no_batch():
     all_raise(ImpossiblePositionError, text, Boards.of, [None, 3, [], ["X../.../..."], *several])
 
 
-@pytest.mark.parametrize("game", [TICTACTOE, slow(MISERE), LOPSIDED, *LARGE], ids=repr)
+@pytest.mark.parametrize("game", [TICTACTOE, slow(MISERE), LOPSIDED, CONNECT_THREE, TREE, *LARGE], ids=repr)
 class TestBoardsArePositions:
     def test_in_and_out(self, game):
         due = positions(game)

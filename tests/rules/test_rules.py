@@ -12,7 +12,7 @@ import pytest
 
 from tests import reference
 from tests.support import naive
-from tests.support.games import LOPSIDED, MISERE, TICTACTOE, positions_of
+from tests.support.games import CONNECT_THREE, LOPSIDED, MISERE, TICTACTOE, TREE, positions_of
 from tests.support.naive import twin
 from tests.support.refusals import all_raise
 from ttt_env import Game, IllegalMoveError, Position, errors, get_game, random_position
@@ -240,7 +240,7 @@ class TestBounds:
             Game("endless", (3,), [itertools.repeat(0)])
 
 
-@pytest.mark.parametrize("game", [TICTACTOE, MISERE, LOPSIDED], ids=repr)
+@pytest.mark.parametrize("game", [TICTACTOE, MISERE, LOPSIDED, CONNECT_THREE, TREE], ids=repr)
 class TestPositionIsTheNaiveOne:
     def test_in_all_positions_and_on_all_actions(self, game):
         other, values = twin(game), {"X": 1, "O": -1, ".": 0}
@@ -279,7 +279,11 @@ def is_possible(position):
         return False
 
 
-@pytest.mark.parametrize("game", ["square-v0", "mnk-v0", "qubic-v0", "qubic-v0:misere=true", LONG], ids=str)
+@pytest.mark.parametrize(
+    "game",
+    ["square-v0", "mnk-v0", "qubic-v0", "qubic-v0:misere=true", "connect-four-v0", "score-four-v0", LONG],
+    ids=str,
+)
 def test_random_games_are_the_naive_ones(game):
     game, rng = get_game(game), random.Random(0)
     other = twin(game)

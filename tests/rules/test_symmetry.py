@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from tests import reference
-from tests.support.games import LOPSIDED, MISERE, TICTACTOE, boards_of, played_positions, positions_of
+from tests.support.games import (
+    CONNECT_THREE,
+    LOPSIDED,
+    MISERE,
+    TICTACTOE,
+    TREE,
+    boards_of,
+    played_positions,
+    positions_of,
+)
 from tests.support.marks import slow
 from tests.support.naive import twin
 from ttt_env import Boards, Game, get_game
@@ -22,7 +31,7 @@ from ttt_env.rules.symmetry import (
 
 OBLONG = get_game("mnk-v0:m=4,n=2,k=3")
 MIRRORED = Game("mirrored", (3, 3), [(0, 1, 2), (0, 3), (2, 5)])
-SMALL = [TICTACTOE, OBLONG, LOPSIDED, MIRRORED]
+SMALL = [TICTACTOE, OBLONG, LOPSIDED, MIRRORED, CONNECT_THREE, TREE]
 ALL = [*map(get_game, reference.SYMMETRIES), *SMALL]
 
 
@@ -34,12 +43,14 @@ class TestSymmetries:
         assert symmetries(MIRRORED) == (tuple(range(9)), (2, 1, 0, 5, 4, 3, 8, 7, 6))
 
     @pytest.mark.parametrize("game", ALL, ids=repr)
-    def test_they_are_a_group_of_permutations_that_keep_the_winning_sets(self, game):
+    def test_they_are_a_group_of_permutations_that_keep_the_rules(self, game):
         assert symmetries(game)[0] == tuple(range(game.n_cells))
         sets = set(map(frozenset, game.winning_sets))
         for permutation in symmetries(game):
             assert sorted(permutation) == list(range(game.n_cells))
             assert {frozenset(permutation[cell] for cell in cells) for cells in sets} == sets
+            for cell, below in enumerate(game.supports):
+                assert game.supports[permutation[cell]] == (None if below is None else permutation[below])
         found = set(symmetries(game))
         assert {tuple(one[cell] for cell in other) for one in found for other in found} == found
 
@@ -113,15 +124,25 @@ def test_games_up_to_symmetry():
 @pytest.mark.parametrize(
     ("game", "number"),
     # Silver, The group of automorphisms of the game of 3-dimensional ticktacktoe, 1967: 192 of Qubic.
-    [("qubic-v0", 192), ("tictactoe-v0", 8), ("mnk-v0:m=4,n=4,k=4", 32), ("mnk-v0:m=5,n=4,k=4", 4)],
+    [
+        ("qubic-v0", 192),
+        ("tictactoe-v0", 8),
+        ("mnk-v0:m=4,n=4,k=4", 32),
+        ("mnk-v0:m=5,n=4,k=4", 4),
+        ("score-four-v0", 8),  # stones fall, so that no layers along that axis can be exchanged
+        ("connect-four-v0:m=4,n=4,k=4", 2),
+    ],
 )
-def test_automorphisms_are_a_group_that_keeps_the_winning_sets(game, number):
+def test_automorphisms_are_a_group_that_keeps_the_rules(game, number):
     game = get_game(game)
     found, sets = set(automorphisms(game)), {frozenset(cells) for cells in game.winning_sets}
     assert len(found) == len(automorphisms(game)) == number
     assert found >= set(symmetries(game))
     for one in found:
         assert {frozenset(one[cell] for cell in cells) for cells in sets} == sets
+        assert all(
+            game.supports[one[c]] == (None if s is None else one[s]) for c, s in enumerate(game.supports)
+        )
         other = automorphisms(game)[-1]
         assert tuple(one[cell] for cell in other) in found
 

@@ -38,6 +38,10 @@ SMALL: dict[str, tuple[str, str]] = {
     ),
     "dependency_ranges.py": ("lowest --dry-run", "--resolution lowest-direct --editable '.[dev]'"),
     "golden.py": ("--check --only count aec", "30 facts are as in behaviour.txt"),
+    "gravity_values.py": (
+        "--games connect-four-v0:m=3,n=3,k=3 score-four-v0:k=3,h=3",
+        "| connect-four-v0:m=3,n=3,k=3 | 694 | draw |",
+    ),
     "grpo.py": ("--steps 100", "at worst"),
     "grpo_generalisation.py": ("--seeds 1 --steps 1", "the other half"),
     "ladder.py": ("--out . --agents random block", "minimax"),
@@ -82,6 +86,7 @@ TAKE_LONG = {
     "value_network_figures.py",
 }
 NEEDS_CHROMIUM = {"tour.py", "web_pictures.py"}
+NEEDS_A_COMPILER = {"gravity_values.py"}
 STARTS_PROCESSES = {"value_network_figures.py"}  # they import it as the program that it is
 
 
@@ -104,6 +109,8 @@ def test_script(path: Path, tmp_path: Path) -> None:
     arguments = shlex.split(line)
     if path.name in NEEDS_CHROMIUM and not shutil.which("chromium") and not os.environ.get("CI"):
         pytest.skip("no chromium here: `make browser` installs it on Debian")
+    if path.name in NEEDS_A_COMPILER and not shutil.which("cc"):
+        pytest.skip("no C compiler here")
     if path.name in STARTS_PROCESSES:
         command = [sys.executable, "-W", "error", str(path), *arguments]
         own = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)

@@ -15,6 +15,11 @@ MISERE = get_game("tictactoe-v0:misere=true")
 LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])  # without symmetry
 # No symmetry either, sets of two to four cells, cells in one set or in several.
 LARGER_LOPSIDED = Game("lopsided", (3, 4), [(0, 1), (2, 5, 8), (1, 6, 11, 9), (3, 4, 10), (0, 7, 8, 9)])
+CONNECT_THREE = get_game("connect-four-v0:m=3,n=3,k=3")
+# Cells 4 and 1 carry two cells each; cells rest on lower and on higher numbers.
+TREE = Game(
+    "tree", (2, 4), [(0, 5), (1, 3, 6), (2, 4, 7), (3, 5, 7)], supports=[1, 4, 1, 2, None, 4, None, None]
+)
 SHORT = Game("short", (2, 3), [(0,), (1, 2)], misere=True)  # never played to a full board
 ANY_MOVE_WINS = Game("first cell wins", (1, 2), [(0,), (1,)])
 ONE_CELL = get_game("mnk-v0:m=1,n=1,k=1")

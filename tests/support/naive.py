@@ -55,14 +55,15 @@ def masks(board):
 @cache
 def twin(game):
     """The naive game of a game, whose answers all tests of a process share."""
-    return NaiveGame(game.n_cells, game.winning_sets, game.misere)
+    return NaiveGame(game.n_cells, game.winning_sets, game.misere, game.supports)
 
 
 class NaiveGame:
     """A positional game, and what is true about it. Each answer is kept, and is not to be changed."""
 
-    def __init__(self, n_cells, winning_sets, misere=False):
+    def __init__(self, n_cells, winning_sets, misere=False, supports=None):
         self.empty = "." * n_cells
+        self.supports = supports or [None] * n_cells
         self.winning_sets = [frozenset(cells) for cells in winning_sets]
         self.misere = misere
         for name in ("winner", "moves", "value", "best_cells", "distance", "uniform", "optimal", "odd"):
@@ -78,7 +79,11 @@ class NaiveGame:
         return None
 
     def moves(self, board):
-        return [] if self.winner(board) else [cell for cell, stone in enumerate(board) if stone == "."]
+        return [] if self.winner(board) else [c for c in range(len(board)) if self.is_playable(board, c)]
+
+    def is_playable(self, board, cell):
+        below = self.supports[cell]
+        return board[cell] == "." and (below is None or board[below] != ".")
 
     def result(self, board, seat):
         """1, 0 or −1: a finished game from this seat's side."""
