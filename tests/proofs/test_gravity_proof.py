@@ -162,7 +162,7 @@ def test_a_checkpoint_resumes_the_search(tmp_path, monkeypatch):
     resumed = prove(SIX_BY_FOUR, checkpoint=path)
     assert resumed.value == whole.value
     assert 0 < resumed.nodes - first.nodes < whole.nodes
-    with pytest.raises(ResultFileError, match="is a file of"):
+    with pytest.raises(ResultFileError, match="not of"):
         prove(FOUR_BY_FOUR, checkpoint=path)
 
 
