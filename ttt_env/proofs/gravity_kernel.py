@@ -46,9 +46,10 @@ class GravitySearch(NamedTuple):
     """The positions from the root to the current one, `[depth]`, and the table of answers.
 
     `stones` `[depth, symmetries, 2]` are the masks of each image of a position, the attacker's first, and
-    `completes` `[depth, 2]` the free cells that complete a set of each player, supported or not. Of the moves
-    in a position are kept the `candidates` that are left to try, and the `weights` `[depth, cells]` that
-    order them. `images` `[symmetries, cells]` are the stones that each cell goes to.
+    `completes` `[depth, 2]` the cells that complete a set of each player, supported or not; some of them may
+    be taken by now. Of the moves in a position are kept the `candidates` that are left to try, and the
+    `weights` `[depth, cells]` that order them. `images` `[symmetries, cells]` are the stones that each cell
+    goes to.
     """
 
     stones: Masks
@@ -267,8 +268,8 @@ def _make_move(s: GravitySearch, depth: int, side: int, sets: WinningSets) -> No
         s.stones[below, symmetry, side] = s.stones[depth, symmetry, side] | s.images[symmetry, cell]
         s.stones[below, symmetry, 1 - side] = s.stones[depth, symmetry, 1 - side]
     threats = completing_through(s.stones[below, 0, side], s.stones[below, 0, 1 - side], sets, cell)
-    s.completes[below, side] = (s.completes[depth, side] | threats) & ~stone
-    s.completes[below, 1 - side] = s.completes[depth, 1 - side] & ~stone
+    s.completes[below, side] = s.completes[depth, side] | threats
+    s.completes[below, 1 - side] = s.completes[depth, 1 - side]
     s.state[DEPTH], s.state[PHASE] = below, _ENTER
 
 
