@@ -127,6 +127,8 @@ CONNECT_FOUR_LARGE = {  # more than the package enumerates
 }
 # The openings that do not keep the value: the two ends of the middle row of 5,3,3, none in the others.
 FAILING_OPENINGS = {"mnk-v0:m=5,n=3,k=3": [5, 9], "mnk-v0:m=4,n=4,k=3": [], "square-v0": []}
+# Positions of 7×6 in which a player that wins, else blocks, else prefers the middle is asked: RECOMPUTED.
+CONNECT_FOUR_QUESTIONS = {"X": 2_558_642, "O": 7_007_263}
 SQUARE_RANDOM_V_RANDOM = (0.473771149485, 0.162703962704, 0.363524887811)  # X wins, draw, O wins
 
 # --- Symmetries -----------------------------------------------------------------------------------------

@@ -377,6 +377,7 @@ MISTAKES = [
     ("solve --seconds -1", "--seconds: '-1' is not a number above 0"),
     ("solve --position XXX/OO./...", "--position: the game is over in XXX/OO./...: X has won"),
     ("solve --proof -", "standard output"),
+    ("solve --game connect-four-v0 --proof x.npz", "connect-four-v0 has gravity, where a proof has no"),
     ("solve --game qubic-v0 --checkpoint no/x.npz", "no folder"),
     ("train --opponent lookup:nowhere.npz", "nowhere.npz"),
     ("train maskabel-ppo", "did you mean maskable-ppo?"),

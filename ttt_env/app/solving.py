@@ -19,6 +19,7 @@ from ttt_env.app.options import DASH, TICTACTOE, GameOption, JsonOption, option
 from ttt_env.errors import ParameterError, ProofError
 from ttt_env.proofs.proof import Proof, prove
 from ttt_env.proofs.prover import ProofProgress
+from ttt_env.proofs.strategy import check_has_strategies
 from ttt_env.render.text import draw_text
 from ttt_env.render.words import RESULTS
 from ttt_env.rules import Count, Game, Position, Seconds, check_enumerable, other_seat
@@ -52,9 +53,7 @@ def solve(
     if save is not None:
         check_enumerable(game, "to save the value of each position", "Without --save the game is searched")
         check_outputs(save if save == STANDARD_OUTPUT else None, STANDARD_OUTPUT if as_json else None)
-    if STANDARD_OUTPUT in (proof_file, checkpoint):
-        raise ParameterError("--proof and --checkpoint name files, which standard output is not")
-    check_outputs(proof_file, checkpoint)
+    _check_files(game, proof_file, checkpoint)
     with progress_line("solve") as line:
         search = Search.run(start, nodes, seconds, checkpoint, line)
     if as_json:
@@ -76,6 +75,14 @@ def solve(
             typer.echo(f"All positions saved as {save} ({size:,} bytes): play from it as lookup:{save}")
     if search.proof.value is None:
         raise typer.Exit(3)
+
+
+def _check_files(game: Game, proof_file: Path | None, checkpoint: Path | None) -> None:
+    if STANDARD_OUTPUT in (proof_file, checkpoint):
+        raise ParameterError("--proof and --checkpoint name files, which standard output is not")
+    if proof_file is not None:
+        check_has_strategies(game)
+    check_outputs(proof_file, checkpoint)
 
 
 def _unfinished(text: str, game: Game) -> Position:

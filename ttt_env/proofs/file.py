@@ -139,6 +139,10 @@ def read(path: str | Path, game: Game | None = None) -> ProofContents:
     """
     filed_game = game_of_file(path)
     game = filed_game if game is None else game
+    if game.has_gravity:
+        raise PolicyFileError(
+            f"{path} is not a {KIND}: {game.name} has gravity, where there are no strategies"
+        )
     names = array_names(path)
     forms = _RESULT | forms_in(names, _TABLE)
     arrays = read_arrays(path, game, KIND, forms)

@@ -15,7 +15,7 @@ from ttt_env.errors import (
 from ttt_env.proofs import file as proof_file
 from ttt_env.proofs.extraction import Extraction, check_strategy
 from ttt_env.proofs.prover import ProofReport, Prover
-from ttt_env.proofs.strategy import Regions, Strategy, drawing_regions
+from ttt_env.proofs.strategy import Regions, Strategy, check_has_strategies, drawing_regions
 from ttt_env.render.words import RESULTS
 from ttt_env.rules import Between, Game, Position, check_game, checked, get_game
 from ttt_env.storage.codec import Saved
@@ -85,12 +85,13 @@ class Proof(Saved):
         avoids losing, except the first player on an empty board who cannot lose in any case (see `prove`).
 
         Extracting the strategy from the search takes some time, and may need more memory than the search.
-        Raises `ProofError` if there are more than `MOST_POSITIONS`.
+        Raises `ProofError` if there are more than `MOST_POSITIONS`, and for a game with gravity.
         """
         return self._extracted(None)
 
     def _extracted(self, report: Callable[[int], None] | None) -> tuple[Strategy, ...]:
         position = self.position
+        check_has_strategies(position.game)
         if self.value is None or position.is_over:
             return ()
         guide = self._searched
@@ -200,9 +201,10 @@ def prove(
     other one holds by pairs and groups of cells (`drawing_regions`), the first needs no search. The second
     needs no search on the empty board of a game that is not misère: an additional stone never hurts there, so
     the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). The search is by proof
-    numbers (Allis 1994), and in every position by sequences of threats. Without a limit in seconds it
-    searches the same nodes each time, on every machine with the memory for its table. It may be interrupted
-    at any time.
+    numbers (Allis 1994), and in every position by sequences of threats. In a game with gravity none of this
+    is sound; there it is alpha-beta with a table of positions, and the proof has no `strategies`. Without a
+    limit in seconds it searches the same nodes each time, on every machine with the memory for its table. It
+    may be interrupted at any time.
 
     Args:
         game: The game, or its id.
@@ -225,8 +227,8 @@ def prove(
         >>> import ttt_env
         >>> ttt_env.prove("square-v0").value
         0
-        >>> ttt_env.prove("square-v0:n=5").value
-        1
+        >>> ttt_env.prove("square-v0:n=5").value, ttt_env.prove("connect-four-v0:m=6,n=4").value
+        (1, -1)
 
     """
     game = get_game(game)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class Prover:
 
     def __init__(self, game: Game, report: ProofReport | None = None) -> None:
         self.game, self.report = game, report
-        _prepare()
+        _prepare(game.has_gravity)
         self.questions = {seat: _Question(game, seat) for seat in SEATS}
         self._earlier_nodes, self._earlier_seconds = 0, 0.0  # of the runs that a checkpoint comes from
         self._checkpoint: tuple[Path, Position] | None = None
@@ -196,10 +197,11 @@ class _Question:
     """
 
     def __init__(self, game: Game, seat: Seat) -> None:
-        from ttt_env.proofs import search_kernel, state_kernel
+        from ttt_env.proofs import gravity_kernel, search_kernel, state_kernel
 
-        self._kernel, self._state = search_kernel, state_kernel
-        self._sets, self._search = winning_sets(game), state_kernel.new_search(game)
+        self._kernel: Any = gravity_kernel if game.has_gravity else search_kernel
+        self._state: Any = gravity_kernel if game.has_gravity else state_kernel
+        self._sets, self._search = winning_sets(game), self._state.new_search(game)
         self.game, self.seat = game, seat
 
     def begin(self, position: Position, spent: int = 0) -> None:
@@ -264,10 +266,12 @@ def _turn(spent: int) -> tuple[bool, int]:
 
 
 @cache
-def _prepare() -> None:
+def _prepare(has_gravity: bool) -> None:
     """Compile all that most searches call, or load it from disk, before the clock of a search starts."""
     from ttt_env.compiled.compiler import ready
 
-    question = _Question(_TWO_CELLS, "X")
-    question.begin(_TWO_CELLS.start)
-    ready("the proof search", lambda: question.search(1), lambda: drawing_regions(_TWO_CELLS.start))
+    game = _TWO_CELLS.with_gravity() if has_gravity else _TWO_CELLS
+    question = _Question(game, "X")
+    question.begin(game.start)
+    calls = (lambda: question.search(1)), (lambda: question.ordered_cells(game.start))
+    ready("the proof search", *calls, lambda: drawing_regions(game.start))

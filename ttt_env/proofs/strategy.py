@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.sets import winning_sets
+from ttt_env.errors import ProofError
 from ttt_env.rules import BOARD_CELLS, Game, Masks, Position, Seat, cells_of
 
 Regions = tuple[tuple[int, ...], ...]
@@ -27,9 +28,10 @@ def drawing_regions(position: Position) -> Regions | None:
     it.
 
     There are no groups, `()`, where every set is broken already. That none are found does not say that the
-    player to move wins. In a misère game none are looked for.
+    player to move wins. In a misère game none are looked for, nor where stones rest on each other, so that
+    the answer in a group need not be a legal move.
     """
-    if position.game.misere:
+    if not position.game.is_monotone:
         return None
     from ttt_env.proofs import pairing_kernel as pairing
 
@@ -45,6 +47,15 @@ def drawing_regions(position: Position) -> Regions | None:
         apart = [group for group in groups if not group & mask]
         groups = [*apart, mask | sum(group for group in groups if group & mask)]
     return tuple(tuple(cells_of(int(mask))) for mask in [*p.chosen[:n_pairs], *groups])
+
+
+def check_has_strategies(game: Game) -> None:
+    """Raise `ProofError` for a game with gravity, in which such strategies are not known to be sound."""
+    if game.has_gravity:
+        raise ProofError(
+            f"{game.name} has gravity, where a proof has no strategies: an extra stone may hurt its owner. "
+            "`prove` finds the value; to show how to play, certify an agent and save its table"
+        )
 
 
 def moved(mask: int, permutation: list[int]) -> int:
