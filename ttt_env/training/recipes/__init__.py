@@ -37,9 +37,9 @@ class RecipeLearner(ModelLearner):
         instructions = recipe(self.name).of_game(game).adjusted(hyperparameters)
         pool = OpponentPool(**instructions.pool)
         starts = StartDistribution(game, instructions.random_starts, instructions.blunder_starts)
-        # Networks have a score for each cell, by which a column would be one of them.
-        options = {"actions": "cells", "start": starts, **instructions.envs}
-        envs = make_envs(game, seed=seed, opponent=pool.specs or "random", **options)
+        envs = make_envs(
+            game, seed=seed, opponent=pool.specs or "random", actions="cells", start=starts, **instructions.envs
+        )
         build = instructions.algorithm_class()
         try:
             model = build(env=envs, seed=seed, device="cpu", **instructions.hyperparameters)
