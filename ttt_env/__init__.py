@@ -4,7 +4,8 @@ Environments
     make                a game for two players (PettingZoo) or against an opponent (Gymnasium)
     make_vec            a batch of games (Gymnasium's vector env)
     envs.sb3            a batch of games as a `VecEnv` of Stable-Baselines3: `make_vec_env`
-    tictactoe_v0, …     PettingZoo's convention: `tictactoe_v0.env()`; one for each game
+    tictactoe_v0, …     PettingZoo's convention: `tictactoe_v0.env()`; also square_v0, mnk_v0, qubic_v0,
+                        connect_four_v0, score_four_v0
     collect_episode     one episode of two agents, as each player's own transitions
 
 Games

@@ -734,7 +734,7 @@ def head_faults():
     yield own | {"shape": np.array([5, 13])}, "not a board of up to 64 cells"
     yield own | {"shape": np.array([2**32, 2**32])}, "not a board of up to 64 cells"
     yield own | {"shape": np.array([-3, -3])}, "not a board of up to 64 cells"
-    yield own | {"shape": np.array([1, 1, 3, 3])}, "not a board of up to 64 cells"
+    yield own | {"shape": np.array([1, 1, 1, 1, 1, 3, 3])}, "not a board of up to 64 cells"
     yield own | {"shape": np.zeros(0, np.int64)}, "not a board of up to 64 cells"
     yield {"forfeit_positions": positions[1:]}, "forfeits and reasons differ"
     yield {"forfeit_reasons": arrays["forfeit_reasons"][1:]}, "forfeits and reasons differ"
@@ -863,7 +863,9 @@ def test_a_name_that_looks_like_an_id_is_shown_as_what_it_is():
 
 def assert_rules(name):
     game = get_game(name)
-    assert check_policy.rules_of(game.name) == ([*game.shape], sorted(game.winning_masks), game.misere)
+    supports = [-1 if below is None else below for below in game.supports]
+    rules = [*game.shape], sorted(game.winning_masks), game.misere, supports
+    assert check_policy.rules_of(game.name) == rules
 
 
 @pytest.mark.parametrize("misere", [False, True])
@@ -877,6 +879,10 @@ def assert_rules(name):
             "square-v0:tilted=false",
             "square-v0:n=2",
             "square-v0:n=8",
+            "connect-four-v0",
+            "connect-four-v0:m=4,n=5,k=4",
+            "score-four-v0",
+            "score-four-v0:k=3,h=2",
         ),
         *("square-v0:n=5,tilted=false", "mnk-v0:m=1,n=1,k=1", "mnk-v0:m=64,n=1,k=64", "mnk-v0:m=8,n=8,k=5"),
         *("mnk-v0:m=7,n=6,k=4", "mnk-v0:m=3,n=5,k=1"),

@@ -18,6 +18,7 @@ PROOF = shlex.quote(str(SCRIPTS.parent / "docs" / "proofs" / "mnk-v0-m-6-n-5-k-4
 # The arguments of a small run, and a text that it has to print. A script that is not here fails the tests.
 SMALL: dict[str, tuple[str, str]] = {
     "behaviour_cloning.py": ("--game mnk-v0:m=3,n=2,k=2 --epochs 20", "gives value away in 0."),
+    "connect_four_peers.py": ("--games 10 --rounds 0", "10 games, "),
     "benchmark_envs.py": ("--seconds 0.001 --rounds 1", "np.take alone"),
     "benchmark_exact.py": ("--rounds 1 --games mnk-v0:m=4,n=3,k=3", "value  1"),
     "benchmark_gpu.py": (

@@ -143,7 +143,7 @@ class NaiveRules:
     """A game with supports. Raises `ValueError` for what is not a game, and for an id with other rules."""
 
     def __init__(self, name, shape, set_masks, misere, supports):
-        refuse_unless(1 <= len(shape) <= 3 and all(1 <= length <= 64 for length in shape), "shape")
+        refuse_unless(1 <= len(shape) <= 6 and all(1 <= length <= 64 for length in shape), "shape")
         self.n_cells = prod(shape)
         refuse_unless(self.n_cells <= 64, "number of cells")
         refuse_unless(1 <= len(set_masks) <= 20_000 and set_masks == sorted(set(set_masks)), "sets")

@@ -234,10 +234,14 @@ def register_envs() -> None:
                 kwargs={"game": name},
                 vector_entry_point=_VECTOR_ENTRY_POINT,
             )
-        module = PettingZooModule(name)
+        module, (stem, _, version) = PettingZooModule(name), name.rpartition("-")
         for api, entry_point in (("aec", module.env), ("parallel", module.parallel_env)):
-            if f"{NAMESPACE}/{name}" not in getattr(pettingzoo, f"{api}_registry", [f"{NAMESPACE}/{name}"]):
-                pettingzoo.register(api, f"{NAMESPACE}/{name}", entry_point)
+            # PettingZoo takes connect_four_v0 for connect_four-v0.
+            for id in dict.fromkeys(
+                (f"{NAMESPACE}/{name}", f"{NAMESPACE}/{stem.replace('-', '_')}-{version}")
+            ):
+                if id not in getattr(pettingzoo, f"{api}_registry", [id]):
+                    pettingzoo.register(api, id, entry_point)
 
 
 class PettingZooModule:

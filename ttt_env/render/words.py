@@ -53,7 +53,7 @@ def signed(number: float, digits: int) -> str:
 def value_text(value: float) -> str:
     """A value from −1 to 1: four decimals, but none where it is certain.
 
-    >>> told_value(0.98127), told_value(1.0), told_value(-0.0)
+    >>> value_text(0.98127), value_text(1.0), value_text(-0.0)
     ('+0.9813', '+1', '0')
     """
     return signed(value, 0 if value in (-1, 0, 1) else _DIGITS)

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ttt_env.errors import GameError, GameTooLargeError, PolicyFileError
-from ttt_env.rules import Game, cells_of, checked_rules
-from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS
+from ttt_env.rules import BOARD_CELLS, Game, cells_of, checked_rules
+from ttt_env.rules.sizes import BOARD_SETS
 from ttt_env.storage.files import file_errors, opened, reason, write_atomically
 
 Arrays = dict[str, NDArray[Any]]

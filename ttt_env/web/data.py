@@ -41,6 +41,7 @@ GAMES = {
     "mnk-v0:m=5,n=5,k=4": "Four in a row on 5×5",
     "mnk-v0:m=7,n=6,k=4": "Four in a row on 7×6",
     "connect-four-v0": "Connect Four",
+    "score-four-v0": "Score Four",
     "qubic-v0": "Qubic",
 }
 _KINDS = {split_spec(name).name for name in GAMES}
@@ -147,8 +148,9 @@ def rule_of(game: Game) -> str:
         "square-v0": f"has four stones on the corners of a square, {squares},",
         "qubic-v0": "has four stones in a row in any direction",
         "connect-four-v0": f"has {length} stones in a row",
+        "score-four-v0": f"has {length} beads in a row in any direction",
     }.get(spec.name, f"owns one of {len(game.winning_sets)} winning sets")
-    falls = " A stone falls to the lowest free cell of its column." if game.has_gravity else ""
+    falls = " What is played falls to the lowest free cell." if game.has_gravity else ""
     return f"Whoever {feat} first {'loses' if game.misere else 'wins'}.{falls}"
 
 

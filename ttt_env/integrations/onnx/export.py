@@ -144,9 +144,10 @@ class _OfSB3(ScoresOfCells):
 
     def __init__(self, agent: SB3) -> None:
         super().__init__(agent.game)
-        self._policy: Any = agent.copy().network
+        policy: Any = agent.copy().network
+        self._policy: Any = policy
         self._sees_mask = isinstance(self._policy.observation_space, spaces.Dict)
-        n_actions, columns = int(self._policy.action_space.n), torch.tensor(agent.game.column_of)
+        n_actions, columns = int(policy.action_space.n), torch.tensor(agent.game.column_of)
         action_of = torch.arange(self.n_cells) if n_actions == self.n_cells else columns
         self._action_of = self.keep("action_of", action_of)
         self._cells_of = self.keep("cells_of", torch.nn.functional.one_hot(action_of).float())

@@ -38,7 +38,12 @@ class RecipeLearner(ModelLearner):
         pool = OpponentPool(**instructions.pool)
         starts = StartDistribution(game, instructions.random_starts, instructions.blunder_starts)
         envs = make_envs(
-            game, seed=seed, opponent=pool.specs or "random", actions="cells", start=starts, **instructions.envs
+            game,
+            seed=seed,
+            opponent=pool.specs or "random",
+            actions="cells",
+            start=starts,
+            **instructions.envs,
         )
         build = instructions.algorithm_class()
         try:
