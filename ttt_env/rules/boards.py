@@ -148,7 +148,8 @@ class Boards:
 
         Plane 0 has the stones of the player to move, plane 1 the opponent's.
         """
-        planes = np.stack([self.cells(self.mine), self.cells(self.theirs)], axis=-1)
+        planes = np.empty((len(self), self.game.n_cells, 2), np.bool_)  # `np.stack` would copy cell by cell
+        planes[..., 0], planes[..., 1] = self.cells(self.mine), self.cells(self.theirs)
         return planes.reshape(len(self), *self.game.shape, 2).view(np.int8)
 
     def play(self, cells: NDArray[np.integer]) -> "Boards":
