@@ -15,11 +15,22 @@ from ttt_env.analysis.layers import reachable
 from ttt_env.rules import Boards, Game, Position
 
 SOLVED = [TICTACTOE, MISERE]
-RULED = [*SOLVED, Game("fano", (7,), FANO), get_game("square-v0"), get_game("qubic-v0")]
+FALLING = get_game("connect-four-v0:m=3,n=3,k=3")
+RULED = [
+    *SOLVED,
+    FALLING,
+    Game("fano", (7,), FANO),
+    *map(get_game, ("square-v0", "qubic-v0", "connect-four-v0")),
+]
 
 
 def data_of(game):
-    return {"cells": game.n_cells, "sets": game.winning_sets, "misere": game.misere}
+    return {
+        "cells": game.n_cells,
+        "sets": game.winning_sets,
+        "misere": game.misere,
+        "supports": game.supports,
+    }
 
 
 def boards_of(page, game):
@@ -76,7 +87,7 @@ def test_games_are_played_by_the_same_rules(game, page):
 # ---- The solver.
 
 
-@pytest.mark.parametrize("game", SOLVED, ids=str)
+@pytest.mark.parametrize("game", [*SOLVED, FALLING], ids=str)
 def test_each_position_has_the_same_value(game, page):
     boards = boards_of(page, game)
     assert (

@@ -239,6 +239,14 @@ def test_qubic_is_told_to_be_won_by_x_and_proved(live):
     assert live.text(".status") == "Your turn: O"
 
 
+def test_a_stone_falls_to_the_lowest_free_cell_of_its_column(live):
+    live.go("#play?game=connect-four-v0&x=person&o=person")
+    for number, stones in ((3, 1), (10, 2), (38, 2), (24, 3)):
+        press(live, number)
+        replied(live, stones)
+    live.until("return location.hash.includes('moves=38.31.24')")
+
+
 # ---- Addresses that say what cannot be.
 
 

@@ -101,8 +101,8 @@ export class Board {
 
   listen() {
     const press = ({ target }) => {
-      const group = target.closest(".cell.open");
-      if (group) this.onPress(Number(group.dataset.cell));
+      const cell = this.landing(target.closest(".cell"));
+      if (cell !== null) this.onPress(cell);
     };
     this.cells.forEach(({ group }) => set(group, "role", "button"));
     this.element.addEventListener("click", press);
@@ -114,6 +114,14 @@ export class Board {
       else return;
       event.preventDefault();
     });
+  }
+
+  /** The open cell on which what is let go at a cell comes to lie; null if there is none. */
+  landing(group) {
+    for (let cell = group ? Number(group.dataset.cell) : null; cell !== null; cell = this.game.supports[cell]) {
+      if (this.cells[cell].group.classList.contains("open")) return cell;
+    }
+    return null;
   }
 
   focus(cell) {
