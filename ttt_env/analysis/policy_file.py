@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import NEGLIGIBLE, Answer, Outcome
+from ttt_env.agent import Answer, Outcome
 from ttt_env.analysis.keyed import keys_of
 from ttt_env.analysis.layers import Moves
 from ttt_env.analysis.rows import NO_CELL, Rows, is_forfeit
@@ -184,11 +184,12 @@ def _are_answers(rows: Rows, boards: Boards) -> bool:
     if rows.ndim == 1:
         return bool((rows & ~free == 0).all())
     empty = boards.cells(~boards.occupied_masks)
-    if rows.any(where=~boards.cells(free)[empty].reshape(rows.shape)):
+    is_legal = boards.cells(free)[empty].reshape(rows.shape)
+    if not (rows >= 0).all() or np.isinf(rows).any() or rows.any(where=~is_legal):
         return False
     totals = rows.sum(axis=1)
     is_row = (np.abs(totals - 1) < _SUM) | (totals == 0)
-    return bool(is_row.all() and ((rows >= NEGLIGIBLE) | (rows == 0)).all())
+    return bool(is_row.all())
 
 
 def _answer(reason: str) -> Answer:
