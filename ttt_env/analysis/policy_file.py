@@ -124,7 +124,7 @@ def read_table(path: str | Path, game: Game) -> TableContents:
         "winning_masks": ArraySpec(np.uint64, (None,), BOARD_SETS),
         "supports": ArraySpec(np.int8, (n_cells,)),
         "label": ArraySpec(np.str_, (), _MOST_LETTERS),
-        "seats": ArraySpec(np.str_, (), 2),
+        "seats": ArraySpec(np.str_, (), _MOST_LETTERS),
         "versions": ArraySpec(np.str_, (), _MOST_LETTERS),
         "forfeit_positions": ArraySpec(np.uint64, (None, 2), most),
         "forfeit_reasons": ArraySpec(np.str_, (None,), most, _MOST_LETTERS),
