@@ -246,7 +246,7 @@ def mcts_windows(simulations: int) -> dict[str, Window]:
     return {"ours": ours, "theirs": theirs}
 
 
-def speeds(seconds: float, rounds: int) -> Iterator[tuple[str, str, dict[str, Window]]]:
+def speeds() -> Iterator[tuple[str, str, dict[str, Window]]]:
     """What is measured, the peer, and both windows."""
     games = random_games(200)
     yield (
@@ -267,7 +267,7 @@ def speeds(seconds: float, rounds: int) -> Iterator[tuple[str, str, dict[str, Wi
 def print_speeds(seconds: float, rounds: int) -> None:
     """Print the table of speeds."""
     print(f"\n{'per second':34}{'ttt_env':>12}{'peer':>12}{'ratio':>8}  peer; medians of {rounds} rounds")
-    for what, peer, windows in speeds(seconds, rounds):
+    for what, peer, windows in speeds():
         found = measured(windows, moves_per_second, seconds, rounds)
         ratio = median(a / b for a, b in zip(found["ours"], found["theirs"], strict=True))
         print(

@@ -25,7 +25,7 @@ class AskedAgent(Agent):
 
     @property
     def label(self) -> str:
-        """What results call the player; never its command line."""
+        """The name of the player in results; never its command line."""
         return repr(self)
 
     @property

@@ -263,7 +263,7 @@ class SelfPlayGames:
 
 
 def _targets(found: "SearchResults", legal: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """The policy that is to be learned of each position: see `SelfPlayCallback.move`."""
+    """The policy that is to be learned of each position: see `SelfPlayGames.move`."""
     wins, losses = found.values == 1, found.values == -1
     open_visits = np.where(losses, 0, found.visits).astype(np.float64)
     kept = np.where(open_visits.any(axis=1, keepdims=True), open_visits, found.visits)

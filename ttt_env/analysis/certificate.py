@@ -75,7 +75,7 @@ def consistency(boards: Boards, policies: Floats) -> Consistency:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Saved):
-    """What the answers of an agent allow, over all games: the verdict of `certify`.
+    """The verdict of `certify`: all that the answers of an agent allow, over all games.
 
     It is about the answers that the agent gave in `n_queries` positions, once in each; they are its `table`.
     On boards of more than 18 cells some counts are None; `n_imperfect`, `n_symmetry_classes` and

@@ -27,7 +27,7 @@ _SUM = 1e-9  # the largest distance of the sum of chances from 1
 
 @dataclass(frozen=True)
 class TableContents:
-    """What is in a file: for each ply the positions, in any order, and the answers there.
+    """The contents of a file: for each ply the positions, in any order, and the answers there.
 
     Chances have a column for each empty cell, ascending, as the file has them: see `of_empty_cells`.
     """

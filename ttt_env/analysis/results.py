@@ -18,7 +18,7 @@ _DIGITS = 14  # of a sum of up to 64 bits; the last ones are rounding errors
 
 
 class Result(NamedTuple):
-    """How games end, from one agent's side.
+    """The ends of games, from one agent's side.
 
     Attributes:
         win: The probability that it wins.

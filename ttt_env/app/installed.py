@@ -69,7 +69,7 @@ def _type_name(annotation: Any) -> str:
 
 
 def _placeholder(parameter: dict[str, Any]) -> str:
-    """What stands for the value of a parameter without a default."""
+    """The letters that stand for the value of a parameter without a default."""
     letters = {"int": "N", "float": "X", "agent": "AGENT"}
     kinds = parameter["type"].split(" | ")
     return next((letter for kind, letter in letters.items() if kind in kinds), parameter["name"].upper())

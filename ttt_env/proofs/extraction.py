@@ -90,7 +90,7 @@ class _Replies:
         room = self._sets, self._permutations, None, cover
         n_right = self._kernel.follow_replies(positions, moves, one.wins, *room)
         if n_right < len(positions):
-            here = one.brief(*positions[n_right].tolist())
+            here = one.in_words(*positions[n_right].tolist())
             raise ProofError(f"the move of {one.seat} in {here} does not keep the result")
         return _distinct(cover.open[: cover.totals[self._kernel.N_OPEN]])
 
@@ -103,7 +103,7 @@ class _Replies:
         is_reached = np.zeros(len(rows), np.bool_)
         found = self._kernel.covering(positions, table, self._permutations, one.game.misere, is_reached)[:, 0]
         if (found < 0).any():
-            here = one.brief(*positions[int((found < 0).argmax())].tolist())
+            here = one.in_words(*positions[int((found < 0).argmax())].tolist())
             raise ProofError(f"the strategy of {one.seat} has no move in {here}")
         return rows[found], is_reached
 

@@ -96,7 +96,7 @@ class Strategy:
         """The game that it plays."""
         return self.start.game
 
-    def brief(self, own: int, other: int) -> str:
+    def in_words(self, own: int, other: int) -> str:
         """A board with these stones in words; there need not be as many as in a game."""
         x, o = (own, other) if self.seat == "X" else (other, own)
         board = Position(self.game, *((o, x) if (x | o).bit_count() % 2 else (x, o)))

@@ -78,8 +78,7 @@ def write_atomically(path: str | Path, content: bytes | Callable[[BufferedWriter
             _replace(target, write)
     except OSError as error:
         # A new one: the error of a failed renaming names two files, and would go on to do so.
-        reason = error.strerror or str(error)
-        raise OSError(error.errno or errno.EIO, reason, str(path)) from error
+        raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error
 
 
 def _check_path(path: object) -> None:

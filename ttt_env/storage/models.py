@@ -88,7 +88,7 @@ def script_of(arguments: Sequence[str], folder: Path = Path()) -> list[str]:
 
 
 def label_of(text: str) -> str:
-    """What results call the agent of a spec string: the spec itself, its commands by their `command_label`.
+    """The name of a spec string's agent in results: the spec itself, commands by their `command_label`.
 
     >>> label_of("epsilon:(process:sh -c 'KEY=secret exec bot',timeout=3),epsilon=0.1")
     'epsilon:(process:sh),epsilon=0.1'

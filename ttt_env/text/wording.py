@@ -11,6 +11,7 @@ from ttt_env.errors import ParameterError
 from ttt_env.render.layout import layers_of, mark_at
 from ttt_env.render.words import cell_name
 from ttt_env.rules import Game, Position, Seat, cells_of
+from ttt_env.rules.shapes import supports_along
 
 BoardStyle = Literal["grid", "coordinates", "line"]
 _LINE = 106  # letters
@@ -42,7 +43,7 @@ def _move_words(game: Game) -> str:
     """The cells on which a mark may be put."""
     if not game.has_gravity:
         return "a free cell"
-    if len(game.shape) == 2 and game.supports == game.with_gravity().supports:
+    if len(game.shape) == 2 and list(game.supports) == supports_along(game.shape, 0):
         return "the lowest free cell of a column"
     pairs = [f"{cell} after {below}" for cell, below in enumerate(game.supports) if below is not None]
     return f"a free cell; some cells may be taken only after another one: {', '.join(pairs)}"
@@ -250,7 +251,7 @@ _SAID = 200  # letters of an answer that are quoted
 
 
 def refutation_text(certificate: Certificate, board: BoardStyle = "grid") -> str:
-    """The shortest game that refutes the player, form to the player, or the words that none exists.
+    """The shortest game that refutes the player, told to the player, or the words that none exists.
 
     It says what the game shows; for each move that gives value away what the board was, what the player
     answered, and which cells would have kept the value; and how the game ends. The boards are drawn as

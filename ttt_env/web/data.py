@@ -139,7 +139,7 @@ def game_facts(game: Game, title: str, players: Players) -> dict[str, Any]:
 
 
 def rule_of(game: Game) -> str:
-    """Who wins the game, in a sentence."""
+    """The rule by which the game is won, in a sentence or two."""
     spec, length = split_spec(game.name), len(game.winning_sets[0])
     squares = "upright" if "tilted" in spec.keywords else "upright or tilted"
     feat = {
