@@ -76,9 +76,12 @@ class Keyed:
     def cells(self, slots: Slots) -> NDArray[np.int64]:
         """The cells of the moves, `[K, S]`: the legal ones first, ascending, and then others."""
         mine, theirs = self.masks(slots)
-        rest = playable(self.game, mine | theirs)
+        return self._filled(playable(self.game, mine | theirs))
+
+    def _filled(self, rest: Masks) -> NDArray[np.int64]:
+        """The cells of these masks, `[K, S]`, ascending, and then others."""
         others = rest ^ np.uint64(self.game.full_mask)
-        cells = np.empty((self._n_most, len(slots)), np.int64)
+        cells = np.empty((self._n_most, len(rest)), np.int64)
         for number in range(len(cells)):
             source = np.where(rest, rest, others)
             stone = source & (~source + np.uint64(1))
@@ -89,8 +92,9 @@ class Keyed:
     def successor_keys(self, slots: Slots) -> Keys:
         """The keys of the positions after each of the `cells`, `[K, S]`; the first for those not legal."""
         mine, theirs = self.masks(slots)
-        cells = self.cells(slots)
-        played = np.where(np.arange(len(cells))[:, None] < self.n_moves(slots), cells, cells[:1])
+        legal = playable(self.game, mine | theirs)
+        cells = self._filled(legal)
+        played = np.where(np.arange(len(cells))[:, None] < np.bitwise_count(legal), cells, cells[:1])
         after = mine | np.uint64(1) << played.astype(np.uint64)
         return keys_of(self.n_cells, np.broadcast_to(theirs, after.shape), after)
 

@@ -1,4 +1,4 @@
-"""What an action stands for: a cell, or a column of cells that rest on each other."""
+"""The actions of an environment: cells, or columns of cells that rest on each other."""
 
 from typing import Literal
 
@@ -25,6 +25,7 @@ class Actions:
         columns = game.columns if kind == "columns" else [(cell,) for cell in range(game.n_cells)]
         self.n = len(columns)
         self.are_cells = self.n == game.n_cells
+        self.noun = "cell" if self.are_cells else "column"
         self._masks = [sum(1 << cell for cell in cells) for cells in columns]
         self._tops = [cells[-1] for cells in columns]
         self._mask_array, self._top_array = np.array(self._masks, np.uint64), np.array(self._tops)
@@ -41,9 +42,8 @@ class Actions:
         """
         number = action if type(action) is int else integer_of(action)
         if number is None or not 0 <= number < self.n:
-            noun = "cell" if self.are_cells else "column"
             allowed = f"integers 0 to {self.n - 1} are allowed"
-            raise CellError(f"{brief(action)} is not a {noun} of {self._game.name}: {allowed}")
+            raise CellError(f"{brief(action)} is not a {self.noun} of {self._game.name}: {allowed}")
         if self.are_cells:
             return number
         stone = self._masks[number] & playable

@@ -664,12 +664,13 @@ def as_cell(action: object, game: Game) -> int:
     )
 
 
-def illegal_move(position: Position, cell: int) -> str:
+def illegal_move(position: Position, cell: int, where: str = "") -> str:
     """The message that a cell cannot be played: it is taken, or rests on a free one."""
+    named = f"cell {cell} of {position}{where}"
     if position.occupied_mask >> cell & 1:
-        return f"cell {cell} of {position} is taken; free are {position.legal_cells}"
+        return f"{named} is taken; free are {position.legal_cells}"
     below = position.game.supports[cell]
-    return f"cell {cell} of {position} rests on cell {below}, which is free; legal are {position.legal_cells}"
+    return f"{named} rests on cell {below}, which is free; legal are {position.legal_cells}"
 
 
 def other_seat(seat: Seat) -> Seat:
@@ -697,7 +698,8 @@ def _fault(position: Position) -> str | None:
         return "two winning sets that no single last move completes"
     if floating := cells_of(position.occupied_mask & ~game.supported(position.occupied_mask)):
         return f"cell {floating[0]} is taken before cell {game.supports[floating[0]]}, on which it rests"
-    if not _can_be_taken_back(game, mine, theirs, set()):
+    # Where no cell rests on another, every order of the stones will do.
+    if game.has_gravity and not _can_be_taken_back(game, mine, theirs, set()):
         return "no order of moves, each on a free cell that nothing lies under, puts the stones there"
     return None
 

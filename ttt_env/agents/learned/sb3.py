@@ -114,6 +114,8 @@ class SB3(Agent):
         self.network, self._deterministic = policy, deterministic
         self.input_shape: tuple[int, ...] = _planes(policy.observation_space).shape
         """The shape in which the network sees the planes of a position."""
+        actions: Any = policy.action_space
+        self._actions = Actions(self.game, "cells" if actions.n == self.game.n_cells else "columns")
 
     @property
     def temperature(self) -> float:
@@ -151,8 +153,7 @@ class SB3(Agent):
         planes = boards.planes.reshape(len(boards), *self.input_shape)
         observation: Any = planes
         if isinstance(policy.observation_space, spaces.Dict):
-            actions = Actions(self.game, "cells" if policy.action_space.n == self.game.n_cells else "columns")
-            mask = actions.masks(packed(boards.legal))
+            mask = self._actions.masks(packed(boards.legal))
             observation = {"observation": planes, "action_mask": mask}
         policy.set_training_mode(False)
         with torch.no_grad():

@@ -17,7 +17,7 @@ from ttt_env.compiled.codes import Floats, Games, Payoffs, StepOutcome
 from ttt_env.envs.board import MAX_STARTS, OpponentMix, PlayAs
 from ttt_env.envs.vector.states import Array, Cells, State, Store, TableStore
 from ttt_env.errors import ForfeitError, IllegalMoveError, ImpossiblePositionError, TttEnvError
-from ttt_env.rules import SEATS, Boards, Position
+from ttt_env.rules import SEATS, Boards, Position, illegal_move
 
 Starts: TypeAlias = Position | list[Position] | Callable[[np.random.Generator], Position]
 _NEVER = 2.0  # no draw reaches it
@@ -298,10 +298,7 @@ def refuse_taken(store: Store, state: State, cells: Cells) -> None:
     taken = _are_taken(store, state, cells)
     if taken.any():
         at = int(np.flatnonzero(taken)[0])
-        cell, position = int(cells[at]), store.boards(state)[at]
-        raise IllegalMoveError(
-            f"cell {cell} of {position} in sub-env {at} is taken; free are {position.legal_cells}"
-        )
+        raise IllegalMoveError(illegal_move(store.boards(state)[at], int(cells[at]), f" in sub-env {at}"))
 
 
 def resampled(store: Store, state: State, cells: Cells, draws: Array) -> Cells:

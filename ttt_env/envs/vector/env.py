@@ -277,10 +277,8 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         cells = _as_cells(actions, self.num_envs, n_actions)
         if cells is None:
             allowed = f"int[{self.num_envs}], each 0 to {n_actions - 1}"
-            nouns = "cells" if self._actions.are_cells else "columns"
-            raise CellError(
-                f"{brief(actions)} are not {self.num_envs} {nouns} of {self.game.name}: {allowed}, is needed"
-            )
+            wanted = f"{self.num_envs} {self._actions.noun}s of {self.game.name}"
+            raise CellError(f"{brief(actions)} are not {wanted}: {allowed}, is needed")
         if not self._actions.are_cells:
             cells = self._actions.cells(cells, self._store.playable(games.state))
         if self.autoreset_mode is DISABLED and self._over.any():
