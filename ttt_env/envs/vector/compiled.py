@@ -6,6 +6,7 @@ from typing import get_args
 import numpy as np
 
 from ttt_env.compiled.codes import Bools, Floats, Games, Integers, Payoffs, StepOutcome, StepTables
+from ttt_env.compiled.compiler import of_types
 from ttt_env.envs.board import PlayAs
 from ttt_env.envs.vector import steps_kernel as kernel
 from ttt_env.envs.vector.engine import EpisodeStarts, Replies
@@ -65,7 +66,7 @@ class CompiledSteps:
         outcome = _NEW(StepOutcome, parts)
         where = _NOWHERE if begins is None else begins
         if self._step is None:
-            self._step = kernel.of_types(kernel.step, games, cells, where, draws, self._tables, outcome)
+            self._step = of_types(kernel.step, games, cells, where, draws, self._tables, outcome)
         self._step(games, cells, where, draws, self._tables, outcome)
         return games, outcome
 
@@ -73,6 +74,6 @@ class CompiledSteps:
         self, games: Games, where: Array, draws: Array, rng: np.random.Generator
     ) -> Games:
         if self._begin is None:
-            self._begin = kernel.of_types(kernel.begin, where, games, draws, self._tables)
+            self._begin = of_types(kernel.begin, where, games, draws, self._tables)
         self._begin(where, games, draws, self._tables)
         return games

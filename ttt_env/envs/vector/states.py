@@ -20,15 +20,13 @@ from numpy.typing import NDArray
 from ttt_env.analysis.layers import reachable
 from ttt_env.compiled.codes import (
     FORFEITED_BY_OTHER,
-    FULL_BY_OTHER,
     IS_TURNED,
     OF_OTHER,
     OPEN,
     WON,
-    WON_BY_OTHER,
 )
-from ttt_env.compiled.sets import numbers_through
-from ttt_env.rules import Boards, Game, Masks, is_tabulated, packed, playable, set_masks
+from ttt_env.compiled.sets import WinningSets, winning_sets
+from ttt_env.rules import Boards, Game, Masks, is_tabulated, packed, playable
 
 Array: TypeAlias = NDArray[Any]
 State: TypeAlias = Array
@@ -185,29 +183,13 @@ class BitStore:
 
     game: Game
 
-    @cached_property
-    def _sets_through(self) -> Masks:
-        """The winning sets through each cell, `[K, cells]`, padded with sets that nobody can own."""
-        nobodys = ~np.zeros(1, np.uint64)
-        padded = np.concatenate([set_masks(self.game), nobodys])[numbers_through(self.game)]
-        return np.ascontiguousarray(padded.T)
-
     def of(self, boards: Boards) -> State:  # noqa: D102
         return np.stack([boards.mine, boards.theirs, np.zeros(len(boards), np.uint64)])
 
     def play(self, state: State, cells: Cells) -> State:  # noqa: D102
-        mine, theirs, codes = state
-        is_open, is_legal = codes == OPEN, self.is_legal(state, cells)
         after = np.empty((3, len(cells)), np.uint64)
-        after[0] = theirs
-        stones = np.left_shift(is_legal, cells, dtype=np.uint64, casting="unsafe")
-        np.bitwise_or(mine, stones, out=after[1])
-        sets = self._sets_through.take(cells, axis=1)
-        won: NDArray[np.bool_] = (sets & after[1] == sets).any(axis=0)
-        full = after[1] | theirs == np.uint64(self.game.full_mask)
-        after_legal = np.where(won, WON_BY_OTHER, np.where(full, FULL_BY_OTHER, OPEN))
-        after_open = np.where(is_legal, after_legal, FORFEITED_BY_OTHER)
-        after[2] = np.where(is_open, after_open, OF_OTHER.take(codes.astype(np.int64)))
+        play, _ = _kernels(self.game)
+        play(np.ascontiguousarray(state), cells.astype(np.int64), winning_sets(self.game), after)
         return after
 
     def codes(self, state: State) -> Array:  # noqa: D102
@@ -222,7 +204,9 @@ class BitStore:
         return (free >> cells.astype(np.uint64) & np.uint64(1)).astype(np.bool_) & (codes == OPEN)
 
     def planes(self, state: State) -> Array:  # noqa: D102
-        return Boards(self.game, state[0], state[1]).planes
+        planes = np.empty((state.shape[1], self.game.n_cells, 2), np.int8)
+        _kernels(self.game)[1](state[0], state[1], planes)
+        return planes.reshape(-1, *self.game.shape, 2)
 
     def playable(self, state: State) -> Masks:  # noqa: D102
         mine, theirs, codes = state
@@ -236,3 +220,16 @@ class BitStore:
         mine, theirs, codes = state
         turned = IS_TURNED[codes.astype(np.intp)]
         return Boards(self.game, *np.where(turned, (theirs, mine), (mine, theirs)))
+
+
+@lru_cache(maxsize=8)
+def _kernels(
+    game: Game,
+) -> tuple[Callable[[State, Cells, WinningSets, State], None], Callable[[Masks, Masks, Array], None]]:
+    """The compiled moves and observations of `BitStore`."""
+    from ttt_env.compiled.compiler import of_types
+    from ttt_env.envs.vector import boards_kernel as kernel
+
+    state, planes = np.empty((3, 0), np.uint64), np.empty((0, 0, 2), np.int8)
+    play = of_types(kernel.play, state, np.empty(0, np.int64), winning_sets(game), state)
+    return play, of_types(kernel.planes, state[0], state[1], planes)

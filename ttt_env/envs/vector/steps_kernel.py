@@ -3,10 +3,6 @@
 Importing this module imports numba: import it where an environment is made.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
-import numba
 import numpy as np
 
 from ttt_env.compiled.bits import ONE
@@ -24,22 +20,9 @@ from ttt_env.compiled.codes import (
     StepOutcome,
     StepTables,
 )
-from ttt_env.compiled.compiler import compiled, inner, ready
+from ttt_env.compiled.compiler import compiled, inner
 
-Code = TypeVar("Code", bound=Callable[..., object])
 X, O, RANDOM, ALTERNATE = range(4)  # noqa: E741 - the values of `play_as`
-
-
-def of_types(function: Code, *arguments: object) -> Code:
-    """The machine code of a compiled function for arguments of exactly the types of these.
-
-    numba looks at the type of every argument, and of all that a record holds, in every call. For a step of
-    64 games this takes as long as the step itself. The machine code trusts its caller to keep to the types.
-    """
-    types = tuple(map(numba.typeof, arguments))
-    dispatcher: Any = function
-    ready("the steps of the environment", lambda: dispatcher.compile(types))
-    return cast(Code, dispatcher.get_overload(types))
 
 
 @compiled
