@@ -50,6 +50,7 @@ SINGLE: dict[str, dict[str, Any]] = {
     "a function": {"opponent": lambda position: position.legal_cells[0]},
     "random, Square 4×4": {"id": "square-v0", "opponent": "random"},
     "random, Qubic 4×4×4": {"id": "qubic-v0", "opponent": "random"},
+    "random, Connect Four 7×6": {"id": "connect-four-v0", "opponent": "random"},
 }
 
 

@@ -4,7 +4,7 @@
   each round, and the best round counts.
 - `match("random", "minimax")` and `exploitability("random")` after a first call, the median of the rounds.
 - `import ttt_env` in fresh processes, started once before for the compiled files; the best and the median.
-- 4×4 games solved strongly in fresh processes: seconds of `solve`, and the peak of the process's memory.
+- Games of 16 and 20 cells, solved strongly in fresh processes: seconds of `solve`, and the peak of memory.
 - If OpenSpiel is there (`pip install open-spiel`), its fastest way to the same figure, the C++
   `TabularBestResponseMDP.nash_conv` of the uniform policy, takes turns with our `exploitability`; each round
   gives a ratio of its own. Both figures have to agree.
@@ -23,7 +23,7 @@ from speed.measuring import timed, verdict
 import ttt_env
 from ttt_env.analysis import grid, layers, solution
 
-LARGE = ("square-v0", "mnk-v0:m=4,n=4,k=4")
+LARGE = ("square-v0", "mnk-v0:m=4,n=4,k=4", "connect-four-v0:m=4,n=4", "connect-four-v0:m=5,n=4")
 IMPORT = "import time; begin = time.perf_counter(); import ttt_env; print(time.perf_counter() - begin)"
 SOLVE = """
 import json, resource, sys, time

@@ -38,6 +38,7 @@ SPEEDS = (
     Speed("tictactoe-v0", 100_000, "tic_tac_toe", 1.5),
     Speed("mnk-v0:m=5,n=5,k=4", 10_000, "mnk(m=5,n=5,k=4)", 15),
     Speed("mnk-v0:m=8,n=8,k=5", 2_000, "mnk(m=8,n=8,k=5)", 50),
+    Speed("connect-four-v0", 10_000, "connect_four", 5),
     Speed("square-v0", 20_000),
     Speed("qubic-v0", 10_000),
 )

@@ -10,38 +10,35 @@ round gives a ratio of its own, and medians are printed. Peers that are not inst
 """
 
 import argparse
+import time
 import warnings
 from collections.abc import Callable, Iterator
-from math import sqrt
 from statistics import median
 from typing import Any
 
 import numpy as np
-from speed.measuring import Window, measured, moves_per_second, timed
+from speed.measuring import Window, measured, moves_per_second
 
 import ttt_env
-from ttt_env.agents.mcts.search import Search
 
 GAME = ttt_env.get_game("connect-four-v0")
 ROWS, COLUMNS = GAME.shape
+AT_ONCE = 10_000  # games that are kept in memory
 Games = list[list[int]]
 
 
-def random_games(n_games: int, seed: int = 0) -> Games:
+def random_games(n_games: int, seed: int) -> Games:
     """The columns of random games."""
-    games: Games = []
-    while len(games) < n_games:
-        boards, rng = ttt_env.Boards.start(GAME, 1000), np.random.default_rng((seed, len(games)))
-        played: Games = [[] for _ in range(len(boards))]
-        rows = np.arange(len(boards))
-        while len(rows):
-            cells = np.argmax(boards.legal * rng.random(boards.legal.shape), axis=1)
-            for row, cell in zip(rows.tolist(), cells.tolist(), strict=True):
-                played[row].append(GAME.column_of[cell])
-            boards = boards.play(cells)
-            boards, rows = boards[~boards.is_over], rows[~boards.is_over]
-        games += played
-    return games[:n_games]
+    boards, rng = ttt_env.Boards.start(GAME, n_games), np.random.default_rng(seed)
+    games: Games = [[] for _ in range(n_games)]
+    rows = np.arange(n_games)
+    while len(rows):
+        cells = np.argmax(boards.legal * rng.random(boards.legal.shape), axis=1)
+        for row, cell in zip(rows.tolist(), cells.tolist(), strict=True):
+            games[row].append(GAME.column_of[cell])
+        boards = boards.play(cells)
+        boards, rows = boards[~boards.is_over], rows[~boards.is_over]
+    return games
 
 
 # --- The same games -----------------------------------------------------------------------------------------
@@ -226,29 +223,9 @@ def pgx_window(size: int, n_steps: int) -> Window:
     return window
 
 
-def mcts_windows(simulations: int) -> dict[str, Window]:
-    """Simulations from the empty board by our search and by OpenSpiel's in C++."""
-    import pyspiel
-
-    peer = pyspiel.load_game("connect_four")
-    bot = pyspiel.MCTSBot(
-        peer, pyspiel.RandomRolloutEvaluator(1, 0), sqrt(2), simulations, 4000, False, 0, False
-    )
-
-    def ours() -> int:
-        Search(GAME.start, c=sqrt(2), solve=False, seed=0).run(simulations)
-        return simulations
-
-    def theirs() -> int:
-        bot.mcts_search(peer.new_initial_state())
-        return simulations
-
-    return {"ours": ours, "theirs": theirs}
-
-
 def speeds() -> Iterator[tuple[str, str, dict[str, Window]]]:
     """What is measured, the peer, and both windows."""
-    games = random_games(200)
+    games = random_games(200, seed=0)
     yield (
         "AEC, moves",
         "PettingZoo",
@@ -261,7 +238,6 @@ def speeds() -> Iterator[tuple[str, str, dict[str, Window]]]:
         n_steps = 60 if size < 10_000 else 30
         windows = {"ours": our_vector_window(size, n_steps), "theirs": pgx_window(size, n_steps)}
         yield f"{size:,} games at once, moves", "Pgx, step by step", windows
-    yield "MCTS, simulations", "OpenSpiel, C++", mcts_windows(5_000)
 
 
 def print_speeds(seconds: float, rounds: int) -> None:
@@ -282,16 +258,19 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.5, help="for each side in each round")
     parser.add_argument("--rounds", type=int, default=5, help="0: compare only")
     options = parser.parse_args()
-    games = random_games(options.games)
     for name, compare in PEERS.items():
+        begin, n_moves = time.perf_counter(), 0
         try:
-            seconds = timed(lambda compare=compare: compare(games))
+            for first in range(0, options.games, AT_ONCE):
+                games = random_games(min(AT_ONCE, options.games - first), seed=first)
+                compare(games)
+                n_moves += sum(map(len, games))
         except ImportError as error:
             print(f"{name} is left out: {error}")
             continue
+        seconds = time.perf_counter() - begin
         print(
-            f"{name}: {len(games):,} games, {sum(map(len, games)):,} moves, all the same ({seconds:.0f} s)",
-            flush=True,
+            f"{name}: {options.games:,} games, {n_moves:,} moves, all the same ({seconds:.0f} s)", flush=True
         )
     if options.rounds:
         print_speeds(options.seconds, options.rounds)

@@ -21,8 +21,8 @@ USE_OURS = """
 import ttt_env, ttt_env.agents
 assert ttt_env.__file__.startswith(sys.prefix), ttt_env.__file__
 needs = {"best-response": ":minimax", "epsilon": ":random,epsilon=0.5", "mixture": ":random+minimax"}
-needs |= {"process": ":sh", "symmetric": ":random"}
-of_files = {"imitation", "onnx", "sb3", "strategy"}
+needs |= {"chat": ":url=http://localhost,model=a", "process": ":sh", "symmetric": ":random"}
+of_files = {"imitation", "onnx", "policy-table", "sb3", "strategy"}
 for name in sorted(set(ttt_env.agent_names()) - of_files):
     ttt_env.make_agent(name + needs.get(name, ""))
 for name in sorted(of_files):

@@ -7,6 +7,7 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -44,11 +45,9 @@ class Process:
     def __init__(
         self, arguments: Sequence[str], folder: str | Path | None = None, memory: int | None = None
     ) -> None:
-        pipe = subprocess.PIPE
         try:
-            self._popen = subprocess.Popen(
-                arguments, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, cwd=folder, start_new_session=True
-            )
+            with ThreadPoolExecutor(1) as thread:  # Ctrl-C cannot come between the start and `end`
+                thread.submit(self._start, arguments, folder).result()
         except OSError as error:
             raise AccidentError(None, f"{arguments[0]} cannot be run: {error.strerror or error}") from error
         if memory and sys.platform == "linux":
@@ -66,6 +65,12 @@ class Process:
         ]
         for reader in self._readers:
             reader.start()
+
+    def _start(self, arguments: Sequence[str], folder: str | Path | None) -> None:
+        pipe = subprocess.PIPE
+        self._popen = subprocess.Popen(
+            arguments, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, cwd=folder, start_new_session=True
+        )
         self.end = weakref.finalize(self, _end, self._popen)
         """Kills the process and all of its group; at the end of Python, too."""
 
