@@ -98,12 +98,24 @@ def as_kaggle(games: Games) -> None:
 
 
 def as_pgx(games: Games) -> None:
-    """Legal columns, the mover's observation, ends and rewards of Pgx, all games at once."""
-    import jax
+    """Legal columns, the mover's observation, ends and rewards of Pgx."""
     import pgx
 
+    as_functions_of_jax(pgx.make("connect_four"), games)
+
+
+def as_jax_game(games: Games) -> None:
+    """The same of our own functions of JAX."""
+    from ttt_env.integrations.jax import JaxGame
+
+    as_functions_of_jax(JaxGame(GAME), games)
+
+
+def as_functions_of_jax(env: Any, games: Games) -> None:
+    """Compare an environment with the states of Pgx, all games at once."""
+    import jax
+
     jax.config.update("jax_platforms", "cpu")
-    env = pgx.make("connect_four")
     states = jax.vmap(env.init)(jax.random.split(jax.random.PRNGKey(0), len(games)))
     step, first = jax.jit(jax.vmap(env.step)), np.asarray(states.current_player)
     histories = [list(positions_of(game)) for game in games]
@@ -149,6 +161,7 @@ PEERS: dict[str, Callable[[Games], None]] = {
     "OpenSpiel": as_open_spiel,
     "Kaggle connectx": as_kaggle,
     "Pgx": as_pgx,
+    "our functions of JAX": as_jax_game,
     "PettingZoo": as_pettingzoo,
 }
 
@@ -173,12 +186,8 @@ def aec_window(env: Any, games: Games) -> Window:
 
 def our_vector_window(size: int, n_steps: int) -> Window:
     """Our vector environment with recorded moves."""
-    envs, rng, steps, n_moves = (
-        ttt_env.make_vec(GAME, num_envs=size, opponent=None),
-        np.random.default_rng(0),
-        [],
-        0,
-    )
+    envs = ttt_env.make_vec(GAME, num_envs=size, opponent=None)
+    rng, steps, n_moves = np.random.default_rng(0), [], 0
     masks, over = envs.reset(seed=0)[1]["action_mask"], np.zeros(size, np.bool_)
     for _ in range(n_steps):
         steps.append(np.argmax(masks * rng.random(masks.shape), axis=1))
@@ -195,24 +204,30 @@ def our_vector_window(size: int, n_steps: int) -> Window:
     return window
 
 
-def pgx_window(size: int, n_steps: int) -> Window:
-    """Pgx's steps with recorded moves, called one by one; its arrays come as NumPy's."""
+def pgx_windows(size: int, n_steps: int) -> dict[str, Window]:
+    """Recorded moves in Pgx, called step by step with NumPy arrays, and as one loop, beside ours in JAX."""
     import jax
     import pgx
     from pgx.experimental import auto_reset
 
+    from ttt_env.integrations.jax import JaxGame
+
     jax.config.update("jax_platforms", "cpu")
-    env = pgx.make("connect_four")
     keys = jax.random.split(jax.random.PRNGKey(0), size)
-    step = jax.jit(lambda state, columns: jax.vmap(auto_reset(env.step, env.init))(state, columns, keys))
-    first = state = jax.jit(jax.vmap(env.init))(keys)
-    rng, steps = np.random.default_rng(0), []
+
+    def step_of(env: Any) -> Callable[[Any, Any], Any]:
+        step = jax.vmap(auto_reset(lambda state, column, key: env.step(state, column), env.init))
+        return lambda state, columns: step(state, columns, keys)
+
+    env = pgx.make("connect_four")
+    step, first = jax.jit(step_of(env)), jax.vmap(env.init)(keys)
+    rng, state, steps = np.random.default_rng(0), first, []
     for _ in range(n_steps):
         mask = np.asarray(state.legal_action_mask)
         steps.append(np.argmax(mask * rng.random(mask.shape), axis=1))
         state = step(state, steps[-1])
 
-    def window() -> int:
+    def by_call() -> int:
         state = first
         for columns in steps:
             state = step(state, columns)
@@ -220,24 +235,32 @@ def pgx_window(size: int, n_steps: int) -> Window:
                 np.asarray(array)
         return n_steps * size
 
-    return window
+    def in_a_loop(env: Any) -> Window:
+        step, first = step_of(env), jax.vmap(env.init)(keys)
+        loop = jax.jit(lambda steps: jax.lax.scan(lambda *now: (step(*now), None), first, steps)[0])
+        columns = jax.numpy.asarray(np.array(steps))
+
+        def window() -> int:
+            jax.block_until_ready(loop(columns))
+            return n_steps * size
+
+        return window
+
+    return {"by call": by_call, "loop": in_a_loop(env), "our loop": in_a_loop(JaxGame(GAME))}
 
 
 def speeds() -> Iterator[tuple[str, str, dict[str, Window]]]:
     """What is measured, the peer, and both windows."""
     games = random_games(200, seed=0)
-    yield (
-        "AEC, moves",
-        "PettingZoo",
-        {
-            "ours": aec_window(ttt_env.connect_four_v0.env(), games),
-            "theirs": aec_window(pettingzoo_env(), games),
-        },
-    )
+    envs = {"ours": ttt_env.connect_four_v0.env(), "theirs": pettingzoo_env()}
+    yield "AEC, moves", "PettingZoo", {name: aec_window(env, games) for name, env in envs.items()}
     for size in (1_024, 16_384):
         n_steps = 60 if size < 10_000 else 30
-        windows = {"ours": our_vector_window(size, n_steps), "theirs": pgx_window(size, n_steps)}
+        of_pgx = pgx_windows(size, n_steps)
+        windows = {"ours": our_vector_window(size, n_steps), "theirs": of_pgx["by call"]}
         yield f"{size:,} games at once, moves", "Pgx, step by step", windows
+        windows = {"ours": of_pgx["our loop"], "theirs": of_pgx["loop"]}
+        yield f"{size:,} games in JAX, moves", "Pgx, one compiled loop", windows
 
 
 def print_speeds(seconds: float, rounds: int) -> None:
