@@ -180,7 +180,7 @@ class Documents:
             "games": self.plan.games,
             "seed": self.plan.seed,
             "entries": [self._entry_facts(standing) for standing in self.standings],
-            "meetings_not_judged": [
+            "matches_not_judged": [
                 {**pair._asdict(), "entry": name, "reason": why}
                 for pair, (name, why) in self.not_judged.items()
             ],
