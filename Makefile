@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 STAMP := $(VENV)/.installed
-PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal
+PYTEST = $(BIN)/python -m pytest -n logical --dist worksteal
 
 # Without their bytecode, each of the programs that the tests start would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -14,13 +14,14 @@ demo: $(VENV)/.demo
 	$(BIN)/ttt certify models/demo.zip || test $$? -eq 1  # beatable is a verdict, too
 
 test: $(STAMP)
-	$(PYTEST) -m "not slow and not browser"
+	$(PYTEST) -m "not slow and not more and not browser"
 
 # The page as people use it, and the site if it has been built, in Chromium; skipped where there is none.
 test-browser: $(STAMP)
-	$(PYTEST) -m "browser and not slow" tests/web tests/scripts/test_scripts.py
+	$(PYTEST) -m "browser and not slow and not more" tests/web tests/scripts/test_scripts.py
 
-# The slow tests in parts that each end within ten minutes on two cores; `make slow-proofs` runs one of them.
+# The slow tests, and those cases that the fast ones leave out, in parts that each end within ten minutes on two
+# cores; `make slow-proofs` runs one of them.
 PARTS := agents alphazero analysis contract forgery games golden learning proofs ray scripts tables web
 SLOW_agents = $(filter-out $(SLOW_contract) $(SLOW_learning),$(wildcard tests/agents/test_*.py))
 SLOW_alphazero := tests/alphazero
@@ -38,7 +39,7 @@ SLOW_web := tests/web
 SLOW_rest := tests ttt_env $(foreach part,$(PARTS),$(addprefix --ignore=,$(SLOW_$(part))))
 
 slow-%: $(STAMP)
-	$(PYTEST) -m slow $(SLOW_$*)
+	$(PYTEST) -m "slow or more" $(SLOW_$*)
 
 # A test file has a cluster of its own, which all of its tests need one after the other.
 slow-ray: PYTEST := $(BIN)/python -m pytest

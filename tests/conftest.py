@@ -27,7 +27,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # machine.
 settings.register_profile(
     "ci",
-    max_examples=300,
+    max_examples=100,
     derandomize=True,
     deadline=None,
     database=None,
@@ -54,15 +54,22 @@ def logged() -> Iterator[list[str]]:
     logging.getLogger().removeHandler(handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cases of a test, but for the first, the last and one between them, as `more`."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("slow") is None:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for group in cases.values():
+        few = {0, len(group) // 2, len(group) - 1}
+        for number, item in enumerate(group):
+            if number not in few:
+                item.add_marker("more")
+
+
 def pytest_collection_finish() -> None:
     """Leave the modules and the collected tests out of later garbage collections, a tenth of the time."""
     gc.collect()
     gc.freeze()
     gc.enable()
     gc.set_threshold(10_000, 20, 20)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Three workers for two cores: many tests wait, for programs that hang or servers that are silent."""
-    return max(1, 3 * (os.cpu_count() or 1) // 2)

@@ -47,6 +47,7 @@ PAGES = [path for path in sorted(DOCS.rglob("*.md")) if path not in WRITTEN]
 PAGES_THAT_TAKE_LONG = {
     *(
         "bots.md",
+        "frameworks.md",
         "from-pettingzoo-or-sb3.md",
         "language-models.md",
         "strength.md",

@@ -320,6 +320,7 @@ class TestAnswerFile:
         assert sorted(answers.read_bytes().splitlines()) == sorted(whole.splitlines())
 
     @pytest.mark.parametrize("kills", [1, slow(10)])
+    @pytest.mark.slow
     def test_a_run_that_is_killed_goes_on(self, tmp_path, kills):
         path, rng, asked = tmp_path / "answers.jsonl", np.random.default_rng(kills), []
         for number in range(kills + 1):

@@ -420,6 +420,7 @@ class TestMCTS:
 @pytest.mark.parametrize(
     ("algorithm", "meaning"), [("PPO", "network’s probability"), ("DQN", "network’s action value")]
 )
+@pytest.mark.slow
 def test_a_model_of_stable_baselines_shows_its_numbers(algorithm, meaning):
     sb3 = pytest.importorskip("stable_baselines3")
     import torch

@@ -90,6 +90,7 @@ TYPED = """
 """The modules that make agents of what a person typed: in Python, on the command line, in a plan."""
 
 
+@pytest.mark.slow
 def test_each_module_that_makes_agents_is_on_one_of_the_two_lists():
     folder = Path(ttt_env.__file__).parent
     makers = {"make_agent", "OpponentMix"}

@@ -53,7 +53,7 @@ def naive_values(game, depth):
 @pytest.mark.parametrize(
     ("game", "depth", "n_positions"),
     [
-        ("mnk-v0:m=5,n=5,k=4", 1, 40),
+        ("mnk-v0:m=5,n=5,k=4", 1, 10),
         ("mnk-v0:m=5,n=5,k=4", 2, 4),
         slow("mnk-v0:m=5,n=5,k=4", 3, 4),
         ("mnk-v0:m=5,n=4,k=4,misere=true", 2, 4),

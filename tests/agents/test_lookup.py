@@ -83,6 +83,7 @@ def test_what_has_no_table_is_refused_with_the_position():
         Lookup.of("minimax", "tictactoe-v0", [])
 
 
+@pytest.mark.slow
 def test_a_random_function_is_asked_once_and_the_table_has_its_answers():
     rng, answers = np.random.default_rng(0), {}
 

@@ -49,7 +49,7 @@ def assert_same(node, plain, tolerance=0.0):
 
 # With all settings in the fast tests; with two of them, a large board.
 OFTEN = {(name, each) for name in ("late", "5,5,4 later", "misère lopsided") for each in SETTINGS}
-OFTEN |= {("8,8,5", "win-block")} | {(name, "default") for name in POSITIONS}
+OFTEN |= {(name, "default") for name in POSITIONS}
 
 
 @pytest.mark.parametrize(
@@ -323,6 +323,7 @@ def test_an_interrupt_leaves_the_search_usable(monkeypatch):
     assert search.tree() == same.tree()
 
 
+@pytest.mark.slow
 def test_numba_is_loaded_when_a_search_is_made_and_a_ctrl_c_ends_it_between_two_chunks():
     script = """
 import signal, sys, ttt_env, ttt_env.agents.mcts.agent

@@ -79,6 +79,7 @@ def test_a_torch_module_of_the_values_of_minimax_is_proved_unbeatable() -> None:
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.slow
 def test_the_policy_of_a_position_is_that_in_a_batch(temperature: float) -> None:
     agent, boards = ttt_env.make_agent(module(), TICTACTOE, temperature=temperature), open_boards()[::7]
     alone = [agent.policy(position) for position in boards]

@@ -43,6 +43,7 @@ def test_fast_minimax_wins_soonest_and_loses_latest(game):
     ("game", "depth"),
     [(TICTACTOE, 2), (MISERE, 1), *(slow(game, n) for game in (TICTACTOE, MISERE) for n in (1, 2, 3, 4, 5))],
 )
+@pytest.mark.slow
 def test_depth_limited_minimax_is_the_naive_one(game, depth):
     expect_largest(Minimax(game, depth=depth), game, negamax(game, depth))
 

@@ -63,7 +63,7 @@ class NaiveQLearning:
             self.q[position] = self.value(position) + self.alpha * (target - self.value(position))
 
 
-@pytest.mark.parametrize("game", [*GAMES[:2], LOPSIDED])
+@pytest.mark.parametrize("game", slow_but_the_first([LOPSIDED, *GAMES[:2]]))
 def test_the_compiled_rule_is_the_rule(game):
     game = ttt_env.get_game(game)
     naive = NaiveQLearning(game, seed=3, alpha=0.25, epsilon=0.3)
@@ -160,6 +160,7 @@ def test_a_position_that_is_missing():
         part.policies(open_boards())
 
 
+@pytest.mark.slow
 def test_neither_playing_nor_what_is_no_model_needs_torch_or_a_compiler():
     script = """
 import sys, ttt_env

@@ -200,6 +200,7 @@ class TestTraining:
         assert progress.snapshot is not first and progress.n_passed == n_passed
 
     @pytest.mark.parametrize("judged", [(1, 50), (50, 1)], ids=str)
+    @pytest.mark.slow
     def test_the_agent_that_is_judged_is_reported_returned_and_in_the_file(self, judged, tmp_path):
         found, settings = [], TINY | {"evaluation_simulations": judged, "threats": judged[0] == 1}
         agent = train(steps=20, **settings, out=tmp_path / "net.npz", report=found.append)
@@ -226,6 +227,7 @@ class TestTraining:
         assert training.losses[0] < first[0]
         assert training.losses[1] < first[1]
 
+    @pytest.mark.slow
     def test_a_killed_training_goes_on_as_if_nothing_had_happened(self, tmp_path):
         straight, cut = tmp_path / "straight.npz", tmp_path / "cut.npz"
         evaluations, again = [], []
@@ -258,6 +260,7 @@ class TestTraining:
         names = {"exact/exploitability", "train/policy loss", "time/network"}
         assert is_cut or names <= set(events.Tags()["scalars"])
 
+    @pytest.mark.slow
     def test_trains_a_game_that_cannot_be_enumerated(self, tmp_path):
         reports, out = [], tmp_path / "net.npz"
         game = ttt_env.get_game("mnk-v0:m=5,n=4,k=2")  # 20 cells, and games of few moves
@@ -291,6 +294,7 @@ def test_the_learning_rate_falls_after_so_many_games():
 
 @pytest.mark.parametrize("device", DEVICES)
 class TestDevice:
+    @pytest.mark.slow
     def test_becomes_unbeatable_there(self, device):
         agent = train(steps=20_000, device=device, evaluation_simulations=(50,))
         assert ttt_env.certify(agent, TICTACTOE).unbeatable

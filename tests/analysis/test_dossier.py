@@ -21,6 +21,7 @@ def random():
     return dossier("random")
 
 
+@pytest.mark.slow
 def test_says_what_certify_and_match_say(random):
     found, worst = ttt_env.certify("random"), ttt_env.exploitability("random")
     assert random["game"] == {"name": "tictactoe-v0"} and random["game_value"] == 0

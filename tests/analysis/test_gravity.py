@@ -5,7 +5,7 @@ import pytest
 
 from tests import reference
 from tests.support.games import boards_of, positions_of
-from tests.support.marks import slow
+from tests.support.marks import slow, slow_but_the_first
 from tests.support.naive import twin
 from tests.support.naive_agent import Plays
 from ttt_env import Game, certify, exploitability, get_game, solve
@@ -21,7 +21,7 @@ SMALL = (
 )
 
 
-@pytest.mark.parametrize("name", reference.CONNECT_FOUR)
+@pytest.mark.parametrize("name", slow_but_the_first(reference.CONNECT_FOUR))
 def test_positions_and_values_are_the_published_ones(name):
     game = get_game(name)
     n_positions, value = reference.CONNECT_FOUR[name]

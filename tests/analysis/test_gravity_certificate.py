@@ -53,7 +53,7 @@ def n_asked_by_plain_walk(game, seat):
     return n_asked
 
 
-@pytest.mark.parametrize("game", ["connect-four-v0:m=4,n=4", "connect-four-v0:m=5,n=4"])
+@pytest.mark.parametrize("game", ["connect-four-v0:m=4,n=4", slow("connect-four-v0:m=5,n=4")])
 def test_it_is_asked_once_in_each_position_of_a_plain_walk(game):
     game = ttt_env.get_game(game)
     found = certify(CentreColumn(game), game, complete=True)

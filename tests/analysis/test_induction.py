@@ -29,7 +29,7 @@ from ttt_env.analysis.induction import answered, backward_induction, best, follo
 from ttt_env.analysis.layers import explored, reachable
 from ttt_env.errors import GameTooLargeError, ImpossiblePositionError
 
-SMALL = [TICTACTOE, slow(MISERE), LOPSIDED, SHORT, get_game("mnk-v0:m=4,n=2,k=3"), ONE_CELL]
+SMALL = [TICTACTOE, slow(MISERE), LOPSIDED, SHORT, slow(get_game("mnk-v0:m=4,n=2,k=3")), ONE_CELL]
 SMALL += [CONNECT_THREE, TREE]
 ALL = np.ones((1, 3), bool)
 

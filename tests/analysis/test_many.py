@@ -23,6 +23,7 @@ class Leaking(ttt_env.Agent):
 
 
 @pytest.mark.parametrize("workers", [None, slow(2)])
+@pytest.mark.slow
 def test_each_is_judged_as_if_alone(workers):
     agents = [*SPECS, lowest]
     for analysis in (certify, exploitability):
@@ -45,6 +46,7 @@ def test_progress():
 
 
 @pytest.mark.parametrize("workers", [None, 2])
+@pytest.mark.slow
 def test_the_agent_that_fails_is_named(workers):
     agents = {"good": "minimax", "bad one": Leaking(ttt_env.get_game("tictactoe-v0"))}
     with pytest.raises(PolicyError) as caught:

@@ -81,6 +81,7 @@ class TestAsking:
         due = certify("win-block", "mnk-v0:m=4,n=3,k=3")
         assert certify(Reusing("mnk-v0:m=4,n=3,k=3")) == due
 
+    @pytest.mark.slow
     def test_what_is_computed_of_a_restless_agent_is_true_of_its_table(self):
         found = certify(Rarely(TICTACTOE))
         table = found.table
@@ -197,6 +198,7 @@ class TestOnAnyBoard:
         assert played.exact and played.as_x.win == 1 and played.as_o.loss == 1
         assert not match("random", "random", "qubic-v0", games=4).exact
 
+    @pytest.mark.slow
     def test_a_large_game_whose_value_is_not_known(self):
         found = certify(Lowest("qubic-v0"))
         assert found.worst_case == {"X": -1, "O": -1} and not found.is_complete and found.n_blunders is None
@@ -205,6 +207,7 @@ class TestOnAnyBoard:
         with pytest.raises(PolicyFileError, match="complete=True asks on"):
             found.table.save("unwritten.npz")
 
+    @pytest.mark.slow
     def test_counts_that_others_found(self):
         found = certify(Lowest("mnk-v0:m=4,n=4,k=4", "win-block"))
         assert found.n_queries == 10_022 + 27_722 and found.n_positions == {"X": 10_022, "O": 27_722}

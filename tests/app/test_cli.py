@@ -62,6 +62,7 @@ def test_on_a_large_board_a_match_says_how_strong_a_model_is(tmp_path):
 
 
 class TestTrainedFiles:
+    @pytest.mark.slow
     def test_names_hold_algorithm_and_game_and_the_same_again_takes_its_place(self, tmp_path):
         game = "mnk-v0:m=3,n=2,k=2"
         for algo in ("q-learning", "a2c", "value-network", "value-network"):
@@ -87,6 +88,7 @@ class TestTrainedFiles:
         ],
         ids=["algorithm", "game", "table", "policy table", "no model"],
     )  # fmt: skip
+    @pytest.mark.slow
     def test_a_model_of_something_else_is_not_overwritten(self, file, made_by, algo, told, tmp_path):
         if made_by is None:
             (tmp_path / file).write_text("my thesis")
@@ -152,6 +154,7 @@ def test_certify_shows_the_exact_results_and_draws_a_game_that_refutes():
     assert f"{len(record.cells)}. O" in run.stdout
 
 
+@pytest.mark.slow
 def test_a_slow_agent_is_asked_once_about_each_position():
     asked = Counter()
 
@@ -480,6 +483,7 @@ class TestModelFiles:
         assert found["unbeatable"] and found["agent"]["file"] == "policy.npz"
 
     @pytest.mark.parametrize("algo", ["q-learning", slow("value-network")])
+    @pytest.mark.slow
     def test_certify_takes_the_path_of_whatever_was_trained(self, algo, tmp_path):
         ttt("train", algo, "--steps", "1000", "--out", "m.npz", cwd=tmp_path)
         for model in ("m.npz", f"{algo}:m.npz", f"{algo}:path=m.npz"):
@@ -587,6 +591,7 @@ class TestPathsWithColons:
                 assert list(Players([typed]).labels) == [Path(path).stem]
                 assert ttt("certify", typed, cwd=tmp_path).returncode == 0
 
+    @pytest.mark.slow
     def test_a_bot(self, tmp_path):
         bot = "C:\\bot.py"
         assert ttt("new", bot, cwd=tmp_path).returncode == 0

@@ -77,6 +77,7 @@ def _take_terminal():
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
+@pytest.mark.slow
 def test_an_evening_at_a_pseudo_terminal(tmp_path):
     """Nonsense, arrow keys, bytes that are not text, hint, undo, a whole game, one given up, Ctrl-D."""
     log = tmp_path / "games.sqlite"
@@ -105,6 +106,7 @@ def test_ctrl_c_while_an_agent_is_thinking(tmp_path):
     assert "interrupted: final score: mcts:seconds=100 0, draws 0, you 0" in terminal.seen
 
 
+@pytest.mark.slow
 def test_a_long_command_shows_on_one_line_what_it_does(tmp_path):
     slow = "mcts:simulations=1000000000,seed=0,solve=false"
     with Pseudo("bench", slow, "random", "minimax", log=tmp_path, NO_COLOR="1", COLUMNS="80") as terminal:
@@ -124,6 +126,7 @@ def test_replay_steps_at_a_pseudo_terminal(tmp_path):
     assert terminal.seen.count("┌") == 4
 
 
+@pytest.mark.slow
 def test_kill_9_loses_no_game_that_was_recorded_whatever_streams_python_makes(tmp_path):
     """Standard output in ASCII, and an input that is closed."""
     log = tmp_path / "games.sqlite"

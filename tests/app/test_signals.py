@@ -26,7 +26,9 @@ for line in sys.stdin:
 """
 COMMAND = str(ROOT / "ttt_env" / "app" / "entry" / "ttt_command.py")
 BOTH = pytest.mark.parametrize(
-    ("number", "word"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")], ids=["INT", "TERM"]
+    ("number", "word"),
+    [(signal.SIGINT, "interrupted"), slow(signal.SIGTERM, "terminated")],
+    ids=["INT", "TERM"],
 )
 
 
@@ -77,6 +79,7 @@ def test_a_signal_while_a_command_computes_ends_it_in_one_line(command, number, 
 
 
 @BOTH
+@pytest.mark.slow
 def test_a_search_that_a_signal_ends_says_what_is_proved(number, word):
     with started("solve", "--game", "qubic-v0", "--verbose") as run:
         until(run.stderr, "nodes")
@@ -87,6 +90,7 @@ def test_a_search_that_a_signal_ends_says_what_is_proved(number, word):
 
 
 @BOTH
+@pytest.mark.slow
 def test_a_training_that_a_signal_ends_says_where_it_saved_and_how_to_resume(number, word, tmp_path):
     arguments = "train q-learning --steps 100000000 --until budget --out q.npz --game mnk-v0:m=3,n=2,k=2"
     with started(*arguments.split(), "--verbose", cwd=tmp_path) as run:
@@ -104,7 +108,7 @@ def test_a_training_that_a_signal_ends_says_where_it_saved_and_how_to_resume(num
 
 
 @BOTH
-@pytest.mark.parametrize("command", ["tournament", "certify"])
+@pytest.mark.parametrize("command", [slow("tournament"), "certify"])
 def test_a_signal_leaves_no_bot_behind(command, number, word, tmp_path):
     (tmp_path / "bot.py").write_text(BOT)
     os.mkfifo(tmp_path / "alive")
@@ -127,6 +131,7 @@ def test_a_signal_leaves_no_bot_behind(command, number, word, tmp_path):
 
 
 @BOTH
+@pytest.mark.slow
 def test_a_signal_ends_the_web_app(number, word, tmp_path):
     with started("web", "--port", "0", options=["-u"], cwd=tmp_path) as run:
         until(run.stdout, "Play at http")
@@ -135,6 +140,7 @@ def test_a_signal_ends_the_web_app(number, word, tmp_path):
     assert run.returncode == 128 + number and err == f"ttt: {word}\n"
 
 
+@pytest.mark.slow
 def test_help_and_prompts_survive_python_that_drops_docstrings(tmp_path):
     for arguments in ("-h", "certify -h", "agents mcts", "play minimax"):
         texts = []

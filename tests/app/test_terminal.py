@@ -147,6 +147,7 @@ def test_hint():
     assert said.count("q quit") == 2
 
 
+@pytest.mark.slow
 def test_hint_on_a_large_board():
     moves = ("0", "h", "1", "2", "3", "h", "q")
     said = sit(*moves, game="mnk-v0:m=8,n=8,k=5", players=("person", highest))[1]
@@ -214,6 +215,7 @@ def replayed(text, ask=None):
     return screen.getvalue()
 
 
+@pytest.mark.slow
 def test_replay_marks_blunders_unless_it_cannot_solve_the_game():
     said = replayed("tictactoe-v0: 4 1 0 8 2 6")
     assert said.count("┌") == 7

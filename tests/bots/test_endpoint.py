@@ -16,6 +16,7 @@ import pytest
 import ttt_env
 from tests.support.endpoint import KEY, Endpoint, Exchange, Fault, completion, serving
 from tests.support.games import TICTACTOE
+from tests.support.marks import slow
 from ttt_env import Position
 from ttt_env.bots import ChatAgent
 from ttt_env.bots import chat as endpoints
@@ -155,6 +156,7 @@ def endpoint(shared: tuple[Endpoint, ChatAgent]) -> Endpoint:
     return server
 
 
+@pytest.mark.slow
 def test_a_reply_that_was_cut_off_is_asked_for_once_more_with_twice_the_tokens(endpoint: Endpoint) -> None:
     cut_off = body(completion("length", content="[4]\nThis is"))
     with ChatAgent(TICTACTOE, endpoint.url, "perfect", max_tokens=50) as model:
@@ -201,7 +203,11 @@ def test_what_becomes_of_a_reply(
     assert answer[:2] == ((becomes, "played") if isinstance(becomes, int) else (None, becomes))
 
 
-@pytest.mark.parametrize("fault", ACCIDENTS.values(), ids=ACCIDENTS)
+@pytest.mark.parametrize(
+    "fault",
+    [fault if number % 4 == 0 else slow(fault) for number, fault in enumerate(ACCIDENTS.values())],
+    ids=ACCIDENTS,
+)
 def test_accidents_are_asked_again_and_never_lose(
     endpoint: Endpoint, model: ChatAgent, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +222,7 @@ def test_accidents_are_asked_again_and_never_lose(
     assert KEY not in "".join(traceback.format_exception(caught.value))
 
 
+@pytest.mark.slow
 def test_a_certificate_goes_on_after_accidents(endpoint: Endpoint, tmp_path: Path) -> None:
     """Every fault of the table but the slow ones, once after each question of the beginning."""
     quick = [fault for name, fault in ACCIDENTS.items() if "drip" not in name]

@@ -54,6 +54,7 @@ def program(name: str, *files: Path) -> list[str]:
         slow("rubbish", False, {"unreadable"}),
     ],
 )
+@pytest.mark.slow
 def test_models_get_the_certificate_they_deserve(name: str, unbeatable: bool, outcomes: set[str]) -> None:
     """As functions of prompts, and as programs."""
     certificate = ttt_env.certify(PromptAgent(TICTACTOE, MODELS[name]))
@@ -318,6 +319,7 @@ class TestRefutationText:
 
 
 class TestCommandLine:
+    @pytest.mark.slow
     def test_a_program(self, tmp_path: Path) -> None:
         log, command = tmp_path / "log", f"{sys.executable} {PROGRAM} crashing {tmp_path}/log"
         run = ttt("certify", "--command", command, "--workers", "2", cwd=tmp_path)

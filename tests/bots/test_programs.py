@@ -20,6 +20,7 @@ import pytest
 
 import ttt_env
 from tests.support.games import lowest
+from tests.support.marks import slow
 from tests.support.refusals import all_raise
 from tests.support.running import ttt
 from ttt_env import Position
@@ -102,7 +103,9 @@ class TestOneQuestionOneId:
             "say(answer)\nsay(dict(answer, cell=8))",  # the first one counts
             "os.write(1, b'x' * 200_000 + b'\\n')\nsay(answer)",
             "os.write(2, b'x' * 2_000_000)\nsay(answer)",
-            "text = json.dumps(answer)\nos.write(1, text[:5].encode())\ntime.sleep(0.01)\nsay(text[5:])",
+            slow(
+                "text = json.dumps(answer)\nos.write(1, text[:5].encode())\ntime.sleep(0.01)\nsay(text[5:])"
+            ),
             "os.write(1, b'\\xef\\xbb\\xbf' + json.dumps(answer).encode() + b'\\r\\n')",
             "say(dict(answer, value=0.5))",
             "say({'id': True, 'cell': 8})\nsay({'id': str(asked['id']), 'cell': 8})\nsay([1])\nsay(answer)",
@@ -160,6 +163,7 @@ ACCIDENTS = ["time.sleep(1000)", "os.kill(os.getpid(), signal.SIGKILL)", "os._ex
 
 class TestAccidents:
     @pytest.mark.parametrize("accident", ACCIDENTS)
+    @pytest.mark.slow
     def test_a_fresh_process_is_asked_once_more(self, accident: str, tmp_path: Path) -> None:
         body = f"if asked['legal'][0] == 1 and is_first():\n    {accident}\nsay(answer)"
         with bot(body, tmp_path, timeout=0.5, startup=60) as agent:
@@ -177,6 +181,7 @@ class TestAccidents:
             ("say('hm')\nhang()", "timed out", "it said 'hm'"),
         ],
     )
+    @pytest.mark.slow
     def test_the_second_one_is_no_verdict_and_loses_a_game(
         self, accident: str, outcome: str, told: str, tmp_path: Path, patience: None
     ) -> None:
@@ -195,12 +200,14 @@ class TestAccidents:
             with pytest.raises(NoVerdictError, match=outcome):
                 ttt_env.certify(Mixture(GAME, [agent, "random"]))
 
+    @pytest.mark.slow
     def test_one_that_has_timed_out_twice_is_asked_no_more(self, tmp_path: Path, patience: None) -> None:
         with bot("is_first()\nhang()", tmp_path) as agent:
             played = ttt_env.match(agent, "random", games=10)
         assert played.score == -1 and (tmp_path / "starts").read_text() == "xx"
         assert {each.outcome for losses in played.forfeits for each in losses} == {"timed out"}
 
+    @pytest.mark.slow
     def test_only_the_first_answer_has_the_time_of_the_start(self, tmp_path: Path) -> None:
         late = "import time; time.sleep(0.7)"
         body = "if asked['id'] == 2:\n    time.sleep(1000)\nsay(answer)"
@@ -227,6 +234,7 @@ class TestAccidents:
         wanted = rf"certify it: waiting for {agent.label} \(move 2, try 2 of 2, \d+\.\d s\)"
         assert re.fullmatch(wanted, told) and line.text == "certify it: 3 answers"
 
+    @pytest.mark.slow
     def test_one_that_ends_after_each_answer_is_started_again(self, tmp_path: Path) -> None:
         with bot("say(answer)\nsys.exit()", tmp_path) as agent:
             assert ttt_env.match(agent, "random", games=4).forfeits == ((), ())
@@ -293,6 +301,7 @@ class TestKeptAnswers:
 class TestProcesses:
     @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists processes as files")
     @pytest.mark.parametrize("how", ["close", "timeout", "end of the agent", "end of Python"])
+    @pytest.mark.slow
     def test_end_with_all_that_they_have_started(self, how: str, tmp_path: Path) -> None:
         body = "if asked['id'] > 1:\n    time.sleep(1000)\nsay(answer)"
         before = """
@@ -317,6 +326,7 @@ open("pids", "a").write(f"{os.getpid()} {child.pid} ")"""
         pids = (tmp_path / "pids").read_text()
         assert len(pids.split()) >= 2 and not n_running(pids)
 
+    @pytest.mark.slow
     def test_a_function_ends_when_its_caller_is_killed(self, tmp_path: Path) -> None:
         note = "import os\nopen('pid', 'w').write(str(os.getpid()))"
         (tmp_path / "loop.py").write_text(f"{note}\ndef choose(position):\n    while True: pass\n")
@@ -428,6 +438,7 @@ class TestFunctionFiles:
         ("function", "told"),
         [("fails", "AssertionError (ben.py, line 13)"), ("leaves", "SystemExit: 3 (ben.py, line 15)")],
     )
+    @pytest.mark.slow
     def test_an_exception_is_the_answer(self, function: str, told: str) -> None:
         with make_agent(f"ben.py:{function}") as agent:  # type: ignore[attr-defined]
             assert agent.answer(GAME.start) == (None, "raised", told)
@@ -436,6 +447,7 @@ class TestFunctionFiles:
                 f"raised in all 10 positions: {told}\ntictactoe-v0: BEATABLE as X and as O"
             )
 
+    @pytest.mark.slow
     def test_the_game_may_be_one_s_own_and_the_folder_another(self, monkeypatch: Any) -> None:
         game = ttt_env.Game("mine", (2, 2), [(0, 1), (2, 3)])
         Path("one.py").write_text("LIMIT = 3\n\ndef hasty(position):\n    return position.legal_cells[-1]\n")

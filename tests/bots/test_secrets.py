@@ -36,6 +36,7 @@ def shown(folder, *runs):
     return "\n".join([*texts, *(path.read_bytes().decode("utf-8", "replace") for path in files)])
 
 
+@pytest.mark.slow
 def test_a_key_in_a_command_line_is_shown_nowhere(folder, monkeypatch):
     pytest.importorskip("scipy")
     monkeypatch.chdir(folder)

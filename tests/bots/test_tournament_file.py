@@ -254,6 +254,7 @@ def played(tmp_path_factory):
 
 
 class TestResults:
+    @pytest.mark.slow
     def test_what_can_be_computed_is(self, played):
         folder, results, _ = played
         agents = {name: name for name in ("minimax", "random", "weights")}
@@ -276,6 +277,7 @@ class TestResults:
         of = {(each["first"], each["second"]): each for each in results["matches"]}
         assert of["Ada", "minimax"]["as_o"] == found.as_o._asdict()
 
+    @pytest.mark.slow
     def test_they_are_a_tournament_like_any_other(self, played):
         folder, results, _ = played
         loaded = ttt_env.Tournament.load(folder / "class-results" / "results.json")
@@ -285,6 +287,7 @@ class TestResults:
         assert loaded.matches["minimax", "random"] == ttt_env.match("minimax", "random")
         assert list(loaded.forfeits) == ["Cheat"]
 
+    @pytest.mark.slow
     def test_who_cheats_loses_by_a_named_reason(self, played):
         _, results, said = played
         entries = {entry["name"]: entry for entry in results["entries"]}
@@ -349,6 +352,7 @@ class TestResults:
         assert "http" not in page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
         assert " src=" not in page and "<link" not in page and "@import" not in page and "url(" not in page
 
+    @pytest.mark.slow
     def test_nothing_is_played_again(self, played):
         folder, _, _ = played
         out = folder / "class-results"
@@ -421,6 +425,7 @@ LESSON = {
 }
 
 
+@pytest.mark.slow
 def test_a_class_in_one_lesson(tmp_path):
     for name, text in LESSON.items():
         (tmp_path / f"{name}.py").write_text(text)
@@ -456,6 +461,7 @@ def test_a_class_in_one_lesson(tmp_path):
     assert mended["certificate"]["n_queries"] > 10 and not mended["forfeits"]
 
 
+@pytest.mark.slow
 def test_one_who_comes_late_plays_and_nobody_else_plays_again(tmp_path):
     entries = [spec("minimax"), spec("mcts:simulations=2")]
     before, _ = play(write(tmp_path, *entries, games=4))
@@ -513,6 +519,7 @@ def ended(path, reached, number):
     [(272, signal.SIGKILL, -signal.SIGKILL), slow(261, signal.SIGINT, 130)],
     ids=["kill", "Ctrl-C"],
 )  # it is asked 252 times before the games
+@pytest.mark.slow
 def test_it_goes_on_where_it_was_ended_with_the_same_results(reached, number, status, tmp_path):
     path, whole = hanging(tmp_path / "ended", reached), hanging(tmp_path / "whole")
     out = path.parent / "class-results"
@@ -624,6 +631,7 @@ class TestWhatLiesInTheFolder:
     def folder(self, finished, tmp_path):
         return shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
 
+    @pytest.mark.slow
     def test_certificates_are_made_again(self, folder):
         certificates = folder / "class-results" / "certificates"
         before = {path: Certificate.load(path) for path in certificates.iterdir()}

@@ -18,7 +18,7 @@ from ttt_env.rules.symmetry import canonical, motions, symmetries, transform
 
 SMALL = ["mnk-v0:m=5,n=4,k=3", "mnk-v0:m=5,n=5,k=4", "tictactoe-v0:misere=true"]
 LARGEST = "mnk-v0:m=8,n=8,k=5"
-OF_THREATS = pytest.mark.parametrize(("name", "n"), [(SMALL[0], 300), slow(SMALL[1], 300), (LARGEST, 40)])
+OF_THREATS = pytest.mark.parametrize(("name", "n"), [(SMALL[0], 300), slow(SMALL[1], 300), slow(LARGEST, 40)])
 EACH = pytest.mark.parametrize("name", [*SMALL, LARGEST])
 
 

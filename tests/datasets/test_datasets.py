@@ -60,6 +60,7 @@ def test_games_have_the_values_of_naive_recursion(game, tmp_path):
     assert n_regrets and len({row["x"] for row in rows}) == len({row["o"] for row in rows}) == 4
 
 
+@pytest.mark.slow
 def test_players_may_be_named_and_the_seed_gives_the_bytes(tmp_path):
     players = {"strong": "minimax:prefer=fast", "weak": "random"}
     for name, seed, games in (("a", 1, 20), ("b", 1, 20), ("c", 2, 20), ("d", 1, 30)):

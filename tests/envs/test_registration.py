@@ -70,6 +70,7 @@ def test_parameters_of_the_game(id: str, parameters: dict[str, Any], opponent: s
     assert env.position.game.name == "mnk-v0:m=4,n=3,k=3"
 
 
+@pytest.mark.slow
 def test_gymnasium_finds_the_ids_without_an_import() -> None:
     """The module in front of the id does it, as in a worker process that has imported nothing."""
     code = (

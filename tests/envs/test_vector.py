@@ -102,7 +102,7 @@ def single_steps(seat: str, step: int) -> dict[tuple[int, int, int, int], tuple[
 
 
 class TestIsTheSingleEnv:
-    @pytest.mark.parametrize(("seat", "step"), [("X", 40), ("O", 40), slow("X", 1), slow("O", 1)])
+    @pytest.mark.parametrize(("seat", "step"), [("X", 80), ("O", 80), slow("X", 1), slow("O", 1)])
     def test_over_every_position_action_and_reply(self, store: str, seat: str, step: int) -> None:
         positions, due = positions_of(seat, step), single_steps(seat, step)
         envs = started(len(positions), autoreset_mode="disabled")

@@ -147,6 +147,7 @@ def test_vec_monitor_and_vec_normalize_on_top() -> None:
 
 
 @pytest.mark.parametrize(("kind", "policy"), [("planes", "MlpPolicy"), ("dict", "MultiInputPolicy")])
+@pytest.mark.slow
 def test_maskable_ppo_learns_and_plays_no_illegal_move(kind: str, policy: str) -> None:
     envs = made(8, opponent="random", play_as="random", illegal="raise", observation=kind)
     model = MaskablePPO(policy, envs, n_steps=16, batch_size=64, n_epochs=2, device="cpu", seed=0)

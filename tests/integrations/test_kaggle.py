@@ -24,6 +24,7 @@ def test_what_a_function_of_theirs_sees() -> None:
     assert seen[-1]["observationString"] == "xo.\n.x.\n..o" and seen[-1]["isTerminal"] is False
 
 
+@pytest.mark.slow
 def test_a_certificate_of_a_submission() -> None:
     assert ttt_env.certify(KaggleAgent(submission("lookup", 0))).unbeatable
     first = KaggleAgent(lambda seen, _: {"submission": seen["observationString"].replace("\n", "").find(".")})

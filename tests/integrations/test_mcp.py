@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import ttt_env
+from tests.support.marks import slow
 
 fastmcp = pytest.importorskip("fastmcp", reason='needs the extra "mcp"')
 
@@ -26,6 +27,7 @@ def talk(conversation: Callable[[Callable[..., Awaitable[Any]]], Awaitable[None]
     asyncio.run(held())
 
 
+@pytest.mark.slow
 def test_a_whole_game_by_the_cells_that_keep_the_value() -> None:
     async def conversation(call: Any) -> None:
         text = await call("new_game", opponent="random", seat="O")
@@ -46,6 +48,7 @@ def test_a_whole_game_by_the_cells_that_keep_the_value() -> None:
     talk(conversation)
 
 
+@pytest.mark.slow
 def test_the_worth_of_a_position_is_the_solvers() -> None:
     async def conversation(call: Any) -> None:
         await call("new_game", opponent="rules")
@@ -71,7 +74,7 @@ def test_the_worth_of_a_position_is_the_solvers() -> None:
         ("play", {"cell": 9}, "no cell"),
         ("new_game", {"game": "tictacto-v0"}, "did you mean tictactoe-v0"),
         ("new_game", {"opponent": "minmax"}, "'minmax' arrived as data"),
-        ("new_game", {"opponent": "lookup:policy.npz"}, "policy.npz"),
+        slow("new_game", {"opponent": "lookup:policy.npz"}, "policy.npz"),
         ("new_game", {"opponent": "process:ls"}, "process"),
         ("new_game", {"game": "games/own.json"}, "own.json"),
     ],
@@ -87,6 +90,7 @@ def test_a_refusal_says_why_and_changes_nothing(tool: str, arguments: dict[str, 
     talk(conversation)
 
 
+@pytest.mark.slow
 def test_what_is_too_large_for_a_proof_is_unknown() -> None:
     async def conversation(call: Any) -> None:
         await call("new_game", game="mnk-v0:m=8,n=8,k=5", opponent="random")

@@ -77,6 +77,7 @@ OTHER_BOARDS = {
 class TestExport:
     """To write a file takes a second, so the fast tests write one of our own networks and one of a model."""
 
+    @pytest.mark.slow
     def test_a_network_whose_values_hardly_differ_plays_as_the_agent_by_its_rules(self, tmp_path):
         """The values of a network that has not learned yet differ by less than 32 bits can say."""
         game, other = (
@@ -109,6 +110,7 @@ class TestExport:
         np.testing.assert_array_equal(again.policies(open_boards()), agent.policies(open_boards()))
         assert again.temperature == 0
 
+    @pytest.mark.slow
     def test_a_model_that_draws_its_moves_draws_them_alike(self, tmp_path):
         agent = model("MaskablePPO", deterministic=False)
         again = exported(agent, tmp_path)
@@ -126,6 +128,7 @@ class TestExport:
         boards = Boards.of([agent.game.start, *random_positions(agent.game, 60, seed=4)])
         np.testing.assert_array_equal(exported(agent, tmp_path).policies(boards), agent.policies(boards))
 
+    @pytest.mark.slow
     def test_the_file_is_what_is_documented(self, tmp_path):
         (tmp_path / "deep").mkdir()
         export_onnx(ttt_env.make_agent("value-network"), tmp_path / "deep" / "network.onnx")
@@ -249,6 +252,7 @@ class _AsDocumented(torch.nn.Module):
         return self.policy(observation, deterministic=True)
 
 
+@pytest.mark.slow
 def test_a_file_of_actions_names_the_lines_that_write_scores(tmp_path):
     env = ttt_env.make("tictactoe-v0", opponent="random", observation="flat")
     trained = sb3.PPO("MlpPolicy", env, **ON_POLICY)

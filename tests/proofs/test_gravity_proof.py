@@ -81,11 +81,12 @@ def value_by_plain_search(position):
 @pytest.mark.parametrize(
     ("game", "n_positions"),
     [
-        ("connect-four-v0:m=4,n=4", 120),
+        ("connect-four-v0:m=4,n=4", 40),
+        slow("connect-four-v0:m=4,n=4", 120),
         ("connect-four-v0:m=4,n=4,misere=true", 120),
         ("connect-four-v0:m=3,n=3,k=3", 60),
-        ("score-four-v0:k=3,h=2", 80),
-        ("score-four-v0:k=3,h=2,misere=true", 40),
+        slow("score-four-v0:k=3,h=2", 80),
+        slow("score-four-v0:k=3,h=2,misere=true", 40),
         slow("connect-four-v0:m=5,n=4", 400),
     ],
 )
@@ -100,7 +101,7 @@ def test_random_positions_of_enumerable_games(game, n_positions):
 @pytest.mark.parametrize("misere", [False, True], ids=["normal", "misère"])
 def test_random_games_with_random_supports(misere):
     rng = np.random.default_rng(2)
-    for number in range(16):
+    for number in range(6):
         game = with_random_supports(random_game(number, rng, misere), rng)
         solution = ttt_env.solve(game)
         agrees(game.start, solution)
@@ -118,7 +119,7 @@ def test_published_values(game, value):
     assert prove(game).value == value
 
 
-@pytest.mark.parametrize("ply", [24, 26, 28])
+@pytest.mark.parametrize("ply", [slow(24), 26, slow(28)])
 def test_late_positions_of_seven_by_six_by_plain_search(ply):
     rng = np.random.default_rng(ply)
     values = set()

@@ -71,6 +71,7 @@ def claims(position, solution):
     return True
 
 
+@pytest.mark.slow
 def test_on_every_position_of_3x3():
     game = ttt_env.get_game("tictactoe-v0")
     solution, n_claims = ttt_env.solve(game), 0
@@ -99,6 +100,7 @@ def small_games(draw):
 
 @settings(max_examples=60, deadline=None)
 @given(small_games(), st.integers(0, 1000))
+@pytest.mark.slow
 def test_on_small_games(game, seed):
     solution, rng = ttt_env.solve(game), np.random.default_rng(seed)
     for position in (game.start, random_position(game, rng), random_position(game, rng)):

@@ -12,7 +12,7 @@ import ttt_env
 from tests import reference
 from tests.support import naive
 from tests.support.games import TICTACTOE
-from tests.support.marks import slow
+from tests.support.marks import slow, slow_but_the_first
 from tests.support.random_games import random_game
 from ttt_env.analysis.known import short_proof
 from ttt_env.analysis.layers import reachable
@@ -92,9 +92,10 @@ def test_random_positions_of_enumerable_games(game, n_positions):
 
 
 @pytest.mark.parametrize("misere", [False, True], ids=["normal", "misère"])
-def test_random_games(misere):
+@pytest.mark.parametrize("n_games", [4, slow(16)])
+def test_random_games(n_games, misere):
     rng = np.random.default_rng(5)
-    for number in range(16):
+    for number in range(n_games):
         game = random_game(number, rng, misere)
         solution = ttt_env.solve(game)
         agrees(game.start, solution)
@@ -230,6 +231,7 @@ def test_an_interruption_leaves_nothing_broken():
     assert prove(TICTACTOE).value == 0
 
 
+@pytest.mark.slow
 def test_the_speed_of_the_machine_does_not_change_the_search(monkeypatch):
     game = ttt_env.get_game("mnk-v0:m=7,n=4,k=4")  # whose table grows
     found = prove(game)
@@ -245,6 +247,7 @@ TAKE_LONG_BY_TURNS = "mnk-v0:m=5,n=5,k=4", "mnk-v0:m=6,n=4,k=4"
 @pytest.mark.parametrize(
     "game", [slow(game) if game in TAKE_LONG_BY_TURNS else game for game in PUBLISHED if "m=7" not in game]
 )
+@pytest.mark.slow
 def test_hasty_and_patient_searches_by_turns_find_the_same_value(game, monkeypatch):
     monkeypatch.setattr(prover, "_FIRST_TURN", 5)
     found = prove(game)
@@ -283,7 +286,7 @@ def turned_game(rng):
     return ttt_env.Game("turned", (3, 3), sets)
 
 
-@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("number", slow_but_the_first(range(12)))
 def test_more_stones_outside_of_a_zone_and_fewer_anywhere_do_not_help_the_attacker(number):
     rng = np.random.default_rng(number)
     makers = (lambda: ttt_env.get_game(SYMMETRIC[number]), lambda: turned_game(rng))

@@ -15,7 +15,7 @@ import pytest
 
 import ttt_env
 from tests.support.documents import ROOT
-from tests.support.marks import slow
+from tests.support.marks import slow, slow_but_the_first
 from tests.support.naive_proof_checker import mask_of, proof_arrays
 from tests.support.proof_checker import CHECKER, check
 from tests.support.random_games import random_game
@@ -61,7 +61,7 @@ def test_a_proof_is_checked(game, tmp_path):
     assert {1: "X wins", 0: "drawn", -1: "O wins"}[found.value] in verdict
 
 
-@pytest.mark.parametrize("n_games", [6, slow(60)])
+@pytest.mark.parametrize("n_games", [2, slow(60)])
 @pytest.mark.parametrize("misere", [False, True], ids=["normal", "misère"])
 def test_proofs_of_random_games_and_positions_are_checked(misere, n_games, tmp_path):
     rng, n_won = np.random.default_rng(11), 0
@@ -125,6 +125,7 @@ def plays_out(found):
     return True
 
 
+@pytest.mark.slow
 def test_the_checker_runs_by_itself(tmp_path):
     assert not re.search("(import|from) ttt_env", CHECKER.read_text("utf-8"))
     prove("mnk-v0:m=4,n=3,k=3").save(tmp_path / "proof.npz")
@@ -458,6 +459,7 @@ def test_added_stones_need_a_format_of_their_own_and_a_strategy_that_does_not_lo
 
 
 @pytest.mark.parametrize("game", ["square-v0", "mnk-v0:m=6,n=5,k=4"])
+@pytest.mark.slow
 def test_a_proof_is_checked_by_the_package_too(game, tmp_path):
     """The verdicts of `Proof.check` and of the script on changed moves and sequences are the same.
 
@@ -513,6 +515,7 @@ def test_a_pair_with_a_stone_of_the_other_breaks_nothing(tmp_path, refused):
     assert "drawn" in check(tmp_path / "q.npz")
 
 
+@pytest.mark.slow
 def test_sequences_that_break_nothing_are_not_played(tmp_path):
     """A file may have them beside those that do."""
     game = "mnk-v0:m=6,n=2,k=3"
@@ -616,6 +619,7 @@ ttt_env.prove(sys.argv[1], checkpoint=sys.argv[2])
 """
 
 
+@pytest.mark.slow
 def test_a_killed_search_goes_on(tmp_path):
     path = tmp_path / "search.npz"
     command = [sys.executable, "-c", KILLED, "qubic-v0", str(path)]
@@ -641,6 +645,7 @@ def test_a_killed_search_goes_on(tmp_path):
         ("mnk-v0:m=6,n=5,k=4", 50, state_kernel._KEPT),
     ],
 )
+@pytest.mark.slow
 def test_interrupted_searches_end_with_the_same_value(game, nodes, kept, tmp_path, monkeypatch):
     monkeypatch.setattr(state_kernel, "_KEPT", kept)
     path, n_calls = tmp_path / "search.npz", 0
@@ -676,7 +681,9 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
 # --- The agent --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("game", ["mnk-v0:m=4,n=3,k=3", "tictactoe-v0:misere=true", "tictactoe-v0"])
+@pytest.mark.parametrize(
+    "game", slow_but_the_first(["tictactoe-v0:misere=true", "tictactoe-v0", "mnk-v0:m=4,n=3,k=3"])
+)
 def test_the_agent_keeps_what_is_proved(game, tmp_path):
     found = prove(game)
     found.save(tmp_path / "p.npz")

@@ -360,8 +360,8 @@ def test_both_checkers_accept_the_files_of_the_documentation(path):
 def test_both_checkers_say_the_same_about_mutations(files, tmp_path):
     for arrays in files:
         assert judge(arrays, tmp_path / "p.npz")
-    accepted = agree_on_mutations(files, tmp_path / "p.npz", 6 * len(MUTATIONS), 1)
-    assert 6 < sum(accepted.values()) < 60
+    accepted = agree_on_mutations(files, tmp_path / "p.npz", 2 * len(MUTATIONS), 1)
+    assert 2 < sum(accepted.values()) < 20
 
 
 @pytest.mark.slow

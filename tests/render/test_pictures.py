@@ -139,6 +139,7 @@ class TestFiles:
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize("name", ["x.svg", "x.png", "x.gif", "x.pdf"])
+    @pytest.mark.slow
     def test_a_full_disk_leaves_the_picture_that_is_there(self, name: str, tmp_path: Path) -> None:
         path = tmp_path / "new" / name  # in a folder that is made
         if name == "x.pdf":
@@ -351,6 +352,7 @@ class TestVideo:
         sys.modules[modules[-1]].ImageSequenceClip = ImageSequenceClip  # type: ignore[attr-defined]
         return written
 
+    @pytest.mark.slow
     def test_every_position_is_a_frame_the_last_one_too(self, clips: list[Any], tmp_path: Path) -> None:
         made = ttt_env.make("tictactoe-v0", opponent="random", play_as="X", render_mode="rgb_array")
         env = gymnasium.wrappers.RecordVideo(made, f"{tmp_path}/videos", episode_trigger=lambda episode: True)

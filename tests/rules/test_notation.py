@@ -69,6 +69,7 @@ class TestPositions:
             if change != " ".join or empty != " ":  # spaces between cells that are spaces
                 assert Position.parse(text) == position
 
+    @pytest.mark.slow
     def test_arrays_and_back(self):
         for position in positions_of(TICTACTOE).values():
             x, o = position.x_mask, position.o_mask

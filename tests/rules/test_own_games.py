@@ -227,6 +227,7 @@ class TestNames:
         assert len(ttt_env.get_game("line-v0:k=2").winning_sets) == 3
         catalogue._build.cache_clear()
 
+    @pytest.mark.slow
     def test_those_of_installed_packages(self, tmp_path):
         """In a process of its own, as installed packages are looked for once."""
         (tmp_path / "mine-1.dist-info").mkdir()

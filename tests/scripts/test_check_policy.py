@@ -657,9 +657,8 @@ def test_all_readers_accept_the_files_that_are_changed(files):
 
 
 def test_all_readers_say_the_same_about_mutations(files):
-    accepted = agree_on_mutations(files, 1_250, 1)
-    assert all(accepted[one] for one in (legal_move_changed, form_changed, row_forfeited, cells_permuted))
-    assert 200 < sum(accepted.values()) < 600
+    accepted = agree_on_mutations(files, 250, 1)
+    assert 40 < sum(accepted.values()) < 120
 
 
 @pytest.mark.slow
@@ -786,6 +785,7 @@ def test_a_missing_array_is_named():
         refused(rest, f"arrays are missing.*'{name.replace('moves', 'positions')}'")
 
 
+@pytest.mark.slow
 def test_arrays_of_other_types_and_shapes_are_refused():
     for name, array in centre().items():
         fault = f"{name} has the wrong" if name in check_policy.HEAD else "wrong types or shapes"
@@ -973,6 +973,7 @@ def run(*arguments):
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_the_script_runs_by_itself(tmp_path):
     assert re.findall(r"^(?:import|from) (\w+)", CHECKER.read_text("utf-8"), re.MULTILINE) == [
         *("sys", "io", "itertools", "math", "zipfile", "numpy")

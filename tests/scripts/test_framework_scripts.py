@@ -136,6 +136,7 @@ def test_a_script_that_fails_is_an_error(tmp_path: Path, line: str, error: str) 
         runner.run(script, Path(sys.executable))
 
 
+@pytest.mark.slow
 def test_what_a_script_with_a_child_said_before_its_limit_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -200,6 +200,7 @@ class TestGymnasium:
             env = gymnasium.make(f"ttt_env/{id}", opponent="random", misere=misere).unwrapped
             assert env.game == ttt_env.get_game(id, misere=misere)
 
+    @pytest.mark.slow
     def test_its_make_imports_us_when_asked_to(self) -> None:
         script = """
 import gymnasium
@@ -281,7 +282,8 @@ def learn(learner: type[PPO] | type[MaskablePPO], envs: VecEnv, kind: str = "pla
 
 @pytest.mark.parametrize("vector", [DummyVecEnv, slow(SubprocVecEnv)])
 class TestLearning:
-    @pytest.mark.parametrize("kind", ["planes", "dict", slow("flat")])
+    @pytest.mark.parametrize("kind", ["planes", "dict", "flat"])
+    @pytest.mark.slow
     def test_masks_keep_a_masked_learner_from_illegal_moves(self, vector: type[VecEnv], kind: str) -> None:
         envs = vector([partial(monitored, illegal="raise", observation=kind)] * 2)
         assert learn(MaskablePPO, envs, kind).num_timesteps == 128

@@ -21,6 +21,7 @@ def texts_of(positions: list[ttt_env.Position]) -> list[str]:
     return [prompt_text(position, "line", "{cell}") for position in positions]
 
 
+@pytest.mark.slow
 def test_the_shipped_model_is_small_and_certified_by_asking_it_in_every_position() -> None:
     certificate = ttt_env.certify(grpo.player(grpo.load(SHIPPED).reply))
     assert certificate.unbeatable and certificate.n_queries
@@ -35,6 +36,7 @@ def test_a_prompt_is_answered_alone_as_among_others() -> None:
 
 
 @pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true"])
+@pytest.mark.slow
 def test_rewards_are_those_of_the_environment(game: str) -> None:
     positions = grpo.open_positions(game)[::40]
     env = TextEnv(game, reward="regret", answer="{cell}")
@@ -73,6 +75,7 @@ def test_a_bad_answer_counts_as_often_as_the_model_itself_gives_it() -> None:
     assert scores.grad[0, ord("2")].abs() < 1e-6
 
 
+@pytest.mark.slow
 def test_results_are_those_of_games_against_the_opponent() -> None:
     positions = grpo.open_positions()
     model = grpo.load(SHIPPED)

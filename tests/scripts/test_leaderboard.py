@@ -407,6 +407,7 @@ class TestPage:
         assert np.isnan([low[0], middle[0], high[0]]).all()
         assert (low[1:].tolist(), middle[1:].tolist()) == ([1.0, 0.0, 0.0], [1.0, 0.5, 0.5])
 
+    @pytest.mark.slow
     def test_the_figure_is_drawn(self, tmp_path):
         page.plot(self.MADE_UP, tmp_path / "figure.svg")
         text = (tmp_path / "figure.svg").read_text("utf-8")
@@ -427,6 +428,7 @@ def test_the_lines_of_the_repository_are_certified_again(file):
     assert list(records.faults(file)) == []
 
 
+@pytest.mark.slow
 def test_the_archive_of_the_repository_holds_every_policy():
     named = {line["policy"] for file in committed() for line in records.read(file) if line["policy"]}
     policies = records.policies_beside(committed()[0])

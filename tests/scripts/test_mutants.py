@@ -73,6 +73,7 @@ def test_every_mutant_of_this_project_can_be_applied():
     assert checked.stdout.count("applies") >= 60
 
 
+@pytest.mark.slow
 def test_a_mutant_that_no_test_notices_survives(toy):
     before = files_of(toy)
     judged = run("--root", toy, "--jobs", 2)

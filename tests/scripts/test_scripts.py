@@ -17,6 +17,7 @@ POLICY = shlex.quote(str(SCRIPTS.parent / "docs" / "proofs" / "policies" / "ppo.
 PROOF = shlex.quote(str(SCRIPTS.parent / "docs" / "proofs" / "mnk-v0-m-6-n-5-k-4.npz"))
 # The arguments of a small run, and a text that it has to print. A script that is not here fails the tests.
 SMALL: dict[str, tuple[str, str]] = {
+    "blunder_curves.py": ("--out . --seconds 1", "7×6: solved positions"),
     "behaviour_cloning.py": ("--game mnk-v0:m=3,n=2,k=2 --epochs 20", "gives value away in 0."),
     "connect_four_peers.py": ("--games 10 --rounds 0", "10 games, "),
     "benchmark_envs.py": ("--seconds 0.001 --rounds 1", "np.take alone"),
@@ -75,6 +76,15 @@ SMALL: dict[str, tuple[str, str]] = {
 }
 
 TAKE_LONG = {
+    "behaviour_cloning.py",
+    "benchmark_gpu.py",
+    "benchmark_training.py",
+    "opening_trap.py",
+    "pictures.py",
+    "position_layout.py",
+    "showdown.py",
+    "train_unbeatable.py",
+    "blunder_curves.py",
     "benchmark_envs.py",
     "benchmark_exact.py",
     "benchmark_selfplay.py",

@@ -12,6 +12,7 @@ from value_network_figures import CHANGES
 TEXT = truth.PAGE.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_the_page_is_what_the_script_makes() -> None:
     assert with_table(TEXT, truth.page(), "truth") == TEXT
 

@@ -41,7 +41,7 @@ from ttt_env.storage.policy_file import game_name
 from ttt_env.training.recipe import read_recipe
 
 BOARDS = ttt_env.Boards.joined(TICTACTOE, [layer.boards(layer.open[::7]) for layer in reachable(TICTACTOE)])
-SHORT, LONG = 60, 10_000  # mutations
+SHORT, LONG = 30, 10_000  # mutations
 INTERESTING = (0, 1, 0x7F, 0x80, 0xFF)
 
 
@@ -527,6 +527,7 @@ def test_a_recipe_of_a_class_that_is_none(tmp_path):
 
 
 @numbers
+@pytest.mark.slow
 def test_checkpoints(number, tmp_path):
     pytest.importorskip("sb3_contrib")
     from ttt_env.training.loop import read_checkpoint

@@ -214,6 +214,7 @@ def writer(name, path, count):
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_processes_that_make_and_write_one_file_and_kill_9(tmp_path):
     """Three begin at once with a file that is not there; one of them is killed in the middle of writing."""
     path = tmp_path / "games.sqlite"
@@ -234,6 +235,7 @@ def test_processes_that_make_and_write_one_file_and_kill_9(tmp_path):
         assert log.add(GameRecord.parse(GAMES[0])) == len(log)
 
 
+@pytest.mark.slow
 def test_a_second_log_of_a_process_loses_no_games_of_any(tmp_path):
     """Whoever opens and closes a file that SQLite has open drops the locks of its process on it."""
     path, record = tmp_path / "games.sqlite", GameRecord.parse("tictactoe-v0: 0 3 1 4 2")

@@ -162,6 +162,7 @@ class TestTwoAtOnce:
         del first
         file_at(path).add({"number": 5})
 
+    @pytest.mark.slow
     def test_an_analysis_that_is_over_holds_nothing(self, tmp_path):
         path = tmp_path / "answers.jsonl"
         for judge in (ttt_env.certify, ttt_env.exploitability, ttt_env.best_response):

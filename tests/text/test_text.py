@@ -235,9 +235,12 @@ class TestAnswers:
 
     @pytest.mark.parametrize(
         ("template", "n_replies"),
-        [*((each, 350) for each in ("[{cell}]", "{cell}", "手{cell}手", "{name}", "row {row}, {column}")),
-         *(slow(each, 2_500) for each in ("[{cell}]", "{cell}", "<move>{cell}</move>", r"\boxed{{cell}}"))],
-    )  # fmt: skip
+        [
+            ("[{cell}]", 150),
+            *(slow(each, 350) for each in ("手{cell}手", "{name}", "row {row}, {column}")),
+            *(slow(each, 2_500) for each in ("[{cell}]", "{cell}", "<move>{cell}</move>", r"\boxed{{cell}}")),
+        ],
+    )
     def test_hostile_replies_have_a_named_outcome(
         self, template: str, n_replies: int, forbidden: list[str]
     ) -> None:
@@ -395,6 +398,7 @@ class TestReplies:
         [(OPPONENTS.keys() - {"minimax", "mcts", "epsilon"}, 100), slow(OPPONENTS.keys(), 20_000)],
         ids=["fast", "all"],
     )
+    @pytest.mark.slow
     def test_by_position_the_same_prefix_meets_the_same_reply(self, kinds: Any, n_prefixes: int) -> None:
         """In any order, and in another process, with a hash seed of its own."""
         rng = random.Random(0)
@@ -481,6 +485,7 @@ class TestReplies:
 
 class TestTwoPlayers:
     @pytest.mark.parametrize("illegal", ["lose", "retry"])
+    @pytest.mark.slow
     def test_both_conversations_are_those_of_a_text_env(self, illegal: Any) -> None:
         """The same texts and rewards as against an agent that says in each position what was said there."""
         game, rng, ends = ttt_env.get_game("tictactoe-v0"), random.Random(0), set()

@@ -37,6 +37,7 @@ def test_ratings_of_computed_results_have_no_margin():
     assert rating_margins(scores, np.zeros((3, 3))).tolist() == [0, 0, 0]
 
 
+@pytest.mark.slow
 def test_rating_margins_are_those_of_ratings_from_scores_that_err():
     """The spread of the ratings where the scores are drawn around the true ones."""
     rng = np.random.default_rng(0)

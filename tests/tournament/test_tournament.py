@@ -113,6 +113,7 @@ class TestRatings:
 
 
 class TestSampling:
+    @pytest.mark.slow
     def test_only_where_nothing_else_is_possible_and_once_for_both_sides(self, sampled: Tournament) -> None:
         assert sampled.matches["win-block", "minimax"].exact
         for undeclared in ("unsaid", "lowest"):
@@ -167,6 +168,7 @@ def test_any_number_of_processes_finds_the_same_in_a_game_that_is_not_enumerated
 
 
 class TestOtherProcesses:
+    @pytest.mark.slow
     def test_find_the_same_and_ask_an_agent_that_may_take_long_in_one_alone(self, tmp_path: Path) -> None:
         """Whether games are sampled, as of a function, or not."""
 
@@ -192,6 +194,7 @@ class TestOtherProcesses:
         assert len(asked) == len(set(asked)) > 100
 
     @pytest.mark.parametrize("workers", [1, 2])
+    @pytest.mark.slow
     def test_an_error_names_the_agent_and_the_pairing(self, workers: int) -> None:
         agents = {"random": "random", "bad": faults.agent_that(faults.raises(lambda: KeyError("no idea")))}
         with pytest.raises(KeyError, match="no idea") as caught:
@@ -272,6 +275,7 @@ class TestHeatMap:
             assert bool(margin) != found.exact
 
     @pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
+    @pytest.mark.slow
     def test_same_table_same_file(self, suffix: str, tmp_path, trio: Tournament) -> None:
         for name in (f"first.{suffix}", f"second.{suffix.upper()}"):
             trio.plot(tmp_path / name)

@@ -108,6 +108,7 @@ class TestMaskedActorCritic:
             cells, _ = policy.predict(boards.planes, deterministic=deterministic)
             assert boards.legal[np.arange(len(boards)), cells].all()
 
+    @pytest.mark.slow
     def test_learns_where_a_taken_cell_is_an_error(self):
         envs = raising_envs()
         MaskedA2C("MlpPolicy", envs, device="cpu", seed=0).learn(500)

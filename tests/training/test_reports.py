@@ -14,6 +14,7 @@ from tests.support import naive
 from tests.support.agents import Nth
 from tests.support.documents import ROOT
 from tests.support.games import LOPSIDED, open_boards, positions_of
+from tests.support.marks import slow_but_the_first
 from ttt_env.agent.learner import Budget, Learner, learner_class, learner_names
 from ttt_env.agents.learned.lookup import Lookup
 
@@ -132,7 +133,7 @@ def same_policy(one, two):
     return np.array_equal(one.policies(open_boards(GAME)), two.policies(open_boards(GAME)))
 
 
-@pytest.mark.parametrize("algo", learner_names())
+@pytest.mark.parametrize("algo", slow_but_the_first(reversed(learner_names())))
 def test_reports_and_files_of_every_learner_are_about_the_agent_it_returns(algo, tmp_path):
     learner, reports = learner_class(algo), []
     out, steps = tmp_path / f"model.{learner.suffix}", STEPS.get(algo, 64)
@@ -149,7 +150,7 @@ def test_reports_and_files_of_every_learner_are_about_the_agent_it_returns(algo,
     assert training.progress.evaluation.scalars() == reports[-1].scalars()
 
 
-@pytest.mark.parametrize("keeps_latest", [False, True])
+@pytest.mark.parametrize("keeps_latest", slow_but_the_first([True, False]))
 @pytest.mark.parametrize("agents", list(permutations([OPTIMAL, ALSO_OPTIMAL, WEAK])))
 def test_the_best_agent_is_returned_wherever_it_comes(agents, keeps_latest, script, tmp_path):
     """Of two that are equally good it is the first, or the latest where the learner keeps that."""
@@ -167,6 +168,7 @@ def test_the_best_agent_is_returned_wherever_it_comes(agents, keeps_latest, scri
     assert_is_about(progress.best, agent)
 
 
+@pytest.mark.slow
 def test_the_best_agent_before_a_break_is_still_the_best_after_it(script, tmp_path):
     """Once the budget is used up, a resumed training does not judge its agent again."""
     out, reports = tmp_path / "model.npz", []

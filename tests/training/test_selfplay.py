@@ -160,6 +160,7 @@ def run(tmp_path_factory):
 
 
 class TestRun:
+    @pytest.mark.slow
     def test_logs_for_tensorboard(self, run):
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -170,6 +171,7 @@ class TestRun:
             expected = [(evaluation.steps, evaluation.scalars()[name]) for evaluation in run.found]
             assert logged == [(step, pytest.approx(value, abs=1e-6)) for step, value in expected]
 
+    @pytest.mark.slow
     def test_says_when_the_model_is_less_exploitable(self, run):
         told, least = [], float("inf")
         for evaluation in run.found:
@@ -180,6 +182,7 @@ class TestRun:
         assert len(lines) == len(told) > 0
         assert all(map(str.startswith, lines, told))
 
+    @pytest.mark.slow
     def test_keeps_the_best(self, run):
         least = min(evaluation.exploitability.exploitability for evaluation in run.found)
         kept = ttt_env.make_agent(f"sb3:{run.folder}/best.zip")
@@ -249,6 +252,7 @@ class TestSelfPlay:
         with pytest.raises(ParameterError, match=f"{kind} gives no probabilities or values of the cells"):
             ttt_env.make_agent(model)
 
+    @pytest.mark.slow
     def test_goes_on_as_it_is_asked_to(self, tmp_path, capsys):
         pool, starts = OpponentPool(["random"]), StartDistribution(LOPSIDED)
         callback = SelfPlayCallback(pool, starts=starts, every=128, until="budget", checkpoint=tmp_path / "c")
@@ -301,6 +305,7 @@ class TestSelfPlay:
         model = sb3.A2C("MlpPolicy", envs, device="cpu", seed=0).learn(8000, callback)
         assert model.num_timesteps == 8 * (1 + 10 - seconds_before)
 
+    @pytest.mark.slow
     def test_samples_what_cannot_be_computed(self):
         game = ttt_env.get_game(LARGE)
         model, found = fresh(game=game), []
@@ -333,7 +338,12 @@ class TestSelfPlay:
 
     @pytest.mark.parametrize(
         ("name", "is_reset"),
-        [("MaskedDQN", True), ("MaskablePPO", False), slow("MaskedDQN", False), slow("MaskablePPO", True)],
+        [
+            ("MaskedDQN", True),
+            slow("MaskablePPO", False),
+            slow("MaskedDQN", False),
+            slow("MaskablePPO", True),
+        ],
     )
     def test_each_call_of_learn_is_evaluated(self, name, is_reset, tmp_path):
         """By default SB3 counts the steps of each call from 0."""

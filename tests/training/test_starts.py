@@ -169,6 +169,7 @@ def test_an_error_is_costly_if_it_gives_away_what_the_game_is_worth_to_its_seat(
 
 
 @pytest.mark.parametrize("until", ["budget", "optimal"])
+@pytest.mark.slow
 def test_self_play_begins_at_the_errors_of_the_model_as_it_is_now(until):
     """Towards optimal play they are those of the whole game, else those that the model can reach."""
     starts = StartDistribution(LOPSIDED, 0.0, 1.0)

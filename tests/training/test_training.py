@@ -88,6 +88,7 @@ def test_same_seed_same_model():
     assert same_weights(one, two) and not same_weights(one, other)
 
 
+@pytest.mark.slow
 def test_opponents_of_ones_own(tmp_path):
     """Functions, too, are in the checkpoint."""
     opponents = ["weights", lambda position: position.legal_cells[-1]]
@@ -120,6 +121,7 @@ class TestResume:
         assert one.progress.evaluation.results == two.progress.evaluation.results
 
     @pytest.mark.parametrize(("algo", "steps"), [("q-learning", 201), ("value-network", 201), ("cfr", 4)])
+    @pytest.mark.slow
     def test_learners_of_this_package_go_on_too(self, algo, steps, tmp_path):
         options = {"algo": algo, "seed": 3, "until": "budget"}
         train(steps=steps, out=tmp_path / "one.npz", **options)
@@ -129,6 +131,7 @@ class TestResume:
         assert states[0] == states[1]
 
     @pytest.mark.parametrize("algo", ["q-learning", "alphazero", "a2c"])
+    @pytest.mark.slow
     def test_a_model_that_is_gone_is_written_again(self, algo, tmp_path):
         learner = learner_class(algo)
         out = tmp_path / f"model.{learner.suffix}"
@@ -141,6 +144,7 @@ class TestResume:
         again = ttt_env.make_agent(spec, TICTACTOE).policies(open_boards()[::99])
         assert np.array_equal(again, policies)
 
+    @pytest.mark.slow
     def test_the_random_generators_go_on_and_a_used_up_budget_trains_no_more(self, tmp_path):
         options = {"algo": "a2c", "steps": 100, "out": tmp_path / "model.zip", "until": "budget"}
         model, found = train(**options), []
@@ -155,6 +159,7 @@ class TestResume:
         assert left_off(tmp_path / "model.zip", "a2c").learner.steps == training.learner.steps and not found
         assert same_weights(model, again)
 
+    @pytest.mark.slow
     def test_a_training_until_unbeatable_goes_on_until_optimal(self, tmp_path):
         """On a board that X wins with any move all models are both; what was not counted is counted now."""
         game, out, found = ANY_MOVE_WINS, tmp_path / "m.zip", []
@@ -163,6 +168,7 @@ class TestResume:
         train(game, "a2c", steps=50_000, until="optimal", out=out, resume=True, report=found.append)
         assert [evaluation.blunders_everywhere for evaluation in found] == [0]
 
+    @pytest.mark.slow
     def test_seconds_count_from_the_beginning(self, tmp_path):
         first, second = [], []
         options = {"algo": "a2c", "out": tmp_path / "model.zip", "until": "budget"}
@@ -181,6 +187,7 @@ class TestResume:
         counts = [len(blunders_everywhere(each, TICTACTOE)) for each in (first, agent)]
         assert counts[1] == min(evaluation.blunders_everywhere for evaluation in found) < counts[0]
 
+    @pytest.mark.slow
     def test_the_best_of_all_is_ranked_anew_by_a_new_goal(self, tmp_path):
         """That is not the model as it is now, which goes on unchanged."""
         agent = train(algo="a2c", steps=2000, out=tmp_path / "m.zip", until="budget", seed=1)

@@ -131,6 +131,7 @@ class TestFallingRate:
 
 class TestErrors:
     @pytest.mark.parametrize("agent", [slow("random"), slow("weights"), lowest])
+    @pytest.mark.slow
     def test_costly_ones_lead_below_the_value_of_the_game(self, agent):
         """On 3×3, a draw: a possible move loses a position that was not lost."""
         agent = ttt_env.make_agent(agent)
@@ -162,6 +163,7 @@ class TestErrors:
         assert np.allclose(shares, [0.3, 0.05, 0.45], atol=0.06)
 
 
+@pytest.mark.slow
 def test_training_tells_where_it_errs():
     """The model that a training ends with, still beatable, has begun episodes where it erred."""
     found = []

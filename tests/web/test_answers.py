@@ -58,6 +58,7 @@ def test_x_wins_qubic_by_the_proof_and_from_all_symmetric_cells(ask):
     assert after["value"] == 1 and {each["value"] for each in after["moves"]} == {-1}
 
 
+@pytest.mark.slow
 def test_what_is_proved_is_not_estimated(ask):
     answer = ask("evaluate", game=SEVEN, moves=[10, 17], brief=False)
     assert answer["value"] == 1 and answer["basis"] == "proved" and "low" not in answer
@@ -82,6 +83,7 @@ def test_an_estimate_is_a_range_and_the_same_for_symmetric_cells(ask):
 
 
 @pytest.mark.parametrize("agent", ["minimax", "win-block", "mcts:simulations=20,seed=0"])
+@pytest.mark.slow
 def test_the_verdict_is_that_of_certify(agent, ask):
     answer, certificate = ask("certify", game="tictactoe-v0", agent=agent), certify(agent)
     assert answer["unbeatable"] == certificate.unbeatable

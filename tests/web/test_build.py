@@ -18,6 +18,7 @@ _HTML = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\bev
 POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
+@pytest.mark.slow
 def test_the_folder_holds_all_that_the_page_asks_for(tmp_path):
     build(tmp_path / "site")
     app = json.loads((tmp_path / "site/data/app.json").read_text())
@@ -31,6 +32,7 @@ def test_the_folder_holds_all_that_the_page_asks_for(tmp_path):
             assert (tmp_path / "site" / name).is_file(), name
 
 
+@pytest.mark.slow
 def test_an_earlier_build_is_replaced_and_nothing_else(tmp_path):
     build(tmp_path)
     (tmp_path / "main.js").write_text("old")
@@ -45,6 +47,7 @@ def test_an_earlier_build_is_replaced_and_nothing_else(tmp_path):
         build(tmp_path / "thesis.txt")
 
 
+@pytest.mark.slow
 def test_one_file_holds_everything_and_allows_nothing_else(tmp_path):
     single(tmp_path)
     page = (tmp_path / "index.html").read_text()
@@ -86,6 +89,7 @@ def test_no_text_becomes_html():
             assert not _HTML.search(content.decode()), name
 
 
+@pytest.mark.slow
 def test_a_first_visit_loads_little():
 
     content = site()
@@ -97,6 +101,7 @@ def test_a_first_visit_loads_little():
     assert sum(len(gzip.compress(content[name])) for name in first) < 150_000
 
 
+@pytest.mark.slow
 def test_the_module_builds_from_the_command_line(tmp_path):
     command = [sys.executable, "-m", "ttt_env.web", "build", str(tmp_path / "one"), "--single"]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -59,6 +59,7 @@ def test_perfect_is_unbeatable_and_the_levels_get_harder(game):
     assert scores == sorted(scores)
 
 
+@pytest.mark.slow
 def test_perfect_wins_as_soon_and_resists_as_long_as_it_can():
     perfect, solution = make_agent(Players().levels(TICTACTOE)[-1].agent, TICTACTOE), solve(TICTACTOE)
     layer = {TICTACTOE.start}
@@ -76,6 +77,7 @@ def test_perfect_wins_as_soon_and_resists_as_long_as_it_can():
         assert set(played) <= {cell for cell, each in zip(kept, plies, strict=True) if each == aim}
 
 
+@pytest.mark.slow
 def test_the_ladder_of_the_page_is_exact(files, app):
     for fact in app["games"]:
         listed = json.loads(files[fact["strength"]]())["agents"]
@@ -91,6 +93,7 @@ def test_the_ladder_of_the_page_is_exact(files, app):
         assert scores[row, column] == pytest.approx(match("win-block", "random", fact["id"]).score)
 
 
+@pytest.mark.slow
 def test_the_same_package_writes_the_same_files(files):
     again = page_files(Players(), games_on_offer(is_static=True), has_answers=False, records=False)
     assert {name: content() for name, content in again.items()} == {

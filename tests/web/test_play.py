@@ -316,6 +316,7 @@ def by_keyboard(page, number):
     page.press(*keys, Keys.ENTER)
 
 
+@pytest.mark.browser  # by a fixture that it asks for itself
 @pytest.mark.parametrize(("opponent", "presses"), [("person", 50), slow("minimax", 300)])
 @pytest.mark.parametrize("press_by", [by_mouse, by_keyboard, by_touch])
 @pytest.mark.parametrize("host", ["site", "served"])

@@ -12,7 +12,7 @@ from ttt_env.errors import ParameterError, WorkerError
 from ttt_env.workers import Workers
 
 NUMBERS = [(number,) for number in range(40)]
-TEAMS = [("loky", None), ("loky", 2), slow(("ray", 2))]
+TEAMS = [("loky", None), slow(("loky", 2)), slow(("ray", 2))]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,6 +49,7 @@ def test_an_error_keeps_its_class_and_names_its_task(team):
 
 
 @pytest.mark.parametrize("backend", ["loky", slow("ray")])
+@pytest.mark.slow
 def test_a_process_that_ends_is_an_error_that_names_its_task(backend, tmp_path):
     if backend == "ray":
         pytest.importorskip("ray")
