@@ -236,7 +236,7 @@ class TestAnswers:
     @pytest.mark.parametrize(
         ("template", "n_replies"),
         [
-            ("[{cell}]", 150),
+            ("[{cell}]", 350),
             *(slow(each, 350) for each in ("手{cell}手", "{name}", "row {row}, {column}")),
             *(slow(each, 2_500) for each in ("[{cell}]", "{cell}", "<move>{cell}</move>", r"\boxed{{cell}}")),
         ],
