@@ -22,19 +22,25 @@ test-browser: $(STAMP)
 
 # The slow tests, and those cases that the fast ones leave out, in parts that each end within ten minutes on two
 # cores; `make slow-proofs` runs one of them.
-PARTS := agents alphazero analysis contract forgery games golden learning proofs ray scripts tables web
+PARTS := agents alphazero analysis claims contract files forgery games golden learning proofs ray recipes scripts \
+  tables texts web
 SLOW_agents = $(filter-out $(SLOW_contract) $(SLOW_learning),$(wildcard tests/agents/test_*.py))
 SLOW_alphazero := tests/alphazero
 SLOW_analysis := $(wildcard tests/analysis/test_*.py)
+SLOW_claims := tests/scripts/test_truth.py tests/scripts/test_leaderboard.py tests/scripts/test_check_policy.py \
+  tests/scripts/test_gravity_values.py
 SLOW_contract := tests/agents/test_agents_contract.py
+SLOW_files := tests/storage
 SLOW_forgery := tests/proofs/test_proof_forgery.py
-SLOW_games := tests/envs/test_env_agreement.py tests/envs/test_vector_agreement.py
+SLOW_games := tests/envs
 SLOW_golden := tests/scripts/test_golden.py
 SLOW_learning := tests/agents/test_q_learning.py tests/training/test_training.py
 SLOW_proofs := tests/proofs/test_proof.py tests/proofs/test_proof_files.py tests/proofs/test_gravity_proof.py
 SLOW_ray := $(wildcard tests/*/test_ray*.py) tests/workers
+SLOW_recipes = $(filter-out $(SLOW_learning) $(SLOW_ray),$(wildcard tests/training/test_*.py))
 SLOW_scripts := tests/scripts/test_scripts.py tests/scripts/test_framework_scripts.py tests/scripts/test_benchmark_selfplay.py
 SLOW_tables := tests/scripts/test_ladder.py tests/test_docs.py
+SLOW_texts := tests/text tests/datasets
 SLOW_web := tests/web
 SLOW_rest := tests ttt_env $(foreach part,$(PARTS),$(addprefix --ignore=,$(SLOW_$(part))))
 
