@@ -1,4 +1,4 @@
-"""The boards of a batch of games, kept so that a move of all of them is a few array operations.
+"""The boards of a batch of games, kept so that all of them make a move at once.
 
 A *state* is one array whose last axis runs over the sub-envs. Each board in it is seen by one of its players,
 the *looker*. `play` makes half a turn: the looker plays a cell, and then the other player is the looker. So
@@ -11,7 +11,7 @@ Games whose boards can all be listed are kept as rows of tables (`TableStore`), 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -26,7 +26,7 @@ from ttt_env.compiled.codes import (
     WON,
 )
 from ttt_env.compiled.sets import WinningSets, winning_sets
-from ttt_env.rules import Boards, Game, Masks, is_tabulated, packed, playable
+from ttt_env.rules import Boards, Game, Masks, get_game, is_tabulated, packed, playable
 
 Array: TypeAlias = NDArray[Any]
 State: TypeAlias = Array
@@ -188,8 +188,8 @@ class BitStore:
 
     def play(self, state: State, cells: Cells) -> State:  # noqa: D102
         after = np.empty((3, len(cells)), np.uint64)
-        play, _ = _kernels(self.game)
-        play(np.ascontiguousarray(state), cells.astype(np.int64), winning_sets(self.game), after)
+        sets = winning_sets(self.game)
+        _compiled_play()(np.ascontiguousarray(state), cells.astype(np.int64), sets, after)
         return after
 
     def codes(self, state: State) -> Array:  # noqa: D102
@@ -205,7 +205,7 @@ class BitStore:
 
     def planes(self, state: State) -> Array:  # noqa: D102
         planes = np.empty((state.shape[1], self.game.n_cells, 2), np.int8)
-        _kernels(self.game)[1](state[0], state[1], planes)
+        _compiled_planes()(state[0], state[1], planes)
         return planes.reshape(-1, *self.game.shape, 2)
 
     def playable(self, state: State) -> Masks:  # noqa: D102
@@ -222,14 +222,19 @@ class BitStore:
         return Boards(self.game, *np.where(turned, (theirs, mine), (mine, theirs)))
 
 
-@lru_cache(maxsize=8)
-def _kernels(
-    game: Game,
-) -> tuple[Callable[[State, Cells, WinningSets, State], None], Callable[[Masks, Masks, Array], None]]:
-    """The compiled moves and observations of `BitStore`."""
+@cache
+def _compiled_play() -> Callable[[State, Cells, WinningSets, State], None]:
     from ttt_env.compiled.compiler import of_types
-    from ttt_env.envs.vector import boards_kernel as kernel
+    from ttt_env.envs.vector.boards_kernel import play
 
-    state, planes = np.empty((3, 0), np.uint64), np.empty((0, 0, 2), np.int8)
-    play = of_types(kernel.play, state, np.empty(0, np.int64), winning_sets(game), state)
-    return play, of_types(kernel.planes, state[0], state[1], planes)
+    state, cells = np.empty((3, 0), np.uint64), np.empty(0, np.int64)
+    return of_types(play, state, cells, winning_sets(get_game("tictactoe-v0")), state)
+
+
+@cache
+def _compiled_planes() -> Callable[[Masks, Masks, Array], None]:
+    from ttt_env.compiled.compiler import of_types
+    from ttt_env.envs.vector.boards_kernel import planes
+
+    masks = np.empty(0, np.uint64)
+    return of_types(planes, masks, masks, np.empty((0, 0, 2), np.int8))
