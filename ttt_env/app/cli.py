@@ -61,7 +61,7 @@ EXIT_CODES = {
     0: "yes, or done",
     1: "no: the agent is beatable",
     2: "wrong usage, or wrong input",
-    3: "undecided: too small a budget, or an accident, left it not judged",
+    3: "undecided: the budget was too small, or an agent failed",
     130: "ended by Ctrl-C",
     143: "ended by SIGTERM",
 }
@@ -277,8 +277,8 @@ def certify(
     """Say whether an agent is unbeatable, or show what beats it.
 
     The agent is asked once in each position that it can reach. Its answers
-    are its policy table: --out policy.npz writes it, it plays as
-    policy.npz, and anybody can check it with scripts/check_policy.py.
+    are its policy table. --out policy.npz saves it; the file is an agent
+    itself, and anybody can check it with scripts/check_policy.py.
     --out FILE.json writes the certificate with exact results. Each of
     several agents gets one line.
 

@@ -112,15 +112,15 @@ class MCTS(_Searching, Agent):
     position itself included; a proved win is played and a proved loss avoided (MCTS-Solver: Winands,
     Björnsson and Saito 2008). With `threats` as well a move that stops the other from completing a set is
     made at once, and a sequence of threats that wins, each of which leaves one reply, is found before
-    anything is simulated (Allis 1994), here and in every position of the tree. It is off by default, so that
-    the search is that of the textbooks.
+    anything is simulated (Allis 1994), here and in every position of the tree. `threats` is off by default,
+    so that the search is that of the textbooks.
 
-    The budget is `simulations` (the default, 1000) or `seconds` a move. `playout` is `random` or `win-block`:
-    complete a winning set, else block one of the opponent, else move at random. In a misère game `win-block`
-    avoids the cells that complete a set of either player; if there are no others, those that complete its
-    own. With `evaluate=value-network` there are no playouts: the network that comes with this package, or
-    with `evaluate=value-network:PATH` that of a file, says of the new position how it will end, between 0 for
-    a loss and 1 for a win, as in programs like Leela Zero.
+    The budget is `simulations` or `seconds` a move, by default 1,000 simulations. `playout` is `random` or
+    `win-block`: complete a winning set, else block one of the opponent, else move at random. In a misère game
+    `win-block` avoids the cells that complete a set of either player; if there are no others, those that
+    complete its own. With `evaluate=value-network` there are no playouts: the network that comes with this
+    package, or with `evaluate=value-network:PATH` that of a file, says of the new position how it will end,
+    between 0 for a loss and 1 for a win, as in programs like Leela Zero.
 
     A search can stop before its budget is used up. With `early_stop` it does when the rest of the budget
     cannot take the lead from the most visited move any more; without `solve` and with a seed this changes no
