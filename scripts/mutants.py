@@ -20,8 +20,10 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
 
-PYTEST = [sys.executable, *"-m pytest -x -q -p no:cacheprovider -m".split(), "not slow and not browser"]
+PYTEST = [sys.executable, *"-m pytest -x -q -p no:cacheprovider -m".split()]
+FAST, SLOW = "not slow and not browser", "slow and not browser"
 VERDICTS = {0: "survived", 1: "killed", 2: "killed", None: "too slow"}  # 2: a test file cannot be imported
+VERDICTS[5] = VERDICTS[0]  # there are no such tests
 
 
 class Mutant(NamedTuple):
@@ -68,7 +70,7 @@ def copy_of(root: Path) -> Path:
 
 
 def verdict_of(mutant: Mutant, path: Path, copy: Path, seconds: float) -> str:
-    """The verdict of the tests on a mutant, which is in the copy meanwhile."""
+    """The verdict of the tests on a mutant, which is in the copy meanwhile; slow ones run if it survives."""
     # numba's cache keeps a few versions of the kernels: edited ones have their own, and push no other out.
     is_compiled = path.parent.name == "compiled" or path.name.endswith("_kernel.py")
     cache = copy.parent / ("edited" if mutant.before and is_compiled else "compiled")
@@ -77,16 +79,20 @@ def verdict_of(mutant: Mutant, path: Path, copy: Path, seconds: float) -> str:
     options = {"cwd": copy, "env": os.environ | own, "start_new_session": True}
     text, times = (copy / path).read_text("utf-8"), (copy / path).stat()
     (copy / path).write_text(text.replace(mutant.before, mutant.after), "utf-8")
-    run = subprocess.Popen([*PYTEST, *mutant.tests], stdout=subprocess.DEVNULL, stderr=-2, **options)
-    with suppress(subprocess.TimeoutExpired):
-        run.wait(seconds)
-    status = run.returncode
-    with suppress(ProcessLookupError):  # the tests, and what they have started
-        os.killpg(run.pid, signal.SIGKILL)
-    run.wait()
+    for marks in (FAST, SLOW) if mutant.before else (FAST,):
+        command = [*PYTEST, marks, *mutant.tests]
+        run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=-2, **options)
+        with suppress(subprocess.TimeoutExpired):
+            run.wait(seconds)
+        verdict = VERDICTS.get(run.returncode, f"exit status {run.returncode}")
+        with suppress(ProcessLookupError):  # the tests, and what they have started
+            os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+        if verdict != "survived":
+            break
     (copy / path).write_text(text, "utf-8")
     os.utime(copy / path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    return VERDICTS.get(status, f"exit status {status}")
+    return verdict
 
 
 def main() -> int:

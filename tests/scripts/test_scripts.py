@@ -32,7 +32,10 @@ SMALL: dict[str, tuple[str, str]] = {
         "| ttt_env, one game at a time, cache cleared |",
     ),
     "benchmark_training.py": ("--envs 4 --rollouts 1 --rounds 1", "of replayed"),
-    "build_pretrained.py": ("--out . --share 0.005", "unbeatable: True"),
+    "build_pretrained.py": (
+        "--out . --share 0.005 --only ppo dqn q-learning value-network alphazero",
+        "unbeatable: True",
+    ),
     "check_policy.py": (POLICY, "worst result as O: draw, for example 0 4 1 2 6 3 5 8 7"),
     "check_proof.py": (
         PROOF,
