@@ -489,3 +489,14 @@ def test_plays_by_the_network_of_a_file(tmp_path):
     assert json.loads(agent.search.to_json())["playout"] is None
     with pytest.raises(PolicyFileError, match="value-network comes trained for tictactoe-v0"):
         ttt_env.make_agent("mcts:evaluate=value-network", "square-v0")
+
+
+def test_a_search_begins_anew_where_its_stones_were_placed_in_another_order():
+    """The stones of the position lie on those of the last one, but the reply could not be made before."""
+    game = get_game("connect-four-v0")
+    before, now = (
+        ttt_env.GameRecord.parse(f"connect-four-v0: {cells}") for cells in ("38 37", "38 36 29 37")
+    )
+    agent, rng = ttt_env.make_agent("mcts:simulations=10", game), np.random.default_rng(0)
+    agent.choose(before.positions()[-1], rng)
+    assert agent.choose(now.positions()[-1], rng) in now.positions()[-1].legal_cells

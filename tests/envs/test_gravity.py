@@ -1,6 +1,6 @@
 """Connect Four in the environments: move for move as in PettingZoo, and the same in every interface."""
 
-from itertools import count
+from itertools import count, pairwise, zip_longest
 
 import numpy as np
 import pytest
@@ -116,3 +116,18 @@ def test_without_gravity_columns_are_the_cells():
     for name in ("tictactoe-v0", "qubic-v0"):
         game = ttt_env.get_game(name)
         assert Actions(game, "columns").are_cells and Actions(game).n == game.n_cells
+
+
+@pytest.mark.parametrize("game", [GAME, ttt_env.get_game("tictactoe-v0").with_gravity(1)], ids=str)
+def test_an_episode_of_agents_is_played_by_their_cells(game):
+    env, seen = ttt_env.make(game), []
+
+    def lowest(position):
+        seen.append(position)
+        return position.legal_cells[0]
+
+    rows = ttt_env.collect_episode(env, {"X": lowest, "O": lowest}, seed=0)
+    positions = [*seen, env.position]
+    assert all(before.play(before.legal_cells[0]) == after for before, after in pairwise(positions))
+    actions = [row.action for pair in zip_longest(rows["X"], rows["O"]) for row in pair if row]
+    assert actions == [game.column_of[position.legal_cells[0]] for position in seen]

@@ -82,6 +82,23 @@ def test_every_illegal_move_of_every_position(module: Any) -> None:
     assert np.array_equal(states.rewards, np.tile([-1.0, 1.0], (len(rows), 1)))
 
 
+def test_states_of_positions_and_the_first_one_have_the_columns_that_are_legal(module: Any) -> None:
+    import jax
+
+    game = ttt_env.get_game("connect-four-v0")
+    functions, position = module.JaxGame(game), game.start.play(38).play(31)
+    states = functions.states_of(Boards.of([position]))
+    after = jax.vmap(functions.step)(states, np.array([3]))
+    assert states.legal_action_mask.shape == (1, 7) and not after.terminated.any()
+    floating = Game("tree", (4,), [(0, 1, 2)], supports=[3, 3, None, None])
+    assert module.JaxGame(floating).init(jax.random.key(0)).legal_action_mask.tolist() == [
+        False,
+        False,
+        True,
+        True,
+    ]
+
+
 def play_at_random(module: Any, game: Game, n_games: int, seed: int) -> int:
     """Play games in step with `Boards`, and compare all along; the number of moves."""
     import jax

@@ -668,3 +668,27 @@ def test_the_marks_of_reasoning_are_a_parameter():
 )
 def test_a_cut_off_reply_is_no_reply(finish_reason: str | None, read: str) -> None:
     assert whole("[3]", finish_reason) == read
+
+
+def highest(position: Position) -> int:
+    return position.legal_cells[-1]
+
+
+class TestGravity:
+    def test_stones_lie_on_the_cells_that_were_named(self) -> None:
+        game = ttt_env.get_game("tictactoe-v0").with_gravity(1)
+        env = TextEnv(game, play_as="X", opponent=lowest)
+        env.reset(seed=0)
+        assert "You have played 2. O has played 1." in env.reply("[2]")
+        assert str(env.position) == ".OX/.../..."
+
+    def test_a_column_is_its_cell_that_can_be_played_now(self) -> None:
+        env = TextEnv("connect-four-v0", play_as="X", opponent=highest, answer="[{column}]")
+        env.reset(seed=0)
+        for cell in (35, 28):
+            assert f"You have played {cell}." in env.reply("[1]")
+
+    def test_a_floating_stone_is_not_called_taken_alone(self) -> None:
+        env = TextEnv("connect-four-v0", play_as="X", opponent=lowest)
+        env.reset(seed=0)
+        assert "this cell is taken or rests on a free one" in env.reply("[0]")

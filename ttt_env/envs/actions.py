@@ -49,6 +49,10 @@ class Actions:
         stone = self._masks[number] & playable
         return stone.bit_length() - 1 if stone else self._tops[number]
 
+    def of_cell(self, cell: int) -> int:
+        """The action that plays a cell where the cell may be played."""
+        return cell if self.are_cells else self._game.column_of[cell]
+
     def mask(self, cells: NDArray[np.int8]) -> NDArray[np.int8]:
         """The actions that play one of these cells, `int8[cells]`: `int8[actions]`."""
         if self.are_cells:

@@ -322,8 +322,9 @@ def collect_episode(
         observation, reward, terminated, _, _ = env.last()
         if name in pending:
             transitions[name].append(Transition(*pending[name], reward, observation, terminated))
-        action = None if terminated else players[name].choose(env.position, env.np_random)
-        if action is not None:
+        action = None
+        if not terminated:
+            action = env._actions.of_cell(players[name].choose(env.position, env.np_random))
             pending[name] = (observation, action)
         env.step(action)
     return transitions

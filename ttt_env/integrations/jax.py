@@ -19,8 +19,9 @@ import numpy as np
 from ttt_env.agent import AgentLike
 from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.envs.board import PlayAs
-from ttt_env.errors import ParameterError, extra_for
-from ttt_env.rules import SEATS, Boards, Game, check_tabulated, checked, get_game
+from ttt_env.errors import GameTooLargeError, ParameterError, extra_for
+from ttt_env.rules import SEATS, Boards, Game, checked, get_game
+from ttt_env.rules.sizes import TABLE_CELLS
 
 with extra_for("games as functions of JAX need", "jax"):
     import jax
@@ -143,7 +144,7 @@ class JaxGame:
         return batch.replace(
             observation=jnp.asarray(boards.planes.astype(np.bool_)),
             terminated=jnp.asarray(boards.is_over),
-            legal_action_mask=jnp.asarray(boards.legal | boards.is_over[:, None]),
+            legal_action_mask=jnp.asarray(boards.legal[:, self._columns].any(-1) | boards.is_over[:, None]),
             _mine=jnp.asarray(mine),
             _theirs=jnp.asarray(theirs),
         )
@@ -156,7 +157,7 @@ class JaxGame:
             rewards=jnp.zeros(2, jnp.float32),
             terminated=no,
             truncated=no,
-            legal_action_mask=jnp.ones(self.num_actions, jnp.bool_),
+            legal_action_mask=jnp.asarray(self._is_ground[self._columns].any(-1)),
             _step_count=jnp.int32(0),
             _mine=none,
             _theirs=none,
@@ -217,7 +218,9 @@ class JaxGame:
     def _tabulated(self, opponent: AgentLike) -> np.ndarray[Any, np.dtype[np.float32]]:
         """The summed probabilities of the cells in each position: `float32[3**cells, cells]`."""
         game = self.game
-        check_tabulated(game, "for the table of an opponent")
+        if game.n_cells > TABLE_CELLS:
+            limit = f"for the table of an opponent; {TABLE_CELLS} cells are the limit"
+            raise GameTooLargeError(f"{game.name} has {game.n_cells} cells, too many {limit}")
         table = PolicyTable.of(opponent, game, positions="all")
         totals = np.zeros((3**game.n_cells, game.n_cells), np.float32)
         digits = 3 ** np.arange(game.n_cells)

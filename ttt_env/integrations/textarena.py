@@ -89,7 +89,9 @@ class GameEnv(ta.Env):
         said = ta.ObservationType.PLAYER_ACTION
         self.state.add_observation(from_id=player, to_id=player, message=action, observation_type=said)
         if cell is None:
-            self.state.set_invalid_move(f"{fault_text(outcome, self.answer.text_of(0, self.game))}.")
+            self.state.set_invalid_move(
+                f"{fault_text(outcome, self.answer.text_of(0, self.game), self.game)}."
+            )
             if self.state.done:
                 self._record(player, None)
         else:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 Seat = Literal["X", "O"]
 SEATS: tuple[Seat, Seat] = ("X", "O")
+_ORDERS = 10_000  # of taking stones off a board with gravity, that are tried
 
 
 @dataclass(frozen=True, repr=False)
@@ -705,9 +706,12 @@ def _fault(position: Position) -> str | None:
 
 
 def _can_be_taken_back(game: Game, mine: int, theirs: int, seen: set[int]) -> bool:
-    """True if the stones can be taken off one by one, the other player's first, with no game over between."""
+    """True if the stones can be taken off one by one, the other player's first, with no game over between.
+
+    The orders may be too many to try: where none has been found among so many, there may be one.
+    """
     occupied = mine | theirs
-    if not occupied:
+    if not occupied or len(seen) > _ORDERS:
         return True
     for cell in cells_of(theirs & game.tops(occupied)):
         before = theirs ^ 1 << cell

@@ -196,7 +196,7 @@ class TextEnv:
         self.answer = answer if isinstance(answer, AnswerFormat) else AnswerFormat(answer)
         self._earned = _reward_function(reward, reward_weights)
         self._env: SingleAgentEnv[Any] = SingleAgentEnv(
-            self.game, play_as=play_as, illegal="raise", rewards=rewards, start=start
+            self.game, play_as=play_as, illegal="raise", rewards=rewards, start=start, actions="cells"
         )
         self._usual = self._lineup_of(opponent, opponent_weights, trusted=True)
         self._seat(self._usual)
@@ -322,7 +322,7 @@ class TextEnv:
         What the reply says beside it does not count, and nothing in it is ever run.
         """
         self._check_is_on()
-        reading = self.answer.read(text, self.game)
+        reading = self.answer.read(text, self.game, self.position.legal_mask)
         return self._wrong(reading.outcome) if reading.cell is None else self.move(reading.cell)
 
     def give_up(self) -> str:
@@ -346,7 +346,7 @@ class TextEnv:
 
     def _wrong(self, outcome: Outcome) -> str:
         """Settle a reply that plays no free cell, as `illegal` says, and return the text for it."""
-        reason = fault_text(outcome, self.answer.text_of(0, self.game))
+        reason = fault_text(outcome, self.answer.text_of(0, self.game), self.game)
         if self.illegal == "raise":
             free = self.position.legal_cells
             raise IllegalMoveError(f"{outcome}: {reason}; free cells of {self.position} are {free}")
@@ -362,9 +362,8 @@ class TextEnv:
         """End the game as lost by a reply, and return the text for it."""
         self.moves.append(MoveRecord.of(self.position, None, self.nodes))
         self._settle(outcome, self._env.rewards_of.illegal, True)
-        return (
-            f"The game is over, and you have lost: {fault_text(outcome, self.answer.text_of(0, self.game))}."
-        )
+        fault = fault_text(outcome, self.answer.text_of(0, self.game), self.game)
+        return f"The game is over, and you have lost: {fault}."
 
     def _settle(self, outcome: Outcome, result: float, is_over: bool) -> None:
         self.outcome, self.result, self.done = outcome, result, is_over

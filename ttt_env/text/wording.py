@@ -220,13 +220,18 @@ _FAULTS: dict[Outcome, str] = {
 }
 
 
-def fault_text(outcome: Outcome, example: str) -> str:
+def fault_text(outcome: Outcome, example: str, game: Game) -> str:
     """The reason why a reply is not a move: half a sentence, with an example of an answer.
 
-    >>> fault_text("unreadable", "[0]")
+    >>> from ttt_env.rules.catalogue import get_game
+    >>> fault_text("unreadable", "[0]", get_game("tictactoe-v0"))
     'the reply names no cell in the form [0]'
     """
-    return _FAULTS[outcome].format(form=example)
+    return _of_game(_FAULTS[outcome], game).format(form=example)
+
+
+def _of_game(text: str, game: Game) -> str:
+    return text.replace("is taken", "is taken or rests on a free one") if game.has_gravity else text
 
 
 def end_text(winner: Seat | None, seat: Seat) -> str:
@@ -306,8 +311,9 @@ def _mistake(position: Position, after: Position, cell: int, solution: Solution,
 def _lost_by(forfeit: Forfeit, solution: Solution, board: BoardStyle) -> str:
     position, outcome, said = forfeit
     quoted = repr(said[:_SAID]) + "…" * (len(said) > _SAID)
+    failed = _of_game(_FAILED[outcome], position.game).format(said=quoted)
     return (
-        f"{_shown(position, board)}\n\n{_FAILED[outcome].format(said=quoted)} That lost the game, which with "
+        f"{_shown(position, board)}\n\n{failed} That lost the game, which with "
         f"best play was {_VALUES[solution.value_of(position)]}. {_better(position, solution)}"
     ).rstrip()
 

@@ -299,7 +299,9 @@ class Search:
         cells = cells_of(x) + cells_of(o) if self.position.to_move == "X" else cells_of(o) + cells_of(x)
         after = self.position
         for cell in cells:
-            after = after if after.is_over else after.child(cell)
+            if cell not in after.legal_cells:
+                return []
+            after = after.child(cell)
         return cells if after == position else []
 
     @property
