@@ -56,6 +56,7 @@ def test_each_match_is_the_match_of_the_two(trio: Tournament) -> None:
     assert set(trio.matches) == set(permutations(TRIO, 2))
     for (first, second), found in trio.matches.items():
         assert found == match(first, second)
+    assert all(found == match(*pair) for pair, found in trio.pairs.items())
 
 
 def test_table_and_scores(trio: Tournament) -> None:
