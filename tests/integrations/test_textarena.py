@@ -22,12 +22,12 @@ def test_a_prompt_is_the_introduction_and_the_turn(text: str) -> None:
 def test_what_is_wrong_with_a_reply_is_told_in_the_same_words(reply: str, outcome: Outcome) -> None:
     env = TextEnv()
     env.reset()
-    assert fault_text(outcome, "[0]") in env.reply(reply) and env.outcome == outcome
+    assert fault_text(outcome, "[0]", TICTACTOE) in env.reply(reply) and env.outcome == outcome
 
 
 def test_every_fault_has_its_words() -> None:
     outcomes: list[Outcome] = ["unreadable", "several", "no cell", "taken"]
-    faults = [fault_text(outcome, "<0>") for outcome in outcomes]
+    faults = [fault_text(outcome, "<0>", TICTACTOE) for outcome in outcomes]
     assert len(set(faults)) == 4 and faults[0].endswith(" <0>")
 
 
