@@ -27,7 +27,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # machine.
 settings.register_profile(
     "ci",
-    max_examples=100,
+    max_examples=300,
     derandomize=True,
     deadline=None,
     database=None,

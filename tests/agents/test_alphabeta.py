@@ -54,6 +54,7 @@ def naive_values(game, depth):
     ("game", "depth", "n_positions"),
     [
         ("mnk-v0:m=5,n=5,k=4", 1, 10),
+        slow("mnk-v0:m=5,n=5,k=4", 1, 40),
         ("mnk-v0:m=5,n=5,k=4", 2, 4),
         slow("mnk-v0:m=5,n=5,k=4", 3, 4),
         ("mnk-v0:m=5,n=4,k=4,misere=true", 2, 4),

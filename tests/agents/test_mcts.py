@@ -492,7 +492,7 @@ def test_plays_by_the_network_of_a_file(tmp_path):
 
 
 def test_a_search_begins_anew_where_its_stones_were_placed_in_another_order():
-    """The stones of the position lie on those of the last one, but the reply could not be made before."""
+    """Both positions share their stones, but the reply was not legal in the first one."""
     game = get_game("connect-four-v0")
     before, now = (
         ttt_env.GameRecord.parse(f"connect-four-v0: {cells}") for cells in ("38 37", "38 36 29 37")

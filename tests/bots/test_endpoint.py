@@ -16,7 +16,6 @@ import pytest
 import ttt_env
 from tests.support.endpoint import KEY, Endpoint, Exchange, Fault, completion, serving
 from tests.support.games import TICTACTOE
-from tests.support.marks import slow
 from ttt_env import Position
 from ttt_env.bots import ChatAgent
 from ttt_env.bots import chat as endpoints
@@ -203,11 +202,7 @@ def test_what_becomes_of_a_reply(
     assert answer[:2] == ((becomes, "played") if isinstance(becomes, int) else (None, becomes))
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [fault if number % 4 == 0 else slow(fault) for number, fault in enumerate(ACCIDENTS.values())],
-    ids=ACCIDENTS,
-)
+@pytest.mark.parametrize("fault", ACCIDENTS.values(), ids=ACCIDENTS)
 def test_accidents_are_asked_again_and_never_lose(
     endpoint: Endpoint, model: ChatAgent, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:

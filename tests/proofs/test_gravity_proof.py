@@ -99,9 +99,10 @@ def test_random_positions_of_enumerable_games(game, n_positions):
 
 
 @pytest.mark.parametrize("misere", [False, True], ids=["normal", "misère"])
-def test_random_games_with_random_supports(misere):
+@pytest.mark.parametrize("n_games", [6, slow(16)])
+def test_random_games_with_random_supports(n_games, misere):
     rng = np.random.default_rng(2)
-    for number in range(6):
+    for number in range(n_games):
         game = with_random_supports(random_game(number, rng, misere), rng)
         solution = ttt_env.solve(game)
         agrees(game.start, solution)

@@ -12,7 +12,7 @@ import ttt_env
 from tests import reference
 from tests.support import naive
 from tests.support.games import TICTACTOE
-from tests.support.marks import slow, slow_but_the_first
+from tests.support.marks import slow
 from tests.support.random_games import random_game
 from ttt_env.analysis.known import short_proof
 from ttt_env.analysis.layers import reachable
@@ -286,7 +286,7 @@ def turned_game(rng):
     return ttt_env.Game("turned", (3, 3), sets)
 
 
-@pytest.mark.parametrize("number", slow_but_the_first(range(12)))
+@pytest.mark.parametrize("number", range(12))
 def test_more_stones_outside_of_a_zone_and_fewer_anywhere_do_not_help_the_attacker(number):
     rng = np.random.default_rng(number)
     makers = (lambda: ttt_env.get_game(SYMMETRIC[number]), lambda: turned_game(rng))

@@ -662,6 +662,13 @@ def test_all_readers_say_the_same_about_mutations(files):
 
 
 @pytest.mark.slow
+def test_all_readers_say_the_same_about_mutations_of_each_kind(files):
+    accepted = agree_on_mutations(files, 1_250, 1)
+    assert all(accepted[one] for one in (legal_move_changed, form_changed, row_forfeited, cells_permuted))
+    assert 200 < sum(accepted.values()) < 600
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 12))
 def test_all_readers_say_the_same_about_many_mutations(files, seed):
     accepted = agree_on_mutations(files, 2_000, seed)
