@@ -2,8 +2,8 @@
 
 A position counts if one of its legal moves gives value away; the rate of an agent there is the probability
 of such a move. On 4×4 this is exact: the mean over all such positions of the game. On 7×6 it is the mean over
-those of `figures/connect-four-positions.jsonl`, positions from random games with 8 stones and more, in which
-the value of each move is proved; `--solve` makes that file anew. Writes `blunders` as SVG and PNG, and prints
+the positions in `figures/connect-four-positions.jsonl`, from random games with 8 stones and more, with the
+proved value of each move; `--solve` makes that file anew. Writes `blunders` as SVG and PNG, and prints
 the rates.
 
     python scripts/blunder_curves.py            # some minutes, most of them of training

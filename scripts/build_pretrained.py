@@ -177,7 +177,7 @@ def judged(agent: Agent, name: str, path: Path) -> str:
 
 
 def proved_worst_case(agent: Agent) -> dict[str, Any] | None:
-    """What proves that the agent wins every game as X, where X can win and it is asked in few positions."""
+    """The proof that the agent wins every game as X, where X can win and it is asked in few positions."""
     if prove(agent.game, seconds=10).value != 1:
         return None
     try:

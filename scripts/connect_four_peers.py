@@ -250,7 +250,7 @@ def pgx_windows(size: int, n_steps: int) -> dict[str, Window]:
 
 
 def speeds() -> Iterator[tuple[str, str, dict[str, Window]]]:
-    """What is measured, the peer, and both windows."""
+    """The measurements: their names, the peers, and both windows."""
     games = random_games(200, seed=0)
     envs = {"ours": ttt_env.connect_four_v0.env(), "theirs": pettingzoo_env()}
     yield "AEC, moves", "PettingZoo", {name: aec_window(env, games) for name, env in envs.items()}

@@ -122,18 +122,6 @@ def ready(name: str, *calls: Callable[[], object]) -> None:
         notice.timer.cancel()
 
 
-def of_types(function: Function, *arguments: object) -> Function:
-    """The machine code of a compiled function for arguments of exactly the types of these.
-
-    numba looks at the type of every argument, and of all that a record holds, in every call. For a step of
-    64 games this takes as long as the step itself. The machine code trusts its caller to keep to the types.
-    """
-    types = tuple(map(numba.typeof, arguments))
-    dispatcher: Any = function
-    ready("the steps of the environment", lambda: dispatcher.compile(types))
-    return cast(Function, dispatcher.get_overload(types))
-
-
 class _Notice(Listener):
     """A line that says that something is compiled: none where all is loaded from disk, or soon done."""
 

@@ -19,9 +19,9 @@ import numpy as np
 from ttt_env.agent import AgentLike
 from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.envs.board import PlayAs
-from ttt_env.errors import GameTooLargeError, ParameterError, extra_for
+from ttt_env.errors import ParameterError, extra_for
 from ttt_env.rules import SEATS, Boards, Game, checked, get_game
-from ttt_env.rules.sizes import TABLE_CELLS
+from ttt_env.rules.sizes import TABLE_CELLS, check_coded
 
 with extra_for("games as functions of JAX need", "jax"):
     import jax
@@ -218,9 +218,7 @@ class JaxGame:
     def _tabulated(self, opponent: AgentLike) -> np.ndarray[Any, np.dtype[np.float32]]:
         """The summed probabilities of the cells in each position: `float32[3**cells, cells]`."""
         game = self.game
-        if game.n_cells > TABLE_CELLS:
-            limit = f"for the table of an opponent; {TABLE_CELLS} cells are the limit"
-            raise GameTooLargeError(f"{game.name} has {game.n_cells} cells, too many {limit}")
+        check_coded(game, TABLE_CELLS, "for the table of an opponent")
         table = PolicyTable.of(opponent, game, positions="all")
         totals = np.zeros((3**game.n_cells, game.n_cells), np.float32)
         digits = 3 ** np.arange(game.n_cells)

@@ -132,10 +132,9 @@ def check_tabulated(game: "Game", purpose: str) -> None:
     _check_cells(game, TABLE_CELLS, purpose)
 
 
-def check_coded(game: "Game") -> None:
-    """Raise `GameTooLargeError` for a game of more than 40 cells, whose boards have no base-3 codes."""
-    if game.n_cells > CODE_CELLS:
+def check_coded(game: "Game", most: int = CODE_CELLS, purpose: str = "for base-3 codes of boards") -> None:
+    """Raise `GameTooLargeError` for a game of more cells; its boards have no base-3 codes for the purpose."""
+    if game.n_cells > most:
         raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells, too many for base-3 codes of boards; "
-            f"{CODE_CELLS} cells are the limit"
+            f"{game.name} has {game.n_cells} cells, too many {purpose}; {most} cells are the limit"
         )

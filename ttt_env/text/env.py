@@ -346,7 +346,7 @@ class TextEnv:
 
     def _wrong(self, outcome: Outcome) -> str:
         """Settle a reply that plays no free cell, as `illegal` says, and return the text for it."""
-        reason = fault_text(outcome, self.answer.text_of(0, self.game), self.game)
+        reason = self._fault(outcome)
         if self.illegal == "raise":
             free = self.position.legal_cells
             raise IllegalMoveError(f"{outcome}: {reason}; free cells of {self.position} are {free}")
@@ -362,8 +362,10 @@ class TextEnv:
         """End the game as lost by a reply, and return the text for it."""
         self.moves.append(MoveRecord.of(self.position, None, self.nodes))
         self._settle(outcome, self._env.rewards_of.illegal, True)
-        fault = fault_text(outcome, self.answer.text_of(0, self.game), self.game)
-        return f"The game is over, and you have lost: {fault}."
+        return f"The game is over, and you have lost: {self._fault(outcome)}."
+
+    def _fault(self, outcome: Outcome) -> str:
+        return fault_text(outcome, self.answer.text_of(0, self.game), self.game)
 
     def _settle(self, outcome: Outcome, result: float, is_over: bool) -> None:
         self.outcome, self.result, self.done = outcome, result, is_over

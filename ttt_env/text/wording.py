@@ -216,7 +216,7 @@ _FAULTS: dict[Outcome, str] = {
     "unreadable": "the reply names no cell in the form {form}",
     "several": "the reply names more than one cell",
     "no cell": "the board has no such cell",
-    "taken": "this cell is taken",
+    "taken": "this cell is {taken}",
 }
 
 
@@ -227,11 +227,11 @@ def fault_text(outcome: Outcome, example: str, game: Game) -> str:
     >>> fault_text("unreadable", "[0]", get_game("tictactoe-v0"))
     'the reply names no cell in the form [0]'
     """
-    return _of_game(_FAULTS[outcome], game).format(form=example)
+    return _FAULTS[outcome].format(form=example, taken=_not_playable(game))
 
 
-def _of_game(text: str, game: Game) -> str:
-    return text.replace("is taken", "is taken or rests on a free one") if game.has_gravity else text
+def _not_playable(game: Game) -> str:
+    return "taken or rests on a free one" if game.has_gravity else "taken"
 
 
 def end_text(winner: Seat | None, seat: Seat) -> str:
@@ -247,7 +247,7 @@ _FAILED: dict[Outcome, str] = {
     "unreadable": "You answered {said}, which names no cell in the agreed form.",
     "several": "You answered {said}, which names more than one cell.",
     "no cell": "You answered {said}, and the board has no such cell.",
-    "taken": "You answered {said}, and this cell is taken.",
+    "taken": "You answered {said}, and this cell is {taken}.",
     "raised": "Your code raised an error: {said}.",
     "crashed": "You ended without an answer: {said}.",
     "timed out": "You gave no answer in time.",
@@ -311,7 +311,7 @@ def _mistake(position: Position, after: Position, cell: int, solution: Solution,
 def _lost_by(forfeit: Forfeit, solution: Solution, board: BoardStyle) -> str:
     position, outcome, said = forfeit
     quoted = repr(said[:_SAID]) + "…" * (len(said) > _SAID)
-    failed = _of_game(_FAILED[outcome], position.game).format(said=quoted)
+    failed = _FAILED[outcome].format(said=quoted, taken=_not_playable(position.game))
     return (
         f"{_shown(position, board)}\n\n{failed} That lost the game, which with "
         f"best play was {_VALUES[solution.value_of(position)]}. {_better(position, solution)}"

@@ -1,12 +1,13 @@
 """The steps of `ArraySteps`, compiled. Importing this module imports numba."""
 
 from collections.abc import Callable
-from typing import get_args
+from typing import Any, TypeVar, cast, get_args
 
+import numba
 import numpy as np
 
 from ttt_env.compiled.codes import Bools, Floats, Games, Integers, Payoffs, StepOutcome, StepTables
-from ttt_env.compiled.compiler import of_types
+from ttt_env.compiled.compiler import ready
 from ttt_env.envs.board import PlayAs
 from ttt_env.envs.vector import steps_kernel as kernel
 from ttt_env.envs.vector.engine import EpisodeStarts, Replies
@@ -17,8 +18,21 @@ _NEW = tuple.__new__  # half the time of the generated constructor
 _NONE = np.empty((0, 2))
 _NO_CHANCES = np.empty(0)
 _NOWHERE = np.empty(0, np.bool_)
+Code = TypeVar("Code", bound=Callable[..., object])
 Step = Callable[[Games, Integers, Bools, Floats, StepTables, StepOutcome], None]
 Begin = Callable[[Bools, Games, Floats, StepTables], None]
+
+
+def of_types(function: Code, *arguments: object) -> Code:
+    """The machine code of a compiled function for arguments of exactly the types of these.
+
+    numba looks at the type of every argument, and of all that a record holds, in every call. For a step of
+    64 games this takes as long as the step itself. The machine code trusts its caller to keep to the types.
+    """
+    types = tuple(map(numba.typeof, arguments))
+    dispatcher: Any = function
+    ready("the steps of the environment", lambda: dispatcher.compile(types))
+    return cast(Code, dispatcher.get_overload(types))
 
 
 class CompiledSteps:

@@ -495,7 +495,7 @@ def _as_cells(actions: ArrayLike, size: int, n_cells: int) -> Cells | None:
 
 @cache
 def _are_below() -> Callable[[Cells, int], bool]:
-    from ttt_env.compiled.compiler import of_types
+    from ttt_env.envs.vector.compiled import of_types
     from ttt_env.envs.vector.steps_kernel import are_below
 
     return of_types(are_below, np.empty(0, np.int64), 0)

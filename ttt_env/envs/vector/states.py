@@ -189,7 +189,7 @@ class BitStore:
     def play(self, state: State, cells: Cells) -> State:  # noqa: D102
         after = np.empty((3, len(cells)), np.uint64)
         sets = winning_sets(self.game)
-        _compiled_play()(np.ascontiguousarray(state), cells.astype(np.int64), sets, after)
+        _compiled_play()(np.ascontiguousarray(state), cells.astype(np.int64, copy=False), sets, after)
         return after
 
     def codes(self, state: State) -> Array:  # noqa: D102
@@ -224,8 +224,8 @@ class BitStore:
 
 @cache
 def _compiled_play() -> Callable[[State, Cells, WinningSets, State], None]:
-    from ttt_env.compiled.compiler import of_types
     from ttt_env.envs.vector.boards_kernel import play
+    from ttt_env.envs.vector.compiled import of_types
 
     state, cells = np.empty((3, 0), np.uint64), np.empty(0, np.int64)
     return of_types(play, state, cells, winning_sets(get_game("tictactoe-v0")), state)
@@ -233,8 +233,8 @@ def _compiled_play() -> Callable[[State, Cells, WinningSets, State], None]:
 
 @cache
 def _compiled_planes() -> Callable[[Masks, Masks, Array], None]:
-    from ttt_env.compiled.compiler import of_types
     from ttt_env.envs.vector.boards_kernel import planes
+    from ttt_env.envs.vector.compiled import of_types
 
     masks = np.empty(0, np.uint64)
     return of_types(planes, masks, masks, np.empty((0, 0, 2), np.int8))
