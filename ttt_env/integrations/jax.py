@@ -20,8 +20,8 @@ from ttt_env.agent import AgentLike
 from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.envs.board import PlayAs
 from ttt_env.errors import ParameterError, extra_for
-from ttt_env.rules import SEATS, Boards, Game, checked, get_game
-from ttt_env.rules.sizes import TABLE_CELLS, check_coded
+from ttt_env.rules import SEATS, Boards, Game, check_coded, checked, get_game
+from ttt_env.rules.sizes import TABLE_CELLS
 
 with extra_for("games as functions of JAX need", "jax"):
     import jax
