@@ -55,16 +55,14 @@ def logged() -> Iterator[list[str]]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases of a test, but for the first, the last and one between them, as `more`."""
+    """Mark the cases of a test, but for the first and the last, as `more`."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("slow") is None:
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for group in cases.values():
-        few = {0, len(group) // 2, len(group) - 1}
-        for number, item in enumerate(group):
-            if number not in few:
-                item.add_marker("more")
+        for item in group[1:-1]:
+            item.add_marker("more")
 
 
 def pytest_collection_finish() -> None:

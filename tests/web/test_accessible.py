@@ -3,7 +3,7 @@
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from tests.support.marks import slow_unless
+from tests.support.marks import slow, slow_unless
 from tests.web.axe import MEDIA, violations
 from tests.web.conftest import resize
 
@@ -108,7 +108,7 @@ def test_nothing_moves_while_one_plays(address, width, site, look):
     assert page.run("return shifts") == []
 
 
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("width", [390, slow(1440)])
 def test_nothing_moves_while_the_film_runs(width, site, look):
     page = look(site, "#positions?seed=1&exploration=0.8&rate=0.5", width)
     page.run(SHIFTS + "document.querySelector('[aria-label=Speed]').value = '4';")

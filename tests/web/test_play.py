@@ -317,7 +317,7 @@ def by_keyboard(page, number):
 
 
 @pytest.mark.browser  # by a fixture that it asks for itself
-@pytest.mark.parametrize(("opponent", "presses"), [("person", 50), slow("minimax", 300)])
+@pytest.mark.parametrize(("opponent", "presses"), [("person", 10), slow("person", 50), slow("minimax", 300)])
 @pytest.mark.parametrize("press_by", [by_mouse, by_keyboard, by_touch])
 @pytest.mark.parametrize("host", ["site", "served"])
 def test_no_press_is_lost(host, press_by, opponent, presses, request):

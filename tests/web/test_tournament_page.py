@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import cache
 
 import pytest
 
@@ -50,25 +51,27 @@ spec = "random"
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    """The results of some tournaments by name."""
-    made = {}
-    for name, text in FILES.items():
+def folder_of(tmp_path_factory):
+    """The results of a tournament, which is played when its name is first given."""
+
+    @cache
+    def played(name):
         folder = tmp_path_factory.mktemp("school")
         entries = ENTRIES_OF_LARGE if name == "large" else ENTRIES.format(python=sys.executable)
-        (folder / "class.toml").write_text(text + entries, "utf-8")
+        (folder / "class.toml").write_text(FILES[name] + entries, "utf-8")
         run = ttt("tournament", folder / "class.toml")
         assert run.returncode == 0, run.stderr
-        made[name] = folder / "class-results"
-    return made
+        return folder / "class-results"
+
+    return played
 
 
 @pytest.fixture
-def visit(look, chromium, folders):
+def visit(look, chromium, folder_of):
     """To a page; what it writes to its console fails the test."""
     chromium.get("about:blank")
     chromium.get_log("browser")
-    yield lambda name, **seen: look(f"{folders[name].as_uri()}/", "index.html", **seen)
+    yield lambda name, **seen: look(f"{folder_of(name).as_uri()}/", "index.html", **seen)
     assert not chromium.get_log("browser")
 
 
@@ -96,9 +99,9 @@ def results_of(folder):
     return json.loads((folder / "results.json").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_each_position_of_each_game_is_drawn_as_the_package_draws_it(name, visit, folders):
-    played = results_of(folders[name])["games_played"]
+@pytest.mark.parametrize("name", ["class", slow("misère"), slow("large")])
+def test_each_position_of_each_game_is_drawn_as_the_package_draws_it(name, visit, folder_of):
+    played = results_of(folder_of(name))["games_played"]
     drawn = {}
     for number, each in enumerate(played):
         record = GameRecord.parse(each["record"])
@@ -125,9 +128,9 @@ def test_each_position_of_each_game_is_drawn_as_the_package_draws_it(name, visit
     assert page.run(script, drawn) == []
 
 
-def test_a_number_of_the_cross_table_leads_to_the_games_of_the_two_and_keys_step(visit, folders):
+def test_a_number_of_the_cross_table_leads_to_the_games_of_the_two_and_keys_step(visit, folder_of):
     page = visit("class")
-    games = results_of(folders["class"])["games_played"]
+    games = results_of(folder_of("class"))["games_played"]
     number = next(at for at, each in enumerate(games) if each["forfeit"] is None and at % 2 == 0)
     game = games[number]
     link = page.find(f"td a[href='#game-{number}']")
@@ -169,9 +172,9 @@ def test_it_says_what_is_proved_and_by_what_is_lost(visit):
     assert page.count("svg[aria-hidden] path") == 5 and page.count("script") == 2
 
 
-def test_a_loss_is_shown_with_the_blunder_the_better_cells_and_the_game(visit, folders):
+def test_a_loss_is_shown_with_the_blunder_the_better_cells_and_the_game(visit, folder_of):
     page = visit("class")
-    results = results_of(folders["class"])
+    results = results_of(folder_of("class"))
     (bob,) = (each for each in results["entries"] if each["name"] == "Bob")
     refutation = bob["certificate"]["refutation"]
     record = GameRecord.parse(refutation["record"])
