@@ -65,7 +65,7 @@ def test_one_file_holds_everything_and_allows_nothing_else(tmp_path):
 
 def test_no_name_in_the_data_ends_the_element_that_it_stands_in():
     name = "</script><script>alert(1)</script>"
-    content = site() | {"data/app.json": json.dumps({"title": name}).encode()}
+    content = static_files() | {"data/app.json": json.dumps({"title": name}).encode()}
 
     found = []
 
