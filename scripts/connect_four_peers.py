@@ -17,7 +17,8 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from speed.measuring import Window, measured, moves_per_second
+from speed.contenders import PgxBatch, our_batch, scanning
+from speed.measuring import Window, measured, moves_per_second, replaying, steps_of
 
 import ttt_env
 
@@ -184,82 +185,25 @@ def aec_window(env: Any, games: Games) -> Window:
     return window
 
 
-def our_vector_window(size: int, n_steps: int) -> Window:
-    """Our vector environment with recorded moves."""
-    envs = ttt_env.make_vec(GAME, num_envs=size, opponent=None)
-    rng, steps, n_moves = np.random.default_rng(0), [], 0
-    masks, over = envs.reset(seed=0)[1]["action_mask"], np.zeros(size, np.bool_)
-    for _ in range(n_steps):
-        steps.append(np.argmax(masks * rng.random(masks.shape), axis=1))
-        n_moves += int((~over).sum())
-        _, _, over, _, infos = envs.step(steps[-1])
-        masks = infos["action_mask"]
-
-    def window() -> int:
-        envs.reset(seed=0)
-        for columns in steps:
-            envs.step(columns)
-        return n_moves
-
-    return window
-
-
-def pgx_windows(size: int, n_steps: int) -> dict[str, Window]:
-    """Recorded moves in Pgx, called step by step with NumPy arrays, and as one loop, beside ours in JAX."""
-    import jax
-    import pgx
-    from pgx.experimental import auto_reset
-
-    from ttt_env.integrations.jax import JaxGame
-
-    jax.config.update("jax_platforms", "cpu")
-    keys = jax.random.split(jax.random.PRNGKey(0), size)
-
-    def step_of(env: Any) -> Callable[[Any, Any], Any]:
-        step = jax.vmap(auto_reset(lambda state, column, key: env.step(state, column), env.init))
-        return lambda state, columns: step(state, columns, keys)
-
-    env = pgx.make("connect_four")
-    step, first = jax.jit(step_of(env)), jax.vmap(env.init)(keys)
-    rng, state, steps = np.random.default_rng(0), first, []
-    for _ in range(n_steps):
-        mask = np.asarray(state.legal_action_mask)
-        steps.append(np.argmax(mask * rng.random(mask.shape), axis=1))
-        state = step(state, steps[-1])
-
-    def by_call() -> int:
-        state = first
-        for columns in steps:
-            state = step(state, columns)
-            for array in (state.observation, state.rewards, state.terminated, state.legal_action_mask):
-                np.asarray(array)
-        return n_steps * size
-
-    def in_a_loop(env: Any) -> Window:
-        step, first = step_of(env), jax.vmap(env.init)(keys)
-        loop = jax.jit(lambda steps: jax.lax.scan(lambda *now: (step(*now), None), first, steps)[0])
-        columns = jax.numpy.asarray(np.array(steps))
-
-        def window() -> int:
-            jax.block_until_ready(loop(columns))
-            return n_steps * size
-
-        return window
-
-    return {"by call": by_call, "loop": in_a_loop(env), "our loop": in_a_loop(JaxGame(GAME))}
-
-
 def speeds() -> Iterator[tuple[str, str, dict[str, Window]]]:
     """The measurements: their names, the peers, and both windows."""
     games = random_games(200, seed=0)
     envs = {"ours": ttt_env.connect_four_v0.env(), "theirs": pettingzoo_env()}
     yield "AEC, moves", "PettingZoo", {name: aec_window(env, games) for name, env in envs.items()}
+    import pgx
+
+    from ttt_env.integrations.jax import JaxGame
+
+    envs_of_jax = pgx.make("connect_four"), JaxGame(GAME)
     for size in (1_024, 16_384):
-        n_steps = 60 if size < 10_000 else 30
-        of_pgx = pgx_windows(size, n_steps)
-        windows = {"ours": our_vector_window(size, n_steps), "theirs": of_pgx["by call"]}
+        theirs, in_jax = (PgxBatch(env, size) for env in envs_of_jax)
+        n_steps = steps_of(size)
+        windows = {
+            "ours": replaying(our_batch(size, game=GAME), n_steps),
+            "theirs": replaying(theirs, n_steps),
+        }
         yield f"{size:,} games at once, moves", "Pgx, step by step", windows
-        windows = {"ours": of_pgx["our loop"], "theirs": of_pgx["loop"]}
+        windows = {"ours": scanning(in_jax, n_steps), "theirs": scanning(theirs, n_steps)}
         yield f"{size:,} games in JAX, moves", "Pgx, one compiled loop", windows
 
 

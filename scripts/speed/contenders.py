@@ -165,17 +165,20 @@ class GymnasiumBatch:
 
     def start(self) -> Masks:
         """Begin all games, from the same seed."""
+        self.over = np.zeros(self.envs.num_envs, np.bool_)
         return self.envs.reset(seed=0)[1]["action_mask"]
 
     def play(self, cells: Cells) -> Masks:
         """Step all games, and return the masks after it."""
-        return self.envs.step(cells)[4]["action_mask"]
+        _, _, self.over, _, infos = self.envs.step(cells)
+        return infos["action_mask"]
 
 
 class SB3Batch:
     """Our `VecEnv`, its masks asked for as MaskablePPO does."""
 
     def __init__(self, n_games: int) -> None:
+        self.over = np.zeros(n_games, np.bool_)  # a step that ends a game begins the next one, too
         self.envs = ttt_env.envs.sb3.make_vec_env(GAME, n_games)
 
     def start(self) -> Masks:
@@ -213,21 +216,20 @@ class EmptyEnv(gymnasium.Env[Any, Any]):
 
 
 class PgxBatch:
-    """Pgx on the CPU, called step by step; observation, mask, rewards, ends come as NumPy arrays.
+    """A game of Pgx or of `JaxGame` on the CPU; observation, mask, rewards, ends come as NumPy arrays.
 
     Ended games begin anew by Pgx's `auto_reset`, whose keys are the same in all steps: they only decide who
     is called player 0, and drawing them would cost time.
     """
 
-    def __init__(self, n_games: int) -> None:
+    def __init__(self, env: Any, n_games: int) -> None:
         import jax
-        import pgx
         from pgx.experimental import auto_reset
 
         jax.config.update("jax_platforms", "cpu")
-        env = pgx.make("tic_tac_toe")
+        self.over = np.zeros(n_games, np.bool_)  # a step that ends a game begins the next one, too
         keys = jax.random.split(jax.random.PRNGKey(0), n_games)
-        step_all = jax.vmap(auto_reset(env.step, env.init))
+        step_all = jax.vmap(auto_reset(lambda state, cell, key: env.step(state, cell), env.init))
         self.first = jax.jit(jax.vmap(env.init))(keys)
         self.step = lambda state, cells: step_all(state, cells, keys)
         self._jitted_step = jax.jit(self.step)
@@ -245,15 +247,19 @@ class PgxBatch:
         return np.asarray(state.legal_action_mask)
 
 
-pgx_batch = cache(PgxBatch)  # compiled once for each number of games
+@cache  # compiled once for each number of games
+def pgx_batch(n_games: int) -> PgxBatch:
+    """Pgx's tic-tac-toe."""
+    import pgx
+
+    return PgxBatch(pgx.make("tic_tac_toe"), n_games)
 
 
-def pgx_scan(n_games: int) -> Window:
-    """Pgx's steps in one compiled loop, with recorded moves."""
+def scanning(batch: PgxBatch, n_steps: int) -> Window:
+    """A window that plays the recorded moves in one compiled loop."""
     import jax
 
-    batch = pgx_batch(n_games)
-    steps, n_moves = recorded(batch, steps_of(n_games))
+    steps, n_moves = recorded(batch, n_steps)
     scan = jax.jit(lambda state, steps: jax.lax.scan(lambda *now: (batch.step(*now), None), state, steps))
     cells = jax.numpy.asarray(np.array(steps, np.int32))
 
@@ -303,9 +309,9 @@ class Goal(NamedTuple):
     times: float | None = None
 
 
-def our_batch(n_games: int, opponent: str | None = None) -> GymnasiumBatch:
+def our_batch(n_games: int, opponent: str | None = None, game: str | ttt_env.Game = GAME) -> GymnasiumBatch:
     """Our vector environment, in which both sides are stepped, or one against an opponent."""
-    return GymnasiumBatch(ttt_env.make_vec(GAME, n_games, opponent=opponent))
+    return GymnasiumBatch(ttt_env.make_vec(game, n_games, opponent=opponent))
 
 
 def _sync(make_env: Callable[[], Any]) -> Callable[[int], Window]:
@@ -325,7 +331,7 @@ CONTENDERS = (
     Contender(
         "ttt_env, SB3 VecEnv", lambda n: replaying(SB3Batch(n), steps_of(n, 200_000)), colour="#009e73"
     ),
-    Contender(SCAN, pgx_scan, colour="#777777"),
+    Contender(SCAN, lambda n: scanning(pgx_batch(n), steps_of(n)), colour="#777777"),
     Contender(CALLS, lambda n: replaying(pgx_batch(n), steps_of(n)), colour="#777777"),
     Contender(SYNC_NOTHING, _sync(EmptyEnv), LOOP_SIZES, "#777777"),
     Contender(SYNC, _sync(lambda: ttt_env.make(GAME, opponent="random")), LOOP_SIZES, "#777777"),

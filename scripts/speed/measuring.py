@@ -18,7 +18,7 @@ import ttt_env
 Key = TypeVar("Key", bound=Hashable)
 Window = Callable[[], int]
 Cells = NDArray[np.integer[Any]]
-Masks = NDArray[Any]  # [B, cells], not zero where a move is legal; all zero: the step only begins a new game
+Masks = NDArray[Any]  # [B, actions], not zero where a move is legal
 N_GAMES = 100
 _SLOTS = 2520  # divisible by all numbers of legal cells, 1 to 9
 _WEIGHTS = _SLOTS * np.float32(2) ** np.arange(9, dtype=np.float32)
@@ -26,6 +26,8 @@ _WEIGHTS = _SLOTS * np.float32(2) ** np.arange(9, dtype=np.float32)
 
 class Batch(Protocol):
     """Games that are stepped together, and begin anew by themselves, always in the same way."""
+
+    over: NDArray[np.bool_]  # [B], the games whose next step only begins a new one
 
     def start(self) -> Masks:
         """Begin all games."""
@@ -69,9 +71,11 @@ def steps_of(n_games: int, n_moves: int = 400_000) -> int:
 
 
 def drawn(masks: Masks, rng: np.random.Generator) -> Cells:
-    """A random legal cell of each game, `[B]`, by one look-up."""
+    """A random legal action of each game, `[B]`, by one look-up; of at most nine."""
     # Products of floats alone are fast; all sums are whole numbers that a float32 holds.
-    rows = masks.astype(np.float32) @ _WEIGHTS + rng.integers(_SLOTS, size=len(masks), dtype=np.uint16)
+    rows = masks.astype(np.float32) @ _WEIGHTS[: masks.shape[1]] + rng.integers(
+        _SLOTS, size=len(masks), dtype=np.uint16
+    )
     return _cells_by_mask().take(rows.astype(np.int64)).astype(np.int64)
 
 
@@ -84,7 +88,7 @@ def recorded(batch: Batch, n_steps: int) -> tuple[list[Cells], int]:
     masks, steps, n_moves = batch.start(), [], 0
     for _ in range(n_steps):
         steps.append(drawn(masks, rng))
-        n_moves += int(masks.any(axis=1).sum())
+        n_moves += int((~batch.over).sum())
         masks = batch.play(steps[-1])
     return steps, n_moves
 

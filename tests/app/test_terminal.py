@@ -182,10 +182,41 @@ def test_seats():
 def test_names_of_cells_are_read_again(game):
     game = ttt_env.get_game(game)
     names = [cell_name(cell, game) for cell in range(game.n_cells)]
-    assert [parse_cell(name, game) for name in names] == list(range(game.n_cells))
-    assert [parse_cell(str(cell), game) for cell in range(game.n_cells)] == list(range(game.n_cells))
+    assert [parse_cell(name, game.start) for name in names] == list(range(game.n_cells))
+    assert [parse_cell(str(cell), game.start) for cell in range(game.n_cells)] == list(range(game.n_cells))
     with pytest.raises(IllegalMoveError):
-        parse_cell(str(game.n_cells), game)
+        parse_cell(str(game.n_cells), game.start)
+
+
+@pytest.mark.parametrize(
+    ("game", "columns"),
+    [
+        ("connect-four-v0", "a b c d e f g"),
+        ("connect-four-v0:m=3,n=12,k=3", "a b c"),
+        ("score-four-v0", "a1 b1 c1 d1 a2 b2 c2 d2 a3 b3 c3 d3 a4 b4 c4 d4"),
+    ],
+)
+def test_a_column_is_the_cell_on_which_a_stone_comes_to_lie(game, columns):
+    game = ttt_env.get_game(game)
+    for name, cells in zip(columns.split(), game.columns, strict=True):
+        position = game.start
+        for cell in cells:
+            assert parse_cell(name.upper(), position) == cell
+            position = position.play(cell)
+            if position.is_over:
+                break
+    with pytest.raises(
+        IllegalMoveError, match=f"; {columns[:2].strip()} to {columns[-2:].strip()} are columns"
+    ):
+        parse_cell("z", game.start)
+
+
+def test_a_full_column_is_refused_and_no_column_is_a_cell_of_another_game():
+    position = ttt_env.Position.parse("O../X../O../X..", ttt_env.get_game("connect-four-v0:m=3,n=4,k=3"))
+    with pytest.raises(IllegalMoveError, match=r"cell 0 .* is taken"):
+        position.play(parse_cell("a", position))
+    with pytest.raises(IllegalMoveError, match=r"0 to 8 or a1 to c3 are$"):
+        parse_cell("a", TICTACTOE.start)
 
 
 def test_names_are_columns_then_rows_and_layers_first():

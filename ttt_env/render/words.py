@@ -4,7 +4,7 @@ import re
 
 from ttt_env.errors import IllegalMoveError
 from ttt_env.render.layout import layers_of
-from ttt_env.rules import Game, as_cell
+from ttt_env.rules import Game, Position, as_cell
 
 _MINUS = str.maketrans("-", "−")
 _ROUNDING = 1e-13  # of sums of 64-bit numbers
@@ -99,14 +99,40 @@ def cells_text(cells: list[int], game: Game) -> str:
     return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-def parse_cell(text: str, game: Game) -> int:
-    """The cell that a number or a name says. Raises `IllegalMoveError` if there is none."""
-    text = text.strip().lower()
+def columns_by_name(game: Game) -> dict[str, tuple[int, ...]]:
+    """The columns into which stones fall, each by what the names of its cells have in common.
+
+    >>> from ttt_env.rules.catalogue import get_game
+    >>> [*columns_by_name(get_game("connect-four-v0"))], columns_by_name(get_game("tictactoe-v0"))
+    (['a', 'b', 'c', 'd', 'e', 'f', 'g'], {})
+    """
+    named = {}
+    for cells in game.columns:
+        if len(cells) > 1 and game.coordinates is None:
+            parts = zip(*(_NAME.findall(cell_name(cell, game))[0] for cell in cells), strict=True)
+            named["".join(part[0] for part in parts if len({*part}) == 1)] = cells
+    return named
+
+
+def parse_cell(text: str, position: Position) -> int:
+    """The cell that a number or a name says; of a column it is the one on which a stone comes to lie.
+
+    Raises `IllegalMoveError` if there is none.
+
+    >>> from ttt_env.rules.catalogue import get_game
+    >>> parse_cell("d", get_game("connect-four-v0").start)
+    38
+    """
+    text, game = text.strip().lower(), position.game
     if _NUMBER.fullmatch(text):
         return as_cell(int(text), game)
+    columns = columns_by_name(game)
+    if text in columns:
+        return next((cell for cell in columns[text] if position.legal_mask >> cell & 1), columns[text][-1])
     cells = {cell_name(cell, game): cell for cell in range(game.n_cells)} if _NAME.fullmatch(text) else {}
     if text in cells:
         return cells[text]
     last = game.n_cells - 1
     names = f" or {cell_name(0, game)} to {cell_name(last, game)}" if game.coordinates is None else ""
-    raise IllegalMoveError(f"{text[:20]!r} is not a cell: 0 to {last}{names} are")
+    fall = "; {} to {} are columns".format(*[*columns][:: len(columns) - 1]) if len(columns) > 1 else ""
+    raise IllegalMoveError(f"{text[:20]!r} is not a cell: 0 to {last}{names} are{fall}")

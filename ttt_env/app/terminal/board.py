@@ -18,16 +18,17 @@ def board(position: Position, last: int | None = None, numbers: bool = True, wid
     """The board with the names of its rows and columns; layers side by side as far as `width` allows.
 
     The stone of the move `last` is in brackets, stones of completed winning sets are between stars. With
-    `numbers`, free cells show theirs. A board for which the width is too small has neither numbers nor lines
-    between its cells.
+    `numbers`, the cells that can be played show theirs. A board for which the width is too small has neither
+    numbers nor lines between its cells.
     """
     game = position.game
     layers, rows, columns = layers_of(game.shape)
     wide = len(str(game.n_cells - 1)) + 2
     is_dense = game.coordinates is None and len(str(rows)) + 2 + columns * (wide + 1) > width
     wide, block = (_DENSE, _dense_block) if is_dense else (wide, _block)
+    legal = position.legal_mask
     cells = [
-        _cell(look, wide, "·" if is_dense else str(cell) if numbers else "")
+        _cell(look, wide, "·" if is_dense else str(cell) if numbers and legal >> cell & 1 else "")
         for cell, look in enumerate(looks_of(position, last))
     ]
     if game.coordinates is not None:

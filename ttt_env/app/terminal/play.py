@@ -16,7 +16,7 @@ from ttt_env.app.console import Interrupted
 from ttt_env.app.options import typed_as
 from ttt_env.app.terminal.board import STYLES, board
 from ttt_env.errors import ForfeitError, IllegalMoveError, ParameterError
-from ttt_env.render.words import cells_text, parse_cell
+from ttt_env.render.words import cells_text, columns_by_name, parse_cell
 from ttt_env.rules import SEATS, Game, GameRecord, Position, Seat, other_seat
 from ttt_env.storage.game_log import PERSON, GameLog
 from ttt_env.storage.models import label_of
@@ -139,7 +139,7 @@ class PlaySession:
 
 Ask = Callable[[str], str]
 _HELP = """\
-Type a cell by {how}, such as {example}, or a word or its letter:
+Type a cell {how}, such as {example}, or a word or its letter:
   h hint    what best play would do     u undo   take your last move back
   r resign  give the game up            n new    begin it again, uncounted
   ? help    this text                   q quit   leave, as Ctrl-D does"""
@@ -277,7 +277,7 @@ class Terminal:
                 raise Quit
             case _:
                 try:
-                    self.session.play(parse_cell(answer, self.session.game))
+                    self.session.play(parse_cell(answer, self.session.position))
                 except IllegalMoveError as error:
                     self._say(f"{error}.")
                     return False
@@ -285,8 +285,11 @@ class Terminal:
 
     def _help(self) -> None:
         game = self.session.game
-        how = "number or by name" if game.coordinates is None else "number"
-        self._say(_HELP.format(how=how, example=cells_text([game.n_cells // 2], game)))
+        how = "by number or by name" if game.coordinates is None else "by number"
+        if columns := [*columns_by_name(game)]:
+            how = f"by column, such as {columns[len(columns) // 2]}, {how}"
+        legal = game.start.legal_cells
+        self._say(_HELP.format(how=how, example=cells_text([legal[len(legal) // 2]], game)))
 
     def _result(self) -> Text:
         winner, resigned = self.session.winner, self.session.resigned
