@@ -1,9 +1,10 @@
-"""Moves and observations of many boards that are kept as bit masks, compiled.
+"""Moves, legal cells and observations of many boards that are kept as bit masks, compiled.
 
 Importing this module imports numba: import it where a move is made.
 """
 
-from ttt_env.compiled.bits import NONE, ONE, completes, playable, stone
+from ttt_env.compiled import bits
+from ttt_env.compiled.bits import NONE, ONE, completes, stone
 from ttt_env.compiled.codes import (
     FORFEITED_BY_OTHER,
     FULL_BY_OTHER,
@@ -27,7 +28,7 @@ def play(state: Masks, cells: Integers, sets: WinningSets, after: Masks) -> None
         mine, theirs, code = state[0, board], state[1, board], int(state[2, board])
         if code != OPEN:
             code = int(OF_OTHER[code])
-        elif playable(sets, mine | theirs) & stone(cell) == NONE:
+        elif bits.playable(sets, mine | theirs) & stone(cell) == NONE:
             code = FORFEITED_BY_OTHER
         else:
             mine |= stone(cell)
@@ -36,6 +37,14 @@ def play(state: Masks, cells: Integers, sets: WinningSets, after: Masks) -> None
             elif mine | theirs == sets.full:
                 code = FULL_BY_OTHER
         after[0, at], after[1, at], after[2, at] = theirs, mine, code
+
+
+@compiled
+def playable(state: Masks, sets: WinningSets, out: Masks) -> None:
+    """Write the cells that the lookers may play into `out`, all of them where the game is over."""
+    for at in range(len(out)):
+        mine, theirs, code = state[0, at], state[1, at], int(state[2, at])
+        out[at] = bits.playable(sets, mine | theirs) if code == OPEN else ~NONE
 
 
 @compiled

@@ -199,9 +199,8 @@ class BitStore:
         return state[-1] == OPEN
 
     def is_legal(self, state: State, cells: Cells) -> Array:  # noqa: D102
-        mine, theirs, codes = state
-        free = playable(self.game, mine | theirs)
-        return (free >> cells.astype(np.uint64) & np.uint64(1)).astype(np.bool_) & (codes == OPEN)
+        free = self.playable(state)
+        return (free >> cells.astype(np.uint64) & np.uint64(1)).astype(np.bool_) & self.is_open(state)
 
     def planes(self, state: State) -> Array:  # noqa: D102
         planes = np.empty((state.shape[1], self.game.n_cells, 2), np.int8)
@@ -209,8 +208,9 @@ class BitStore:
         return planes.reshape(-1, *self.game.shape, 2)
 
     def playable(self, state: State) -> Masks:  # noqa: D102
-        mine, theirs, codes = state
-        return np.where(codes == OPEN, playable(self.game, mine | theirs), ~np.uint64(0))
+        cells = np.empty(state.shape[1], np.uint64)
+        _compiled_playable()(np.ascontiguousarray(state), winning_sets(self.game), cells)
+        return cells
 
     def masks(self, state: State) -> Array:  # noqa: D102
         free = self.playable(state)
@@ -229,6 +229,15 @@ def _compiled_play() -> Callable[[State, Cells, WinningSets, State], None]:
 
     state, cells = np.empty((3, 0), np.uint64), np.empty(0, np.int64)
     return of_types(play, state, cells, winning_sets(get_game("tictactoe-v0")), state)
+
+
+@cache
+def _compiled_playable() -> Callable[[State, WinningSets, Masks], None]:
+    from ttt_env.envs.vector.boards_kernel import playable
+    from ttt_env.envs.vector.compiled import of_types
+
+    state, sets = np.empty((3, 0), np.uint64), winning_sets(get_game("tictactoe-v0"))
+    return of_types(playable, state, sets, np.empty(0, np.uint64))
 
 
 @cache
