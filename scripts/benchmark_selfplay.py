@@ -235,7 +235,7 @@ class Theirs:
 
 
 def contenders_for(setup: Setup) -> dict[str, Any]:
-    """All that is measured, by name."""
+    """The measurements, by name."""
     game = ttt_env.get_game(setup.game)
     settings = replace(
         settings_for(game),

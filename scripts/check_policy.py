@@ -219,7 +219,7 @@ def check(file):
 
 
 def in_words(label, game, seats):
-    """What `check` has found, line by line."""
+    """The findings of `check`, line by line."""
     yield f"{label!a:.200}, {game}; rows: {sum(n_rows for *_, n_rows in seats.values()):,}"
     for seat, (result, cells, reason, n_rows) in seats.items():
         end = "" if reason is None else f", where it names no free cell ({reason!a:.200})"

@@ -77,7 +77,7 @@ class Actor:
         self.rng, self.n_raised = np.random.default_rng(seed), 0
 
     def step(self, step: Callable[[Integers], Any], masks: NDArray[Any]) -> Any:
-        """What `step` returns for cells `[B]`; `masks` `[B, cells]` are the free ones."""
+        """The result of `step` for cells `[B]`; `masks` `[B, cells]` are the free ones."""
         free = np.argmax(masks * self.rng.random(masks.shape), axis=1)
         anything = self.rng.integers(masks.shape[1], size=len(masks))
         cells = np.where(self.rng.random(len(masks)) < 0.25 / len(masks), anything, free)
@@ -104,7 +104,7 @@ def single(actor: Actor, seed: int, **settings: Any) -> Iterator[Transition]:
 
 
 def aec(actor: Actor, seed: int, **settings: Any) -> Iterator[Transition]:
-    """What `last` returns before each step of PettingZoo's AEC env, and what the other agent observes."""
+    """The results of `last` before each step of PettingZoo's AEC env, and what the other agent observes."""
     game, _, kind = CASES[seed]
     env = ttt_env.make(game, observation=kind, **settings)
     env.reset(seed=seed)

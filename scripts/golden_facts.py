@@ -198,7 +198,7 @@ def stubborn(position: Position) -> int:
 def strength(
     game: Game, agents: dict[str, Any], opponents: Sequence[str] = OPPONENTS, responds: bool = True
 ) -> Facts:
-    """How strong agents are, and which of them refuse the game."""
+    """The strength of agents, and which of them refuse the game."""
     others = {name: ttt_env.make_agent(name, game) for name in opponents}
     for spec, given in agents.items():
         name = f"{game.name}/{spec}"

@@ -44,7 +44,7 @@ def compiled(folder: Path) -> Path:
 
 
 def by_program(program: Path, game: ttt_env.Game, bits: int) -> Found:
-    """What the C program finds, in a table of at most 2^bits entries."""
+    """The results of the C program, with a table of at most 2^bits entries."""
     height, *base = game.shape
     width, depth = (*base, 1)[:2]
     is_counted = n_placements(game) <= MOST_COUNTED
@@ -59,7 +59,7 @@ def by_program(program: Path, game: ttt_env.Game, bits: int) -> Found:
 
 
 def by_package(game: ttt_env.Game) -> Found:
-    """What the package finds."""
+    """The results of the package."""
     return sum(map(len, reachable(game))), ttt_env.solve(game).value
 
 

@@ -51,7 +51,7 @@ def percent(share: float) -> str:
 
 
 def results(played: Tournament, name: str, opponent: str) -> tuple[ttt_env.Result, ttt_env.Result]:
-    """How the agent ends against the opponent, on each seat."""
+    """The result of the agent against the opponent, on each seat."""
     if name == opponent:
         match = ttt_env.match(name, name, played.game)
     else:

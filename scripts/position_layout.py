@@ -1,4 +1,4 @@
-"""Where the front page of the web app puts the 765 positions of tic-tac-toe up to symmetry: `layout.json`.
+"""The places of the 765 positions of tic-tac-toe up to symmetry on the web app's front page: `layout.json`.
 
 The empty board is in the middle, each ring is one move further. On a ring the places are even, and which
 position takes which is found by annealing: those that follow each other come to lie near each other. The file

@@ -30,7 +30,7 @@ class AskedAgent(Agent):
 
     @property
     def identity(self) -> str:
-        """What tells this player from others of its label, so that results are not taken for theirs."""
+        """A text that tells this player from others of its label, so that results are not confused."""
         return self.label
 
     def answer(self, position: Position) -> Answer:
@@ -83,7 +83,7 @@ class FunctionAgent(Agent):
         return checked_cell(self, position, self.reply(position, rng))
 
     def reply(self, position: Position, rng: np.random.Generator) -> Any:
-        """What the function returns. Raises `PolicyError` for several numbers."""
+        """The result of the function. Raises `PolicyError` for several numbers."""
         choice = self.function(position, rng) if self._is_random else self.function(position)
         if read_cell(choice, position)[1] == "no cell":
             self._check_one_choice(choice)

@@ -96,7 +96,7 @@ class Agent:
 
     @property
     def label(self) -> str:
-        """What results call the agent: the spec string that it was made of, else its name."""
+        """The name of the agent in results: the spec string that it was made of, else its name."""
         return self._label or name_of(self)
 
     @property

@@ -100,7 +100,7 @@ class Learner(ABC):
 
     @abstractmethod
     def state(self) -> Any:
-        """All that `restore` needs to go on in another process; it can be pickled."""
+        """The state that `restore` needs to go on in another process; it can be pickled."""
 
     @abstractmethod
     def restore(self, state: Any) -> None:
@@ -134,7 +134,7 @@ class Learner(ABC):
         agent.save(path)
 
     def snapshot(self) -> Any:
-        """All that `agent_of` needs to bring back the agent as it is now; it can be pickled."""
+        """The state that `agent_of` needs to bring back the agent as it is now; it can be pickled."""
         return self.agent()
 
     def agent_of(self, snapshot: Any) -> Agent:

@@ -104,7 +104,7 @@ class SafeExploit(BestResponse):
 
 
 class _OfSeveral:
-    """What both kinds of mixtures have."""
+    """The common part of both kinds of mixtures."""
 
     agents: list[Agent]
     weights: Floats
@@ -205,7 +205,7 @@ class Epsilon(Mixture):
 
 
 class _OfOne:
-    """What both kinds of symmetric agents have."""
+    """The common part of both kinds of symmetric agents."""
 
     agent: Agent
     _permutations: NDArray[np.uint8]

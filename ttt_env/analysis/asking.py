@@ -40,7 +40,7 @@ Asking = Callable[[Asked], None]
 
 
 Questions: TypeAlias = Annotated[int, Between(1, 256)]
-"""How many questions are asked at a time."""
+"""The number of questions that are asked at a time."""
 
 
 class _Header(NamedTuple):

@@ -37,8 +37,8 @@ _UNITS = 1e6  # of a probability of 1; probabilities are compared after rounding
 _SIGN = {"X": 1, "O": -1}
 
 Basis = Literal["table", "sweep", "proof", ""]
-"""What the value of the game rests on: the table itself, where it holds a draw on both seats or wins; a sweep
-over all positions of the game; the proof of a short search; or nothing, where it is not known."""
+"""The ground for the value of the game: the table itself, where it holds a draw on both seats or wins; a
+sweep over all positions of the game; the proof of a short search; or nothing, where it is not known."""
 
 
 class Consistency(NamedTuple):
@@ -213,7 +213,7 @@ class Certificate(Saved):
 
 
 def _compared(certificate: Certificate) -> dict[str, object]:
-    """What a certificate says of the table, whoever has given these answers."""
+    """The facts of a certificate that follow from the table alone, whoever has given these answers."""
     facts = certificate.to_dict()
     for name in ("digest", "is_sampled", "label", "origin", "versions"):
         del facts[name]

@@ -1,4 +1,4 @@
-"""All that is known about an agent, for a JSON file to keep beside its model: exactly, or sampled."""
+"""The dossier of an agent, a JSON file to keep beside its model: all results, exact or sampled."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ SCORECARD_FORMAT = "ttt_env scorecard 1"
 
 
 class Strength:
-    """All that is computed about a policy table, each part once, when it is first asked for."""
+    """The results about a policy table, each computed once, when it is first asked for."""
 
     def __init__(self, table: PolicyTable) -> None:
         self.table = table

@@ -150,7 +150,7 @@ def exploitability(
     workers: int,
     answers: str | Path | None,
 ) -> Exploitability:
-    """How much an opponent that knows the agent can win from it, computed for each seat.
+    """Compute how much an opponent that knows the agent can win from it, for each seat.
 
     The agent is asked once in each position that it can reach, and the result is about these answers. Where
     it names no free cell, it loses.

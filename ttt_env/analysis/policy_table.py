@@ -109,7 +109,7 @@ class PolicyTable(Agent):
         self.is_sampled = False
         """True for the answers of an agent that is not stationary: one sample of what it may play."""
         self.origin = ""
-        """How many of the answers come from a file, and from which; empty if none."""
+        """The number of answers that come from a file, and the file; empty if none do."""
 
     @classmethod
     @checked
@@ -264,7 +264,7 @@ class PolicyTable(Agent):
         return answers
 
     def reply_in(self, mine: int, theirs: int) -> Answer:
-        """What the agent replied in a position in which it named no free cell."""
+        """The reply of the agent in a position in which it named no free cell."""
         return self._forfeits[mine, theirs]
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102

@@ -157,7 +157,7 @@ class Match(Saved):
 
 @dataclass(frozen=True)
 class Exploitability(Saved):
-    """What a best response gains against an agent, in wins − losses per game, for each seat of the *agent*.
+    """The gain of a best response against an agent, in wins − losses per game, for each seat of the *agent*.
 
     A 0 is exact: a gain too small for the digits of a sum, such as that from a slip of probability 1e-15, is
     computed relative to the value of the game.

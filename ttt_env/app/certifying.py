@@ -156,7 +156,7 @@ def _wants_facts(options: CertifyOptions) -> bool:
 
 
 def _pace(player: Agent, line: ProgressLine) -> Callable[[Asked], None]:
-    """What says how many questions are answered and, of a player outside, how many a second."""
+    """The report of progress: the questions answered and, of an external bot, how many a second."""
     if not isinstance(player, AskedAgent):
         return lambda asked: line.count(asked.positions, asked.at_most)
     begun = monotonic()

@@ -467,7 +467,7 @@ def main() -> None:
 
 
 def _usage_text(error: Any) -> str:
-    """What is wrong with the words of a command line, in this package's words."""
+    """The error of a command line, in this package's words."""
     if hasattr(error, "param_type"):
         missing = error.param
         name = missing.metavar if missing.param_type_name == "argument" else missing.opts[-1]

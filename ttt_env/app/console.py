@@ -75,7 +75,7 @@ def set_verbosity(verbosity: Verbosity) -> None:
 
 
 def verbosity() -> Verbosity:
-    """How much of their progress commands show."""
+    """The amount of progress that commands show."""
     return _verbosity
 
 

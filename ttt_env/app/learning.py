@@ -143,7 +143,7 @@ def _train(options: TrainingOptions) -> None:
 
 
 def next_steps(game: Game, spec: str, *more: str) -> str:
-    """What can be done with a model: commands, `more` of the program `ttt` included, and lines of Python."""
+    """The next steps with a model: commands, `more` of the program `ttt` included, and lines of Python."""
     name = typed_as(game)
     option = "" if game == TICTACTOE else f" --game {shlex.quote(name)}"
     can_be_proved = is_enumerable(game)

@@ -132,7 +132,7 @@ def documentation(thing: Any) -> str:
 
 
 def typed_as(game: Game) -> str:
-    """How this game is named on the command line: by its id, or by the file that was typed."""
+    """The name of this game on the command line: its id, or the file that was typed."""
     return _typed.get(game, game.name)
 
 

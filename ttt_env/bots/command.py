@@ -25,7 +25,7 @@ from ttt_env.storage import game_to_dict
 from ttt_env.storage.models import command_label, script_of
 
 TRIES = 2
-"""How often a program is asked in a position: after an accident once more, in a fresh process."""
+"""The number of times that a program is asked in a position: again after an accident, in a fresh process."""
 TIMEOUT = 10.0
 """Seconds for an answer, by default."""
 STARTUP = 10.0

@@ -87,7 +87,7 @@ class Journal:
             raise ResultFileError(f"its format is {self._old.format!r}, and {_FORMAT!r} is needed")
 
     def _changed(self) -> dict[str, str]:
-        """What has changed since the header was written, each with the entry that it is about, if any."""
+        """The changes since the header was written, each with the entry that it is about, if any."""
         if self._old is None:
             return {}
         changed = {f"the game's {name}": "" for name in _differing(self._old.rules, self._header.rules)}

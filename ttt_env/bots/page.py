@@ -136,7 +136,7 @@ class _Page:
         return {frozenset((game.x, game.o)): number for number, game in reversed(numbered)}
 
     def verdict_text(self, name: str) -> str:
-        """What is proved about an entry, or why nothing is."""
+        """The verdict on an entry, or the reason why there is none."""
         certificate = self.results.verdict(name).certificate
         if certificate is not None:
             return verdict_in_a_line(certificate)

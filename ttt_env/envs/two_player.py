@@ -274,7 +274,7 @@ class Transition(NamedTuple, Generic[Observed]):
     action: int
     """The cell that it played."""
     reward: float
-    """All that it got between the two observations, a loss by the other's reply included."""
+    """The sum of rewards between the two observations, a loss by the other's reply included."""
     next_observation: Observed
     """The observation on its next turn, or when the game was over."""
     terminated: bool

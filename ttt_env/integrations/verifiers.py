@@ -249,6 +249,6 @@ def _whole_reply(interaction: vf.Interaction, segment: vf.Segment) -> str:
 
 
 def _game_info(env: TextEnv, outcomes: list[Outcome | None]) -> dict[str, Any]:
-    """What came of a conversation, for the rewards."""
+    """The outcome of a conversation, for the rewards."""
     cells = [move.cell for move in env.moves]
     return {**env.info, "cells": cells, "outcomes": outcomes, "result": env.result}

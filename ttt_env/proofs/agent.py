@@ -18,7 +18,7 @@ from ttt_env.rules import Game, Position, Seat
 
 
 class _ByStrategy:
-    """What both kinds of the agent have."""
+    """The common part of both kinds of the agent."""
 
     fallback: Agent
     _strategies: dict[Seat, Strategy]

@@ -143,12 +143,12 @@ class Game:
 
     @cached_property
     def has_gravity(self) -> bool:
-        """Whether some cell may be played only after another one."""
+        """True if some cell may be played only after another one."""
         return any(support is not None for support in self.supports)
 
     @property
     def is_monotone(self) -> bool:
-        """Whether an extra stone never hurts its owner.
+        """True if an extra stone never hurts its owner.
 
         It may in a misère game, and where the other player can then play above it. That X does not lose under
         best play (Hales and Jewett 1963), sequences of threats, pairings and zones rest on it.

@@ -59,7 +59,7 @@ Share: TypeAlias = Annotated[float, Between(0, 1)]
 """A probability, or a part of a whole."""
 
 Count: TypeAlias = Annotated[int, Between(1)]
-"""How many of something; at least one."""
+"""A number of things; at least one."""
 
 Seconds: TypeAlias = Annotated[float, Between(0, float_info.max, is_open=True)]
 """A finite time."""

@@ -74,7 +74,7 @@ def files_of(text: str) -> list[Path]:
 
 
 def command_label(arguments: Sequence[str], folder: Path = Path()) -> str:
-    """What results call a command: its program and the script that it is given, as in "python mybot.py".
+    """The name of a command in results: its program and the script that it is given, as in "python mybot.py".
 
     Other arguments are shown nowhere, since some may be secret.
     """

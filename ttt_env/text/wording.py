@@ -138,7 +138,7 @@ def _grid(position: Position) -> str:
 
 @lru_cache(maxsize=64)
 def places(game: Game) -> tuple[dict[str, str], ...]:
-    """What the places of an answer are for each cell, by their names: see `AnswerFormat`.
+    """The texts of the places of an answer for each cell, by name: see `AnswerFormat`.
 
     >>> from ttt_env.rules.catalogue import get_game
     >>> places(get_game("tictactoe-v0"))[5]

@@ -36,7 +36,7 @@ _TRAINED_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class PolicyQuestion:
-    """How an agent plays after some moves."""
+    """The question for the chances of an agent's moves in a position."""
 
     game: str
     moves: tuple[int, ...]
@@ -45,7 +45,7 @@ class PolicyQuestion:
 
 @dataclass(frozen=True)
 class EvaluateQuestion:
-    """What a position is worth, and each move there; a `brief` answer leaves the moves out."""
+    """The question for the value of a position and of each move; a `brief` answer leaves the moves out."""
 
     game: str
     moves: tuple[int, ...]
@@ -54,7 +54,7 @@ class EvaluateQuestion:
 
 @dataclass(frozen=True)
 class CertifyQuestion:
-    """Whether an agent can be beaten, and how."""
+    """The question for an agent's certificate, with a game that it loses."""
 
     game: str
     agent: str
@@ -140,7 +140,7 @@ class Answers:
         return facts | {"moves": list(moves.values())}
 
     def _by_proof(self, position: Position) -> dict[str, Any] | None:
-        """What the proof of this package says of a position of its strategy; None of any other."""
+        """The entry of this package's proof for a position of its strategy; None for any other."""
         if PROOF not in [level.agent for level in self.players.levels(position.game)] or position.is_over:
             return None
         agent = self.players.make(PROOF, position.game)
@@ -221,7 +221,7 @@ class Answers:
 
 
 def _is_won(agent: Any, position: Position) -> bool:
-    """Whether X has won, or the strategy goes on from there."""
+    """True if X has won, or the strategy goes on from there."""
     return position.winner == "X" if position.is_over else agent.strategy_cell(position) is not None
 
 

@@ -155,7 +155,7 @@ def rule_of(game: Game) -> str:
 
 
 def layout_facts(game: Game) -> dict[str, Any]:
-    """Where panels and tiles of a board are drawn: x, y, width and height of each, and of all, `view`.
+    """The rectangles of the panels and tiles of a board: x, y, width and height of each, and of all, `view`.
 
     Nobody sees winning sets that are neither runs of cells nor those of a game that people know: they are
     drawn as `lines`, and if there are no rows either, on a circle.

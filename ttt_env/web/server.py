@@ -151,7 +151,7 @@ async def _answered(kind: type, answer: Callable[[Any], Any], request: Request) 
 
 
 async def _while_there(request: Request, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What `compute` returns; its searches and sweeps end once the visitor has gone."""
+    """The result of `compute`; its searches and sweeps end once the visitor has gone."""
     left = Event()
 
     async def watch() -> None:

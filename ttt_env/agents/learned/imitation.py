@@ -37,7 +37,7 @@ from ttt_env.storage.game_log import PERSON, GameLog, LoggedGame, default_path
 
 
 class OfHabits:
-    """What both kinds of the agent have: the log, and the agent that plays where it says nothing."""
+    """The common part of both kinds of the agent: the log, and the agent that plays where it has no moves."""
 
     game: Game
     path: Path

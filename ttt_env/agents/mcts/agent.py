@@ -37,7 +37,7 @@ _SIMULATION_SECONDS = 2e-6  # measured: 0.6 µs on 9 cells, 2 µs on 64
 
 
 class _Searching:
-    """What the two kinds of the agent have: a search, its budget, and the explanation of what it found."""
+    """The common part of both kinds of the agent: a search, its budget, and the explanation of its result."""
 
     game: Game
     _budget: tuple[int | None, float | None]

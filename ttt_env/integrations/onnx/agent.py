@@ -120,7 +120,7 @@ class OnnxNetwork:
         return temperature
 
     def observation_of(self, game: Game) -> NetworkInput:
-        """What the network sees. Raises `PolicyFileError` if it is not a network of this game."""
+        """The view of the board that the network takes. Raises `PolicyFileError` if it fits another game."""
         name = self._facts.get(GAME, game.name)
         if name != game.name:
             raise self._error(f"it is one for {name[:200]!r}, not for {game.name}")
