@@ -426,7 +426,7 @@ LESSON = {
 
 
 @pytest.mark.slow
-def test_a_class_in_one_lesson(tmp_path):
+def test_a_class_in_one_lesson(tmp_path, monkeypatch):
     for name, text in LESSON.items():
         (tmp_path / f"{name}.py").write_text(text)
     # Paths are those from the folder of the plan. The loop never answers, however long it has.
@@ -453,7 +453,11 @@ def test_a_class_in_one_lesson(tmp_path):
     before = {(each["first"], each["second"]): each for each in results["matches"]}
     (tmp_path / "raises.py").write_text("def choose(position):\n    return position.legal_cells[-1]\n")
     refuse("these have changed: the program or model of 'raises'. Change them back", path)
-    again, _ = play(path, "--again")  # nobody else plays again
+    monkeypatch.chdir(tmp_path)
+    with Contest(read_plan(path), tmp_path / "class-results", again=True) as contest:
+        kept = {(pair.first, pair.second) for pair in (*contest.journal.games, *contest.journal.computed)}
+    assert kept == {pair for pair in before if "raises" not in pair}
+    again, _ = play(path)  # goes on with what was kept
     for each in again["matches"]:
         if "raises" not in (pair := (each["first"], each["second"])):
             assert each == before[pair]
