@@ -206,7 +206,7 @@ with command("minimax", "random", "--board", "line") as url:
         def asked(position: ttt_env.Position) -> int:
             """The cell that the model answers to the prompt that the server gives for a position."""
             prompt = client.reset(position=str(position), play_as=position.to_move).observation.text
-            reading = AnswerFormat().read(perfect(prompt).reply, GAME)
+            reading = AnswerFormat().read(perfect(prompt).reply, GAME.start)
             assert reading.cell is not None and position_in(prompt) == position
             return reading.cell
 

@@ -154,7 +154,7 @@ class TestAnswers:
         ("reply", "due"), [(reply, due) for due, replies in REPLIES.items() for reply in replies]
     )
     def test_reading(self, reply: str, due: tuple[int | None, str]) -> None:
-        assert AnswerFormat().read(reply, ttt_env.get_game("tictactoe-v0")) == due
+        assert AnswerFormat().read(reply, ttt_env.get_game("tictactoe-v0").start) == due
 
     @pytest.mark.parametrize(
         ("template", "good", "bad"),
@@ -182,8 +182,8 @@ class TestAnswers:
     )
     def test_forms(self, template: str, good: str, bad: str) -> None:
         form, game = AnswerFormat(template), ttt_env.get_game("tictactoe-v0")
-        assert form.read(good, game).cell == form.read(form.text_of(3, game), game).cell == 3
-        assert form.read(bad, game) == (None, "unreadable")
+        assert form.read(good, game.start).cell == form.read(form.text_of(3, game), game.start).cell == 3
+        assert form.read(bad, game.start) == (None, "unreadable")
 
     def test_bad_forms(self) -> None:
         templates = ["", "[]", "{cell}{cell}", 4, None, "<think>{cell}</think>"]
@@ -201,18 +201,18 @@ class TestAnswers:
         ],
     )
     def test_rows_and_columns_that_name_no_cell(self, reply: str, outcome: str) -> None:
-        assert AnswerFormat("row {row}, column {column}").read(reply, TICTACTOE) == (None, outcome)
+        assert AnswerFormat("row {row}, column {column}").read(reply, TICTACTOE.start) == (None, outcome)
 
     @pytest.mark.parametrize("name", ["d1", "a4", "a0", "1a1"])
     def test_names_that_no_cell_has(self, name: str) -> None:
-        assert AnswerFormat("{name}").read(name, TICTACTOE) == (None, "no cell")
+        assert AnswerFormat("{name}").read(name, TICTACTOE.start) == (None, "no cell")
 
     @pytest.mark.parametrize("game", ["mnk-v0:m=5,n=4,k=4", "qubic-v0"])
     def test_every_cell_has_an_answer_of_its_own(self, game: str) -> None:
         board = ttt_env.get_game(game)
         for form in (AnswerFormat("[{name}]"), AnswerFormat("{name}"), AnswerFormat()):
             answers = [form.text_of(cell, board) for cell in range(board.n_cells)]
-            assert [form.read(answer, board).cell for answer in answers] == list(range(board.n_cells))
+            assert [form.read(answer, board.start).cell for answer in answers] == list(range(board.n_cells))
 
     def test_rows_and_columns_are_not_enough_on_a_board_of_layers(self) -> None:
         with pytest.raises(ttt_env.errors.ParameterError, match=r"qubic-v0 has layers; write \{name\}"):
@@ -270,8 +270,8 @@ class TestAnswers:
     def test_a_reply_is_its_answer_whatever_stands_around(self, before: str, after: str, cell: int) -> None:
         form, game = AnswerFormat("<<{cell}>>"), ttt_env.get_game("tictactoe-v0")
         has_marks = _marks(form.reasoning).search(before + after)  # which hide what is between them
-        if form.read(before + after, game).outcome == "unreadable" and not has_marks:
-            assert form.read(before + form.text_of(cell, game) + after, game) == (cell, "played")
+        if form.read(before + after, game.start).outcome == "unreadable" and not has_marks:
+            assert form.read(before + form.text_of(cell, game) + after, game.start) == (cell, "played")
 
     def test_what_is_no_text(self) -> None:
         env = started()
@@ -653,13 +653,13 @@ class TestRows:
     ],
 )
 def test_what_is_inside_marks_of_reasoning_is_not_read(reply, cell):
-    assert AnswerFormat().read(reply, TICTACTOE).cell == cell
+    assert AnswerFormat().read(reply, TICTACTOE.start).cell == cell
 
 
 def test_the_marks_of_reasoning_are_a_parameter():
     form = AnswerFormat(reasoning=(("{{", "}}"),))
-    assert form.read("{{[1]}}[4] <think>", TICTACTOE).cell == 4
-    assert form.read("<think>[1]</think>", TICTACTOE).cell == 1
+    assert form.read("{{[1]}}[4] <think>", TICTACTOE.start).cell == 4
+    assert form.read("<think>[1]</think>", TICTACTOE.start).cell == 1
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ class Reading(NamedTuple):
     """The cell that a reply names, or the reason why it names none.
 
     >>> from ttt_env.rules.catalogue import get_game
-    >>> AnswerFormat().read("Hm.", get_game("tictactoe-v0"))
+    >>> AnswerFormat().read("Hm.", get_game("tictactoe-v0").start)
     Reading(cell=None, outcome='unreadable')
     """
 
@@ -78,14 +78,14 @@ class AnswerFormat:
     and for one with a mark of reasoning.
 
     >>> from ttt_env.rules.catalogue import get_game
-    >>> form, game = AnswerFormat(), get_game("tictactoe-v0")
-    >>> form.read("<think>[0] or [1]? No.</think>\nNot [8].\nI play [4].", game)
+    >>> form, start = AnswerFormat(), get_game("tictactoe-v0").start
+    >>> form.read("<think>[0] or [1]? No.</think>\nNot [8].\nI play [4].", start)
     Reading(cell=4, outcome='played')
-    >>> form.read("[0] or [1]", game).outcome
+    >>> form.read("[0] or [1]", start).outcome
     'several'
-    >>> AnswerFormat("<move>{cell}</move>").read("The centre: <move>4</move>", game)
+    >>> AnswerFormat("<move>{cell}</move>").read("The centre: <move>4</move>", start)
     Reading(cell=4, outcome='played')
-    >>> AnswerFormat("row {row}, column {column}").read("Row 2, column 3 it is.", game)
+    >>> AnswerFormat("row {row}, column {column}").read("Row 2, column 3 it is.", start)
     Reading(cell=5, outcome='played')
     """
 
@@ -127,10 +127,10 @@ class AnswerFormat:
         """A reply that names this cell. Raises `ParameterError` for rows and columns on a board of layers."""
         return answer_text(self.template, cell, game)
 
-    def read(self, reply: str, game: Game, playable: int | None = None) -> Reading:
+    def read(self, reply: str, position: Position) -> Reading:
         """The cell that a reply names; nothing in it is ever run. Raises `ParameterError` for no str.
 
-        Of the cells of a column it is the one of the mask `playable`, by default that of the empty board.
+        Of the cells of a column it is the one that may be played in the position.
         """
         if not isinstance(reply, str):
             raise ParameterError(f"a reply is a str, not {brief(reply)}")
@@ -138,9 +138,9 @@ class AnswerFormat:
         if len(named) != 1:
             return Reading(None, "several" if named else "unreadable")
         (said,) = named
-        cells = [cell for cell, at in enumerate(places(game)) if said == tuple(map(at.get, self._places))]
-        mask = game.playable(0) if playable is None else playable
-        cells.sort(key=lambda cell: not mask >> cell & 1)
+        all_places = enumerate(places(position.game))
+        cells = [cell for cell, at in all_places if said == tuple(map(at.get, self._places))]
+        cells.sort(key=lambda cell: not position.legal_mask >> cell & 1)
         return Reading(cells[0], "played") if cells else Reading(None, "no cell")
 
     def _last_named(self, text: str) -> set[tuple[str, ...]]:
@@ -154,7 +154,7 @@ class AnswerFormat:
 
     def answer(self, reply: str, position: Position) -> Answer:
         """The reply in a position: its cell if it is free, else why it plays none. Raises as `read`."""
-        reading = self.read(reply, position.game, position.legal_mask)
+        reading = self.read(reply, position)
         if reading.cell is None:
             return Answer.failed(reading.outcome, reply)
         return Answer.of(reading.cell, position, reply)

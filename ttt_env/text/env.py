@@ -322,7 +322,7 @@ class TextEnv:
         What the reply says beside it does not count, and nothing in it is ever run.
         """
         self._check_is_on()
-        reading = self.answer.read(text, self.game, self.position.legal_mask)
+        reading = self.answer.read(text, self.position)
         return self._wrong(reading.outcome) if reading.cell is None else self.move(reading.cell)
 
     def give_up(self) -> str:
