@@ -73,11 +73,11 @@ def checked_supports(supports: Iterable[int | None] | None, n_cells: int) -> tup
             raise GameError(
                 f"supports: cell {cell} cannot rest on {brief(support)}: cells are 0 to {n_cells - 1}"
             )
-    for cell, support in enumerate(below):
+    for support in below:
         for _ in range(n_cells):
             support = None if support is None else below[support]
         if support is not None:
-            raise GameError(f"supports: cell {cell} and others rest on each other in a circle")
+            raise GameError(f"supports: cell {support} rests on itself, directly or through other cells")
     return below
 
 
