@@ -159,7 +159,7 @@ def write(agent: Agent, path: Path) -> None:
     save_arrays(path, agent.game, arrays)
 
 
-def judged(agent: Agent, name: str, path: Path) -> str:
+def write_results(agent: Agent, name: str, path: Path) -> str:
     """Write what is known of the agent beside its file, and say it in a few words."""
     if not is_enumerable(agent.game):
         opponents = JUDGES if agent.game.n_cells <= 30 else JUDGES[:-1]
@@ -256,7 +256,8 @@ def main() -> None:
         else:
             agent = trained(game, arguments.share)
             write(agent, path)
-        print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB, {judged(agent, name, path)}", flush=True)
+        results = write_results(agent, name, path)
+        print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB, {results}", flush=True)
 
 
 if __name__ == "__main__":

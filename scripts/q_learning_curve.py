@@ -34,13 +34,13 @@ GOALS: tuple[Until, ...] = ("unbeatable", "optimal")
 ON = ("tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3")
 
 
-def judged(agent: QLearning) -> tuple[float, float]:
+def measure(agent: QLearning) -> tuple[float, float]:
     """The values of `MEASURES` for the agent."""
     mistakes = len(blunders_everywhere(agent, GAME)) / TO_BE_PLAYED
     return ttt_env.exploitability(agent, GAME).exploitability, mistakes
 
 
-def trained(games: int, seed: int, epsilon: float) -> QLearning:
+def train(games: int, seed: int, epsilon: float) -> QLearning:
     """The agent after so many games."""
     learner = QLearner(GAME, seed, epsilon=epsilon)
     while learner.games < games:
@@ -50,7 +50,7 @@ def trained(games: int, seed: int, epsilon: float) -> QLearning:
 
 def curves(epsilon: float, seeds: int) -> NDArray[np.float64]:
     """The measures after so many games, `[games, seeds, measures]`."""
-    return np.array([[judged(trained(n, seed, epsilon)) for seed in range(seeds)] for n in GAMES.tolist()])
+    return np.array([[measure(train(n, seed, epsilon)) for seed in range(seeds)] for n in GAMES.tolist()])
 
 
 def draw(measured: dict[float, NDArray[np.float64]], seeds: int) -> Figure:
@@ -60,7 +60,7 @@ def draw(measured: dict[float, NDArray[np.float64]], seeds: int) -> Figure:
     return of_measures(new_figure(9.5, 4.3), title, "games of self-play", MEASURES, GAMES, lines)
 
 
-def needed(game: str, goal: Until, seed: int) -> tuple[int, float]:
+def cost_of(game: str, goal: Until, seed: int) -> tuple[int, float]:
     """The games and seconds until the agent is certified to have reached the goal."""
     looks: list[Evaluation] = []
     begin = perf_counter()
@@ -74,7 +74,7 @@ def table(games: list[str], seeds: int) -> str:
     rows = []
     for game in games:
         for seed in range(seeds):
-            figures = (needed(game, goal, seed) for goal in GOALS)
+            figures = (cost_of(game, goal, seed) for goal in GOALS)
             texts = [text for n, seconds in figures for text in (f"{n:,}", f"{seconds:.2f}")]
             rows.append([game, seed, *texts])
     return Table.of(["game", "seed", *heads], rows).to_markdown()
@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--on", nargs="+", default=list(ON), help="the games of the table")
     arguments = parser.parse_args()
-    trained(1, 0, 0.5)  # so that no time is that of compiling
+    train(1, 0, 0.5)  # so that no time is that of compiling
     measured = {epsilon: curves(epsilon, arguments.seeds) for epsilon in LOOKS}
     write(draw(measured, arguments.seeds), arguments.out, "q-learning")
     print(table(arguments.on, arguments.seeds))

@@ -27,7 +27,7 @@ from tests.support.marks import slow
 from tests.support.running import ttt
 from tests.support.scripted_models import MODELS
 from ttt_env import Position
-from ttt_env.analysis.asking import Asked
+from ttt_env.analysis.asking import QueryCount
 from ttt_env.analysis.dossier import Strength
 from ttt_env.app.certifying import _pace
 from ttt_env.app.console import ProgressLine
@@ -357,7 +357,7 @@ class TestCommandLine:
         line = ProgressLine("certify it")
         say = _pace(PromptAgent(TICTACTOE, MODELS["perfect"]), line)
         time.sleep(0.01)
-        say(Asked(1, 500))
+        say(QueryCount(1, 500))
         rate = float(line.text.split("answers, ")[1].split("/s")[0])
         assert 0 < rate <= 100 and line.text.endswith("at most 499 left")
 

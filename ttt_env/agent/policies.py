@@ -232,12 +232,12 @@ class Answer(NamedTuple):
     def of(cls, choice: object, position: Position, reply: str | None = None) -> "Answer":
         """The answer that chooses this cell, or what is wrong with it. `reply` is by default its text."""
         cell, outcome = read_cell(choice, position)
-        return cls(cell, outcome, _kept(brief(choice) if reply is None else reply))
+        return cls(cell, outcome, _storable(brief(choice) if reply is None else reply))
 
     @classmethod
     def failed(cls, outcome: Outcome, reply: str) -> "Answer":
         """The answer that plays no cell, for this reason."""
-        return cls(None, outcome, _kept(reply))
+        return cls(None, outcome, _storable(reply))
 
     def refusal(self, agent: "Agent", position: Position) -> ForfeitError:
         """The error that ends the game in which this agent has answered so, and named no free cell."""
@@ -249,7 +249,7 @@ class Answer(NamedTuple):
         return ForfeitError(message, Forfeit(position, self.outcome, self.reply))
 
 
-def _kept(reply: str) -> str:
+def _storable(reply: str) -> str:
     """The start of an answer, with question marks for halves of letters, which no file can keep."""
     return reply[:_SAID].encode("utf-8", "replace").decode()
 

@@ -145,7 +145,7 @@ class PuctSearch:
             if not self._evaluate_new() and n_waiting:
                 self._forget()
         self.moves += int(forest.moves.sum() + (forest.used - 1).sum())
-        return _found(forest, self.game)
+        return _root_statistics(forest, self.game)
 
     def _evaluate_new(self) -> int:
         """Ask the network about the positions that wait for it, and return how many there are."""
@@ -166,7 +166,7 @@ class PuctSearch:
         self._known.counts[:] = 0
 
 
-def _found(forest: puct.Forest, game: Game) -> SearchResults:
+def _root_statistics(forest: puct.Forest, game: Game) -> SearchResults:
     """The statistics of the moves at the roots of the trees."""
     moves, roots = puct.moves_of_roots(forest, game), forest.nodes[:, 0]
     visits = moves["visits"].astype(np.int64)

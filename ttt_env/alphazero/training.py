@@ -220,7 +220,7 @@ class SelfPlayGames:
         at = numbers, self.lengths
         self.played[(slice(None), *at)] = self.masks
         self.policies[at], self.values[at] = policies, found.proved
-        after = boards.play(self._chosen(policies))
+        after = boards.play(self._select(policies))
         self.masks[:] = after.mine, after.theirs
         self.lengths += 1
         return self._harvest(after)
@@ -234,7 +234,7 @@ class SelfPlayGames:
         noise: Floats = np.where(total > 0, drawn / np.maximum(total, 1e-300), legal / n_legal)
         return noise
 
-    def _chosen(self, policies: NDArray[np.float32]) -> NDArray[np.intp]:
+    def _select(self, policies: NDArray[np.float32]) -> NDArray[np.intp]:
         """The cells to play: drawn at the beginning of a game, later the likeliest."""
         totals = policies.cumsum(axis=1, dtype=np.float64)
         draws = self.rng.random((len(totals), 1)) * totals[:, -1:]

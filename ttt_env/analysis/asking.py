@@ -25,7 +25,7 @@ _AGAIN = 20  # kept answers that are asked for again
 _LOOK_UP = 0.5  # seconds of a wait: Ctrl-C that comes just before one is noticed only after it
 
 
-class Asked(NamedTuple):
+class QueryCount(NamedTuple):
     """The number of positions in which an agent has been asked, and an upper bound on the final number.
 
     The bound falls as the answers come: they rule out the positions after other answers.
@@ -35,7 +35,7 @@ class Asked(NamedTuple):
     at_most: int
 
 
-Asking = Callable[[Asked], None]
+Asking = Callable[[QueryCount], None]
 """A function to show progress: called before the first question, then about ten times a second."""
 
 
@@ -167,13 +167,13 @@ def answers_of(
             left.append(index)
         else:
             yield index, kept
-    for index, answer in _asked(agent, positions, left, workers):
+    for index, answer in _ask_in_batches(agent, positions, left, workers):
         if file is not None:
             file.add(positions[index], answer)
         yield index, answer
 
 
-def _asked(
+def _ask_in_batches(
     agent: Agent, positions: list[Position], indices: list[int], workers: int
 ) -> Iterator[tuple[int, Answer]]:
     if workers == 1:

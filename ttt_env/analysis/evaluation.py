@@ -105,8 +105,8 @@ def exact_match(one: Agent, two: Agent, game: Game, half: int) -> Match | None:
 
 def sampled_games(one: Agent, two: Agent, half: int, rng: np.random.Generator) -> list[Ending]:
     """So many games of the first agent as X, and so many as O."""
-    as_x: list[Ending] = [("X", *_played(one, two, rng)) for _ in range(half)]
-    return as_x + [("O", *_played(two, one, rng)) for _ in range(half)]
+    as_x: list[Ending] = [("X", *_play_one(one, two, rng)) for _ in range(half)]
+    return as_x + [("O", *_play_one(two, one, rng)) for _ in range(half)]
 
 
 def _exact(
@@ -130,7 +130,7 @@ def _result(game: Game, x: Asker, o: Asker, most: int) -> Result:
     return Result(rounded(win) or win, draw, rounded(loss) or loss)
 
 
-def _played(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[GameRecord, Forfeit | None]:
+def _play_one(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[GameRecord, Forfeit | None]:
     """One whole game, and the forfeit that has ended it, if one has."""
     cells: list[int] = []
     try:

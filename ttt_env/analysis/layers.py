@@ -192,7 +192,7 @@ def explored(
         held, ply = held + len(layer), layer.ply + 1
         n_parents = layer.ply // 2 + 1  # of a position of the next ply, at most: it lacks one of these stones
         n_moves, asked = 0, list[Rows]()
-        seen = _Seen(layer) if isinstance(layer.numbering, Grid) and len(layer.open) else None
+        seen = _GridMarks(layer) if isinstance(layer.numbering, Grid) and len(layer.open) else None
         for moves in layer.moves() if ask is not None or seen is not None else ():
             if ask is not None:
                 moves.rows = ask(moves)
@@ -213,7 +213,7 @@ def explored(
         check(len(layer))
 
 
-class _Seen:
+class _GridMarks:
     """The positions of the next ply that moves lead to, ticked off on its grid."""
 
     def __init__(self, layer: Layer) -> None:

@@ -62,7 +62,7 @@ class Judge(Protocol[Verdict]):
 def one_or_several(judge: Callable[..., Verdict]) -> Judge[Verdict]:
     """The function `judge` of one agent as one that takes several, too; they are judged as by `certify`."""
 
-    def judged(
+    def wrapper(
         agent: AgentLike | Agents,
         game: Game | str | None = None,
         *,
@@ -81,17 +81,17 @@ def one_or_several(judge: Callable[..., Verdict]) -> Judge[Verdict]:
         if answers is not None:
             raise ParameterError("answers=… is the file of one agent, and here are several")
         return _judged_all(
-            partial(judged, **options), agent, game, Workers(workers, backend, address), progress
+            partial(wrapper, **options), agent, game, Workers(workers, backend, address), progress
         )
 
-    update_wrapper(judged, judge, ("__module__", "__name__", "__qualname__", "__doc__"))
-    del judged.__wrapped__  # type: ignore[attr-defined]  # the signature is its own
-    own, of_one = signature(judged), signature(judge).parameters
+    update_wrapper(wrapper, judge, ("__module__", "__name__", "__qualname__", "__doc__"))
+    del wrapper.__wrapped__  # type: ignore[attr-defined]  # the signature is its own
+    own, of_one = signature(wrapper), signature(judge).parameters
     parameters = own.parameters.values()
     options = [each for name, each in of_one.items() if name not in own.parameters]
     kept = [each for each in parameters if each.kind is not Parameter.VAR_KEYWORD]
-    judged.__signature__ = own.replace(parameters=[*kept, *options])  # type: ignore[attr-defined]
-    return cast(Judge[Verdict], judged)
+    wrapper.__signature__ = own.replace(parameters=[*kept, *options])  # type: ignore[attr-defined]
+    return cast(Judge[Verdict], wrapper)
 
 
 def _judged_all(

@@ -26,7 +26,7 @@ from ttt_env.agent import (
     game_of,
     make_agent,
 )
-from ttt_env.analysis.asking import AnswerFile, Asked, Asking, Questions, answers_of
+from ttt_env.analysis.asking import AnswerFile, Asking, QueryCount, Questions, answers_of
 from ttt_env.analysis.grid import grid
 from ttt_env.analysis.layers import MOST, Ask, Layer, Moves, explored, reachable
 from ttt_env.analysis.policy_file import TableContents, of_empty_cells, read_table, write_table
@@ -360,9 +360,9 @@ class Asker:
         """The answers in these positions, each asked for once."""
         self._expected[moves.layer.ply] = len(moves.layer.open)
         if isinstance(self.agent, PolicyTable):
-            return self._copied(self.agent, moves)
+            return self._copy(self.agent, moves)
         if self.agent.plays_by == "choose":
-            return self._chosen(moves)
+            return self._ask_cells(moves)
         rows, cells = [], []
         for start in range(0, len(moves.slots), _BATCH):
             part = Moves(moves.layer, moves.slots[start : start + _BATCH])
@@ -372,7 +372,7 @@ class Asker:
             self._count(len(part.slots))
         return joined(rows, cells)
 
-    def _copied(self, table: PolicyTable, moves: Moves) -> Rows:
+    def _copy(self, table: PolicyTable, moves: Moves) -> Rows:
         rows = table.answers(moves)
         if (lost := is_forfeit(rows)).any():
             boards = moves.boards[lost]
@@ -381,7 +381,7 @@ class Asker:
         self._count(len(rows))
         return rows
 
-    def _chosen(self, moves: Moves) -> Rows:
+    def _ask_cells(self, moves: Moves) -> Rows:
         positions = list(moves.boards)
         rows = np.empty(len(positions), np.uint8)
         for number, answer in answers_of(self.agent, positions, self._workers, self._file):
@@ -398,7 +398,7 @@ class Asker:
 
     def _tell(self) -> None:
         if self._progress is not None:
-            self._progress(Asked(self.n_asked, self._bound()))
+            self._progress(QueryCount(self.n_asked, self._bound()))
             self._next = time.monotonic() + _SHOWN_EVERY
 
     def _bound(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from ttt_env.agent import Agent, AskedAgent, agent_class, make_agent
-from ttt_env.analysis.asking import Asked
+from ttt_env.analysis.asking import QueryCount
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.dossier import Strength, dossier
 from ttt_env.analysis.policy_table import PolicyTable
@@ -155,13 +155,13 @@ def _wants_facts(options: CertifyOptions) -> bool:
     return options.as_json or (options.out is not None and options.out.suffix != ".npz")
 
 
-def _pace(player: Agent, line: ProgressLine) -> Callable[[Asked], None]:
+def _pace(player: Agent, line: ProgressLine) -> Callable[[QueryCount], None]:
     """The report of progress: the questions answered and, of an external bot, how many a second."""
     if not isinstance(player, AskedAgent):
         return lambda asked: line.count(asked.positions, asked.at_most)
     begun = monotonic()
 
-    def say(asked: Asked) -> None:
+    def say(asked: QueryCount) -> None:
         rate, left = asked.positions / max(monotonic() - begun, 1e-3), asked.at_most - asked.positions
         line.say(f"{asked.positions:,} answers, {rate:.1f}/s, at most {left:,} left")
 

@@ -115,7 +115,7 @@ class ChatEndpoint:
                 if attempt > self._retries or pause > LONGEST_PAUSE:
                     more = f"; it asks for a pause of {pause:.0f} s" if pause > LONGEST_PAUSE else ""
                     tries = f"{attempt} attempt{'s' * (attempt > 1)}"
-                    reason = f"gave no answer in {tries}: {self._told(str(accident))}{more}"
+                    reason = f"gave no answer in {tries}: {self._excerpt(str(accident))}{more}"
                     raise NoVerdictError(asker, None, reason) from None
             time.sleep(pause)
 
@@ -131,7 +131,7 @@ class ChatEndpoint:
         except TimeoutError:
             failure = Accident(f"no reply within {self._timeout:g} seconds")
         except APIStatusError as error:
-            text = f"status {error.status_code}: {self._told(_message_of(error))}"
+            text = f"status {error.status_code}: {self._excerpt(_message_of(error))}"
             if error.status_code == 401 and not self._key:
                 text += f" (the environment variable {self._key_variable} is not set)"
             failure = PlayerError(f"{asker} cannot be asked: {text}")
@@ -143,7 +143,7 @@ class ChatEndpoint:
                 cause = deeper
             failure = Accident(str(cause))
         except OpenAIError as error:
-            failure = PlayerError(f"{asker} cannot be asked: {self._told(str(error))}")
+            failure = PlayerError(f"{asker} cannot be asked: {self._excerpt(str(error))}")
         raise failure
 
     async def _body(self, request: Mapping[str, Any]) -> tuple[Mapping[str, str], bytes]:
@@ -173,13 +173,13 @@ class ChatEndpoint:
             return Reply(self._without_key(reply), self._without_key(reply.note))
         status, message = _error_in(completion)
         if status is not None and not _passes(status):
-            raise PlayerError(f"{asker} cannot be asked: {self._told(message)}")
+            raise PlayerError(f"{asker} cannot be asked: {self._excerpt(message)}")
         reason = message or body.decode("utf-8", "replace")
         raise Accident(
-            f"no chat completion (is /v1 missing in the url?): {self._told(reason)}", _asked_pause(headers)
+            f"no chat completion (is /v1 missing in the url?): {self._excerpt(reason)}", _asked_pause(headers)
         )
 
-    def _told(self, text: str) -> str:
+    def _excerpt(self, text: str) -> str:
         return self._without_key(" ".join(text.split()))[:_MESSAGE]
 
     def _without_key(self, text: str) -> str:

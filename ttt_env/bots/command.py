@@ -132,7 +132,10 @@ class CommandAgent(AskedAgent):
         So a tournament knows that a bot has been changed. What else it reads is not looked at.
         """
         fingerprint = sha256(repr(self.arguments).encode("utf-8", "surrogatepass"))
-        for path in (_found(self.arguments[0], self.folder), *(self.folder / each for each in self._script)):
+        for path in (
+            _executable(self.arguments[0], self.folder),
+            *(self.folder / each for each in self._script),
+        ):
             if path is not None:
                 with Path(path).open("rb") as file:
                     fingerprint.update(file_digest(file, "sha256").digest())
@@ -150,18 +153,18 @@ class CommandAgent(AskedAgent):
             tries = f"try {len(accidents) + 1} of {TRIES}"
             try:
                 with waiting_for(self.label, position, tries):
-                    return self._asked(position, is_fresh=bool(accidents))
+                    return self._ask(position, is_fresh=bool(accidents))
             except AccidentError as accident:
                 if not accident.is_quiet:
                     accidents.append(accident)
         self._is_out = all(each.outcome == "timed out" for each in accidents)
         raise self._no_answer(position, accidents)
 
-    def _asked(self, position: Position, is_fresh: bool) -> Answer:
+    def _ask(self, position: Position, is_fresh: bool) -> Answer:
         """The answer of a process, of a new one if it is to be fresh. Raises `AccidentError`."""
-        process, seconds = None if is_fresh else self._taken(), self.timeout
+        process, seconds = None if is_fresh else self._idle_process(), self.timeout
         if process is None:
-            process, seconds = self._started(), seconds + self.startup
+            process, seconds = self._start(), seconds + self.startup
         number = next(self._numbers)
         try:
             answer = process.ask(Question(position, self.timeout, number).line, number, seconds)
@@ -174,7 +177,7 @@ class CommandAgent(AskedAgent):
             self._idle.append(process)
         return read_answer(answer, position)
 
-    def _taken(self) -> Process | None:
+    def _idle_process(self) -> Process | None:
         """A process that nobody asks at the moment, None if there is none."""
         while True:
             with self._lock:
@@ -185,7 +188,7 @@ class CommandAgent(AskedAgent):
                 return process
             self._drop(process)
 
-    def _started(self) -> Process:
+    def _start(self) -> Process:
         with self._lock:  # by which `close` waits for it
             if self._is_closed:
                 raise PlayerError(f"{self!r} is closed")
@@ -254,7 +257,7 @@ def _split_command(command: str | Sequence[str], folder: Path) -> tuple[str, ...
         raise ParameterError(f"command: a command line, or a list of arguments, is needed: {error}") from None
     if not arguments or not all(isinstance(each, str) and "\0" not in each for each in arguments):
         raise ParameterError("command: a program and its arguments are needed, as texts")
-    if _found(arguments[0], folder) is None:
+    if _executable(arguments[0], folder) is None:
         raise ParameterError(f"command: there is no program {brief(arguments[0])} that can be run")
     script = next((word for word in arguments[1:] if not word.startswith("-")), "")
     is_script = script.lower().endswith(_SCRIPTS) and script.split() == [script]  # and no code for `sh -c`
@@ -263,6 +266,6 @@ def _split_command(command: str | Sequence[str], folder: Path) -> tuple[str, ...
     return arguments
 
 
-def _found(program: str, folder: Path) -> str | None:
+def _executable(program: str, folder: Path) -> str | None:
     """The file of a program, None if it cannot be run; a relative path is one from the folder."""
     return shutil.which(Path(folder, program) if os.path.dirname(program) else program)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ttt_env.analysis.certificate import Certificate, certify
 from ttt_env.analysis.evaluation import match
-from ttt_env.bots.journal import Computed, Journal
+from ttt_env.bots.journal import ExactMatch, Journal
 from ttt_env.bots.plan import TournamentPlan
 from ttt_env.bots.players import Players
 from ttt_env.errors import (
@@ -25,7 +25,7 @@ from ttt_env.tournament.matches import (
     NotCountedError,
     NotJudged,
     Pair,
-    Played,
+    PlayedGame,
     play_to_the_end,
     reason_of,
 )
@@ -105,11 +105,11 @@ class Contest:
         """Certify, and let all play that have not. Raises `ResultFileError` if the journal cannot be kept."""
         for name in self.players.names:
             self._say(f"asking {name}")
-            self.verdicts[name] = self._judged(name)
+            self.verdicts[name] = self._verdict(name)
         for pair in self.schedule:
             self._meet(pair)
 
-    def _judged(self, name: str) -> Verdict:
+    def _verdict(self, name: str) -> Verdict:
         try:
             table = self.players.table(name)
             if isinstance(table, str):
@@ -132,31 +132,31 @@ class Contest:
             return
         text = f"{pair.first} v {pair.second}"
         self._say(text)
-        if pair not in self.journal.games and (computed := self._computed(pair)) is not None:
+        if pair not in self.journal.games and (computed := self._compute(pair)) is not None:
             self.journal.add_computed(pair, computed)
         while self.journal.match(pair) is None:
             number = len(self.journal.games.get(pair, ()))
             self._say(f"{text}, game {number + 1} of {self.plan.games}")
             try:
-                self.journal.add_game(pair, self._played(pair, number))
+                self.journal.add_game(pair, self._play(pair, number))
             except NotCountedError as error:
                 x, o = pair.seated(number)
                 self.not_judged[pair] = NotJudged(x if error.seat == "X" else o, str(error))
                 return
 
-    def _computed(self, pair: Pair) -> Computed | None:
+    def _compute(self, pair: Pair) -> ExactMatch | None:
         if not self.plan.exact or any(self.verdicts[name].certificate is None for name in pair):
             return None
         result = match(*self.players.pair(*pair), self.plan.game, exact=True)
-        return Computed(result, tuple(self._played(pair, number) for number in range(2)))
+        return ExactMatch(result, tuple(self._play(pair, number) for number in range(2)))
 
-    def _played(self, pair: Pair, number: int) -> Played:
+    def _play(self, pair: Pair, number: int) -> PlayedGame:
         """The game of this number, whose random numbers depend on the seed and the names alone."""
         key = (*(crc32(name.encode()) for name in pair), number)
         rng = np.random.default_rng(np.random.SeedSequence(self.plan.seed, spawn_key=key))
         return play_to_the_end(*self.players.pair(*pair.seated(number)), rng)
 
-    def games_of(self, pair: Pair) -> tuple[Played, ...]:
+    def games_of(self, pair: Pair) -> tuple[PlayedGame, ...]:
         """The games of a match: those that count or, where it is computed, examples."""
         if (computed := self.journal.computed.get(pair)) is not None:
             return computed.examples

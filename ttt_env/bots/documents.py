@@ -9,7 +9,7 @@ from ttt_env.analysis.verdict import summary_line
 from ttt_env.bots.contest import Contest, Verdict
 from ttt_env.render.table import Column, Table, as_markdown
 from ttt_env.render.words import signed
-from ttt_env.tournament.matches import ASKED_AGAIN, Played
+from ttt_env.tournament.matches import ASKED_AGAIN, PlayedGame
 from ttt_env.tournament.standings import PRIOR, Standing, share
 
 NOT_MET = "·"
@@ -30,7 +30,7 @@ class GameShown(NamedTuple):
 
     x: str
     o: str
-    played: Played
+    played: PlayedGame
     counts: bool
 
 

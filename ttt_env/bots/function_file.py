@@ -105,7 +105,7 @@ def main(path: str, function: str, game: str = "") -> None:
         try:
             answer = _read(chosen(position, rng) if is_random else chosen(position), position, rng)
         except BaseException as error:  # of a pupil's code, which may also have called `exit`
-            answer = {"raised": _told(error, Path(path).name)}
+            answer = {"raised": _error_line(error, Path(path).name)}
         say(json.dumps({"id": number, **answer}))
 
 
@@ -118,7 +118,7 @@ def _read(choice: object, position: Position, rng: np.random.Generator) -> dict[
     return {"returned": f"returned {brief(choice)}; return a cell, such as position.legal_cells[0]"}
 
 
-def _told(error: BaseException, file: str) -> str:
+def _error_line(error: BaseException, file: str) -> str:
     """The error in a line, with the line of the file in which it was raised."""
     lines = [frame.lineno for frame in extract_tb(error.__traceback__) if Path(frame.filename).name == file]
     place = f" ({file}, line {lines[-1]})" if lines else ""

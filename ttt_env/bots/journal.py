@@ -12,7 +12,7 @@ from ttt_env.errors import ResultFileError, TournamentFileError
 from ttt_env.rules import SEATS, Game
 from ttt_env.storage import LineFile, game_to_dict
 from ttt_env.storage.codec import decoded
-from ttt_env.tournament.matches import Pair, Played
+from ttt_env.tournament.matches import Pair, PlayedGame
 
 _FORM = "ttt_env tournament journal"
 _FORMAT = f"{_FORM} 5"
@@ -27,16 +27,16 @@ class _Header(NamedTuple):
     files: dict[str, str]
 
 
-class Computed(NamedTuple):
+class ExactMatch(NamedTuple):
     """The computed result of a match, and two games that show how the two play: one on each seat."""
 
     match: Match
-    examples: tuple[Played, ...]
+    examples: tuple[PlayedGame, ...]
 
     @classmethod
-    def read(cls, data: Mapping[str, Any], game: Game) -> "Computed":
+    def read(cls, data: Mapping[str, Any], game: Game) -> "ExactMatch":
         """The content of a line."""
-        examples = tuple(Played.read(each, game) for each in data["examples"])
+        examples = tuple(PlayedGame.read(each, game) for each in data["examples"])
         return cls(Match.from_dict(data["match"]), examples)
 
 
@@ -57,8 +57,8 @@ class Journal:
     def __init__(
         self, path: Path, plan: TournamentPlan, fingerprints: Mapping[str, str], again: bool = False
     ) -> None:
-        self.games: dict[Pair, list[Played]] = {}
-        self.computed: dict[Pair, Computed] = {}
+        self.games: dict[Pair, list[PlayedGame]] = {}
+        self.computed: dict[Pair, ExactMatch] = {}
         self.forgotten: set[str] = set()
         self._plan, self._file = plan, LineFile(path, _FORM, "is not a journal of a tournament")
         keys, rules = (json.loads(json.dumps(each)) for each in (dict(plan.keys), game_to_dict(plan.game)))
@@ -66,7 +66,7 @@ class Journal:
         self._file.reserve()
         try:
             self._file.read(self._take, self._begin)
-            changed = self._changed()
+            changed = self._changes()
             if changed and not again and (self.games or self.computed):
                 raise TournamentFileError(
                     f"{path.parent} holds another tournament, since these have changed: "
@@ -86,7 +86,7 @@ class Journal:
         if self._old.format != _FORMAT:
             raise ResultFileError(f"its format is {self._old.format!r}, and {_FORMAT!r} is needed")
 
-    def _changed(self) -> dict[str, str]:
+    def _changes(self) -> dict[str, str]:
         """The changes since the header was written, each with the entry that it is about, if any."""
         if self._old is None:
             return {}
@@ -122,12 +122,12 @@ class Journal:
         """Let others write to the file."""
         self._file.release()
 
-    def add_game(self, pair: Pair, played: Played) -> None:
+    def add_game(self, pair: Pair, played: PlayedGame) -> None:
         """Keep a game, the next one of its match, on the disk first."""
         self._file.add({**pair._asdict(), **played.to_dict()}, is_synced=True)
         self.games.setdefault(pair, []).append(played)
 
-    def add_computed(self, pair: Pair, computed: Computed) -> None:
+    def add_computed(self, pair: Pair, computed: ExactMatch) -> None:
         """Keep a computed match, on the disk first."""
         examples = [example.to_dict() for example in computed.examples]
         line = {**pair._asdict(), "match": computed.match.to_dict(), "examples": examples}
@@ -149,9 +149,9 @@ class Journal:
         if not {*pair} <= {*self._old.keys["entries"]}:
             raise ResultFileError(f"{pair.first} against {pair.second} is not a match of this plan")
         if "match" in data:
-            self.computed[pair] = Computed.read(data, self._plan.game)
+            self.computed[pair] = ExactMatch.read(data, self._plan.game)
         else:
-            self.games.setdefault(pair, []).append(Played.read(data, self._plan.game))
+            self.games.setdefault(pair, []).append(PlayedGame.read(data, self._plan.game))
 
 
 def _listed(changed: list[str]) -> str:

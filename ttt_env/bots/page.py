@@ -14,7 +14,7 @@ from ttt_env.render.layout import TileStyle, layout_of
 from ttt_env.render.svg import document, draw_svg, tile
 from ttt_env.rules import SEATS, GameRecord, Seat
 from ttt_env.storage import write_atomically
-from ttt_env.tournament.matches import Played
+from ttt_env.tournament.matches import PlayedGame
 from ttt_env.tournament.standings import Standing, share
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def page(results: Documents) -> str:
     )
 
 
-class _Shown(NamedTuple):
+class _GameView(NamedTuple):
     """A game on the page: who had X and O, its cells, what it is, and how it ends."""
 
     x: str
@@ -107,7 +107,7 @@ class _Page:
         self._width = max(row.rating + row.rating_margin for row in rows) - self._low or 1.0
 
     @cached_property
-    def games(self) -> list[_Shown]:
+    def games(self) -> list[_GameView]:
         """All games of the tournament, then those of the certificates."""
         numbers: Counter[frozenset[str]] = Counter()
         games = []
@@ -117,13 +117,13 @@ class _Page:
             kind = f"game {numbers[pair]}"
             if not each.counts:
                 kind = f"{kind}: an example, as the result is computed"
-            games.append(_shown(each.x, each.o, each.played, kind))
+            games.append(_game_view(each.x, each.o, each.played, kind))
         for name in self.results.order:
             certificate = self.results.verdict(name).certificate
             if certificate is not None and (record := certificate.shortest_refutation) is not None:
                 x, o = (name, BEST_PLAY) if certificate.refuted_as == "X" else (BEST_PLAY, name)
-                played = Played(record, certificate.forfeit_after(record))
-                games.append(_shown(x, o, played, f"certificate of {name}"))
+                played = PlayedGame(record, certificate.forfeit_after(record))
+                games.append(_game_view(x, o, played, f"certificate of {name}"))
         return games
 
     def game_of(self, name: str, other: str = BEST_PLAY) -> int | None:
@@ -164,7 +164,7 @@ class _Page:
         record = GameRecord(self.plan.game, game.cells)
         verdicts = list(map(judge, record.positions(), record.cells))[SEATS.index(seat) :: 2]
         blunder = next((each for each in reversed(verdicts) if each.is_blunder and each.after == -1), None)
-        boards = [_Board(_drawn(blunder), f"Move {blunder.position.ply + 1}")] if blunder else []
+        boards = [_Board(_blunder_svg(blunder), f"Move {blunder.position.ply + 1}")] if blunder else []
         if record.cells:  # else the reason says it all
             end = draw_svg(record.positions()[-1], record.cells[-1], _SMALL)
             boards.append(_Board(end, _how_over(record)))
@@ -199,12 +199,12 @@ class _Page:
         }
 
 
-def _shown(x: str, o: str, played: Played, kind: str) -> _Shown:
+def _game_view(x: str, o: str, played: PlayedGame, kind: str) -> _GameView:
     loser = {"X": o, "O": x, None: None}[played.winner]
-    return _Shown(x, o, played.record.cells, kind, _end(x, o, played), loser)
+    return _GameView(x, o, played.record.cells, kind, _end(x, o, played), loser)
 
 
-def _drawn(blunder: MoveVerdict) -> str:
+def _blunder_svg(blunder: MoveVerdict) -> str:
     position = blunder.position.play(blunder.cell)
     return draw_svg(position, blunder.cell, _SMALL, is_blunder=True, better=blunder.better)
 
@@ -215,7 +215,7 @@ def _how_over(record: GameRecord) -> str:
     return f"{record.winner} wins" if record.winner else "draw"
 
 
-def _end(x: str, o: str, played: Played) -> str:
+def _end(x: str, o: str, played: PlayedGame) -> str:
     names = {"X": _CALLED.get(x, x), "O": _CALLED.get(o, o)}
     if played.forfeit is not None:
         position, outcome, reply = played.forfeit

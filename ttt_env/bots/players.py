@@ -5,7 +5,7 @@ from contextlib import suppress
 from hashlib import sha256
 
 from ttt_env.agent import Agent, AskedAgent, agent_class, make_agent
-from ttt_env.analysis.asking import Asked
+from ttt_env.analysis.asking import QueryCount
 from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.bots import CommandAgent
 from ttt_env.bots.plan import Entry, TournamentPlan
@@ -54,7 +54,7 @@ class Players:
         """A fingerprint of the program or the model of each entry that has one."""
         for entry in plan.entries:
             try:
-                self._agents[entry.name] = self._made(entry)
+                self._agents[entry.name] = self._make(entry)
                 if fingerprint := "+".join(_fingerprints(self._agents[entry.name], entry)):
                     self.fingerprints[entry.name] = fingerprint
             except (TttEnvError, ImportError, OSError) as error:
@@ -70,7 +70,7 @@ class Players:
         for agent in self._agents.values():
             _end(agent)
 
-    def _made(self, entry: Entry) -> Agent:
+    def _make(self, entry: Entry) -> Agent:
         limits = {"timeout": entry.timeout, "startup": entry.startup}
         if entry.kind == "command":
             return CommandAgent(
@@ -96,7 +96,7 @@ class Players:
         if name in self._tables:
             return self._tables[name]
 
-        def tell(asked: Asked) -> None:
+        def tell(asked: QueryCount) -> None:
             self._say(f"asking {name}, {asked.positions:,} positions")
 
         table = judged_table(self._agents[name], tell)

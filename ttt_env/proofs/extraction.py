@@ -211,7 +211,7 @@ class Extraction:
     def _solve(self, own: int, other: int) -> int:
         """Put a position into the table, and all that it leads to; the zone in which the seat holds."""
         check_wanted()
-        move = self._chosen(own, other)
+        move = self._smallest_move(own, other)
         after, full = own | 1 << move.cell, self._start.game.full_mask
         zone = self._answer(move)
         if self._has_zones:
@@ -258,7 +258,7 @@ class Extraction:
         found: NDArray[np.int64] = self._kernel.covering(positions, *table)
         return found
 
-    def _chosen(self, own: int, other: int) -> _Move:
+    def _smallest_move(self, own: int, other: int) -> _Move:
         """Of the moves that keep the result, one that adds least to the table."""
         question, tried = (Position(self._start.game, own, other), int(self._wins)), dict[int, _Move | None]()
         for cell in self._likely(*question) if self._likely is not None else ():

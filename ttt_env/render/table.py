@@ -90,7 +90,7 @@ class Table:
         )
 
     @property
-    def _shown(self) -> list[Column]:
+    def _visible_columns(self) -> list[Column]:
         return [
             each
             for each in self.columns
@@ -98,7 +98,7 @@ class Table:
         ]
 
     def _rows(self, written: Callable[[str], str] = str) -> list[list[str]]:
-        columns = [[column.name, *column.texts] for column in self._shown]
+        columns = [[column.name, *column.texts] for column in self._visible_columns]
         return [[written(text) for text in row] for row in zip(*columns, strict=True)]
 
     @property
@@ -106,7 +106,7 @@ class Table:
         """Heading and rows as lines of text, in columns as wide as their longest cell."""
         rows = self._rows(_in_one_line)
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        ways = [str.ljust if column.is_left else str.rjust for column in self._shown]
+        ways = [str.ljust if column.is_left else str.rjust for column in self._visible_columns]
         return [
             "  ".join(way(text, width) for way, text, width in zip(ways, row, widths, strict=True)).rstrip()
             for row in rows
@@ -118,7 +118,7 @@ class Table:
     def to_markdown(self, is_markup: bool = False) -> str:
         """The table in Markdown; `is_markup` for cells that are Markdown themselves."""
         head, *rows = self._rows(_in_one_line if is_markup else as_markdown)
-        rule = ["---" if column.is_left else "--:" for column in self._shown]
+        rule = ["---" if column.is_left else "--:" for column in self._visible_columns]
         return "\n".join(f"| {' | '.join(row)} |" for row in [head, rule, *rows])
 
     def to_csv(self) -> str:
@@ -138,7 +138,7 @@ class Table:
 
     def to_html(self) -> str:
         """Title, table and notes as HTML that fits light and dark pages."""
-        rows = zip(*(column.html() for column in self._shown), strict=True)
+        rows = zip(*(column.html() for column in self._visible_columns), strict=True)
         body = "".join(f'<tr style="background:none">{"".join(row)}</tr>' for row in rows)
         notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
         return (

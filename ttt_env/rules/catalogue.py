@@ -135,12 +135,12 @@ def register_game(game: Game) -> None:
             "and `.`, such as ring-v0"
         )
     if game.name in game_names() and get_game(game.name) != game:
-        raise _taken(game)
+        raise _name_is_taken(game)
     if game.name not in CATALOGUE and game.name not in _installed():  # those may have parameters
         _registered[game.name] = game
 
 
-def _taken(game: Game) -> GameError:
+def _name_is_taken(game: Game) -> GameError:
     return GameError(f"there is a game {game.name} already, and it is another one: give yours another name")
 
 
@@ -192,7 +192,7 @@ def get_game(game: Game | str, **parameters: Any) -> Game:
     if isinstance(game, Game):
         check_names(game.name, parameters, {})
         if game.name in _registered and _registered[game.name] != game:
-            raise _taken(game)
+            raise _name_is_taken(game)
         return game
     if not isinstance(game, str):
         raise UnknownGameError(f"a game is an id or a ttt_env.Game, not {brief(game)}")

@@ -303,8 +303,8 @@ def _mistake(position: Position, after: Position, cell: int, solution: Solution,
     if new == old:
         return ""
     return (
-        f"{_shown(position, board)}\n\nYou answered {cell}. With best play the game was {_VALUES[old]}; your "
-        f"move made it {_VALUES[new]}. {_better(position, solution)}"
+        f"{_shown_board(position, board)}\n\nYou answered {cell}. With best play the game was "
+        f"{_VALUES[old]}; your move made it {_VALUES[new]}. {_better(position, solution)}"
     )
 
 
@@ -313,12 +313,12 @@ def _lost_by(forfeit: Forfeit, solution: Solution, board: BoardStyle) -> str:
     quoted = repr(said[:_SAID]) + "…" * (len(said) > _SAID)
     failed = _FAILED[outcome].format(said=quoted, taken=_not_playable(position.game))
     return (
-        f"{_shown(position, board)}\n\n{failed} That lost the game, which with "
+        f"{_shown_board(position, board)}\n\n{failed} That lost the game, which with "
         f"best play was {_VALUES[solution.value_of(position)]}. {_better(position, solution)}"
     ).rstrip()
 
 
-def _shown(position: Position, board: BoardStyle) -> str:
+def _shown_board(position: Position, board: BoardStyle) -> str:
     return (
         f"You were shown this board, on which {position.to_move} is to move:\n\n{board_text(position, board)}"
     )

@@ -54,7 +54,7 @@ class _Line(NamedTuple):
     reply: str
 
 
-class Played(NamedTuple):
+class PlayedGame(NamedTuple):
     """A game that was played, and by which forfeit it ended, if by one."""
 
     record: GameRecord
@@ -78,7 +78,7 @@ class Played(NamedTuple):
         return {"record": str(self.record), "forfeit": outcome, "reply": reply}
 
     @classmethod
-    def read(cls, data: Mapping[str, Any], game: Game) -> "Played":
+    def read(cls, data: Mapping[str, Any], game: Game) -> "PlayedGame":
         """The game whose `to_dict` gave this. Raises `ResultFileError` for one that cannot end so."""
         record, outcome, reply = decoded(_Line, data, game)
         if (outcome is None) is not record.is_over or outcome == "played":
@@ -96,7 +96,7 @@ class NotCountedError(Exception):
         self.seat = seat
 
 
-def play_to_the_end(x: Agent, o: Agent, rng: np.random.Generator) -> Played:
+def play_to_the_end(x: Agent, o: Agent, rng: np.random.Generator) -> PlayedGame:
     """A game of `x` moving first against `o`; who names no free cell, or fails in any way, has lost it.
 
     Raises `NotCountedError` where one of them cannot be asked at all.
@@ -112,7 +112,7 @@ def play_to_the_end(x: Agent, o: Agent, rng: np.random.Generator) -> Played:
         raise NotCountedError(SEATS[len(cells) % 2], reason_of(error)) from error
     except Exception as error:  # nothing that an entry does may end the tournament
         forfeit = _forfeit(x.game, cells, "raised", f"{type(error).__name__}: {error}")
-    return Played(GameRecord(x.game, tuple(cells)), forfeit)
+    return PlayedGame(GameRecord(x.game, tuple(cells)), forfeit)
 
 
 def _forfeit(game: Game, cells: list[int], outcome: Outcome, reply: str) -> Forfeit:

@@ -334,7 +334,7 @@ def tournament(
     entropy = int(as_generator(rng).integers(2**63))
     entered = list(entrants) if exploitability or is_tabulated(agents_by_name.game) else []
     total = len(entered) + comb(len(entrants), 2)
-    with _told(progress) as tell:
+    with _reporter(progress) as tell:
         examinations = shared.map(
             partial(examined, agents_by_name),
             [(name,) for name in entered],
@@ -371,7 +371,7 @@ def tournament(
 
 
 @contextmanager
-def _told(progress: bool | Progress | None) -> Iterator[Progress]:
+def _reporter(progress: bool | Progress | None) -> Iterator[Progress]:
     """The function that is told how many tasks are done: it moves a bar or calls back."""
     if callable(progress):
         yield progress

@@ -186,7 +186,7 @@ class TrainingOptions:
             log = training.learner.log(self.tensorboard, self.resume) or _tensorboard(self.tensorboard)
             with log as training.log:
                 training.run(self.budget)
-            return training.trained()
+            return training.best_agent()
 
 
 @contextmanager
@@ -329,7 +329,7 @@ class Training:
             write_checkpoint(self.checkpoint, self._kept)
             self._written = self._clock()
 
-    def trained(self) -> Agent:
+    def best_agent(self) -> Agent:
         """The best agent so far."""
         return self.learner.agent_of(self.progress.snapshot)
 

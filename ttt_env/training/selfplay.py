@@ -344,12 +344,12 @@ class SelfPlayCallback(_Counting):
             until=self.until,
             out=best,
             checkpoint=checkpoint,
-            report=self._told,
+            report=self._on_evaluation,
             clock=lambda: time.monotonic(),
         )
         self.training.log = self.learner.record
 
-    def _told(self, evaluation: Evaluation) -> None:
+    def _on_evaluation(self, evaluation: Evaluation) -> None:
         if self.verbose and evaluation is self.progress.best:
             print(evaluation, flush=True)
         if self._report is not None:

@@ -105,12 +105,12 @@ def _made_once(make: Callable[..., Any], *arguments: Any) -> Content:
     lock = Lock()  # two that ask at once get what one computes
 
     @cache
-    def made() -> bytes:
+    def make_once() -> bytes:
         return _json(make(*arguments))
 
     def content() -> bytes:
         with lock:
-            return made()
+            return make_once()
 
     return content
 
@@ -222,12 +222,12 @@ def facts_of_table(agent: Agent, game: Game) -> dict[str, Any]:
     is_played = policies > 0
     facts: dict[str, Any] = {"merged": bool(arrays["merged"])}
     if np.allclose(policies * is_played.sum(axis=1, keepdims=True), is_played, atol=_UNIFORM):
-        return facts | _written(is_played @ (1 << np.arange(game.n_cells)))
+        return facts | _encoded(is_played @ (1 << np.arange(game.n_cells)))
     shares, numbers = np.unique(policies, return_inverse=True)
-    return facts | {"shares": shares.tolist()} | _written(numbers.ravel())
+    return facts | {"shares": shares.tolist()} | _encoded(numbers.ravel())
 
 
-def _written(numbers: NDArray[np.intp]) -> dict[str, Any]:
+def _encoded(numbers: NDArray[np.intp]) -> dict[str, Any]:
     base = len(_DIGITS)
     n_digits = next(n for n in count(1) if base**n > numbers.max())
     powers = base ** np.arange(n_digits)[::-1]

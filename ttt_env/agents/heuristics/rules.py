@@ -157,7 +157,7 @@ class Rules(Agent):
         sight = RuleInput(Boards.of([position]))
         for name, rule in self.rules.items():
             if cells := cells_of(int(rule(sight)[0]) & position.legal_mask):
-                reason, sets = _told(name, cells, position)
+                reason, sets = _reason(name, cells, position)
                 facts = {"rule": name, "rules in order": list(self.rules)}
                 return self._why(position, reason, facts=facts, sets=sets)
         reason = f"No rule fires, of {', '.join(self.rules)}: uniform over the free cells."
@@ -177,7 +177,7 @@ _SENTENCES = {
 }
 
 
-def _told(name: str, cells: list[int], position: Position) -> tuple[str, tuple[tuple[int, ...], ...]]:
+def _reason(name: str, cells: list[int], position: Position) -> tuple[str, tuple[tuple[int, ...], ...]]:
     """The reason why a rule proposes these cells, in a sentence, and the winning sets that it looked at."""
     mover, other = ("X", "O") if position.to_move == "X" else ("O", "X")
     sentence = _SENTENCES[name].format(cells=named_cells(cells), mover=mover, other=other)

@@ -416,16 +416,16 @@ class Search:
 
     def to_dot(self, max_depth: int = 2, min_visits: int = 1) -> str:
         """`tree` for Graphviz: boards, w/n, what is proved, and the last `path`."""
-        return tree_dot(self._drawn(max_depth, min_visits))
+        return tree_dot(self._drawing(max_depth, min_visits))
 
     def picture(self, max_depth: int = 2, min_visits: int = 1) -> Picture:
         """`tree` as a picture for a notebook or a file, which shows the same as `to_dot`."""
-        return self._drawn(max_depth, min_visits).picture()
+        return self._drawing(max_depth, min_visits).picture()
 
     def _repr_svg_(self) -> str:
         return self.picture(1, self.simulations // _SHOWN + 1).svg
 
-    def _drawn(self, max_depth: int, min_visits: int) -> TreeNode:
+    def _drawing(self, max_depth: int, min_visits: int) -> TreeNode:
         return self.tree(max_depth, min_visits).picture(self.position, (None, *self.path))
 
 

@@ -178,12 +178,12 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     @property
     def boards(self) -> Boards:
         """The positions of the sub-envs. Raises `EpisodeOrderError` before the first `reset`."""
-        return self._store.boards(self._begun().state)
+        return self._store.boards(self._running_games().state)
 
     @property
     def seats(self) -> NDArray[np.int8]:
         """The seats from which the observations are seen, `int8[B]`: 0 is X, 1 is O."""
-        seats: NDArray[np.int8] = self._begun().seats.copy()
+        seats: NDArray[np.int8] = self._running_games().seats.copy()
         return seats
 
     @property
@@ -253,7 +253,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             )
             self._games = openings.begin(games, is_reset, self._replies, draws, self.np_random)
         self._over, self.forfeits = ~self._store.is_open(self._games.state), {}
-        return self._seen(self._games)
+        return self._observe(self._games)
 
     def step(
         self, actions: ArrayLike
@@ -264,7 +264,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         `IllegalMoveError` for actions that are not integers `[B]`, each an action, even where it is ignored.
         Nothing has changed then.
         """
-        games = self._begun()
+        games = self._running_games()
         cells = self._checked_cells(games, actions)
         if self._steps.are_sure:
             return self._step(games, cells)
@@ -298,17 +298,17 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         games, outcome = self._steps.step(games, cells, begins, draws, rng)
         over, forfeits = outcome.over, self._forfeits()
         if self.autoreset_mode is not SAME_STEP:
-            observation, info = self._seen(games)
+            observation, info = self._observe(games)
             info["winner"], info["_winner"] = outcome.winners, over.copy()
             info |= forfeits
         elif over.any():
             final = self._final(games, outcome)
             final.setdefault("final_info", {}).update(forfeits)
             games = self._steps.begin(games, over, draws, rng)
-            observation, info = self._seen(games)
+            observation, info = self._observe(games)
             info.update(final)
         else:
-            observation, info = self._seen(games)
+            observation, info = self._observe(games)
         if self._replies is None:
             info["rewards"], info["_rewards"] = outcome.of_seats, self._true.copy()
         self._games, self._over = games, over
@@ -323,12 +323,12 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         forfeits[list(self._replies.forfeits)] = True
         return {"forfeit": forfeits, "_forfeit": forfeits.copy()}
 
-    def _begun(self) -> Games:
+    def _running_games(self) -> Games:
         if self._games is None:
             raise EpisodeOrderError("no episode has begun yet: call reset() first")
         return self._games
 
-    def _seen(self, games: Games) -> tuple[Any, dict[str, Any]]:
+    def _observe(self, games: Games) -> tuple[Any, dict[str, Any]]:
         """Observation and info; the caller may write to every array."""
         info = {
             "action_mask": self._masks(games.state),
@@ -423,7 +423,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         """The opponent in each sub-env, None where both sides are stepped."""
         if self._replies is None:
             return [None] * self.num_envs
-        return [self._replies.agents[number] for number in self._begun().who]
+        return [self._replies.agents[number] for number in self._running_games().who]
 
     def _draws(self, n_rows: int) -> Array:
         """Numbers from [0, 1), `float64[n_rows, B]`."""
