@@ -113,6 +113,15 @@ def test_document(path: Path, endpoint: Endpoint, folder: Path, monkeypatch: pyt
     assert max(questions.values(), default=1) <= 2 and (questions.total() - len(questions)) in (0, 20)
 
 
+def test_what_a_notebook_shows_as_code_is_run_by_it() -> None:
+    notebooks = {*PAGES} - {*documents()}
+    assert len(notebooks) >= 5
+    idle = [
+        (page.name, block.kind) for page in notebooks for block in blocks_of(page) if block.kind != "text"
+    ]
+    assert not idle
+
+
 def shown_commands() -> list[Any]:
     """The commands that a page shows with what they print."""
     return [
