@@ -10,6 +10,7 @@ from pathlib import Path
 
 import ttt_env
 from ttt_env.agents.planning.planners import Softmax
+from ttt_env.analysis.known import blunders_of
 from ttt_env.render.svg import draw_diagram
 
 GAME = ttt_env.get_game("tictactoe-v0")
@@ -37,8 +38,9 @@ def main() -> None:
             print(out / f"{name}.{suffix}")
     record = certificate.refutations["O"]
     assert record is not None, f"{BEATABLE} can be beaten"
-    record.save(out / "game.gif")
-    (out / "game.svg").write_text(draw_diagram(record), "utf-8")
+    blunders = blunders_of(record)
+    record.save(out / "game.gif", blunders)
+    (out / "game.svg").write_text(draw_diagram(record, blunders), "utf-8")
     print(out / "game.gif", out / "game.svg", sep="\n")
 
 

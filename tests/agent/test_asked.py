@@ -183,7 +183,7 @@ class TestCertificate:
 
     def test_tells_all(self):
         text = str(ttt_env.certify(lambda position: 0))
-        assert "then it names no free cell (taken: '0')" in text and "Moves that give nothing away in" in text
+        assert "then no legal move (taken: '0')" in text and "Good moves in" in text
 
     def test_forfeits_of_a_game_that_is_over_at_once(self):
         certificate = ttt_env.certify(lambda position: None)

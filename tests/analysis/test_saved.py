@@ -117,7 +117,9 @@ class TestWords:
         text = str(found)
         assert found.n_positions == reference.TO_BE_PLAYED_BY_SEAT
         assert text.startswith("tictactoe-v0: BEATABLE as X and as O. Asked once in 4,520 positions.\n")
-        assert f"\nShortest refutation as {found.refuted_as}: " in text and "\nAs X it loses at worst" in text
+        assert (
+            f"\nShortest refutation as {found.refuted_as}: " in text and "\nWorst result as X: loss" in text
+        )
         assert f"\nBlunders in {reference.CAN_BLUNDER:,} positions, " in text
         assert str(result_of("unbeatable")).startswith("tictactoe-v0: UNBEATABLE. Asked once in ")
         assert repr(result_of("unbeatable")) == "<Certificate of tictactoe-v0: UNBEATABLE>"
@@ -139,7 +141,7 @@ class TestWords:
         found = ttt_env.certify(lowest, "mnk-v0:m=5,n=4,k=3,misere=true")
         assert found.unbeatable is found.game_value is None and not found.is_complete and not found
         assert "loses as X and as O, and whether best play does is not known" in str(found)
-        assert "counts are not complete" in str(found) and "As O it loses at worst: " in str(found)
+        assert "counts are not complete" in str(found) and "Worst result as O: loss by " in str(found)
         assert found.refutations == {"X": None, "O": None} and found.worst_games["X"].value("X") == -1
 
     def test_of_other_results_say_whose_gain_it_is(self):

@@ -150,7 +150,7 @@ def test_certify_shows_the_exact_results_and_draws_a_game_that_refutes():
     row = next(line for line in run.stdout.splitlines() if line.startswith("against minimax"))
     assert [float(cell) for cell in row.split()[2:5]] == pytest.approx(as_x, abs=5e-5)
     record = ttt_env.certify("random").refutations["X"]
-    assert f"As X it loses at worst: {' '.join(map(str, record.cells))}." in run.stdout
+    assert f"Worst result as X: loss by {' '.join(map(str, record.cells))}." in run.stdout
     assert f"{len(record.cells)}. O" in run.stdout
 
 

@@ -76,7 +76,7 @@ def scripted(*cells):
      ("B2 \tc1\t a3 n", {}, [4, 0, 2, 1, 6], (1, 0, 0), {}),
      ("r y resign n", {}, [0], (0, 2, 0), {"You resign.": 2}),
      ("0 n", {"players": ("person", "process:sh -c 'exit 3'")}, [0], (1, 0, 0),
-      {"names no free cell (crashed) and loses": 1, "You win!": 1}),
+      {"makes no legal move (crashed) and loses": 1, "You win!": 1}),
      ("4 2 new 0 q", {}, [0, 1], (0, 0, 0), {"You are X.": 2}),
      ("r what 5 n", {}, [], (0, 1, 0), {"Type y or n.": 2}),
      ("r r r", {"games": 3}, [], (0, 3, 0), {"You resign.": 3})],

@@ -326,9 +326,9 @@ class TestCommandLine:
         assert run.returncode == 1, run.stderr
         assert ": BEATABLE as X." in run.stdout and "asked once in 497 positions." in run.stdout
         assert "by which it loses: 1.\n  X../.O./...  raised: " in run.stdout
-        assert "Moves that give nothing away in 99.8% of the positions" in run.stdout
+        assert "Good moves in 99.8% of the positions" in run.stdout
         assert "in 136 of 151 classes of symmetric positions" in run.stdout
-        assert "Shortest refutation as X: 0 4, then it names no free cell (raised: " in run.stdout
+        assert "Shortest refutation as X: 0 4, then no legal move (raised: " in run.stdout
         assert list(tmp_path.iterdir()) == [log]
         asked = log.read_text().splitlines()
         assert len(set(asked)) == 497 == len(asked)

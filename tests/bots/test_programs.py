@@ -487,7 +487,7 @@ class TestFunctionFiles:
 
     def test_commands_take_them(self) -> None:
         run = ttt("play", "ben.py:fails", "random")
-        assert "names no free cell (raised) and loses:" in run.stdout
+        assert "makes no legal move (raised) and loses:" in run.stdout
         assert "AssertionError (ben.py, line 13)" in run.stdout
 
 

@@ -293,7 +293,7 @@ class TestResults:
         entries = {entry["name"]: entry for entry in results["entries"]}
         assert entries["Cheat"]["points"] == 0 and not entries["Cheat"]["is_exact"]
         assert [(lost["outcome"], lost["games"]) for lost in entries["Cheat"]["forfeits"]] == [("taken", 4)]
-        assert "names no free cell (taken" in entries["Cheat"]["proved"]
+        assert "no legal move (taken" in entries["Cheat"]["proved"]
         # Against recorded answers nobody is asked, and the examples show by what it loses.
         examples = [each for each in results["games_played"] if not each["counts"]]
         shown = {each["forfeit"] for each in examples if "Cheat" in (each["x"], each["o"])}
@@ -441,7 +441,7 @@ def test_a_class_in_one_lesson(tmp_path, monkeypatch):
         "good, none, raises, taken: asked once in each position that it can reach",
         "loop: not judged: timed out twice (0.1 s each, and 0.2 s to start)",
         "memory: not certified, as it is random: ",
-        "raises: BEATABLE as X and as O, asked once in 10 positions; loses as X: it names no free cell "
+        "raises: BEATABLE as X and as O, asked once in 10 positions; loses as X: no legal move "
         "(raised: NameError: name 'bord' is not defined (raises.py, line 2))",
     ):
         assert told in printed, told

@@ -183,7 +183,7 @@ def _as_floats(agent: "Agent", answer: object, shape: tuple[int, ...], where: ob
 
 def _no_policy(agent: "Agent", position: Position, policy: Floats) -> PolicyError:
     if not policy.any():
-        return PolicyError(f"{agent!r} has no policy in {position}: it names no free cell")
+        return PolicyError(f"{agent!r} has no policy in {position}: it makes no legal move there")
     return PolicyError(
         f"{agent!r} has no policy in {position}: {policy.round(6).tolist()} "
         "should sum to 1 over the free cells and be 0 elsewhere"

@@ -6,19 +6,20 @@ The verdict comes first, in one line that suffices; what it rests on and the cou
 from typing import TYPE_CHECKING, NamedTuple
 
 from ttt_env.agent import Forfeit, quoted
-from ttt_env.render.words import RESULTS, percent
+from ttt_env.render.words import percent
 from ttt_env.rules import GameRecord, Seat
 
 if TYPE_CHECKING:
     from ttt_env.analysis.certificate import Certificate
 
 _LISTED = 10  # wrong answers
-_ENDS = {1: "a win for X", 0: "a draw", -1: "a win for O"}
+_VALUES = {1: "X wins", 0: "draw", -1: "O wins"}
 _BASES = {
-    "table": "is shown by these answers themselves",
-    "sweep": "is computed from all its positions",
-    "proof": "is proved by a search",
+    "table": "shown by these answers themselves",
+    "sweep": "computed from all its positions",
+    "proof": "proved by a search",
 }
+_OWN = {1: "win", 0: "draw", -1: "loss"}
 
 
 class Paragraph(NamedTuple):
@@ -67,23 +68,23 @@ def paragraphs(certificate: "Certificate") -> list[Paragraph]:
         lines.append(f"Blunders in {n_blunders}.")
     if certificate.good_share is not None and certificate.perfect_share is not None:
         lines.append(
-            f"Moves that give nothing away in {percent(certificate.good_share)} of the positions; in "
-            f"{percent(certificate.perfect_share)} they also win as soon, or lose as late, as they can."
+            f"Good moves in {percent(certificate.good_share)} of the positions; perfect ones, which also win "
+            f"as soon or lose as late as possible, in {percent(certificate.perfect_share)}."
         )
     if certificate.n_symmetry_classes is not None and certificate.inconsistent is not None:
         n_consistent = certificate.n_symmetry_classes - len(certificate.inconsistent)
         lines.append(
-            f"The same move, up to symmetry, in {n_consistent:,} of {certificate.n_symmetry_classes:,} "
-            "classes of symmetric positions."
+            f"Consistent in {n_consistent:,} of {certificate.n_symmetry_classes:,} classes of symmetric "
+            "positions."
         )
     if certificate.game_value is not None:
         lines.append(
-            f"The value of the game, {_ENDS[certificate.game_value]}, {_BASES[certificate.value_from]}."
+            f"Value of the game: {_VALUES[certificate.game_value]}, {_BASES[certificate.value_from]}."
         )
     if not certificate.is_complete:
-        lines.append("The asking ended at the first lost game, a shortest one: counts are not complete.")
+        lines.append("Stopped at the first lost game, a shortest one: counts are not complete.")
     if forfeits := certificate.forfeits:
-        lines.append(f"Answers that name no free cell, by which it loses: {len(forfeits):,}.")
+        lines.append(f"Answers without a legal move, each a loss: {len(forfeits):,}.")
         lines += [f"  {each.position}  {_fault(each)}" for each in forfeits[:_LISTED]]
     if len(forfeits) > _LISTED:
         lines.append(f"  and {len(forfeits) - _LISTED:,} more")
@@ -122,18 +123,18 @@ def _cells(certificate: "Certificate", record: GameRecord) -> str:
     cells = " ".join(map(str, record.cells))
     if (forfeit := certificate.forfeit_after(record)) is None:
         return cells
-    return f"{cells}{', then ' * bool(cells)}it names no free cell ({_fault(forfeit)})"
+    return f"{cells}{', then ' * bool(cells)}no legal move ({_fault(forfeit)})"
 
 
 def _on_seat(certificate: "Certificate", seat: Seat) -> Paragraph:
     result, record = certificate.worst_case[seat], certificate.refutations[seat]
     if record is not None:
-        cells = "" if seat == certificate.refuted_as else f": {_cells(certificate, record)}"
-        return Paragraph([f"As {seat} it {RESULTS[result]} at worst{cells}."], record)
+        cells = "" if seat == certificate.refuted_as else _cells(certificate, record)
+        return Paragraph([f"Worst result as {seat}: {_OWN[result]}{cells and f' by {cells}'}."], record)
     if certificate.game_value is not None:
-        return Paragraph([f"As {seat} it {RESULTS[result]} at worst, as best play does."])
-    game = f": {_cells(certificate, certificate.worst_games[seat])}" if result < 1 else ""
-    return Paragraph([f"As {seat} it {RESULTS[result]} at worst{game}"])
+        return Paragraph([f"Worst result as {seat}: {_OWN[result]}, as under best play."])
+    game = f" by {_cells(certificate, certificate.worst_games[seat])}" if result < 1 else ""
+    return Paragraph([f"Worst result as {seat}: {_OWN[result]}{game}."])
 
 
 def verdict_in_a_line(certificate: "Certificate") -> str:

@@ -46,7 +46,7 @@ def _results(strength: Strength) -> list[str]:
 
 def verdicts(certificates: Mapping[str, Certificate]) -> Table:
     """The certificates of several agents, a row each: what can happen to them on each seat."""
-    head = ("agent", "verdict", "at worst as X", "as O", "blunders in")
+    head = ("agent", "verdict", "worst result as X", "as O", "blunders in")
     rows = [
         (
             name,

@@ -211,7 +211,7 @@ def _blunder_svg(blunder: MoveVerdict) -> str:
 
 def _how_over(record: GameRecord) -> str:
     if not record.is_over:
-        return f"{record.positions()[-1].to_move} names no free cell"
+        return f"{record.positions()[-1].to_move} makes no legal move"
     return f"{record.winner} wins" if record.winner else "draw"
 
 
@@ -220,7 +220,7 @@ def _end(x: str, o: str, played: PlayedGame) -> str:
     if played.forfeit is not None:
         position, outcome, reply = played.forfeit
         loser, why = names[position.to_move], quoted(reply, outcome)
-        return f"{loser} ({position.to_move}) names no free cell, and loses: {outcome} ({why})"
+        return f"{loser} ({position.to_move}) makes no legal move and loses: {outcome} ({why})"
     if played.winner is None:
         return "Draw"
     return f"{names[played.winner]} ({played.winner}) wins"

@@ -243,7 +243,7 @@ class Terminal:
             self.session.resign()
             self._say("")
             _, outcome, reply = error.forfeit
-            self._say(_stone(seat), f"{name} names no free cell ({outcome}) and loses:")
+            self._say(_stone(seat), f"{name} makes no legal move ({outcome}) and loses:")
             self._say(f"  {quoted(reply, outcome)}")
             return
         self._say("")
