@@ -18,7 +18,7 @@ OTHER = ttt_env.get_game(MNK, m=2, n=2, k=2)
 CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (ttt_env.get_game, {"game": "tictacto-v0"}, "unknown game 'tictacto-v0': did you mean tictactoe-v0"),
     (ttt_env.get_game, {"game": 3}, "a game is an id or a ttt_env.Game, not 3"),
-    (ttt_env.get_game, {"game": MNK, "q": 3}, "unknown parameter of mnk-v0 'q'. Allowed: k, m, misere, n"),
+    (ttt_env.get_game, {"game": MNK, "q": 3}, "unknown parameter 'q' of mnk-v0. Allowed: k, m, misere, n"),
     (ttt_env.get_game, {"game": MNK, "m": 0}, "m=0 of mnk-v0: integers from 1 on"),
     (ttt_env.get_game, {"game": MNK, "m": 3.0}, "m=3.0 of mnk-v0: integers from 1 on"),
     (ttt_env.get_game, {"game": MNK, "misere": "yes"}, "misere='yes' of mnk-v0: true and false are allowed"),
@@ -26,7 +26,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (ttt_env.get_game, {"game": f"{MNK}:m=9,n=9,k=3"}, "has 81 cells; at most 64 are allowed"),
     (ttt_env.make_agent, {"spec": "minmax"}, "unknown agent 'minmax': did you mean minimax"),
     (ttt_env.make_agent, {"spec": "minimax,depth=3"}, "parameters follow a colon, as in minimax:depth=3"),
-    (ttt_env.make_agent, {"spec": "mcts:simulation=9"}, "of mcts 'simulation': did you mean simulations"),
+    (ttt_env.make_agent, {"spec": "mcts:simulation=9"}, "'simulation' of mcts: did you mean simulations"),
     (ttt_env.make_agent, {"spec": "mcts:simulations=1e3"}, "simulations='1e3' of mcts: integers from 1 on"),
     (
         ttt_env.make_agent,
@@ -37,7 +37,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (
         ttt_env.make_agent,
         {"spec": "mcts:playout=block"},
-        "playout of mcts 'block': did you mean win-block",
+        "playout 'block' of mcts: did you mean win-block",
     ),
     (ttt_env.make_agent, {"spec": "softmax:-1"}, "temperature=-1.0 of softmax: numbers from 0 on"),
     (ttt_env.make_agent, {"spec": "softmax:nan"}, "temperature=nan of softmax: numbers from 0 on"),
@@ -59,11 +59,19 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
         {"spec": lowest, "game": OTHER, "temperature": -1},
         "temperature=-1 of Net",
     ),
-    (ttt_env.make, {"id": ID, "oponent": "random"}, "'oponent': did you mean opponent"),
-    (ttt_env.make, {"id": ID, "opponent": "random", "play_as": "x"}, "play_as of SingleAgentEnv 'x'"),
+    (ttt_env.make, {"id": ID, "oponent": "random"}, "'oponent' of tictactoe-v0: did you mean opponent"),
+    (ttt_env.make, {"id": ID, "opponent": "random", "play_as": "x"}, "play_as 'x' of SingleAgentEnv"),
     (ttt_env.make, {"id": ID, "play_as": "X"}, "play_as='X' needs an opponent, and none is given"),
-    (ttt_env.make, {"id": ID, "opponent": "random", "illegal": "loose"}, "'loose': did you mean lose"),
-    (ttt_env.make, {"id": ID, "opponent": "random", "observation": "plane"}, "'plane': did you mean planes"),
+    (
+        ttt_env.make,
+        {"id": ID, "opponent": "random", "illegal": "loose"},
+        "'loose' of SingleAgentEnv: did you mean lose",
+    ),
+    (
+        ttt_env.make,
+        {"id": ID, "opponent": "random", "observation": "plane"},
+        "'plane' of SingleAgentEnv: did you mean planes",
+    ),
     (ttt_env.make, {"id": ID, "opponent": "random", "rewards": (1, 0)}, "rewards=(1, 0)"),
     (
         ttt_env.make,
@@ -88,7 +96,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
         {"first": "random", "second": "minimax", "rng": -1},
         "rng=-1: a numpy.random.Generator or",
     ),
-    (ttt_env.certify, {"agent": "random", "seats": "XX"}, "unknown seats of PolicyTable.of 'XX'"),
+    (ttt_env.certify, {"agent": "random", "seats": "XX"}, "unknown seats 'XX' of PolicyTable.of"),
     (
         ttt_env.certify,
         {"agent": "random", "game": OTHER, "most": 0},
@@ -119,7 +127,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     ),
     (ttt_env.Position.parse, {"text": "XO./..."}, "XO./..."),
     (ttt_env.GameRecord.parse, {"text": "tictactoe-v0: 4 4"}, "cell 4 of"),
-    (TextEnv, {"game": ID, "board": "grids"}, "unknown board of TextEnv 'grids': did you mean grid"),
+    (TextEnv, {"game": ID, "board": "grids"}, "unknown board 'grids' of TextEnv: did you mean grid"),
     (TextEnv, {"game": ID, "retries": -1}, "retries=-1 of TextEnv: integers from 0 on are allowed"),
 ]
 

@@ -23,7 +23,7 @@ class GameError(TttEnvError):
 
 
 class GameTooLargeError(TttEnvError):
-    """The game has too many cells or positions for what was asked of it."""
+    """A game with too many cells or positions for the computation."""
 
 
 class UnknownGameError(TttEnvError):
@@ -42,7 +42,7 @@ class ParameterError(TttEnvError, TypeError):
 
 
 class PolicyError(TttEnvError):
-    """A policy that is not a probability distribution over the legal cells, or that is not known."""
+    """A policy that is not a probability distribution over the legal cells, or is unknown in a position."""
 
 
 class IllegalMoveError(TttEnvError):
@@ -77,7 +77,7 @@ class EpisodeOrderError(TttEnvError, RuntimeError):
 
 
 class PolicyFileError(TttEnvError):
-    """A file that holds no policy for this game, or not one that is safe to load."""
+    """A file that holds no policy for this game, or none that is safe to load."""
 
 
 class GameLogError(TttEnvError):
@@ -85,14 +85,14 @@ class GameLogError(TttEnvError):
 
 
 class ResultFileError(TttEnvError):
-    """A file or data that holds no result of the kind that was asked for, or one that contradicts itself.
+    """A file or data without a result of the kind expected, or with one that contradicts itself.
 
     Also a file of results that cannot be read, written or locked.
     """
 
 
 class TournamentFileError(TttEnvError):
-    """A file that describes no tournament, or not the one whose results are there."""
+    """A file that describes no tournament, or another one than the results in its folder."""
 
 
 class ProofError(TttEnvError):
@@ -100,19 +100,19 @@ class ProofError(TttEnvError):
 
 
 class WorkerError(TttEnvError, RuntimeError):
-    """Work in another process, which ended."""
+    """A worker process that died."""
 
 
 class PlayerError(TttEnvError, RuntimeError):
-    """A player that cannot be asked, such as a model behind an endpoint that refuses."""
+    """A player that cannot be asked, such as a model whose endpoint refuses."""
 
 
 class NoVerdictError(TttEnvError):
-    """A player has given no answer in a position because of accidents, within the tries that it has.
+    """A player that gave no answer in a position, however often it was asked.
 
-    `player` is its name, `reason` tells the accidents. `loses_by` is the outcome by which it loses a game
-    that is played: "timed out" or "crashed". It is None where the machine alone failed, as for a program
-    that cannot be started or an endpoint that is down: such a game does not count.
+    `player` is its name, `reason` says what went wrong. `loses_by` is the outcome by which it loses a game:
+    "timed out" or "crashed". It is None if only the machine failed, as when a program cannot be started or an
+    endpoint is down: such a game does not count.
     """
 
     def __init__(self, player: str, position: object, reason: str, loses_by: str | None = None) -> None:
@@ -125,9 +125,9 @@ class NoVerdictError(TttEnvError):
 
 
 class ForfeitError(IllegalMoveError):
-    """An agent that was asked has named no free cell, by which it loses the game.
+    """An agent that makes no legal move, and so loses the game.
 
-    `forfeit` is the `ttt_env.agent.Forfeit`: the position, the outcome and the words of the answer.
+    `forfeit` is the `ttt_env.agent.Forfeit`: the position, the outcome and the text of the answer.
     """
 
     def __init__(self, message: str, forfeit: Any) -> None:
@@ -178,9 +178,12 @@ def unknown(kind: str, name: object, allowed: Iterable[str], listed_by: str | No
     "unknown playout 'blok': did you mean block? Allowed: block, random"
     >>> unknown("agent", "minmax", ["minimax", "random"], listed_by="ttt agents")
     "unknown agent 'minmax': did you mean minimax? `ttt agents` lists all"
+    >>> unknown("parameter of minimax", "dept", ["depth"])
+    "unknown parameter 'dept' of minimax: did you mean depth? Allowed: depth"
     """
+    kind, of, owner = kind.partition(" of ")
     names = sorted(allowed)
     near = get_close_matches(name, names, n=1) if isinstance(name, str) else []
     hint = f": did you mean {near[0]}?" if near else "."
     rest = f"`{listed_by}` lists all" if listed_by else f"Allowed: {', '.join(names) or 'none'}"
-    return f"unknown {kind} {brief(name)}{hint} {rest}"
+    return f"unknown {kind} {brief(name)}{of}{owner}{hint} {rest}"

@@ -51,7 +51,7 @@ class TestEpsilon:
             ("minimax,epsilon=1.0001", ParameterError, "of epsilon: numbers from 0 to 1 are allowed"),
             ("epsilon=0.1", ParameterError, "epsilon needs agent"),
             ("minmax", UnknownAgentError, "did you mean minimax"),
-            ("minimax,epsilo=0.1", ParameterError, "unknown parameter of minimax 'epsilo'"),
+            ("minimax,epsilo=0.1", ParameterError, "unknown parameter 'epsilo' of minimax"),
         ],
     )
     def test_bad_parameters(self, parameters, error, told):

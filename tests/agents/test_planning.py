@@ -173,7 +173,7 @@ def test_what_the_best_response_gets(spec, worst, as_x, as_o):
         ("minimax:depth=0", "depth=0 of minimax: integers from 1 on"),
         ("minimax:depth=-3", "depth=-3 of minimax"),
         ("minimax:depth=1.5", "depth='1.5' of minimax: integers from 1 on are allowed"),
-        ("minimax:prefer=fsat", "prefer of minimax 'fsat': did you mean fast"),
+        ("minimax:prefer=fsat", "prefer 'fsat' of minimax: did you mean fast"),
         ("minimax:seconds=0", "seconds=0.0 of minimax: numbers above 0 are allowed"),
         ("minimax:prefer=fast,depth=2", "not both"),
         ("minimax:detph=2", "did you mean depth"),
@@ -181,7 +181,7 @@ def test_what_the_best_response_gets(spec, worst, as_x, as_o):
         ("softmax:temperature=nan", "temperature=nan of softmax"),
         ("softmax:temperature=1,opponent_temperature=-1", "opponent_temperature=-1.0 of softmax"),
         ("softmax:temperature=cold", "temperature='cold' of softmax: numbers from 0 on are allowed"),
-        ("brute-force:depth=2", "unknown parameter of brute-force 'depth'"),
+        ("brute-force:depth=2", "unknown parameter 'depth' of brute-force"),
     ],
 )
 def test_wrong_parameters_are_refused_by_name(spec, message):

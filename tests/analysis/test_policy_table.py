@@ -125,9 +125,9 @@ class TestAsking:
         assert told[0].positions == 0 and all(each.at_most >= table.n_queries for each in told)
 
     def test_wrong_arguments(self):
-        with pytest.raises(ParameterError, match=r"unknown seats of PolicyTable\.of 'Y'"):
+        with pytest.raises(ParameterError, match=r"unknown seats 'Y' of PolicyTable\.of"):
             PolicyTable.of("random", seats="Y")
-        with pytest.raises(ParameterError, match=r"unknown positions of PolicyTable\.of 'some'"):
+        with pytest.raises(ParameterError, match=r"unknown positions 'some' of PolicyTable\.of"):
             PolicyTable.of("random", positions="some")
         with pytest.raises(
             ParameterError, match=r"answers=.* a file keeps the answers of functions and programs"

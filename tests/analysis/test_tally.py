@@ -108,4 +108,4 @@ def test_in_the_terminal(log):
     text = CliRunner().invoke(app, ["games"], catch_exceptions=False).stdout
     [line] = [line.split() for line in text.splitlines() if line.split()[1:2] == ["minimax:depth=1"]]
     assert line[0] == "tictactoe-v0" and line[2:6] == ["X", "1", "0", "0"] and line[6].endswith("%")
-    assert "exactly what a random player would get there" in text
+    assert "the exact result of a random player" in text

@@ -208,7 +208,7 @@ def test_solve(arguments, told):
 def test_solve_writes_a_proof_and_goes_on_from_a_checkpoint(tmp_path):
     arguments = "solve", "--game", "mnk-v0:m=4,n=3,k=3", "--proof", "proof.npz", "--checkpoint", "search.npz"
     for _ in range(2):
-        assert "play from it as strategy:proof.npz" in ttt(*arguments, cwd=tmp_path).stdout
+        assert "the agent strategy:proof.npz plays it" in ttt(*arguments, cwd=tmp_path).stdout
     assert ttt_env.Proof.load(tmp_path / "proof.npz").value == 1
     assert (tmp_path / "search.npz").exists()
 
@@ -350,13 +350,13 @@ class TestStandardOutput:
 
 SLOW = "mcts:simulations=1000000000,seed=0,solve=false"
 MISTAKES = [
-    ("--nope", "--nope: there is no such option (`ttt -h` shows the help)"),
-    ("certify --tineout 9", "--tineout: there is no such option; did you mean --timeout?"),
+    ("--nope", "--nope: no such option (`ttt -h` shows the help)"),
+    ("certify --tineout 9", "--tineout: no such option; did you mean --timeout?"),
     ("pley", "unknown command 'pley': did you mean play? `ttt -h` lists all"),
     ("games inport x", "unknown command 'inport': did you mean import? `ttt games -h` lists all"),
     ("train --seconds", "--seconds: a value is missing (`ttt train -h` shows the help)"),
     ("train --resume=yes", "--resume: it takes no value (`ttt train -h` shows the help)"),
-    ("train dqn ppo", "'ppo' is one argument too many (`ttt train -h`)"),
+    ("train dqn ppo", "unexpected argument 'ppo' (`ttt train -h` shows the help)"),
     ("web --port 70000", "--port: '70000' is not an integer from 0 to 65535"),
     ("web --port abc", "--port: 'abc' is not an integer from 0 to 65535"),
     ("bench random minimax -q -v", "--quiet and --verbose exclude each other"),
@@ -388,18 +388,18 @@ MISTAKES = [
     ("train --resume --out nowhere.zip", "nowhere.zip.checkpoint"),
     (
         "train dqn --resume",
-        "models/dqn-tictactoe-v0.zip.checkpoint to resume: omit --resume to begin a training, or name the "
-        "model of the one to resume by --out",
+        "models/dqn-tictactoe-v0.zip.checkpoint to resume: omit --resume to start a new run, or give the "
+        "model of the run to resume by --out",
     ),
     ("train q-learning --out model.zip", "models of q-learning end in .npz"),
     ("train dqn --out model", "models of dqn end in .zip"),
-    ("train q-learning --set view=xo", "unknown hyperparameter of q-learning 'view'"),
+    ("train q-learning --set view=xo", "unknown hyperparameter 'view' of q-learning"),
     ("train q-learning --opponent random", "--opponent is for a2c, dqn, maskable-ppo"),
     ("train dqn --opponent random --set pool.scripted=[]", "name the same opponents"),
     ("solve --game ring.json", "--game: ring.json"),
     ("certify C:/models/dqn.zip", "C:/models/dqn.zip is not a model: there is no such file"),
     ("certify C:/bots/bot.py", "there is no file 'C:/bots/bot.py'"),
-    ("new random.py", "would hide the module random of Python"),
+    ("new random.py", "would hide Python's module random"),
     ("new bot", "such as bot.py"),
     ("new a:b.py", "such as bot.py"),
     ("new no/bot.py", "there is no folder 'no'"),
@@ -415,8 +415,8 @@ MISTAKES = [
     ("bench random minimax --csv .", "it is a folder"),
     (f"bench {SLOW} random --workers 0", "--workers: '0' is not an integer from 1 to 4096"),
     (f"certify {SLOW} --out nowhere/x.json", "there is no folder 'nowhere'"),
-    (f"certify {SLOW} --workers 2", "several agents, and here is one"),
-    (f"certify {SLOW} --ray", "several agents, and here is one"),
+    (f"certify {SLOW} --workers 2", "--workers is for several agents"),
+    (f"certify {SLOW} --ray", "--ray distributes several agents"),
     (f"certify {SLOW} random --out both.json", "--out is for one agent"),
     ("solve --game qubic-v0 --save x.npz", "qubic-v0 has 64 cells"),
     # Standard output takes one result.
@@ -447,10 +447,10 @@ def test_an_interrupted_command_prints_what_is_proved_or_says_that_there_is_no_r
     monkeypatch.setattr(ProgressLine, "say", Mock(side_effect=KeyboardInterrupt))
     run = ttt("certify", SLOW)
     assert run.returncode == 130 and not run.stdout
-    assert run.stderr.startswith("ttt: interrupted: there is no result of certify mcts")
+    assert run.stderr.startswith("ttt: interrupted: no result for certify mcts")
     run = ttt("solve", "--game", "qubic-v0")
     assert run.returncode == 130 and "Aborted" not in run.stdout + run.stderr
-    assert "interrupted. At the least X draws, at the most it wins." in run.stdout
+    assert "interrupted. X at least draws, at most wins." in run.stdout
     assert int(run.stdout.split()[-4].replace(",", "")) > 0
 
 
@@ -530,7 +530,7 @@ def test_ttt_alone_shows_where_to_begin():
     assert run.returncode == 0 and not run.stderr
     begin = re.findall(r"^  ttt (\w+) ", run.stdout, re.MULTILINE)
     assert len(begin) == 5 and {(name,) for name in begin} <= set(map(tuple, commands()))
-    assert "\nttt -h lists all commands" in run.stdout and len({name for name, *_ in commands()}) == 11
+    assert "\n`ttt -h` lists all commands" in run.stdout and len({name for name, *_ in commands()}) == 11
     assert ttt("--version").stdout == f"ttt-env {version('ttt-env')}\n"
 
 
@@ -550,7 +550,7 @@ class TestErrors:
         monkeypatch.setattr("ttt_env.app.certifying.certify_and_print", lambda order: {}["key"])
         run = ttt("certify", "minimax")
         assert run.returncode == 3 and not run.stdout and run.stderr.count("\n") == 1
-        path = Path(re.search(r"KeyError: 'key'\. (\S+) has the traceback", run.stderr)[1])
+        path = Path(re.search(r"KeyError: 'key'\. The traceback is in (\S+)", run.stderr)[1])
         assert "Traceback" in path.read_text("utf-8")
         path.unlink()
 
@@ -638,5 +638,5 @@ class TestNew:
         assert record in certify.stdout
         (tmp_path / "my bot.py").write_text("mine")
         again = ttt("new", "my bot.py", cwd=tmp_path)
-        assert again.returncode == 2 and "my bot.py is there already" in again.stderr
+        assert again.returncode == 2 and "my bot.py already exists" in again.stderr
         assert (tmp_path / "my bot.py").read_text() == "mine"

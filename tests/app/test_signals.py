@@ -75,7 +75,7 @@ def test_a_signal_while_a_command_computes_ends_it_in_one_line(command, number, 
         run.send_signal(number)
         out, err = run.communicate()
     assert run.returncode == 128 + number and not out and "Traceback" not in err
-    assert err.splitlines()[-1].startswith(f"ttt: {word}: there is no result of {command.split()[0]}")
+    assert err.splitlines()[-1].startswith(f"ttt: {word}: no result for {command.split()[0]}")
 
 
 @BOTH
@@ -86,7 +86,7 @@ def test_a_search_that_a_signal_ends_says_what_is_proved(number, word):
         run.send_signal(number)
         out, err = run.communicate()
     assert run.returncode == 128 + number and err.splitlines()[-1] == f"ttt: {word}"
-    assert out.startswith("Unknown: the search was interrupted. At the least X draws")
+    assert out.startswith("Unknown: the search was interrupted. X at least draws")
 
 
 @BOTH

@@ -377,7 +377,7 @@ open("pids", "a").write(f"{os.getpid()} {child.pid} ")"""
         assert not (tmp_path / "x").exists()
         with pytest.raises(ParameterError, match="no such folder"):
             CommandAgent(GAME, "./bot", folder=tmp_path / "nowhere")
-        with pytest.raises(ParameterError, match=r"no program '\./bot'"):
+        with pytest.raises(ParameterError, match=r"'\./bot' is not an executable program"):
             CommandAgent(GAME, "./bot", folder=tmp_path.parent)
         with pytest.raises(ParameterError, match=r"there is no file 'bot\.py' in the folder "):
             CommandAgent(GAME, "python3 -u bot.py", folder=tmp_path)

@@ -161,7 +161,7 @@ class TestFiles:
         [
             ("game = ", "is not TOML"),
             (f"seed = {'1' * 5000}", "is not TOML: Exceeds the limit"),
-            (toml(*TWO, sead=1), "unknown key of the tournament 'sead': did you mean seed"),
+            (toml(*TWO, sead=1), "unknown key 'sead' of the tournament: did you mean seed"),
             (toml(*TWO, game="chess"), "unknown game 'chess'"),
             (toml(*TWO, games=3), "games=3 of the tournament: an even number"),
             (toml(*TWO, games="2"), "games='2' of the tournament: integers from 2"),
@@ -176,7 +176,7 @@ class TestFiles:
             (toml(*TWO, {"spec": "rules"}), "entry 3 needs the key name"),
             (toml(*TWO, {"name": "Ada"}), "entry 'Ada' needs one of the keys spec, command, model"),
             (toml(*TWO, spec("rules", model="a.npz")), "needs one of the keys .* and has"),
-            (toml(*TWO, spec("rules", comand="a")), "key of entry 'rules' 'comand': did you mean command"),
+            (toml(*TWO, spec("rules", comand="a")), "key 'comand' of entry 'rules': did you mean command"),
             (toml(*TWO, spec("rules", memory=64)), "memory of entry 'rules': this key belongs to a command"),
             (toml(*TWO, {"name": "Ada\n", "spec": "rules"}), "a text in one line"),
             (toml(*TWO, {"name": "Ada", "model": "a.npz"}), "there is no file .*a.npz"),

@@ -35,7 +35,9 @@ def test_each_kind_takes_its_values_and_no_others(hint: Any) -> None:
         found = checked_value("it", "x", value, hint)
         assert found == value and not isinstance(found, np.generic)
     for value in refused:
-        with pytest.raises(ParameterError, match=r"x=.* of it: .* are allowed|unknown x of it .* Allowed: "):
+        with pytest.raises(
+            ParameterError, match=r"x=.* of it: .* are allowed|unknown x .* of it.* Allowed: "
+        ):
             checked_value("it", "x", value, hint)
     assert allowed(hint) == words
 
@@ -81,7 +83,7 @@ def test_a_call_is_checked_by_position_and_by_name_and_is_python_otherwise() -> 
     for arguments, keywords, told in [
         ((0,), {}, "n=0 of .*Thing: integers from 1 on are allowed"),
         ((1,), {"share": 2}, "share=2 of .*Thing: numbers from 0 to 1 are allowed"),
-        ((1,), {"kind": "c"}, "unknown kind of .*Thing 'c'. Allowed: a, b"),
+        ((1,), {"kind": "c"}, "unknown kind 'c' of .*Thing. Allowed: a, b"),
     ]:
         with pytest.raises(ParameterError, match=told):
             Thing(*arguments, **keywords)  # type: ignore[arg-type]

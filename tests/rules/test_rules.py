@@ -135,7 +135,7 @@ class TestCatalogue:
     @pytest.mark.parametrize(
         "game, parameters, said",
         [
-            ("tictactoe-v0", {"misera": True}, "'misera': did you mean misere"),
+            ("tictactoe-v0", {"misera": True}, "'misera' of tictactoe-v0: did you mean misere"),
             ("tictactoe-v0", {"n": 4}, "'n'.*Allowed: misere"),
             ("tictactoe-v0:4", {}, "'4'.*Allowed: misere"),
             (LOPSIDED, {"misere": True}, "'misere'"),

@@ -595,7 +595,7 @@ class TestParameters:
         more, less = ([], self.OF_AN_OPPONENT) if kind is TwoPlayerTextEnv else (self.OF_AN_OPPONENT, [])
         listed = ", ".join(sorted([*allowed, *more]))
         for name in (*names, *less):
-            refused = f"unknown parameter of {kind.__name__} for tictactoe-v0 '{name}'.* Allowed: {listed}$"
+            refused = f"unknown parameter '{name}' of {kind.__name__} for tictactoe-v0.* Allowed: {listed}$"
             with pytest.raises(ttt_env.errors.ParameterError, match=refused):
                 kind(**{name: None})
 

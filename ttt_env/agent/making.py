@@ -200,7 +200,7 @@ def _parsed(text: str, trusted: bool) -> tuple[type[Agent], dict[str, Any]]:
         texts[first] = value
     missing = [p.name for p in allowed.values() if p.default is p.empty and p.name not in texts]
     if missing:
-        raise ParameterError(f"{spec.name} needs {', '.join(missing)}: {spec.name}:{missing[0]}=…")
+        raise ParameterError(f"{spec.name} needs {', '.join(missing)}: write {spec.name}:{missing[0]}=…")
     values = read(spec.name, texts, allowed)
     if not trusted:
         _check_plain(spec.name, values, allowed)

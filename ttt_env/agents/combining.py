@@ -35,12 +35,11 @@ from ttt_env.rules.symmetry import automorphisms
 class BestResponse(Planner):
     """Best response to another agent: maximises the expected result on both seats, in every position.
 
-    It is computed exactly, and is what a learner that meets only that agent strives for (the oracle of
-    Lanctot et al. 2017). Other agents can often beat it.
+    Computed exactly: the optimum for a learner that only meets that agent (the oracle of Lanctot et al.
+    2017). Other agents can often beat it.
 
-    At the first move the agent is asked once in each position of the game, a program in each that it can
-    reach, and it is the answers that this one replies to. Raises `GameTooLargeError` for a game of too many
-    positions.
+    At its first move it asks the agent once in each position of the game, a program only in those that it can
+    reach, and responds to these answers. Raises `GameTooLargeError` for a game of too many positions.
     """
 
     takes_agent = True
@@ -78,10 +77,9 @@ class SafeExploit(BestResponse):
     """Exploits a model of weak play without ever giving value away.
 
     Of the moves that keep the value of the position under best play, it plays one with the highest expected
-    result against a model of weak play, another agent: uniformly among equals. So nobody beats it in a game
-    that best play does not lose, and of all agents that never give value away none gets more out of that
-    model. Minimax without a model draws games that weak players would have lost; `best-response`, which looks
-    at the model alone, can be beaten.
+    result against a model of weak play, another agent, uniformly among ties. So it is unbeatable, and no
+    agent that never gives value away scores more against the model. Minimax without a model draws games that
+    weak players would have lost; `best-response`, which looks at the model alone, can be beaten.
 
     It is computed exactly at the first move, for all positions. The model is asked as by `best-response`.
     Raises `GameTooLargeError` for a game of too many positions.
@@ -132,9 +130,9 @@ class Mixture(_OfSeveral, Agent):
     """Draws one of several agents for each move: its policy is their weighted average.
 
     `agents` and `weights` are sequences, or texts joined by `+`: `mixture:minimax+random,weights=7+3`. The
-    weights are equal by default and need not sum to 1. An agent whose parameters contain a comma or a plus is
-    put in round brackets. The mixture plays the games that all of its agents play. If all of them are
-    stationary it is, too; else the one that is drawn chooses.
+    weights are equal by default and need not sum to 1. Put an agent whose parameters contain a comma or plus
+    in parentheses. The mixture supports the games that all its agents support. It is stationary if they all
+    are; otherwise the agent drawn chooses the move.
 
     Raises `ParameterError` unless there is one number from 0 on for each agent, and not all of them are 0.
     """
@@ -193,7 +191,8 @@ def _shares(weights: str | Sequence[float] | None, count: int) -> Floats:
 class Epsilon(Mixture):
     """ε-greedy: another agent that moves uniformly at random with probability `epsilon`.
 
-    The ε-greedy policy of reinforcement learning (Watkins 1989). It plays the games that the agent plays.
+    The ε-greedy policy of reinforcement learning (Watkins 1989). It supports the games that the agent
+    supports.
 
     """
 
@@ -230,11 +229,11 @@ class _OfOne:
 
 
 class Symmetric(_OfOne, Agent):
-    """Another agent, made to play all symmetric positions alike.
+    """Another agent, made to play the same way in all symmetric positions.
 
-    In each position it plays what the agent plays in the least image of the position under the automorphisms
-    of the game, turned back to this board. So what an agent has learned of one orientation holds for all. It
-    is stationary if the agent is.
+    In each position it plays the agent's policy in the least image of the position under the automorphisms of
+    the game, mapped back to this board. So what the agent has learned in one orientation holds in all. It is
+    stationary if the agent is.
     """
 
     takes_agent = True

@@ -43,31 +43,30 @@ class AlphaZero(Agent):
     """AlphaZero: a tree search guided by a policy-value network; plays the most visited move.
 
     Each of the `simulations` follows the moves with the largest Q + c·P·√n / (1 + n_move) down the tree to a
-    position that it has not seen; the network gives that one a value, and a probability P for each of its
-    moves; the value is added to all positions on the way (Silver et al., A general reinforcement learning
-    algorithm that masters chess, shogi and Go through self-play, Science 2018). The first simulation asks the
-    network about the position itself, so with `simulations` of 0 or 1 the network plays alone, the move of
-    largest probability. Ends of games are exact. With `solve`, which the original does not have, proved
-    values are passed up the tree as well: a proved win is played, a proved loss avoided, and a proved
-    position is searched no further (MCTS-Solver: Winands, Björnsson and Saito 2008). With `threats` as well a
-    move that stops the other from completing a set is made at once, and a sequence of threats that wins, each
-    of which leaves one reply, is found before the network is asked (Allis 1994). `c` is how much is explored.
-    A move that was not visited counts 0.2 less than its position; there is no noise.
+    position that it has not visited; the network gives its value, which is added to all positions on the
+    path, and a prior probability P for each of its moves (Silver et al., A general reinforcement learning
+    algorithm that masters chess, shogi and Go through self-play, Science 2018). The first simulation
+    evaluates the position itself, so with `simulations` of 0 or 1 the network alone plays its most probable
+    move. Finished games have exact values. With `solve`, which the original does not have, proved values are
+    backed up: a proved win is played, a proved loss avoided, and a proved position searched no further
+    (MCTS-Solver: Winands, Björnsson and Saito 2008). With `threats` as well, forced blocks are played at
+    once, and winning sequences of threats, each of which leaves one reply, are found before the network is
+    asked (Allis 1994). `c` sets how much is explored. An unvisited move counts 0.2 less than its position;
+    there is no noise.
 
-    Nothing but the order of equal moves is random, and that is drawn from `seed` and the position, so the
-    agent has a fixed policy. Of symmetric positions one is searched, and the network is asked about one of
-    them. `ttt train alphazero` trains it, and `alphazero:PATH` loads the network. By default `simulations`
-    and `threats` are those with which the training judged the network, or 200 and True if the file has none.
+    Only the choice among equal moves is random, drawn from `seed` and the position, so the agent is
+    stationary. Of symmetric positions only one is searched and evaluated. `ttt train alphazero` trains a
+    network, `alphazero:PATH` loads it. By default `simulations` and `threats` are those with which the
+    training judged it, or 200 and True if the file has none.
 
-    Without a path it is the network that comes with this package for the game. That of 3×3 is certified
-    unbeatable, alone and with 200 simulations; those of Square 4×4 and of 4,4,4 with 200 simulations, which
-    are the default, and the seed 0. These two networks alone are not: there are games that they lose. That of
-    6,5,4 is proved to win every game as X, so; that of Qubic with 2 simulations, as
-    `symmetric:(alphazero:simulations=2)`, though not with 200. Of that of 5,5,4 there are results of games
-    alone.
+    Without a path, the included network for the game plays. On 3×3 it is certified unbeatable with 200
+    simulations and also alone; on Square 4×4 and 4,4,4 with 200 simulations, the default, and seed 0, but
+    alone it can lose. On 6,5,4, with these settings, it is proved to win every game as X. On Qubic that is
+    proved for `symmetric:(alphazero:simulations=2)`, while with 200 simulations it can lose. For 5,5,4 there
+    are only results of games.
 
-    Raises `PolicyFileError` for a file that is no such network of this game, or, without a path, if the
-    package has none for it.
+    Raises `PolicyFileError` if the file is not such a network of this game, or, without a path, if none is
+    included for it.
     """
 
     is_stationary = True

@@ -59,13 +59,13 @@ _BATCH = 8192  # positions that an agent is asked about together
 class PolicyTable(Agent):
     """A policy as a table: the recorded answers of an agent, position by position.
 
-    A table of the "reachable" positions holds those in which the agent has the move in games that it allows,
-    on each of `seats`: it is complete, in that every move of it and every reply leads to another position of
-    it or to the end of a game. It is what a result is about, and can be checked by anybody. A table of "all"
-    positions of the game, of up to 18 cells, answers everywhere.
+    A table of "reachable" positions holds, for each of `seats`, every position in which the agent may be to
+    move: each of its moves and each reply leads to another position of the table or ends the game. Exact
+    results are about such a table, and anybody can check it. A table of "all" positions, on up to 18 cells,
+    answers everywhere.
 
-    Asked in a position that it does not hold, it raises `PolicyError`. Where the agent named no free cell, it
-    raises `ForfeitError`, and has lost.
+    In a position that it does not hold, it raises `PolicyError`; where the agent made no legal move,
+    `ForfeitError`.
 
     Args:
         game: The game, or its id.

@@ -64,26 +64,28 @@ def certify_and_print(options: CertifyOptions) -> int:
     check_outputs(options.out, STANDARD_OUTPUT if options.as_json else None)
     if options.command is not None or options.url is not None:
         if options.agents or options.ray or (options.command is not None and options.url is not None):
-            raise ParameterError("one kind is judged at a time: agents, or a --command, or a --url")
+            raise ParameterError(
+                "give agents, a --command or a --url: one of these, and --ray only with agents"
+            )
         return _certify_one(options, *_asked_player(options))
     is_program = len(options.agents) == 1 and options.settings.keys() <= {"timeout", "startup"}
     if (options.settings and not is_program) or options.model is not None:
-        raise ParameterError("--model, --timeout and the like belong to a program, a --command or a --url")
+        raise ParameterError("--model, --timeout and the like need a program, a --command or a --url")
     if not options.agents:
         raise ParameterError("name an agent, or give a --command, or a --url and a --model")
     if len(options.agents) == 1:
         return _certify_agent(options)
     if options.answers is not None:
-        raise ParameterError("--answers is for one agent")
+        raise ParameterError("--answers is for one agent: certify the agents one by one")
     if options.out is not None:
-        raise ParameterError("--out is for one agent")
+        raise ParameterError("--out is for one agent: certify the agents one by one, or use --json")
     return _certify_several(options)
 
 
 def _certify_agent(options: CertifyOptions) -> int:
     (agent,) = options.agents
     if options.ray:
-        raise ParameterError("--ray shares out the work on several agents, and here is one")
+        raise ParameterError("--ray distributes several agents; for one agent omit it")
     spec = spec_of(agent)
     if options.settings:
         if agent_class(split_spec(spec).name) is not CommandAgent:
@@ -93,8 +95,8 @@ def _certify_agent(options: CertifyOptions) -> int:
         player = make_agent(spec, options.game)
     if options.workers is not None and player.plays_by != "choose":
         raise ParameterError(
-            f"--workers shares out the work on several agents, and here is one, {agent}, "
-            "which is asked about many positions at once"
+            f"--workers is for several agents, or one that answers one position at a time; {agent} answers "
+            "in batches: omit --workers"
         )
     name = player.label if isinstance(player, AskedAgent) else agent
     return _certify_one(options, player, name, file_of(spec))
@@ -172,11 +174,11 @@ def _asked_player(options: CertifyOptions) -> tuple[ChatAgent | CommandAgent, st
     """The program or the model of the options, and what to call it."""
     if options.command is not None:
         if options.model is not None or not options.settings.keys() <= {"timeout", "startup"}:
-            raise ParameterError("--model, --temperature and --key-variable belong to a --url")
+            raise ParameterError("--model, --temperature and --key-variable need a --url")
         program = CommandAgent(options.game, options.command, **options.settings)
         return program, program.label
     if options.url is None or options.model is None:
         raise ParameterError("--url needs a --model: the name of the model there")
     if "startup" in options.settings:
-        raise ParameterError("--startup belongs to a --command")
+        raise ParameterError("--startup needs a --command")
     return ChatAgent(options.game, options.url, options.model, **options.settings), options.model

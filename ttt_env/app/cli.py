@@ -60,8 +60,8 @@ from ttt_env.workers import MAX_WORKERS
 EXIT_CODES = {
     0: "yes, or done",
     1: "no: the agent is beatable",
-    2: "wrong usage, or wrong input",
-    3: "undecided: the budget was too small, or an agent failed",
+    2: "wrong usage or input",
+    3: "undecided: the budget was too small or an agent failed",
     130: "ended by Ctrl-C",
     143: "ended by SIGTERM",
 }
@@ -71,29 +71,29 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="\n".join(["\b\nExit codes:", *(f"  {code:<4} {what}" for code, what in EXIT_CODES.items())]),
 )
-_PLAYERS = f"your opponent, by default minimax; or two players, X first. Each is person, {AGENTS}"
-_RAY = "distribute the work with Ray: on this machine (no ADDRESS), or on a cluster (host:port, or auto)"
+_PLAYERS = f"your opponent (default: minimax), or two players, X first; each is person, {AGENTS}"
+_RAY = "distribute the work with Ray, on this machine (no ADDRESS) or a cluster (host:port or auto)"
 LOCAL_RAY = "local"  # the address of a Ray of this machine that the command begins and ends
 _ADDRESS = re.compile(rf"auto|{LOCAL_RAY}|[^-].*:\d+")
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]  # of Click, or of Typer's own copy of it
 _START = """\
 ttt: tic-tac-toe and every game like it, with exact strength
 
-  ttt play minimax     play against an agent, in this terminal
-  ttt web              the web app: all positions, play, a look into agents
-  ttt new bot.py       write a bot of your own to start from
-  ttt certify bot.py   prove that it is unbeatable, or see the game that beats it
-  ttt train dqn        train an agent until nobody beats it
+  ttt play minimax     play against an agent in this terminal
+  ttt web              open the web app: play, look inside agents, see all positions
+  ttt new bot.py       write a template for your own bot
+  ttt certify bot.py   prove that it is unbeatable, or see a game that beats it
+  ttt train dqn        train an agent until it is unbeatable
 
-ttt -h lists all commands, and -h behind one of them shows its options."""
+`ttt -h` lists all commands, `ttt COMMAND -h` the options of one."""
 RayOption = Annotated[str | None, option("[ADDRESS]", _RAY)]
-SeedOption = Annotated[Seed, option("N", "the same seed gives the same random numbers")]
+SeedOption = Annotated[Seed, option("N", "random seed")]
 WorkerCount = Annotated[int, Between(1, MAX_WORKERS)]
 
 
 def options(
     context: typer.Context,
-    is_version_asked: Annotated[bool, typer.Option("--version", help="print this package's version")] = False,
+    is_version_asked: Annotated[bool, typer.Option("--version", help="print the version")] = False,
 ) -> None:
     """Tic-tac-toe and every game like it: train agents, play them, know exactly how strong they are."""
     if is_version_asked:
@@ -112,11 +112,11 @@ def play(
     game: GameOption = TICTACTOE,
     seat: Annotated[
         Literal["X", "O"] | None,
-        option("SEAT", "your seat in the first game, X or O; the seats swap after each game"),
+        option("SEAT", "your seat in the first game, X or O; seats swap after each game"),
     ] = None,
     rounds: Annotated[Count | None, option("N", "play this many games without asking")] = None,
     record: Annotated[bool, typer.Option("--record", help="record finished games; see `ttt games`")] = False,
-    seed: Annotated[Seed | None, option("N", "seed of the agents' random numbers")] = None,
+    seed: Annotated[Seed | None, option("N", "random seed of the agents")] = None,
 ) -> None:
     """Play in the terminal: against an agent, or with a friend.
 
@@ -132,24 +132,24 @@ def play(
 def web(
     agents: Annotated[
         list[str] | None,
-        argument("AGENT", "agents that may play too: models' files, or bots as process:COMMAND"),
+        argument("AGENT", "more agents to offer: model files, or bots as process:COMMAND"),
     ] = None,
     game: GamesOption = None,
     host: Annotated[
         str, option("HOST", "address to listen on; one that others can reach needs --public")
     ] = "127.0.0.1",
     port: Annotated[
-        Annotated[int, Between(0, 65535)], option("PORT", "port to listen on; 0 is any free one")
+        Annotated[int, Between(0, 65535)], option("PORT", "port to listen on; 0 picks a free one")
     ] = 8000,
     record: Annotated[bool, typer.Option(help="record finished games; see `ttt games`")] = True,
     public: Annotated[
         bool, typer.Option("--public", help="allow an address that other machines can reach")
     ] = False,
 ) -> None:
-    """Open the web app: all positions, play, look inside, compare.
+    """Open the web app: play, look inside agents, compare them.
 
-    With --game, which can be repeated, it offers more games.
-    `python -m ttt_env.web build DIR` writes the same page as files, for any web server.
+    Add a game by --game, which can be repeated.
+    `python -m ttt_env.web build DIR` writes the page as files for any web server.
     """
     from ttt_env.web.server import start
 
@@ -174,30 +174,29 @@ def train(
         ),
     ] = None,
     game: GameOption = TICTACTOE,
-    seconds: Annotated[
-        Seconds | None, option("SECONDS", "how long to train; by default as the recipe says")
-    ] = None,
+    seconds: Annotated[Seconds | None, option("SECONDS", "time limit; by default the recipe's")] = None,
     steps: Annotated[
         Count | None,
         option(
             "N",
-            "how long to train, in moves; games for alphazero, q-learning, value-network; iterations for cfr",
+            "step limit, in moves; for alphazero, q-learning, value-network in games; for cfr in iterations",
         ),
     ] = None,
     seed: SeedOption = 0,
     until: Annotated[
-        Until, option("GOAL", "when to stop: unbeatable, optimal (no blunder in any position) or budget")
+        Until,
+        option(
+            "GOAL", "stop once unbeatable, optimal (no blunder in any position), or budget (at the limit)"
+        ),
     ] = "unbeatable",
-    out: Annotated[Path | None, option("FILE", "the file of the best model; by default in models/")] = None,
-    tensorboard: Annotated[Path | None, option("FOLDER", "folder for TensorBoard's logs")] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="continue the training that writes to --out")
-    ] = False,
+    out: Annotated[Path | None, option("FILE", "where to save the best model; by default in models/")] = None,
+    tensorboard: Annotated[Path | None, option("FOLDER", "folder for TensorBoard logs")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="resume the run that writes to --out")] = False,
     settings: Annotated[
         list[str] | None,
         option(
             "NAME=VALUE",
-            "set a hyperparameter, as learning_rate=3e-4; repeatable; a wrong name lists the right ones",
+            "set a hyperparameter, such as learning_rate=3e-4; repeatable; an unknown name lists them all",
             "--set",
         ),
     ] = None,
@@ -205,7 +204,7 @@ def train(
 ) -> None:
     """Train an agent, and prove how strong it is.
 
-    A training run that was killed continues with --resume.
+    A run that was stopped continues with --resume.
     """
     from ttt_env.app.learning import default_file, settings_of, train_and_judge
     from ttt_env.training.loop import TrainingOptions
@@ -214,7 +213,7 @@ def train(
     if opponent:
         with_opponents = [name for name in learner_names() if learner_class(name).plays_as == "sb3"]
         if one_of("algorithm", algo, learner_names()) not in with_opponents:
-            raise ParameterError(f"--opponent is for {', '.join(with_opponents)}: {algo} learns without")
+            raise ParameterError(f"--opponent is for {', '.join(with_opponents)}: {algo} trains without one")
         if "pool.scripted" in hyperparameters:
             raise ParameterError("--opponent and --set pool.scripted name the same opponents: give only one")
         hyperparameters["pool.scripted"] = list(map(spec_of, opponent))
@@ -241,11 +240,13 @@ def certify(
     game: GameOption = TICTACTOE,
     out: Annotated[
         Path | None,
-        option("FILE", f"write the policy table (.npz), the proof, or the certificate (.json); {DASH}"),
+        option(
+            "FILE", f"write the policy table, which is the proof (.npz), or the certificate (.json); {DASH}"
+        ),
     ] = None,
     workers: Annotated[
         WorkerCount | None,
-        option("N", "with several agents: number of processes; with one: questions asked at a time"),
+        option("N", "number of processes; with one agent, of positions asked at a time"),
     ] = None,
     ray: RayOption = None,
     as_json: JsonOption = False,
@@ -268,26 +269,24 @@ def certify(
         option("SECONDS", "seconds per answer; by default 10, for a language model 600"),
     ] = None,
     startup: Annotated[
-        Seconds | None, option("SECONDS", "seconds for a program to start; by default 10")
+        Seconds | None, option("SECONDS", "additional seconds for a program to start; by default 10")
     ] = None,
     answers: Annotated[
         Path | None, option("FILE", "save each answer in this file, and resume from it")
     ] = None,
 ) -> None:
-    """Say whether an agent is unbeatable, or show what beats it.
+    """Prove that an agent is unbeatable, or show how to beat it.
 
-    The agent is asked once in each position that it can reach. Its answers
-    are its policy table. --out policy.npz saves it; the file is an agent
-    itself, and anybody can check it with scripts/check_policy.py.
-    --out FILE.json writes the certificate with exact results. Each of
-    several agents gets one line.
+    The agent is asked once in each position that it can reach; the answers
+    are its policy table. --out FILE.npz saves the table: it is the proof,
+    which scripts/check_policy.py checks, and an agent itself. --out FILE.json
+    saves the certificate with exact results. Several agents get a line each.
 
-    With --answers a run that was stopped resumes from the answers that it
-    has, for a program (--command) or a language model (--url, --model).
+    With --answers a program (--command) or language model (--url, --model)
+    that was interrupted resumes from the answers saved.
 
-    The exit code is 0 if the agent is unbeatable, 1 if it is beatable, and
-    3 if it could not be judged, for example after a time-out. With several
-    agents it is 1 if any is beatable.
+    Exit code: 0 if unbeatable, 1 if beatable (with several agents: if any
+    is), 3 if not judged, for example after a time-out.
     """
     from ttt_env.app.certifying import CertifyOptions, certify_and_print
 
@@ -325,16 +324,15 @@ def bench(
     ] = None,
     ray: RayOption = None,
     seed: SeedOption = 0,
-    csv: Annotated[Path | None, option("FILE", f"write the table to this CSV file too; {DASH}")] = None,
+    csv: Annotated[Path | None, option("FILE", f"also write the table to this CSV file; {DASH}")] = None,
     plot: Annotated[
-        Path | None, option("FILE", f"draw a heat map to this file too (SVG, PNG, PDF); {DASH}, as SVG")
+        Path | None, option("FILE", f"also draw a heat map to this file (SVG, PNG, PDF); {DASH}, as SVG")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Let agents play each other: cross table and ratings.
 
-    Results are exact where they can be, and sampled elsewhere. The table also has the exploitability of each
-    agent.
+    Results are exact where possible, else sampled. The table includes exploitability.
     """
     json_to = STANDARD_OUTPUT if as_json else None
     check_outputs(csv, plot, json_to)
@@ -372,14 +370,11 @@ command(app, "solve", "ttt solve --game mnk-v0:m=5,n=5,k=4", computes=True)(solv
 @command(app, "agents", "ttt agents mcts")
 def agents(
     name: Annotated[
-        str | None, argument("NAME", "show this agent with its parameters", autocompletion=agent_names)
+        str | None, argument("NAME", "describe this agent and its parameters", autocompletion=agent_names)
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the agents, games and algorithms that are installed.
-
-    With a NAME it shows this agent with its parameters.
-    """
+    """List agents, games and algorithms, or describe an agent."""
     from ttt_env.app.installed import agent_facts, agent_text, installed_text
 
     if name is not None:
@@ -399,7 +394,10 @@ add_games(app)
 
 @command(app, "new", "ttt new bot.py")
 def new(file: Annotated[Path, argument("FILE", "the Python file to write, such as bot.py")]) -> None:
-    """Write a bot to start from, which can judge itself."""
+    """Write a template for your own bot.
+
+    Run by Python, the file certifies itself.
+    """
     from ttt_env.app.starting import write_bot
 
     typer.echo(write_bot(file))
@@ -408,13 +406,15 @@ def new(file: Annotated[Path, argument("FILE", "the Python file to write, such a
 @command(app, "replay", "ttt replay tictactoe-v0: 4 1 0 8 2 6")
 def replay(
     record: Annotated[
-        list[str], argument("RECORD", "a game such as tictactoe-v0: 4 0 8 2 6, or a file of them, one a line")
+        list[str],
+        argument("RECORD", "a game record such as tictactoe-v0: 4 0 8 2 6, or a file with one per line"),
     ],
     game: OwnGameOption = None,
 ) -> None:
     """Show a game move by move, with its blunders.
 
-    Blunders are shown where the game can be solved. A game that is yours is named by its file.
+    Blunders are shown where the game can be solved.
+    For a game of your own, give its file by --game.
     """
     from ttt_env.app.terminal.play import edit_lines
     from ttt_env.app.terminal.replay import records_of, replay_all
@@ -463,7 +463,7 @@ def main() -> None:
         with NamedTemporaryFile("w", prefix="ttt-", suffix=".txt", delete=False, encoding="utf-8") as file:
             traceback.print_exc(file=file)
         kind = type(error).__name__
-        _end(f"ended by an unexpected error, {kind}: {error}. {file.name} has the traceback", 3)
+        _end(f"unexpected error, {kind}: {error}. The traceback is in {file.name}", 3)
 
 
 def _usage_text(error: Any) -> str:
@@ -474,11 +474,11 @@ def _usage_text(error: Any) -> str:
         return f"{name}: missing"
     if hasattr(error, "possibilities"):
         near = f"; did you mean {error.possibilities[0]}?" if error.possibilities else ""
-        return f"{error.option_name}: there is no such option{near}"
+        return f"{error.option_name}: no such option{near}"
     if hasattr(error, "option_name"):
         wrong = "it takes no value" if "not take" in error.message else "a value is missing"
         return f"{error.option_name}: {wrong}"
-    return "a command is missing"
+    return "give a command"
 
 
 def _in_a_line(error: Exception) -> str:

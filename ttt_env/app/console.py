@@ -175,7 +175,7 @@ def progress_line(task: str) -> Iterator[ProgressLine]:
         with status if _verbosity == "normal" else nullcontext():
             yield line
     except KeyboardInterrupt as interrupt:
-        raise Interrupted.by(interrupt, f"there is no result of {line.text}") from None
+        raise Interrupted.by(interrupt, f"no result for {line.text}") from None
 
 
 class _LineColumn(TextColumn):

@@ -1,4 +1,4 @@
-"""`ttt games`: the games that were recorded here."""
+"""`ttt games`: the recorded games."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,10 +26,10 @@ def add_games(app: typer.Typer) -> None:
 
 
 def games(context: typer.Context, as_json: JsonOption = False) -> None:
-    """Show the games that were recorded here.
+    """Show the recorded games: how people did against each agent.
 
-    The table shows how many games people won, drew and lost against each agent on each seat, beside the exact
-    result of a random player. The agent imitation learns from these games.
+    The table has wins, draws and losses for each agent and seat, beside the exact result of a random player.
+    The agent imitation learns from these games.
     """
     if context.invoked_subcommand is not None:
         return
@@ -44,11 +44,12 @@ def games(context: typer.Context, as_json: JsonOption = False) -> None:
         print_json({"path": str(path), "games": counts, "people": people})
         return
     if not path.exists():
-        typer.echo("No games yet: `ttt play --record` records them.")
+        typer.echo(f"No games yet: `ttt play --record` records them in {path}.")
+        return
     for name, count in counts.items():
         typer.echo(f"{count:8,}  {name}")
     if tallies:
-        typer.echo("\nPeople against agents, and exactly what a random player would get there:")
+        typer.echo("\nPeople against agents, and the exact result of a random player:")
         typer.echo(_table_of(tallies))
     typer.echo(f"\nThe games are in {path}")
 
@@ -74,7 +75,10 @@ def import_games(
     ],
     game: OwnGameOption = None,
 ) -> None:
-    """Add the games of a text file. A game that is yours is named by its file."""
+    """Add the games of a text file.
+
+    For a game of your own, give its file by --game.
+    """
     if game is not None:
         register_game(game)
     with GameLog() as log:

@@ -49,15 +49,15 @@ def train_and_judge(options: TrainingOptions, *, as_json: bool = False) -> None:
     options.learner.check(options.game, options.hyperparameters)
     if options.resume and not checkpoint.is_file():
         raise PolicyFileError(
-            f"there is no checkpoint {checkpoint} to resume: omit --resume to begin a training, or name "
-            "the model of the one to resume by --out"
+            f"there is no checkpoint {checkpoint} to resume: omit --resume to start a new run, or give "
+            "the model of the run to resume by --out"
         )
     trained, wanted = trained_as(path), f"{options.algo} on {options.game.name}"
     if path.exists() and trained != wanted:
         holds = f"holds {trained}" if trained else "is not a model of `ttt train`"
         raise PolicyFileError(
-            f"{path} {holds}, and {wanted} does not overwrite it: name another file by --out "
-            "(--resume only continues a training of the same algorithm and game)"
+            f"{path} {holds}, and {wanted} does not overwrite it: choose another file by --out "
+            "(--resume only continues a run of the same algorithm and game)"
         )
     _train(options)
     spec = f"{options.learner.plays_as}:{path}"
@@ -134,7 +134,7 @@ def _train(options: TrainingOptions) -> None:
 
             options.run(report)
     except KeyboardInterrupt as interrupt:
-        saved = "there is no model yet"
+        saved = "no model yet"
         if best is not None or options.resume:
             saved = f"the best model so far is {options.out}"
             if options.out and checkpoint_of(options.out).is_file():
@@ -171,7 +171,7 @@ def settings_of(settings: Sequence[str]) -> dict[str, Any]:
     for setting in settings:
         name, equals, text = (part.strip() for part in setting.partition("="))
         if not (name and equals and text):
-            raise ParameterError(f"--set {brief(setting)}: a name and a value are needed, as name=1e-3")
+            raise ParameterError(f"--set {brief(setting)}: expected NAME=VALUE, such as learning_rate=1e-3")
         if name in values:
             raise ParameterError(f"--set {brief(setting)}: {name} is set twice")
         try:

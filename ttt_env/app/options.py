@@ -21,7 +21,7 @@ from ttt_env.storage.models import game_of
 
 DASH = "- for standard output"
 AGENTS = (
-    "a model's file, a bot as file.py or file.py:function, or a spec string such as "
+    "a model file, a bot (file.py or file.py:function), or a spec string such as "
     "mcts:simulations=100 (see `ttt agents`)"
 )
 TICTACTOE = get_game("tictactoe-v0")
@@ -40,18 +40,18 @@ def argument(metavar: str, help: str, **more: Any) -> Any:
 
 _GAME = option(
     "NAME:key=value",
-    "the game, such as mnk-v0:m=4,n=3,k=3, or the .json file of one of yours",
+    "the game, such as mnk-v0:m=4,n=3,k=3, or the .json file of your own game",
     "--game",
     autocompletion=game_names,
 )
 GameOption = Annotated[Game, _GAME]
 OwnGameOption = Annotated[Game | None, _GAME]
 GamesOption = Annotated[list[Game] | None, _GAME]
-JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON, and nothing else")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print only the result, as JSON")]
 _VERBOSITY = {
-    "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="do not show the progress")],
+    "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="show no progress")],
     "verbose": Annotated[
-        bool, typer.Option("--verbose", "-v", help="show each step of the progress in a line of its own")
+        bool, typer.Option("--verbose", "-v", help="print each step of the progress on its own line")
     ],
 }
 
@@ -68,7 +68,9 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:  # noqa: D102
         if ctx.args:
-            raise ParameterError(f"{ctx.args[0]!r} is one argument too many (`{ctx.command_path} -h`)")
+            raise ParameterError(
+                f"unexpected argument {ctx.args[0]!r} (`{ctx.command_path} -h` shows the help)"
+            )
         return super().invoke(ctx)
 
 

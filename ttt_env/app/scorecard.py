@@ -26,7 +26,7 @@ def scorecard(strength: Strength, name: str) -> str:
         means = "no opponent gains anything"
         if exploited.exploitability != 0:
             as_x, as_o = (gain(each, 4) for each in (exploited.as_x, exploited.as_o))
-            means = f"a best response gains {as_x} against it as X, {as_o} as O"
+            means = f"a best response scores {as_x} against it as X, {as_o} as O"
         lines += [f"Exploitability {mean}: {means}.", "", *_results(strength)]
     for told_of_seat, record in seats:
         lines += ["", *told_of_seat, *([draw_game(record)] if record else [])]

@@ -37,7 +37,7 @@ def solve(
     ] = None,
     proof_file: Annotated[
         Path | None,
-        option("FILE", "write the proof, with the strategies that show it, to this file (.npz)", "--proof"),
+        option("FILE", "write the proof, with its strategies, to this file (.npz)", "--proof"),
     ] = None,
     checkpoint: Annotated[
         Path | None, option("FILE", "save the search to this file, and resume from it")
@@ -46,8 +46,7 @@ def solve(
 ) -> None:
     """Prove who wins under best play.
 
-    Ctrl-C ends the search, and prints what is proved by then. If the value is not known at the end, the exit
-    code is 3.
+    Ctrl-C ends the search and prints what is proved so far. The exit code is 3 if the value is still unknown.
     """
     start = game.start if position is None else _unfinished(position, game)
     if save is not None:
@@ -65,21 +64,21 @@ def solve(
     if proof_file is not None:
         save_proof(search.proof, proof_file)
         if not as_json:
-            typer.echo(f"The proof is in {proof_file}: play from it as strategy:{proof_file}")
+            typer.echo(f"Proof saved as {proof_file}; the agent strategy:{proof_file} plays it")
     if save is not None:
         with progress_line("solve, every position"):
             solution = solution_of(game)
         write_file(save, solution.save)
         if save != STANDARD_OUTPUT and not as_json:
             size = save.stat().st_size
-            typer.echo(f"All positions saved as {save} ({size:,} bytes): play from it as lookup:{save}")
+            typer.echo(f"All positions saved as {save} ({size:,} bytes); the agent lookup:{save} plays them")
     if search.proof.value is None:
         raise typer.Exit(3)
 
 
 def _check_files(game: Game, proof_file: Path | None, checkpoint: Path | None) -> None:
     if STANDARD_OUTPUT in (proof_file, checkpoint):
-        raise ParameterError("--proof and --checkpoint name files, which standard output is not")
+        raise ParameterError("--proof and --checkpoint need a file, not standard output")
     if proof_file is not None:
         check_has_strategies(game)
     check_outputs(proof_file, checkpoint)
@@ -97,7 +96,7 @@ def _unfinished(text: str, game: Game) -> Position:
 def save_proof(proof: Proof, path: Path) -> None:
     """Write a proof and its strategies. Raises `ProofError` if the value is not known."""
     if proof.value is None:
-        raise ProofError(f"the value is not proved, so nothing is written to {path}")
+        raise ProofError(f"the value is not proved, so {path} is not written: raise --nodes or --seconds")
     with progress_line("solve, the strategies") as line:
         proof.save(path, lambda n_positions: line.say(f"{n_positions:,} positions"))
 
@@ -149,11 +148,11 @@ class Search(NamedTuple):
         if proof.value is None:
             reason = "the budget was too small" if self.interrupt is None else "the search was interrupted"
             least, most = (RESULTS[bound] for bound in proof.bounds)
-            return f"Unknown: {reason}. At the least {seat} {least}, at the most it {most}."
+            return f"Unknown: {reason}. {seat} at least {least}, at most {most}."
         if proof.value == 0:
-            return "A draw, if both play their best."
+            return "A draw under best play."
         winner = seat if proof.value == 1 else other_seat(seat)
-        return f"{winner} wins, if both play their best."
+        return f"{winner} wins under best play."
 
     def to_dict(self) -> dict[str, Any]:
         """The result for JSON: `value` and `bounds` are the mover's, 1, 0 or −1."""

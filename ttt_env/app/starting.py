@@ -17,16 +17,16 @@ def write_bot(path: Path) -> str:
     `OSError` if it cannot be written; there is then no part of it.
     """
     if path.suffix != ".py" or split_spec(str(path)).name != str(path):
-        raise ParameterError(f"{path}: the name of a Python file is needed, such as bot.py, without a colon")
+        raise ParameterError(f"{path} is not the name of a Python file, such as bot.py, without a colon")
     if path.exists():
-        raise ParameterError(f"{path} is there already, and nothing overwrites it: name another file")
+        raise ParameterError(f"{path} already exists: choose another name")
     if path.stem.isidentifier() and find_spec(path.stem) is not None:
-        raise ParameterError(f"{path} would hide the module {path.stem} of Python: name another file")
+        raise ParameterError(f"{path} would hide Python's module {path.stem}: choose another name")
     check_outputs(path)
     write_atomically(path, Path(__file__).with_name("starter.py").read_bytes())
     ttt, bot = program_here("ttt"), shlex.quote(str(path))
     following = {
-        f"{ttt} certify {bot}": "the games that beat it, or the proof that none does",
+        f"{ttt} certify {bot}": "prove that it is unbeatable, or see a game that beats it",
         f"{ttt} play {bot}": "play against it",
         f"{program_here('python')} {bot}": "let it judge itself",
     }

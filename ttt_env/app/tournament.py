@@ -11,18 +11,21 @@ from ttt_env.app.options import JsonOption, argument, option
 
 def tournament(
     file: Annotated[
-        Path, argument("FILE", "a TOML file that says who plays, and how: see docs/guide/tournaments.md")
+        Path, argument("FILE", "a TOML file that says who plays and how: see docs/guide/tournaments.md")
     ],
     out: Annotated[
-        Path | None, option("FOLDER", "folder of the results; by default beside the file, NAME-results")
+        Path | None, option("FOLDER", "folder for the results; by default NAME-results beside the file")
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="play again what has changed")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="replay the matches of entries that have changed")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Play the tournament that a file describes.
+    """Play a tournament that a file describes.
 
-    Programs, models and agents take part. Results are exact where they can be, and every game is kept. The
-    same command resumes a tournament that was stopped.
+    Programs, models and agents take part.
+    Results are exact where possible, and every game is saved. The same command resumes a tournament that was
+    stopped.
     """
     from contextlib import chdir
 

@@ -307,28 +307,27 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 class ChatAgent(PromptAgent):
     """Plays what a language model behind an OpenAI-compatible chat endpoint replies.
 
-    `url` is the base of the endpoint, such as `http://localhost:8000/v1`, and `model` the name that it knows
-    the model by. `temperature`, `max_tokens` and `system`, a prompt before the one of the position, are
-    left to the endpoint where they are None. `board` and `answer` are as in `PromptAgent`.
+    `url` is the base of the endpoint, such as `http://localhost:8000/v1`, and `model` the model's name there.
+    Where `temperature`, `max_tokens` or `system` (a system prompt) is None, the endpoint decides. `board` and
+    `answer` are as in `PromptAgent`.
 
-    The key is read from the environment variable `key_variable` whenever a connection is made. It is shown
-    and kept nowhere, and travels with no copy of the agent.
+    The key is read from the environment variable `key_variable` at each connection. It is never shown, saved,
+    or copied with the agent.
 
-    An accident is not an answer of the model: a connection that fails, a reply that is not complete `timeout`
-    seconds after the question, the statuses 408, 429 and those from 500 on, and a body that is not a chat
-    completion. The question is then asked again, up to `retries` times, after 0.5, 1, 2, 4 and then every 8
-    seconds, or after as many as the endpoint asks for by `Retry-After`, up to 60. Where that does not help,
-    `NoVerdictError` is raised, and `PlayerError` at once for what another attempt cannot mend, such as a
-    wrong key (401) or an unknown model (404). Both name the position, and no answer is kept.
+    Accidents are not answers: a connection that fails, a reply that is incomplete after `timeout` seconds,
+    status 408, 429 or 500 and above, or a body that is not a chat completion. The question is asked again up
+    to `retries` times, after 0.5, 1, 2, 4 and then 8 seconds each, or after the seconds in `Retry-After`, up
+    to 60. If no attempt succeeds, `NoVerdictError` is raised; what a retry cannot mend, such as a wrong key
+    (401) or an unknown model (404), raises `PlayerError` at once. Both name the position, and no answer is
+    kept.
 
-    The texts of `content` are the reply, read by the rule of `AnswerFormat`; fields for reasoning beside it
-    are not looked at. A reply that was cut off, at the limit of tokens or by a filter, is not a reply: it is
-    asked for once more, with twice the `max_tokens` if they are given, and then it loses a game that is
-    played, and an analysis ends. Where a reply names no free cell the reason says so if it was a refusal or a
-    tool call, and if there was no text.
+    The reply is the text in `content`, read by the rule of `AnswerFormat`; separate fields for reasoning are
+    ignored. A reply cut off at the token limit or by a filter is requested once more, with twice the
+    `max_tokens` if given; cut off again, it loses a game and ends an analysis. If a reply makes no legal
+    move, the reason says whether it was a refusal, a tool call, or without text.
 
-    Raises `ParameterError` for a url with a user, a password or a query, which may contain secrets, and does
-    not show it; `ImportError` without the extra "llm".
+    Raises `ParameterError` for a url with a user, password or query, which may contain secrets, without
+    showing it; `ImportError` without the extra "llm".
 
     >>> ChatAgent("tictactoe-v0", "http://localhost:8000/v1", "my-model", temperature=0)  # `certify` asks it
     <ChatAgent my-model at http://localhost:8000/v1 of tictactoe-v0>

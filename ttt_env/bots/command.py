@@ -42,20 +42,20 @@ class CommandAgent(AskedAgent):
     The program reads a line of JSON for each question, and answers by a line of JSON with the `id` of the
     question: see `docs/guide/bots.md`. All other lines are its own output.
 
-    `command` is a command line, which is split as a shell does it and run without one, or a list of
-    arguments. In a spec string it goes into round brackets if a part of it could be taken for a parameter:
+    `command` is a command line, split as a shell would but run without one, or a list of arguments. In a spec
+    string put it in parentheses if part of it could be taken for a parameter:
     `process:(mybot --set a,timeout=3),timeout=10`. `folder` is the program's working directory, by default
-    ours, `memory` how many MiB of address space each of its processes may have on Linux, None for no limit.
-    As many copies of the program run as questions are asked at once; `close`, the end of a `with` block and
-    the end of Python end them, and what they have started.
+    the current one; `memory` limits the address space of each of its processes, in MiB, on Linux. For
+    questions asked at the same time, copies of the program run; `close`, the end of a `with` block and the
+    end of Python stop them and what they have started.
 
-    A program has `timeout` seconds for an answer, and `startup` more for the first one after its start. A
-    time-out, or the death of its process, is an accident: a fresh process is asked once more. One that has
-    timed out twice in a position is asked no more. `answer` raises `NoVerdictError` where there is no answer,
-    by which it loses a game that is played, and an analysis ends; and `PlayerError` after `close`.
+    A program has `timeout` seconds for an answer, and `startup` more for the first one after its start. After
+    a time-out or the death of its process, a fresh process is asked once more; after two time-outs in a
+    position it is not asked again. Without an answer `answer` raises `NoVerdictError`, which loses a game and
+    ends an analysis; after `close`, `PlayerError`.
 
-    A program has the rights of who runs it: this is not a sandbox. Raises `ParameterError` for a command that
-    names no program, or a script that is not there, and for a folder that is none.
+    A program runs with your rights: this is not a sandbox. Raises `ParameterError` if the program, its script
+    or the folder does not exist.
 
     >>> from ttt_env import certify
     >>> lines = "import json\nwhile line := input():\n"
@@ -258,7 +258,7 @@ def _split_command(command: str | Sequence[str], folder: Path) -> tuple[str, ...
     if not arguments or not all(isinstance(each, str) and "\0" not in each for each in arguments):
         raise ParameterError("command: a program and its arguments are needed, as texts")
     if _executable(arguments[0], folder) is None:
-        raise ParameterError(f"command: there is no program {brief(arguments[0])} that can be run")
+        raise ParameterError(f"command: {brief(arguments[0])} is not an executable program here")
     script = next((word for word in arguments[1:] if not word.startswith("-")), "")
     is_script = script.lower().endswith(_SCRIPTS) and script.split() == [script]  # and no code for `sh -c`
     if is_script and not os.path.isfile(Path(folder, script)):

@@ -49,12 +49,11 @@ class _ByStrategy:
 class ProvedStrategy(_ByStrategy, Agent):
     """Plays the strategy of a proof file, written by `Proof.save`, and so wins or draws as proved.
 
-    In positions for which the file has no move, those of the other seat and those that are never reached by
-    the strategy, it plays as `fallback` does, another agent: by default it completes a set if it can, else
-    blocks one, else moves at random.
+    Where the file has no move, on the other seat and in positions that the strategy never reaches, the agent
+    `fallback` plays.
 
-    Loading a file runs no code, and does not check the proof: `scripts/check_proof.py` does. Raises
-    `PolicyFileError` for a file that is not a proof of this game, or one without a strategy.
+    Loading a file runs no code and does not check the proof (`scripts/check_proof.py` does). Raises
+    `PolicyFileError` if the file is not a proof of this game, or has no strategy.
     """
 
     is_stationary = True

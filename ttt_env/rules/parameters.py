@@ -120,7 +120,7 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
     ttt_env.errors.ParameterError: sides=0 of throw: integers from 1 on are allowed
     >>> throw(kind="fare")
     Traceback (most recent call last):
-    ttt_env.errors.ParameterError: unknown kind of throw 'fare': did you mean fair? Allowed: fair, loaded
+    ttt_env.errors.ParameterError: unknown kind 'fare' of throw: did you mean fair? Allowed: fair, loaded
     """
     signature = inspect.signature(function)
     owner = function.__qualname__.removesuffix(".__init__")

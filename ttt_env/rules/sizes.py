@@ -117,8 +117,8 @@ def check_board(name: str, n_cells: int) -> None:
 
 def check_enumerable(
     game: "Game",
-    purpose: str = "to look at each position",
-    instead: str = "On larger boards `match` and `ttt bench` play games, `prove` and `ttt solve` search",
+    purpose: str = "to enumerate its positions",
+    instead: str = "On larger boards `match` and `ttt bench` play games; `prove` and `ttt solve` search",
 ) -> None:
     """Raise `GameTooLargeError` for a game of too many positions to look at each of them.
 

@@ -192,9 +192,7 @@ def start(
     """
     is_local = _is_loopback(host)
     if not is_local and not is_public:
-        raise ParameterError(
-            f"{host} can be reached from other machines: with --public that is what you want"
-        )
+        raise ParameterError(f"{host} can be reached from other machines: add --public to allow this")
     app = create_app(models, log, games=games, is_local=is_local)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family) as listening:

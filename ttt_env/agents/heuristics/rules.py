@@ -123,9 +123,9 @@ class Rules(Agent):
     """Plays by the first rule of a list that applies, uniform over the cells it proposes; otherwise random.
 
     `rules` are names joined by `+`: `win`, `block`, `fork`, `block-fork`, `centre`, `opposite-corner`,
-    `corner`, `side`. The default is the bot of Nicolo Davis, "Tic-Tac-Toe Bots". All rules are about
-    winning sets or the shape of the board, so they apply to every game; on a board that is even along some
-    axis `centre` proposes nothing. A misère game is played by the same rules, so that `win` loses.
+    `corner`, `side`. The default is the bot of Nicolo Davis, "Tic-Tac-Toe Bots". The rules are about winning
+    sets or the shape of the board, so they apply to every game; on a board with an even side `centre`
+    proposes nothing. Misère games are played by the same rules, so `win` loses.
 
     Raises `ParameterError` for a name that is not a rule.
     """

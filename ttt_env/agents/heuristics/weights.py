@@ -37,10 +37,10 @@ def _weights_of(game: Game, stones: Masks, others: Masks) -> Floats:
 class Weights(Agent):
     """Completes or blocks a winning set, else takes the cell worth most to either player (Sundeep Agarwal).
 
-    The hard opponent of "Square Tic Tac Toe AI". Of the two players' largest weights (see `cell_weights`) the
-    larger one decides, the agent's own if they are equal: of the cells that are worth so much to that player,
-    the agent takes one that is worth most to the other, uniformly among equals. The weights apply to every
-    game; a misère game is played as if it were none.
+    The hard opponent of "Square Tic Tac Toe AI". The larger of the two players' largest weights (see
+    `cell_weights`) decides, the agent's own if they are equal: among the cells with this weight for that
+    player, the agent takes one with the largest weight for the other, uniformly among ties. The weights apply
+    to every game; a misère game is played as if it were not misère.
     """
 
     is_stationary = True

@@ -86,15 +86,15 @@ class OfHabits:
 class Imitation(OfHabits, Agent):
     """Plays the move that people chose most often in the position (Nicolo Davis, "Tic-Tac-Toe Bots").
 
-    All games in a log count, won or lost, but only the moves of people in them, and of players who are not
-    named. Symmetric positions are counted together, and so are the moves that a symmetry of the position maps
-    to each other: the four corners of an empty board are one move. Cells of equal counts are played
-    uniformly, and in positions that no game has come to `fallback` plays.
+    All games in a log count, won or lost, but only the moves of people and of unnamed players. Symmetric
+    positions are counted together, and so are moves that a symmetry of the position maps to each other: the
+    four corners of an empty board are one move. Ties are played uniformly; in positions that no game has
+    reached, `fallback` plays.
 
-    The log is read when the agent is made, and again by `refresh`; in between the agent is stationary if the
-    fallback is. `path` is the file of a `GameLog`, by default the one where games are recorded here.
+    The log is read when the agent is made, and again by `refresh`; in between, the agent is stationary if the
+    fallback is. `path` is the file of a `GameLog`, by default the one in which `ttt` records games.
 
-    Raises `GameLogError` for a path where there is no game log, `ParameterError` for what is not a path.
+    Raises `GameLogError` if there is no game log at the path, `ParameterError` for what is not a path.
     """
 
     is_stationary = True

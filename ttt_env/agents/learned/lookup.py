@@ -96,10 +96,10 @@ class Table(NamedTuple):
 class Lookup(Agent):
     """Plays from a table of policies by base-3 code, in which symmetric positions are merged.
 
-    Without a path the table is that of the solved game, which has to be one that can be enumerated.
-    `Lookup.of(agent)` makes a table of any agent, `save` writes it as an `.npz` file that `lookup:PATH`
-    loads. If the agent plays differently in symmetric positions, they are kept apart. The path may also be
-    that of a tablebase, which `Solution.save` writes: the agent then plays uniformly among the best moves.
+    Without a path the table is the solved game, which must be small enough to enumerate. `Lookup.of(agent)`
+    makes the table of any agent, `save` writes it as an `.npz` file that `lookup:PATH` loads. If the agent
+    plays differently in symmetric positions, they are kept apart. A path may also name a tablebase, written
+    by `Solution.save`: the agent then plays uniformly among the best moves.
 
     Raises `PolicyFileError` for a file that is not a table of this game. Loading a file runs no code.
     """

@@ -41,12 +41,12 @@ class QLearning(Agent):
     """Plays the move of the largest Q-value, uniform over ties (Watkins 1989).
 
     Q(s, a), the value of move a in position s for the player who makes it, is stored under the position that
-    the move leads to, symmetric ones merged: one number for all moves to the same ("afterstates": Sutton and
-    Barto, Reinforcement Learning, 6.8). `ttt_env.train` learns the table, `save` writes it, `q-learning:PATH`
-    loads it; without a path it is the one that comes with this package.
+    the move leads to, symmetric ones merged: one number for all moves to the same position ("afterstates":
+    Sutton and Barto, Reinforcement Learning, 6.8). `ttt_env.train` learns the table, `save` writes it,
+    `q-learning:PATH` loads it; without a path the included table plays.
 
-    Raises `PolicyFileError` for a file that is no such table of this game, or, without a path, if the package
-    has none for it.
+    Raises `PolicyFileError` if the file is not such a table of this game, or, without a path, if none is
+    included for it.
     """
 
     is_stationary = True

@@ -40,8 +40,8 @@ class SB3(Agent):
     the likeliest cell, as `model.predict(..., deterministic=True)` does (uniform among equals); otherwise
     the policy is the model's distribution (of a Q-network: the greedy cell in both cases).
 
-    Loading a file runs the code in it: name only files that you trust. Raises `PolicyFileError` for a file
-    that is no such model, or one of another game.
+    Loading a file runs the code in it: load only files that you trust. Raises `PolicyFileError` if the file
+    is not such a model, or one for another game.
     """
 
     is_stationary = True

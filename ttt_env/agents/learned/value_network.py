@@ -180,14 +180,14 @@ def load_network(path: Path, game: Game) -> BoardNetwork:
 class ValueNetwork(Agent):
     """Looks one move ahead and moves to the position that its network values most, uniform over ties.
 
-    The network, 9–18–9–3–1 tanh units on 3×3, says how good a position is for the player who has just moved
-    (Thomas Daniels, "A Tic Tac Toe AI with Neural Networks and Machine Learning"). For a larger board it has
-    one input, two units of the first layer and one of the second for every cell, and one of the third for
-    three cells; it may be trained with other layers. `ttt_env.train` trains it, `save` writes it,
-    `value-network:PATH` loads it; without a path it is the one that comes with this package.
+    The network, 9–18–9–3–1 tanh units on 3×3, values a position for the player who has just moved (Thomas
+    Daniels, "A Tic Tac Toe AI with Neural Networks and Machine Learning"). On a larger board it has, per
+    cell, one input, two units in the first layer and one in the second, and one in the third per three cells;
+    it may be trained with other layers. `ttt_env.train` trains it, `save` writes it, `value-network:PATH`
+    loads it; without a path the included network plays.
 
-    Raises `PolicyFileError` for a file that is no such network of this game, or, without a path, if the
-    package has none for it.
+    Raises `PolicyFileError` if the file is not such a network of this game, or, without a path, if none is
+    included for it.
     """
 
     is_stationary = True

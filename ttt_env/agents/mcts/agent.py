@@ -104,34 +104,31 @@ class _Searching:
 class MCTS(_Searching, Agent):
     """Monte Carlo tree search: UCT that also backs up proved values.
 
-    The most visited move is played, uniformly among equals. Each simulation descends the tree to the child
-    with the largest w/n + c·sqrt(ln n_parent / n) (`select`), tries one move where moves are untried
-    (`expand`), plays on to the end of the game (`playout`), and adds the result, a draw as `draw`, to all
-    nodes of its path (`backpropagate`): Kocsis and Szepesvári 2006; the bot of Nicolo Davis, "Tic-Tac-Toe
-    Bots". With `solve` proved values are passed up the tree and what is proved is searched no further, the
-    position itself included; a proved win is played and a proved loss avoided (MCTS-Solver: Winands,
-    Björnsson and Saito 2008). With `threats` as well a move that stops the other from completing a set is
-    made at once, and a sequence of threats that wins, each of which leaves one reply, is found before
-    anything is simulated (Allis 1994), here and in every position of the tree. `threats` is off by default,
-    so that the search is that of the textbooks.
+    Plays the most visited move, uniformly among ties. Each simulation descends the tree to the child with the
+    largest w/n + c·sqrt(ln n_parent / n) (`select`), tries an untried move (`expand`), plays to the end of
+    the game (`playout`), and adds the result, a draw as `draw`, to all nodes on its path (`backpropagate`):
+    Kocsis and Szepesvári 2006; the bot of Nicolo Davis, "Tic-Tac-Toe Bots". With `solve`, proved values are
+    backed up, and what is proved, the root included, is searched no further; a proved win is played and a
+    proved loss avoided (MCTS-Solver: Winands, Björnsson and Saito 2008). With `threats` as well, forced
+    blocks are played at once, and winning sequences of threats, each of which leaves one reply, are found
+    before anything is simulated, at the root and in the tree (Allis 1994). By default `threats` is off, as in
+    textbook UCT.
 
-    The budget is `simulations` or `seconds` a move, by default 1,000 simulations. `playout` is `random` or
-    `win-block`: complete a winning set, else block one of the opponent, else move at random. In a misère game
-    `win-block` avoids the cells that complete a set of either player; if there are no others, those that
-    complete its own. With `evaluate=value-network` there are no playouts: the network that comes with this
-    package, or with `evaluate=value-network:PATH` that of a file, says of the new position how it will end,
-    between 0 for a loss and 1 for a win, as in programs like Leela Zero.
+    The budget per move is `simulations` or `seconds`, by default 1,000 simulations. `playout` is `random` or
+    `win-block`: complete a winning set, else block one of the opponent's, else move at random. In a misère
+    game `win-block` avoids the cells that complete a set of either player; if there are no others, those that
+    complete its own. `evaluate=value-network` replaces playouts by the value of the included network, between
+    0 for a loss and 1 for a win, as in Leela Zero; `evaluate=value-network:PATH` takes the network of a file.
 
-    A search can stop before its budget is used up. With `early_stop` it does when the rest of the budget
-    cannot take the lead from the most visited move any more; without `solve` and with a seed this changes no
-    move, with `solve` only where the rest would have proved something (programs like Leela Chess Zero call it
-    smart pruning). With `tolerance`, such as 0.01, it stops when its answer has settled: at 64, 128, 256, …
-    simulations, if the best moves are the same as at half as many and their mean result has changed by less.
+    `early_stop` ends a search when the rest of the budget cannot take the lead from the most visited move
+    (*smart pruning* in Leela Chess Zero). With a seed this changes no move, except with `solve` where the
+    rest would have proved something. `tolerance`, such as 0.01, ends it when the answer has settled: at 64,
+    128, 256, … simulations, if the best moves are the same as at half as many and their mean result has
+    changed by less.
 
-    With `seed` and a budget of simulations the agent is stationary: its policy follows from the seed and the
-    position. Without a seed every search differs: `choose` draws the seed from its `rng`, and goes on with
-    the tree of the last move if the game has gone on from there. `search` is the last search, for a look at
-    its tree.
+    With `seed` and a budget of simulations the agent is stationary: seed and position determine its policy.
+    Without a seed every search differs: `choose` draws the seed from its `rng`, and reuses the tree of the
+    last move if the game has continued from there. `search` is the last search, with its tree.
     """
 
     is_stationary = True

@@ -149,11 +149,11 @@ class Planner(Agent):
 class Minimax(Planner):
     """Optimal play, uniform over the best moves (von Neumann 1928).
 
-    Computed by backward induction over all positions. With `prefer="fast"` an earlier win and a later loss
-    are better. With `depth=` the agent looks so many moves ahead and estimates the positions there by
-    `utility` (Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human"), with alpha-beta on games
-    of too many positions. With `seconds=` it looks ahead as far as it can in this time for each move, and no
-    further than `depth` if both are given; it then has no fixed policy, and matches with it are sampled.
+    Computed by backward induction over all positions. `prefer="fast"` prefers earlier wins and later losses.
+    With `depth=` the agent looks that many moves ahead and estimates the positions there by `utility` (Pascal
+    Thormeier, "Self-built Tic-tac-toe AIs vs Human"), with alpha-beta on games too large to enumerate. With
+    `seconds=` it looks as far ahead as the time for each move allows, at most `depth` if both are given; its
+    policy is then not fixed, and matches are sampled.
 
     Raises `GameTooLargeError` for a game of too many positions without depth or seconds, `ParameterError` for
     `prefer` with one of the others.
@@ -172,10 +172,8 @@ class Minimax(Planner):
         self._is_exact = depth is None and seconds is None
         self.is_stationary = seconds is None
         if self._is_exact:
-            ways_out = (
-                "minimax:depth=4 looks ahead so many moves, minimax:seconds=1 as far as it can in this time"
-            )
-            check_enumerable(self.game, "for minimax to look at each position", ways_out)
+            ways_out = "minimax:depth=4 looks 4 moves ahead, minimax:seconds=1 as far as it can in a second"
+            check_enumerable(self.game, "for minimax to enumerate its positions", ways_out)
         elif prefer != "any":
             raise ParameterError(f"minimax takes prefer={prefer!r} or depth and seconds, not both")
 
@@ -234,8 +232,8 @@ class Softmax(Planner):
     """Softmax minimax with two temperatures (Lachlan Gibson, "Making tic-tac-toe interesting with AI").
 
     The value of a position is the mean over the moves, weighted by softmax(value / temperature) with the
-    temperature of the player who moves; the agent plays by these weights. `opponent_temperature` is the one
-    that it ascribes to the opponent, by default its own. 0 is best play, infinity random play.
+    temperature of the player to move; the agent plays by these weights. `opponent_temperature`, by default
+    its own, is the one it assumes for the opponent. Temperature 0 is best play, infinity random play.
 
     Raises `GameTooLargeError` for a game of too many positions.
     """

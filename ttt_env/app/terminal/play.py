@@ -323,7 +323,9 @@ def seated(specs: Sequence[str], seat: Seat | None, game: Game) -> tuple[Player,
     Raises `ParameterError` for more than two players, or a seat for two.
     """
     if len(specs) > 2 or (len(specs) == 2 and seat is not None):
-        raise ParameterError("play takes one player, your opponent (--seat is yours), or two, X and O")
+        raise ParameterError(
+            "play takes your opponent (--seat is your seat), or two players, X and O, without --seat"
+        )
     if len(specs) == 1:
         specs = [*specs, PERSON] if seat == "O" else [PERSON, *specs]
     names = ["you" if spec == PERSON else label_of(spec) for spec in specs]

@@ -38,7 +38,7 @@ _TYPES = {
 
 
 class Onnx(NetworkAgent):
-    """Plays the legal move of the highest score of a network in an ONNX file, from any library.
+    """Plays the legal move with the highest score of a network in an ONNX file, from any library.
 
     The network has one input, the stones of the player to move and of the other, in a tensor `[B, *shape, 2]`
     as `Boards.planes` gives them, or flat, `[B, 2·cells]`; B may be 1 alone. Its output `scores`, or else its
@@ -46,9 +46,9 @@ class Onnx(NetworkAgent):
     cells do not matter. Among equal scores the agent draws uniformly; with a `temperature` > 0 its policy is
     the softmax of scores / temperature. By default that is the temperature that the file says, else 0.
 
-    `export_onnx` writes such files. Their metadata say for which game they are.
+    `export_onnx` writes such files, with the game in their metadata.
 
-    Raises `PolicyFileError` for a file that is no such network, or one of another game.
+    Raises `PolicyFileError` if the file is not such a network, or one for another game.
     """
 
     is_stationary = True
