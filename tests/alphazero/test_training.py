@@ -147,7 +147,7 @@ class TestSelfPlay:
         games.lengths[:] = np.arange(300) % 4
         policies = np.zeros((300, 9), np.float32)
         policies[:, [2, 6]] = 0.6, 0.4
-        chosen = games._chosen(policies)
+        chosen = games._select(policies)
         assert [set(chosen[games.lengths == length]) for length in range(4)] == [{2, 6}, {2, 6}, {2}, {2}]
 
 
@@ -320,7 +320,7 @@ class TestDevice:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"learning_rte": 1}, "'learning_rte': did you mean learning_rate"),
+        ({"learning_rte": 1}, "'learning_rte' of alphazero: did you mean learning_rate"),
         ({"games": 0}, "games=0 of alphazero"),
         ({"noise": 1.5}, "noise=1.5 of alphazero"),
         ({"channels": 1000}, "channels=1000 of alphazero"),
