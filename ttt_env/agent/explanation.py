@@ -98,8 +98,8 @@ class Explanation:
 
     def label(self, cell: int) -> str:
         """All numbers of a cell in words."""
-        known = ((column.meaning, column.text(cell)) for column in self.columns)
-        return ", ".join(f"{meaning} {text}" for meaning, text in known if text)
+        texts = ((column.meaning, column.text(cell)) for column in self.columns)
+        return ", ".join(f"{meaning} {text}" for meaning, text in texts if text)
 
     def __str__(self) -> str:
         from ttt_env.render.text import draw_text

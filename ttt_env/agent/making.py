@@ -83,9 +83,9 @@ def make_agent(
         if isinstance(spec, str | Agent):
             raise ParameterError(f"observation and temperature are for networks, not for {brief(spec)}")
         network_agent: Callable[..., Agent] = installed(MODEL_GROUP)["torch"].load()
-        given = {"observation": observation, "temperature": temperature}
+        options = {"observation": observation, "temperature": temperature}
         return network_agent(
-            spec, game, **{name: value for name, value in given.items() if value is not None}
+            spec, game, **{name: value for name, value in options.items() if value is not None}
         )
     if isinstance(spec, str):
         build, parameters = _parsed(spec, trusted)
@@ -151,24 +151,24 @@ def named_agents(
     """
     if isinstance(agents, Mapping):
         return {_checked_name(name): agent for name, agent in agents.items()}
-    named: dict[str, AgentLike] = {}
-    given = [agents] if isinstance(agents, str) else items_of(agents, _MOST_AGENTS)
-    if given is None or len(given) > _MOST_AGENTS:
+    by_name: dict[str, AgentLike] = {}
+    items = [agents] if isinstance(agents, str) else items_of(agents, _MOST_AGENTS)
+    if items is None or len(items) > _MOST_AGENTS:
         raise ParameterError(
             f"{parameter}={brief(agents)}: up to {_MOST_AGENTS} agents, or a mapping, are needed"
         )
-    for agent in given:
+    for agent in items:
         name = type(agent).__name__
         with suppress(Exception):  # its class may be a user's, and fail
             name = label_of(agent) if isinstance(agent, str) else getattr(agent, "__name__", name)
         stem, number = _checked_name(name), 1
-        while name in named and (numbered or (isinstance(agent, str) and named[name] != agent)):
+        while name in by_name and (numbered or (isinstance(agent, str) and by_name[name] != agent)):
             number += 1
             name = f"{stem} ({number})"
-        if name in named:
+        if name in by_name:
             raise ParameterError(f"two agents are called {name!r}: name them by a mapping name -> agent")
-        named[name] = agent
-    return named
+        by_name[name] = agent
+    return by_name
 
 
 def _checked_name(name: object) -> str:

@@ -103,10 +103,10 @@ def draw_cell(agent: "Agent", position: Position, policy: object, draw: float) -
 def sample_each(policies: Floats, draws: Floats) -> NDArray[np.int64]:
     """`sample` for a batch: the cells, `[B]`, for policies `[B, cells]` and draws `[B]`."""
     totals = np.cumsum(policies, axis=1)
-    cells = (totals <= draws[:, None]).sum(axis=1)
+    counts = (totals <= draws[:, None]).sum(axis=1)
     last = policies.shape[1] - 1 - np.argmax(policies[:, ::-1] > 0, axis=1)
-    drawn: NDArray[np.int64] = np.minimum(cells, last)
-    return drawn
+    cells: NDArray[np.int64] = np.minimum(counts, last)
+    return cells
 
 
 def checked_policies(agent: "Agent", boards: Boards) -> Floats:
@@ -169,11 +169,11 @@ def checked_answer(agent: "Agent", position: Position, answer: object) -> Floats
 def _as_floats(agent: "Agent", answer: object, shape: tuple[int, ...], where: object) -> Floats:
     """An agent's answer as numbers of this shape. Raises `PolicyError` if it cannot be that."""
     try:
-        given = np.asarray(answer)
-        is_text = given.dtype.kind == "O" and any(isinstance(each, str | bytes) for each in given.flat)
-        if given.dtype.kind not in "biufO" or is_text or isinstance(answer, np.ma.MaskedArray):
+        array = np.asarray(answer)
+        is_text = array.dtype.kind == "O" and any(isinstance(each, str | bytes) for each in array.flat)
+        if array.dtype.kind not in "biufO" or is_text or isinstance(answer, np.ma.MaskedArray):
             raise TypeError
-        numbers: Floats = np.asarray(given, dtype=np.float64)
+        numbers: Floats = np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of tensors with gradients
         raise PolicyError(f"{agent!r} has no policy in {where}, but {brief(answer):.200}") from None
     if numbers.shape != shape:

@@ -14,7 +14,7 @@ class _Question(NamedTuple):
     who: str
     move: int
     tries: str
-    begun: float
+    begin: float
 
 
 _questions: list[_Question] = []  # that have no answer yet, the oldest first
@@ -37,8 +37,8 @@ def waited_for() -> str:
     >>> waited_for()
     ''
     """
-    for who, move, tries, begun in _questions[:1]:
-        if (seconds := monotonic() - begun) > _SLOW:
+    for who, move, tries, begin in _questions[:1]:
+        if (seconds := monotonic() - begin) > _SLOW:
             return (
                 f"waiting for {who} ({', '.join(filter(None, [f'move {move}', tries, f'{seconds:.1f} s']))})"
             )

@@ -112,15 +112,15 @@ class _OfSeveral:
         return self.agents
 
     def _explained(self, position: Position) -> Explanation:
-        asked = [
+        pairs = [
             (agent, share) for agent, share in zip(self.agents, self.weights.tolist(), strict=True) if share
         ]
         parts = tuple(
-            PartExplanation(name_of(agent), agent.explain(position), share) for agent, share in asked
+            PartExplanation(name_of(agent), agent.explain(position), share) for agent, share in pairs
         )
         reason = f"One of these is drawn for each move: {', '.join(part.title for part in parts)}."
         average = {
-            cell: sum(share * part.why.policy[cell] for part, (_, share) in zip(parts, asked, strict=True))
+            cell: sum(share * part.why.policy[cell] for part, (_, share) in zip(parts, pairs, strict=True))
             for cell in position.legal_cells
         }
         return Explanation(position, average, reason, parts=parts)

@@ -142,14 +142,14 @@ class AlphaZero(Agent):
 
         canonical, (cells,) = merged(Boards.of([position]))
         with self._lock:
-            found = self._search.find(canonical, self.simulations, self.seed)
-        policy = of_legal_cells(position, found.policies(canonical.legal)[0, cells])
+            results = self._search.find(canonical, self.simulations, self.seed)
+        policy = of_legal_cells(position, results.policies(canonical.legal)[0, cells])
         numbers: list[tuple[str, NDArray[np.number], Unit]] = [
-            ("network’s probability", found.priors, "chance")
+            ("network’s probability", results.priors, "chance")
         ]
         if self.simulations > 1:
-            numbers += [("simulations", found.visits, "count"), ("mean result", found.means, "value")]
-            numbers += [("proved value", found.values, "value")]
+            numbers += [("simulations", results.visits, "count"), ("mean result", results.means, "value")]
+            numbers += [("proved value", results.values, "value")]
         columns = []
         for name, rows, unit in numbers:
             by_cell = {c: n for c, n in of_legal_cells(position, rows[0, cells]).items() if not isnan(n)}
@@ -158,12 +158,12 @@ class AlphaZero(Agent):
         if self.simulations == 1:
             reason = "The network gives {cells} the largest probability."
             return Explanation(position, policy, reason, tuple(columns))
-        reason = f"Of {found.visits[0].sum():,} simulations most began with {{cells}}."
-        visits = of_legal_cells(position, found.visits[0, cells])
+        reason = f"Of {results.visits[0].sum():,} simulations most began with {{cells}}."
+        visits = of_legal_cells(position, results.visits[0, cells])
         if max(visits[cell] for cell in policy if policy[cell]) < max(visits.values()):
             reason = f"{reason[:-1]}, of the moves that are not proved to lose."
-        if not isnan(found.proved[0]):
-            proved = RESULTS[int(found.proved[0])]
+        if not isnan(results.proved[0]):
+            proved = RESULTS[int(results.proved[0])]
             reason = f"The search has proved that {position.to_move} {proved}, and plays {{cells}}."
         facts = {"simulations": self.simulations, "seed": self.seed}
         return Explanation(position, policy, reason, tuple(columns), facts)

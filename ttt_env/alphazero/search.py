@@ -90,7 +90,7 @@ class PuctSearch:
             solve,
             threats and solve and network.game.is_monotone,
         )
-        self._known = puct.nothing_known(self.game, _rows_for(self.game))
+        self._table = puct.nothing_known(self.game, _rows_for(self.game))
         self.evaluated = 0
         """The number of positions that the network has evaluated."""
         self.seconds = 0.0
@@ -122,10 +122,10 @@ class PuctSearch:
         if not parts:
             empty = np.zeros((0, self.game.n_cells))
             return SearchResults(empty.astype(np.int64), empty, empty, empty, empty[:, 0], empty[:, 0])
-        found = SearchResults(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        results = SearchResults(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
         if simulations == 1 or not self._settings.solve:
-            return found._replace(values=np.full_like(found.values, np.nan))
-        return found
+            return results._replace(values=np.full_like(results.values, np.nan))
+        return results
 
     def _search(
         self, boards: Boards, simulations: int, seed: int, noise: NDArray[np.floating] | None
@@ -140,7 +140,7 @@ class PuctSearch:
         else:
             forest.noise[:] = noise
         puct.plant(forest, boards.mine, boards.theirs, simulations)
-        arguments = forest, winning_sets(self.game), settings, self._known
+        arguments = forest, winning_sets(self.game), settings, self._table
         while n_waiting := puct.simulate(*arguments, np.uint64(seed)):
             if not self._evaluate_new() and n_waiting:
                 self._forget()
@@ -149,21 +149,21 @@ class PuctSearch:
 
     def _evaluate_new(self) -> int:
         """Ask the network about the positions that wait for it, and return how many there are."""
-        known = self._known
-        n_asked, n_evaluated = (int(count) for count in known.counts)
+        table = self._table
+        n_asked, n_evaluated = (int(count) for count in table.counts)
         clock = perf_counter()
         for begin in range(n_evaluated, n_asked, _ASKED_AT_ONCE):
             check_wanted()
             rows = slice(begin, min(begin + _ASKED_AT_ONCE, n_asked))
-            self.network.evaluate_into(known.boards[rows], known.priors[rows], known.values[rows])
-        known.counts[1] = n_asked
+            self.network.evaluate_into(table.boards[rows], table.priors[rows], table.values[rows])
+        table.counts[1] = n_asked
         self.evaluated += n_asked - n_evaluated
         self.seconds += perf_counter() - clock
         return n_asked - n_evaluated
 
     def _forget(self) -> None:
-        self._known.places[:] = -1
-        self._known.counts[:] = 0
+        self._table.places[:] = -1
+        self._table.counts[:] = 0
 
 
 def _root_statistics(forest: puct.Forest, game: Game) -> SearchResults:

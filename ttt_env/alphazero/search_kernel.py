@@ -195,11 +195,11 @@ def place(tree: NDArray[np.void], node: int, cell: int, prior: float) -> None:
 
 @compiled
 def simulate(
-    forest: Forest, sets: WinningSets, settings: PuctSettings, known: EvaluationTable, seed: np.uint64
+    forest: Forest, sets: WinningSets, settings: PuctSettings, table: EvaluationTable, seed: np.uint64
 ) -> int:
     """Take the simulations of all games on until they are made, or need the network; how many need it.
 
-    The positions that it is to evaluate are the last rows of `known`. If there is no room for more of them,
+    The positions that it is to evaluate are the last rows of `table`. If there is no room for more of them,
     games wait without a row. A search ends as soon as its root is proved.
     """
     n_waiting = 0
@@ -208,7 +208,7 @@ def simulate(
         while forest.left[game] > 0:
             if tree[0].value != UNKNOWN:
                 forest.left[game] = 0
-            elif not simulate_once(forest, game, sets, settings, known, seed):
+            elif not simulate_once(forest, game, sets, settings, table, seed):
                 n_waiting += 1
                 break
     return n_waiting
@@ -220,7 +220,7 @@ def simulate_once(
     game: int,
     sets: WinningSets,
     settings: PuctSettings,
-    known: EvaluationTable,
+    table: EvaluationTable,
     seed: np.uint64,
 ) -> bool:
     """Make a simulation of a game, or go on with it; False if it needs the network first."""
@@ -232,11 +232,11 @@ def simulate_once(
             follow_forced(forest, game, sets)
     leaf = forest.paths[game, forest.lengths[game] - 1]
     if tree[leaf].value == UNKNOWN:
-        row, symmetry = find(known, forest.leaves[game, 0], forest.leaves[game, 1])
-        if row < 0 or row >= known.counts[1]:
+        row, symmetry = find(table, forest.leaves[game, 0], forest.leaves[game, 1])
+        if row < 0 or row >= table.counts[1]:
             return False
-        expand(forest, game, leaf, sets, settings, known.priors[row], known.permutations[symmetry], seed)
-        backpropagate(forest, game, settings, -float(known.values[row]))
+        expand(forest, game, leaf, sets, settings, table.priors[row], table.permutations[symmetry], seed)
+        backpropagate(forest, game, settings, -float(table.values[row]))
     else:
         backpropagate(forest, game, settings, 0.0)
     forest.moves[game] += forest.lengths[game] - 1
@@ -371,13 +371,13 @@ def expand(
         prior = priors[image[cell]]
         if leaf == 0 and settings.noise > 0.0:
             prior = (1.0 - settings.noise) * prior + settings.noise * forest.noise[game, cell]
-        drawn = first + draw_below(forest.random, n + 1)
-        tree[first + n] = tree[drawn]
-        place(tree, drawn, cell, prior)
+        slot = first + draw_below(forest.random, n + 1)
+        tree[first + n] = tree[slot]
+        place(tree, slot, cell, prior)
         if completes(sets, mine | stone(cell), cell):
-            tree[drawn].value = worth(sets)
+            tree[slot].value = worth(sets)
         elif is_last:
-            tree[drawn].value = DRAW
+            tree[slot].value = DRAW
         n += 1
     tree[leaf].first_child, tree[leaf].n_children = first, n
     forest.used[game] = first + n
@@ -407,23 +407,23 @@ def backpropagate(forest: Forest, game: int, settings: PuctSettings, result: flo
 
 
 @inner
-def find(known: EvaluationTable, mine: np.uint64, theirs: np.uint64) -> tuple[int, int]:
+def find(table: EvaluationTable, mine: np.uint64, theirs: np.uint64) -> tuple[int, int]:
     """The row of a position, and the symmetry that leads to the position there; a new row if it has none.
 
     The row is −1 if there is no room for another one.
     """
-    mine, theirs, symmetry = canonical(mine, theirs, known.permutations)
-    mask = len(known.places) - 1
+    mine, theirs, symmetry = canonical(mine, theirs, table.permutations)
+    mask = len(table.places) - 1
     place = int((mine * SCATTER ^ theirs) * SCATTER >> _29) & mask
-    while known.places[place] >= 0:
-        row = known.places[place]
-        if known.boards[row, 0] == mine and known.boards[row, 1] == theirs:
+    while table.places[place] >= 0:
+        row = table.places[place]
+        if table.boards[row, 0] == mine and table.boards[row, 1] == theirs:
             return int(row), symmetry
         place = (place + 1) & mask
-    row = known.counts[0]
-    if row == len(known.boards):
+    row = table.counts[0]
+    if row == len(table.boards):
         return -1, symmetry
-    known.places[place] = row
-    known.boards[row, 0], known.boards[row, 1] = mine, theirs
-    known.counts[0] += 1
+    table.places[place] = row
+    table.boards[row, 0], table.boards[row, 1] = mine, theirs
+    table.counts[0] += 1
     return int(row), symmetry

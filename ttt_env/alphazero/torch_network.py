@@ -91,9 +91,9 @@ class ResidualNetwork(nn.Module):
     def evaluate_into(self, masks: Masks, priors: NDArray[np.float32], values: NDArray[np.float32]) -> None:
         """As `Evaluator` has it, on the device of the weights."""
         planes = self.planes(Boards(self.game, masks[:, 0], masks[:, 1]))
-        logits, found = self(planes)
+        logits, estimates = self(planes)
         chances = torch.softmax(logits.masked_fill(planes[:, -1] == 0, -torch.inf), dim=1)
-        answers = torch.cat([chances, found[:, None]], dim=1).cpu().numpy()  # one transfer
+        answers = torch.cat([chances, estimates[:, None]], dim=1).cpu().numpy()  # one transfer
         priors[:], values[:] = answers[:, :-1], answers[:, -1]
 
     def planes(self, boards: Boards) -> Tensor:

@@ -100,22 +100,22 @@ class AlphaZeroSettings:
         """
         names = [field.name for field in fields(self)]
         check_names(KIND, hyperparameters, names, "hyperparameter")
-        changed = replace(self, **hyperparameters)
-        rules.check_fields(KIND, changed)
-        rules.check_fields(KIND, changed.size)
-        if changed.random_starts + changed.blunder_starts > 1:
+        settings = replace(self, **hyperparameters)
+        rules.check_fields(KIND, settings)
+        rules.check_fields(KIND, settings.size)
+        if settings.random_starts + settings.blunder_starts > 1:
             raise ParameterError(
-                f"random_starts={changed.random_starts}, blunder_starts={changed.blunder_starts} of {KIND}: "
-                "their sum is at most 1"
+                f"random_starts={settings.random_starts}, blunder_starts={settings.blunder_starts} of "
+                f"{KIND}: their sum is at most 1"
             )
-        if not isinstance(changed.opponents, list | tuple):
+        if not isinstance(settings.opponents, list | tuple):
             raise ParameterError(
-                f"opponents={brief(changed.opponents)} of {KIND}: a list of agents is needed"
+                f"opponents={brief(settings.opponents)} of {KIND}: a list of agents is needed"
             )
-        counts = _integers("evaluation_simulations", changed.evaluation_simulations)
+        counts = _integers("evaluation_simulations", settings.evaluation_simulations)
         if not counts:
             raise ParameterError(f"evaluation_simulations=() of {KIND}: numbers of simulations are needed")
-        return replace(changed, evaluation_simulations=counts, drops=_integers("drops", changed.drops))
+        return replace(settings, evaluation_simulations=counts, drops=_integers("drops", settings.drops))
 
 
 def _integers(name: str, value: object) -> tuple[int, ...]:
@@ -213,13 +213,13 @@ class SelfPlayGames:
         else the result of the game.
         """
         boards, numbers = Boards(self.game, *self.masks.copy()), np.arange(len(self.lengths))
-        found = search.find(
+        results = search.find(
             boards, self.settings.simulations, int(self.rng.integers(1 << 63)), self._noise(boards)
         )
-        policies = _targets(found, boards.legal)
+        policies = _targets(results, boards.legal)
         at = numbers, self.lengths
         self.played[(slice(None), *at)] = self.masks
-        self.policies[at], self.values[at] = policies, found.proved
+        self.policies[at], self.values[at] = policies, results.proved
         after = boards.play(self._select(policies))
         self.masks[:] = after.mine, after.theirs
         self.lengths += 1
@@ -229,18 +229,18 @@ class SelfPlayGames:
         """Noise over the legal moves, `[B, cells]`, which sums to 1."""
         legal = boards.legal
         n_legal = legal.sum(axis=1, keepdims=True)
-        drawn = self.rng.gamma(np.where(legal, self.settings.concentration / n_legal, 1.0)) * legal
-        total = drawn.sum(axis=1, keepdims=True)
-        noise: Floats = np.where(total > 0, drawn / np.maximum(total, 1e-300), legal / n_legal)
+        gammas = self.rng.gamma(np.where(legal, self.settings.concentration / n_legal, 1.0)) * legal
+        total = gammas.sum(axis=1, keepdims=True)
+        noise: Floats = np.where(total > 0, gammas / np.maximum(total, 1e-300), legal / n_legal)
         return noise
 
     def _select(self, policies: NDArray[np.float32]) -> NDArray[np.intp]:
         """The cells to play: drawn at the beginning of a game, later the likeliest."""
         totals = policies.cumsum(axis=1, dtype=np.float64)
         draws = self.rng.random((len(totals), 1)) * totals[:, -1:]
-        drawn = (totals <= draws).sum(axis=1)
+        random_cells = (totals <= draws).sum(axis=1)
         is_drawn = self.lengths < self.settings.sampled_moves
-        cells: NDArray[np.intp] = np.where(is_drawn, drawn, policies.argmax(axis=1))
+        cells: NDArray[np.intp] = np.where(is_drawn, random_cells, policies.argmax(axis=1))
         return cells
 
     def _harvest(self, after: Boards) -> Positions:
@@ -262,15 +262,15 @@ class SelfPlayGames:
         return positions
 
 
-def _targets(found: "SearchResults", legal: NDArray[np.bool_]) -> NDArray[np.float32]:
+def _targets(results: "SearchResults", legal: NDArray[np.bool_]) -> NDArray[np.float32]:
     """The policy that is to be learned of each position: see `SelfPlayGames.move`."""
-    wins, losses = found.values == 1, found.values == -1
-    open_visits = np.where(losses, 0, found.visits).astype(np.float64)
-    kept = np.where(open_visits.any(axis=1, keepdims=True), open_visits, found.visits)
-    kept = np.where(kept.any(axis=1, keepdims=True), kept, legal & ~losses)
-    kept = np.where(kept.any(axis=1, keepdims=True), kept, legal)
-    kept = np.where(wins.any(axis=1, keepdims=True), wins, kept)
-    targets: NDArray[np.float32] = (kept / kept.sum(axis=1, keepdims=True)).astype(np.float32)
+    wins, losses = results.values == 1, results.values == -1
+    open_visits = np.where(losses, 0, results.visits).astype(np.float64)
+    weights = np.where(open_visits.any(axis=1, keepdims=True), open_visits, results.visits)
+    weights = np.where(weights.any(axis=1, keepdims=True), weights, legal & ~losses)
+    weights = np.where(weights.any(axis=1, keepdims=True), weights, legal)
+    weights = np.where(wins.any(axis=1, keepdims=True), wins, weights)
+    targets: NDArray[np.float32] = (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
     return targets
 
 
@@ -357,13 +357,13 @@ class AlphaZeroLearner(Learner):
         self.search.ask(self._evaluator())
         for _ in range(self.settings.moves):
             self.replay.add(self.games.move(self.search))
-        played = perf_counter()
+        end_of_games = perf_counter()
         if len(self.replay) >= self.settings.batch:
             self.losses = self._learn()
         network = self.search.seconds - evaluating
-        self.seconds["search"] += played - begin - network
+        self.seconds["search"] += end_of_games - begin - network
         self.seconds["network"] += network
-        self.seconds["learning"] += perf_counter() - played
+        self.seconds["learning"] += perf_counter() - end_of_games
         self.rounds += 1
 
     def _learn(self) -> tuple[float, float]:

@@ -90,9 +90,9 @@ class AnswerFile:
         keys = sorted(self._answers, key=lambda key: (key[0] | key[1]).bit_count())
         for number in sorted({round(at * (len(keys) - 1) / (_AGAIN - 1)) for at in range(_AGAIN)}):
             position = Position(self.game, *keys[number])
-            kept, now = self._answers[keys[number]], answer_of(agent, position)
-            if (kept.cell, kept.outcome) != (now.cell, now.outcome):
-                answers = [each.outcome if each.cell is None else f"cell {each.cell}" for each in (kept, now)]
+            old, new = self._answers[keys[number]], answer_of(agent, position)
+            if (old.cell, old.outcome) != (new.cell, new.outcome):
+                answers = [each.outcome if each.cell is None else f"cell {each.cell}" for each in (old, new)]
                 raise ResultFileError(
                     f"{self.path}: {self.label} answered {answers[0]} in {position}, and {answers[1]} now: "
                     "name another file, or remove this one"
@@ -160,14 +160,14 @@ def answers_of(
     """
     if file is not None:
         file.reserve(positions)
-    left = []
+    indices = []
     for index, position in enumerate(positions):
-        kept = None if file is None else file.get(position)
-        if kept is None:
-            left.append(index)
+        answer = None if file is None else file.get(position)
+        if answer is None:
+            indices.append(index)
         else:
-            yield index, kept
-    for index, answer in _ask_in_batches(agent, positions, left, workers):
+            yield index, answer
+    for index, answer in _ask_in_batches(agent, positions, indices, workers):
         if file is not None:
             file.add(positions[index], answer)
         yield index, answer

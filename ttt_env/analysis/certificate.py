@@ -389,8 +389,8 @@ def _value_of(table: PolicyTable, worst: dict[Seat, int]) -> tuple[int | None, B
         return value, "sweep", (value, value)
     if low == high:
         return low, "table", (low, high)
-    if (known := known_value(table.game.start)) is not None:
-        return known, "proof", (known, known)
+    if (proved_value := known_value(table.game.start)) is not None:
+        return proved_value, "proof", (proved_value, proved_value)
     return None, "", (low, high)
 
 

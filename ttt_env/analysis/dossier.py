@@ -90,8 +90,8 @@ def dossier(
     identity = _identity(agent, name, file)
     facts["label"] = identity["name"]
     results = {
-        called: {"as_X": met.as_x._asdict(), "as_O": met.as_o._asdict()}
-        for called, met in zip(rivals, map(strength.match, rivals.values()), strict=True)
+        called: {"as_X": result.as_x._asdict(), "as_O": result.as_o._asdict()}
+        for called, result in zip(rivals, map(strength.match, rivals.values()), strict=True)
     }
     is_asked_everywhere = is_tabulated(strength.table.game) and not isinstance(
         player, AskedAgent | PolicyTable

@@ -112,9 +112,9 @@ def sampled_games(one: Agent, two: Agent, half: int, rng: np.random.Generator) -
 def _exact(
     one: Agent, two: Agent, game: Game, most: int, progress: Asking | None = None, workers: int = 1
 ) -> Match:
-    asked = Asker(one, most, progress, workers)
-    other = asked if two is one else Asker(two, most, progress, workers)
-    as_x, as_o = _result(game, asked, other, most), _result(game, other, asked, most)
+    asker = Asker(one, most, progress, workers)
+    other = asker if two is one else Asker(two, most, progress, workers)
+    as_x, as_o = _result(game, asker, other, most), _result(game, other, asker, most)
     return Match(as_x, Result(*reversed(as_o)), exact=True)
 
 

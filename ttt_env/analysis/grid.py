@@ -43,8 +43,8 @@ class Grid:
             self.next_row = self.below = self.moves
             self.next_pattern = np.empty(0, np.int64)
             return
-        played = np.where(np.arange(n_most)[:, None] < self.n_legal, self.moves, self.moves[0])
-        stone = np.uint64(1) << played.astype(np.uint64)
+        cells = np.where(np.arange(n_most)[:, None] < self.n_legal, self.moves, self.moves[0])
+        stone = np.uint64(1) << cells.astype(np.uint64)
         rows = _row_ranks(board, ply + 1)[self.occupied | stone]
         n_next = len(_masks_of_size(ply + 1, ply // 2 + 1))
         below = np.bitwise_count(self.occupied & (stone - np.uint64(1)))

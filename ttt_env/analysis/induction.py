@@ -227,6 +227,6 @@ def _outcomes_of(
             slots = moves.slots[has_forfeited]
             outcomes[:, slots] = [[loss], [win]]
             if above is not None:
-                lost = 1 + above.layers[layer.ply][slots]
-                outcomes[:, slots] = [-lost, lost]
+                given_away = 1 + above.layers[layer.ply][slots]
+                outcomes[:, slots] = [-given_away, given_away]
     return outcomes

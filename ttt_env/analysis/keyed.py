@@ -45,9 +45,9 @@ class Keyed:
 
     def slots(self, mine: Masks, theirs: Masks) -> Slots:
         """The slots of positions, `[S]`. Raises `PolicyError` for one that is not among them."""
-        wanted = keys_of(self.n_cells, mine, theirs)
-        slots = self._places(wanted)
-        if len(missing := np.flatnonzero(self.keys[slots] != wanted)):
+        keys = keys_of(self.n_cells, mine, theirs)
+        slots = self._places(keys)
+        if len(missing := np.flatnonzero(self.keys[slots] != keys)):
             row = int(missing[0])
             raise PolicyError(
                 f"a position with the stones {int(mine[row])} and {int(theirs[row])} was not reached"
@@ -56,8 +56,8 @@ class Keyed:
 
     def holds(self, mine: Masks, theirs: Masks) -> NDArray[np.bool_]:
         """True for the positions that are numbered, `[S]`."""
-        wanted = keys_of(self.n_cells, mine, theirs)
-        is_held: NDArray[np.bool_] = self.keys[self._places(wanted)] == wanted
+        keys = keys_of(self.n_cells, mine, theirs)
+        is_held: NDArray[np.bool_] = self.keys[self._places(keys)] == keys
         return is_held
 
     def _places(self, keys: Keys) -> Slots:
@@ -94,8 +94,8 @@ class Keyed:
         mine, theirs = self.masks(slots)
         legal = playable(self.game, mine | theirs)
         cells = self._filled(legal)
-        played = np.where(np.arange(len(cells))[:, None] < np.bitwise_count(legal), cells, cells[:1])
-        after = mine | np.uint64(1) << played.astype(np.uint64)
+        moves = np.where(np.arange(len(cells))[:, None] < np.bitwise_count(legal), cells, cells[:1])
+        after = mine | np.uint64(1) << moves.astype(np.uint64)
         return keys_of(self.n_cells, np.broadcast_to(theirs, after.shape), after)
 
     def successors(self, slots: Slots) -> Slots:

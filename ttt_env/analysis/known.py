@@ -92,8 +92,8 @@ class MoveVerdict:
         if self.before is None or self.after is None or not self.is_blunder:
             return ""
         cells = cells_text(list(self.better), self.position.game)
-        now, kept = RESULTS[self.after], RESULTS[self.before]
-        return f"A blunder: now {self.position.to_move} {now}; it {kept} with {cells}."
+        now, before = RESULTS[self.after], RESULTS[self.before]
+        return f"A blunder: now {self.position.to_move} {now}; it {before} with {cells}."
 
 
 def judge(position: Position, cell: int) -> MoveVerdict:

@@ -119,13 +119,13 @@ class Layer:
     def places(self, boards: Boards) -> NDArray[np.intp]:
         """The places in `open` of positions of this ply, `[B]`; −1 for one that is not there."""
         numbering, places = self.numbering, np.full(len(boards), -1, np.intp)
-        known = np.ones(len(boards), np.bool_)
+        is_numbered = np.ones(len(boards), np.bool_)
         if isinstance(numbering, Keyed):
-            known = numbering.holds(boards.mine, boards.theirs)
-        slots = numbering.slots(boards.mine[known], boards.theirs[known])
-        found = np.searchsorted(self.open, slots)
-        is_there = self.open[np.minimum(found, len(self.open) - 1)] == slots if len(self.open) else slots < 0
-        places[known] = np.where(is_there, found, -1)
+            is_numbered = numbering.holds(boards.mine, boards.theirs)
+        slots = numbering.slots(boards.mine[is_numbered], boards.theirs[is_numbered])
+        at = np.searchsorted(self.open, slots)
+        is_there = self.open[np.minimum(at, len(self.open) - 1)] == slots if len(self.open) else slots < 0
+        places[is_numbered] = np.where(is_there, at, -1)
         return places
 
     def place(self, position: Position) -> int:
@@ -176,10 +176,10 @@ def explored(
 
     Raises `GameTooLargeError` as soon as more than `most` positions would be held, of all plies together.
     """
-    held, ply = 0, 0
+    n_held, ply = 0, 0
 
     def check(n_more: int) -> None:
-        if most is not None and held + n_more > most:
+        if most is not None and n_held + n_more > most:
             raise GameTooLargeError(
                 f"more than {most:,} positions of {game.name} are reached, at ply {ply} of {game.n_cells}: "
                 "raise most=, or take an agent that leaves fewer moves open"
@@ -189,27 +189,27 @@ def explored(
     layer = _layer(game, numbering, np.zeros(1, np.int64))
     while True:
         ask = o if layer.ply % 2 else x
-        held, ply = held + len(layer), layer.ply + 1
+        n_held, ply = n_held + len(layer), layer.ply + 1
         n_parents = layer.ply // 2 + 1  # of a position of the next ply, at most: it lacks one of these stones
-        n_moves, asked = 0, list[Rows]()
-        seen = _GridMarks(layer) if isinstance(layer.numbering, Grid) and len(layer.open) else None
-        for moves in layer.moves() if ask is not None or seen is not None else ():
+        n_moves, answers = 0, list[Rows]()
+        marks = _GridMarks(layer) if isinstance(layer.numbering, Grid) and len(layer.open) else None
+        for moves in layer.moves() if ask is not None or marks is not None else ():
             if ask is not None:
                 moves.rows = ask(moves)
-                asked.append(moves.rows)
+                answers.append(moves.rows)
                 n_moves += n_possible(moves.rows)
                 check(n_moves // n_parents)
-            if seen is not None:
-                seen.add(moves)
-        if asked:
-            layer = replace(layer, rows=joined(asked, (moves.cells for moves in layer.moves())))
+            if marks is not None:
+                marks.add(moves)
+        if answers:
+            layer = replace(layer, rows=joined(answers, (moves.cells for moves in layer.moves())))
         yield layer
         if not len(layer.open):
             return
         if ask is None:
             n_moves = int(layer.numbering.n_moves(layer.open).sum())
         check(n_moves // n_parents)
-        layer = _layer(game, *(_new(layer, check) if seen is None else seen.numbered()))
+        layer = _layer(game, *(_new(layer, check) if marks is None else marks.numbered()))
         check(len(layer))
 
 
@@ -218,14 +218,14 @@ class _GridMarks:
 
     def __init__(self, layer: Layer) -> None:
         self._next = grid(layer.game, layer.ply + 1)
-        self._seen = np.zeros(self._next.n_slots, np.bool_)
+        self._marks = np.zeros(self._next.n_slots, np.bool_)
 
     def add(self, moves: Moves) -> None:
         successors = moves.successors
-        self._seen[successors.ravel() if moves.rows is None else successors[moves.are_possible.T]] = True
+        self._marks[successors.ravel() if moves.rows is None else successors[moves.are_possible.T]] = True
 
     def numbered(self) -> tuple[Numbering, Slots]:
-        return self._next, np.flatnonzero(self._seen)
+        return self._next, np.flatnonzero(self._marks)
 
 
 def _new(layer: Layer, check: Callable[[int], None]) -> tuple[Numbering, Slots]:

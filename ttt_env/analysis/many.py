@@ -89,8 +89,8 @@ def one_or_several(judge: Callable[..., Verdict]) -> Judge[Verdict]:
     own, of_one = signature(wrapper), signature(judge).parameters
     parameters = own.parameters.values()
     options = [each for name, each in of_one.items() if name not in own.parameters]
-    kept = [each for each in parameters if each.kind is not Parameter.VAR_KEYWORD]
-    wrapper.__signature__ = own.replace(parameters=[*kept, *options])  # type: ignore[attr-defined]
+    explicit = [each for each in parameters if each.kind is not Parameter.VAR_KEYWORD]
+    wrapper.__signature__ = own.replace(parameters=[*explicit, *options])  # type: ignore[attr-defined]
     return cast(Judge[Verdict], wrapper)
 
 
@@ -105,7 +105,7 @@ def _judged_all(
         partial(_judge, judge, judged_on),
         list(entrants.items()),
         named=_name_of,
-        progress=progress or (lambda done, total: None),
+        progress=progress or (lambda n_done, total: None),
     )
     return dict(zip(entrants, verdicts, strict=True))
 

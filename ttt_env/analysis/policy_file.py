@@ -74,10 +74,10 @@ class TableContents:
     def answers(self, moves: Moves) -> Rows:
         """The answers in these positions. Raises `PolicyError` for one that is not in the file."""
         ply, boards = moves.layer.ply, moves.boards
-        wanted = keys_of(self.game.n_cells, boards.mine, boards.theirs)
-        keys = self._keys.get(ply, wanted[:0])
-        places = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
-        is_there = keys[places] == wanted if len(keys) else np.zeros(len(wanted), np.bool_)
+        wanted_keys = keys_of(self.game.n_cells, boards.mine, boards.theirs)
+        keys = self._keys.get(ply, wanted_keys[:0])
+        places = np.minimum(np.searchsorted(keys, wanted_keys), max(0, len(keys) - 1))
+        is_there = keys[places] == wanted_keys if len(keys) else np.zeros(len(wanted_keys), np.bool_)
         if not is_there.all():
             raise PolicyError(f"{boards[int(is_there.argmin())]} is reached, and is not in it")
         rows = self.plies[ply][1][places]
@@ -142,16 +142,16 @@ def read_table(path: str | Path, game: Game) -> TableContents:
         if not holds:
             raise PolicyFileError(f"{path} is not a {_KIND}: {fault}")
 
-    known = {*forms, "game", "shape", "winning_masks", "misere"}
-    demand(names == known, f"it has no place for {', '.join(sorted(names - known))}")
+    expected_names = {*forms, "game", "shape", "winning_masks", "misere"}
+    demand(names == expected_names, f"it has no place for {', '.join(sorted(names - expected_names))}")
     demand(str(arrays["format"]) == FORMAT, f"its format is {str(arrays['format'])!r}, not {FORMAT!r}")
     masks = arrays["winning_masks"]
     demand((masks[1:] > masks[:-1]).all(), "its winning sets do not ascend")
     seats = tuple(seat for seat in SEATS if seat in str(arrays["seats"]))
     demand("".join(seats) == str(arrays["seats"]) and seats, "its seats are wrong")
     demand(all(SEATS[ply % 2] in seats for ply in plies), "it has positions of another seat")
-    read: dict[int, tuple[Boards, Rows]] = {}
-    lost: list[tuple[int, int]] = []
+    by_ply: dict[int, tuple[Boards, Rows]] = {}
+    pairs: list[tuple[int, int]] = []
     for ply in plies:
         positions, rows = arrays[f"positions_{ply}"], arrays[f"moves_{ply}"]
         boards = Boards(game, positions[:, 0].copy(), positions[:, 1].copy())
@@ -163,15 +163,15 @@ def read_table(path: str | Path, game: Game) -> TableContents:
         demand(is_board.all(), f"ply {ply} has positions of another number of stones")
         demand(_are_answers(rows, boards), f"an answer of ply {ply} is none over the free cells")
         none = is_forfeit(rows)
-        lost += zip(mine[none].tolist(), theirs[none].tolist(), strict=True)
-        read[ply] = boards, rows
+        pairs += zip(mine[none].tolist(), theirs[none].tolist(), strict=True)
+        by_ply[ply] = boards, rows
     listed = [tuple(pair) for pair in arrays["forfeit_positions"].tolist()]
     reasons = arrays["forfeit_reasons"].tolist()
     demand(
-        listed == sorted(lost) and len(reasons) == len(listed), "its forfeits are not its answers of no cell"
+        listed == sorted(pairs) and len(reasons) == len(listed), "its forfeits are not its answers of no cell"
     )
-    forfeits = {pair: _answer(reason) for pair, reason in zip(sorted(lost), reasons, strict=True)}
-    return TableContents(game, str(arrays["label"]), seats, read, forfeits)
+    forfeits = {pair: _answer(reason) for pair, reason in zip(sorted(pairs), reasons, strict=True)}
+    return TableContents(game, str(arrays["label"]), seats, by_ply, forfeits)
 
 
 def _are_answers(rows: Rows, boards: Boards) -> bool:

@@ -156,30 +156,30 @@ class PolicyTable(Agent):
         """
         player = make_agent(agent, game_of(game, agent))
         game = player.game
-        wanted: Sequence[Seat] = SEATS if seats == "XO" else (seats,)
+        asked_seats: Sequence[Seat] = SEATS if seats == "XO" else (seats,)
         if positions == "all":
             check_enumerable(game, "for a table of all positions")
             if isinstance(player, PolicyTable) and player.positions == "all":
                 return player
         elif isinstance(player, PolicyTable) and player.positions == "reachable":
-            wanted = [seat for seat in wanted if seat in player.seats] or wanted
-            if complete is not True or all(map(player.is_complete, wanted)):
+            asked_seats = [seat for seat in asked_seats if seat in player.seats] or asked_seats
+            if complete is not True or all(map(player.is_complete, asked_seats)):
                 return player
         stops = not is_enumerable(game) if complete is None else not complete
         layers: dict[Seat, list[Layer]] = {}
-        asked = Asker(player, most, progress, workers, answers)
-        with asked:
+        asker = Asker(player, most, progress, workers, answers)
+        with asker:
             if positions == "all":
                 _check_held(game, most)
-                everywhere = [_answered(layer, asked) for layer in reachable(game)]
-                layers = {seat: everywhere for seat in wanted}
+                everywhere = [_answered(layer, asker) for layer in reachable(game)]
+                layers = {seat: everywhere for seat in asked_seats}
             else:
-                for seat in wanted:
-                    layers[seat] = list(_as_far_as_wanted(seat, game, asked, most, stops, player.label))
+                for seat in asked_seats:
+                    layers[seat] = list(_as_far_as_wanted(seat, game, asker, most, stops, player.label))
         table = cls.__new__(cls)
         Agent.__init__(table, game)
-        table._begin(player.label, layers, asked.forfeits, positions)
-        table.is_sampled, table.origin = not player.is_stationary, asked.origin
+        table._begin(player.label, layers, asker.forfeits, positions)
+        table.is_sampled, table.origin = not player.is_stationary, asker.origin
         if isinstance(player, PolicyTable):
             table.is_sampled, table.origin = player.is_sampled, player.origin
         return table
@@ -249,10 +249,10 @@ class PolicyTable(Agent):
         layer = self._by_ply.get(ply)
         places = np.full(len(boards), -1) if layer is None else layer.places(boards)
         if layer is None or (places < 0).any():
-            held = "all positions" if self.positions == "all" else "the positions that it can reach"
+            extent = "all positions" if self.positions == "all" else "the positions that it can reach"
             raise PolicyError(
-                f"{boards[int(places.argmin())]} is not in the table of {self.label}, which holds {held} as "
-                f"{' and as '.join(self._layers)}"
+                f"{boards[int(places.argmin())]} is not in the table of {self.label}, which holds {extent} "
+                f"as {' and as '.join(self._layers)}"
             )
         return layer, places
 
@@ -273,8 +273,8 @@ class PolicyTable(Agent):
             layer, places = self.rows(ply, boards[at])
             assert layer.rows is not None
             moves = Moves(layer, layer.open[places], layer.rows[places])
-            if (lost := is_forfeit(layer.rows[places])).any():
-                position = boards[int(at[lost.argmax()])]
+            if (is_lost := is_forfeit(layer.rows[places])).any():
+                position = boards[int(at[is_lost.argmax()])]
                 raise self._forfeits[position.mine, position.theirs].refusal(self, position)
             policies[at[:, None], moves.cells] = moves.chances
         return policies
@@ -374,8 +374,8 @@ class Asker:
 
     def _copy(self, table: PolicyTable, moves: Moves) -> Rows:
         rows = table.answers(moves)
-        if (lost := is_forfeit(rows)).any():
-            boards = moves.boards[lost]
+        if (is_lost := is_forfeit(rows)).any():
+            boards = moves.boards[is_lost]
             keys = zip(boards.mine.tolist(), boards.theirs.tolist(), strict=True)
             self.forfeits |= {key: table.reply_in(*key) for key in keys}
         self._count(len(rows))
@@ -417,22 +417,22 @@ class Asker:
         return sum(bounds)
 
 
-def _explored_as(seat: Seat, game: Game, asked: Ask, most: int | None) -> Iterator[Layer]:
-    return explored(game, *((asked, None) if seat == "X" else (None, asked)), most=most)
+def _explored_as(seat: Seat, game: Game, ask: Ask, most: int | None) -> Iterator[Layer]:
+    return explored(game, *((ask, None) if seat == "X" else (None, ask)), most=most)
 
 
 def _as_far_as_wanted(
-    seat: Seat, game: Game, asked: Asker, most: int, stops: bool, label: str
+    seat: Seat, game: Game, asker: Asker, most: int, stops: bool, label: str
 ) -> Iterator[Layer]:
     """The layers of all games on a seat; if it `stops`, up to the first one with a game that is lost."""
     try:
-        for layer in _explored_as(seat, game, asked, most):
+        for layer in _explored_as(seat, game, asker, most):
             yield layer
             if stops and _is_lost_in(layer, seat):
                 return
     except GameTooLargeError as error:
         raise GameTooLargeError(
-            f"{label} as {seat}: {error}. It was asked in {asked.n_asked:,} positions by then"
+            f"{label} as {seat}: {error}. It was asked in {asker.n_asked:,} positions by then"
         ) from error
 
 
@@ -456,8 +456,8 @@ def _check_held(game: Game, most: int) -> None:
         )
 
 
-def _answered(layer: Layer, asked: Asker) -> Layer:
-    rows = [asked(moves) for moves in layer.moves()]
+def _answered(layer: Layer, asker: Asker) -> Layer:
+    rows = [asker(moves) for moves in layer.moves()]
     if not rows:
         return layer
     return replace(layer, rows=joined(rows, (moves.cells for moves in layer.moves())))

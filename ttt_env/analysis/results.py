@@ -137,9 +137,9 @@ class Match(Saved):
                 f"  as X, moving first   {self.as_x}",
                 f"  as O, moving second  {self.as_o}",
                 *(
-                    f"The {which} agent lost {lost}."
+                    f"The {which} agent lost {loss}."
                     for which, losses in zip(("first", "second"), self.forfeits, strict=True)
-                    for lost in losses
+                    for loss in losses
                 ),
             ]
         )
@@ -148,11 +148,11 @@ class Match(Saved):
     def _origin(self) -> str:
         if self.exact:
             return "computed: wins minus losses, averaged over both seats"
-        played = f"sampled in {self.games:,} games, {self.distinct_games:,} different"
+        origin = f"sampled in {self.games:,} games, {self.distinct_games:,} different"
         if self.interval is None:
-            return played
+            return origin
         low, high = (signed(end, 2) for end in self.interval)
-        return f"{played}: with 95 % confidence in [{low}, {high}]"
+        return f"{origin}: with 95 % confidence in [{low}, {high}]"
 
 
 @dataclass(frozen=True)
@@ -218,9 +218,9 @@ def rounded(number: float) -> float:
 def summed(losses: tuple[Forfeited, ...]) -> tuple[Forfeited, ...]:
     """These losses, merged by reason, in the order in which the reasons first occurred."""
     by_reason: dict[Outcome, Forfeited] = {}
-    for lost in losses:
-        known = by_reason.get(lost.outcome, lost._replace(games=0))
-        by_reason[lost.outcome] = known._replace(games=known.games + lost.games)
+    for loss in losses:
+        total = by_reason.get(loss.outcome, loss._replace(games=0))
+        by_reason[loss.outcome] = total._replace(games=total.games + loss.games)
     return tuple(by_reason.values())
 
 

@@ -78,8 +78,8 @@ def _rows(game: Game) -> tuple[Masks, NDArray[np.int8], NDArray[np.int64]]:
 
 def _sizes(game: Game) -> list[int]:
     """The number of values kept for each ply."""
-    kept = np.flatnonzero(_rows(game)[2] >= 0)
-    rows = np.bincount(np.bitwise_count(kept), minlength=game.n_cells + 1)
+    kept_masks = np.flatnonzero(_rows(game)[2] >= 0)
+    rows = np.bincount(np.bitwise_count(kept_masks), minlength=game.n_cells + 1)
     return [int(n) * comb(ply, (ply + 1) // 2) for ply, n in enumerate(rows)]
 
 
@@ -97,8 +97,8 @@ def save_values(values: Values, path: str | Path) -> None:
         layers = []
         for ply, layer in enumerate(values.layers):
             numbering = grid(game, ply)
-            kept = _rows(game)[0][numbering.occupied] == numbering.occupied
-            layers.append(layer.reshape(-1, numbering.n_patterns)[kept].ravel())
+            is_kept = _rows(game)[0][numbering.occupied] == numbering.occupied
+            layers.append(layer.reshape(-1, numbering.n_patterns)[is_kept].ravel())
         layers += [np.zeros(size, np.int8) for size in _sizes(game)[len(layers) :]]
     digits = np.concatenate(layers).astype(np.int64) + 1
     padded = np.pad(digits, (0, -len(digits) % 5), constant_values=1)

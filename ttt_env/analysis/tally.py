@@ -87,11 +87,11 @@ def expected(agent: str, game: Game) -> Expectation:
     """
     try:
         check_tabulated(game, "to compute what is expected")
-        made = make_agent(agent, game, trusted=False)  # the log may be another person's
-        made = stationary_agent(made, game)
-        if made.seconds_per_move * n_placements(game) > _MAX_SECONDS:
+        player = make_agent(agent, game, trusted=False)  # the log may be another person's
+        player = stationary_agent(player, game)
+        if player.seconds_per_move * n_placements(game) > _MAX_SECONDS:
             raise GameTooLargeError(f"{agent} would search too long in all positions of {game.name}")
-        return Expectation(match("random", made, game, exact=True))
+        return Expectation(match("random", player, game, exact=True))
     except PolicyError:
         return Expectation(None, f"{agent} has no fixed policy; a seed gives it one, if it takes one")
     except (TttEnvError, ImportError) as error:

@@ -42,9 +42,9 @@ def verdict_of(certificate: "Certificate") -> str:
     refuted = [seat for seat, record in certificate.refutations.items() if record is not None]
     if refuted:
         return f"BEATABLE {_as(refuted)}"
-    lost = [seat for seat, result in certificate.worst_case.items() if result < 0]
-    if lost:
-        return f"loses {_as(lost)}, and whether best play does is not known"
+    lost_seats = [seat for seat, result in certificate.worst_case.items() if result < 0]
+    if lost_seats:
+        return f"loses {_as(lost_seats)}, and whether best play does is not known"
     return f"never loses {_as(seats)}, and the value of the game is not known"
 
 
@@ -99,10 +99,10 @@ def verdict_line(certificate: "Certificate") -> str:
 def queries_of(certificate: "Certificate") -> str:
     """A sentence on the answers that the certificate is about."""
     n_positions = f"{certificate.n_queries:,} position{'s' * (certificate.n_queries != 1)}"
-    kept = f", {certificate.origin}" if certificate.origin else ""
+    origin = f", {certificate.origin}" if certificate.origin else ""
     if certificate.is_sampled:
-        return f"One sample of an agent that is not stationary: asked once in {n_positions}{kept}."
-    return f"Asked once in {n_positions}{kept}."
+        return f"One sample of an agent that is not stationary: asked once in {n_positions}{origin}."
+    return f"Asked once in {n_positions}{origin}."
 
 
 def _common_reason(certificate: "Certificate") -> list[str]:

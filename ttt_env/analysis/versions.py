@@ -14,10 +14,10 @@ def versions() -> dict[str, str]:
 
 @cache
 def _versions() -> dict[str, str]:  # for the metadata of packages are read slowly
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

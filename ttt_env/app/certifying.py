@@ -160,12 +160,12 @@ def _wants_facts(options: CertifyOptions) -> bool:
 def _pace(player: Agent, line: ProgressLine) -> Callable[[QueryCount], None]:
     """The report of progress: the questions answered and, of an external bot, how many a second."""
     if not isinstance(player, AskedAgent):
-        return lambda asked: line.count(asked.positions, asked.at_most)
-    begun = monotonic()
+        return lambda queries: line.count(queries.positions, queries.at_most)
+    begin = monotonic()
 
-    def say(asked: QueryCount) -> None:
-        rate, left = asked.positions / max(monotonic() - begun, 1e-3), asked.at_most - asked.positions
-        line.say(f"{asked.positions:,} answers, {rate:.1f}/s, at most {left:,} left")
+    def say(queries: QueryCount) -> None:
+        rate, n_left = queries.positions / max(monotonic() - begin, 1e-3), queries.at_most - queries.positions
+        line.say(f"{queries.positions:,} answers, {rate:.1f}/s, at most {n_left:,} left")
 
     return say
 

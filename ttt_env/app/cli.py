@@ -124,8 +124,8 @@ def play(
     """
     from ttt_env.app.terminal.play import seated, sit_down
 
-    named = [spec_of(player) for player in players or ["minimax"]]
-    sit_down(game, seated(named, seat, game), seed, rounds, record)
+    specs = [spec_of(player) for player in players or ["minimax"]]
+    sit_down(game, seated(specs, seat, game), seed, rounds, record)
 
 
 @command(app, "web", "ttt web models/demo.zip")
@@ -185,9 +185,7 @@ def train(
     seed: SeedOption = 0,
     until: Annotated[
         Until,
-        option(
-            "GOAL", "stop once unbeatable, optimal (no blunder in any position), or budget (at the limit)"
-        ),
+        option("GOAL", "when to stop: unbeatable, optimal (no blunder in any position) or budget (limit)"),
     ] = "unbeatable",
     out: Annotated[Path | None, option("FILE", "where to save the best model; by default in models/")] = None,
     tensorboard: Annotated[Path | None, option("FOLDER", "folder for TensorBoard logs")] = None,

@@ -143,20 +143,20 @@ class ProgressLine:
 
     def __init__(self, task: str) -> None:
         self._task = task if len(task) <= _TASK_LETTERS else f"{task[: _TASK_LETTERS - 1]}…"
-        self._said = ""
+        self._status = ""
 
     @property
     def text(self) -> str:
         """The task with what was said last, or whom it waits for now."""
-        return ": ".join(filter(None, [self._task, waited_for() or self._said]))
+        return ": ".join(filter(None, [self._task, waited_for() or self._status]))
 
-    def count(self, done: int, total: int) -> None:
+    def count(self, n_done: int, total: int) -> None:
         """Say that so many of the parts are done."""
-        self.say(f"{done:,} of {total:,}")
+        self.say(f"{n_done:,} of {total:,}")
 
     def say(self, text: str) -> None:
         """Say how far the task is."""
-        self._said = text
+        self._status = text
         if _verbosity == "verbose":
             typer.echo(self.text, err=True)
 
@@ -201,13 +201,13 @@ def _rich(line: ProgressLine, console: Console) -> Iterator[None]:
 
 @contextmanager
 def _plain(line: ProgressLine) -> Iterator[None]:
-    begun, is_over = monotonic(), Event()
+    begin, is_over = monotonic(), Event()
 
     def tell() -> None:
         pause, later = _PLAIN_SECONDS
         while not is_over.wait(pause):
             pause = later
-            typer.echo(f"{line.text} ({monotonic() - begun:.0f} s)", err=True)
+            typer.echo(f"{line.text} ({monotonic() - begin:.0f} s)", err=True)
 
     teller = Thread(target=tell, name="progress", daemon=True)
     teller.start()

@@ -82,11 +82,11 @@ def agent_text(name: str) -> str:
     for parameter in facts["parameters"]:
         default = parameter["default"]
         example = _placeholder(parameter) if default in (None, "") else spec_text(default)
-        needed = "required" if parameter["required"] else f"default {spec_text(default)}"
+        default_text = "required" if parameter["required"] else f"default {spec_text(default)}"
         rows.append(
             (
                 f"{name}:{parameter['name']}={example}",
-                f"{parameter['allowed'] or parameter['type']}, {needed}",
+                f"{parameter['allowed'] or parameter['type']}, {default_text}",
             )
         )
     width = max([len(spec) for spec, _ in rows], default=0)

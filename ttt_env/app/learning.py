@@ -52,11 +52,11 @@ def train_and_judge(options: TrainingOptions, *, as_json: bool = False) -> None:
             f"there is no checkpoint {checkpoint} to resume: omit --resume to start a new run, or give "
             "the model of the run to resume by --out"
         )
-    trained, wanted = trained_as(path), f"{options.algo} on {options.game.name}"
-    if path.exists() and trained != wanted:
+    trained, new_training = trained_as(path), f"{options.algo} on {options.game.name}"
+    if path.exists() and trained != new_training:
         holds = f"holds {trained}" if trained else "is not a model of `ttt train`"
         raise PolicyFileError(
-            f"{path} {holds}, and {wanted} does not overwrite it: choose another file by --out "
+            f"{path} {holds}, and {new_training} does not overwrite it: choose another file by --out "
             "(--resume only continues a run of the same algorithm and game)"
         )
     _train(options)
@@ -122,8 +122,8 @@ def _train(options: TrainingOptions) -> None:
 
             def report(evaluation: Evaluation) -> None:
                 nonlocal best
-                done = evaluation.steps if counts_steps else evaluation.seconds
-                bar.update(task, completed=done, description=str(evaluation))
+                progress = evaluation.steps if counts_steps else evaluation.seconds
+                bar.update(task, completed=progress, description=str(evaluation))
                 exploitability = evaluation.criterion[0]
                 is_better = best is None or exploitability < best
                 best = exploitability if best is None else min(best, exploitability)

@@ -168,15 +168,15 @@ def _hint(parameter: Parameter) -> Any:
     return Annotated[origin, *metadata] if metadata else origin
 
 
-def _read(parameter: Parameter, given: Any) -> Any:
+def _read(parameter: Parameter, value: Any) -> Any:
     """The value of an option that was given as text, or as texts if it can be repeated."""
     hint = _hint(parameter)
-    if given is None or isinstance(given, bool):
-        return given
-    if isinstance(given, list | tuple):
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, list | tuple):
         (each,) = (get_args(kind)[0] for kind, _ in kinds_of(hint) if get_origin(kind) is list)
-        return [_read_one(parameter, text, each) for text in given]
-    return _read_one(parameter, given, hint)
+        return [_read_one(parameter, text, each) for text in value]
+    return _read_one(parameter, value, hint)
 
 
 def _read_one(parameter: Parameter, text: str, hint: Any) -> Any:

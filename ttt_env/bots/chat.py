@@ -393,8 +393,8 @@ class ChatAgent(PromptAgent):
     def identity(self) -> str:
         """The model, its endpoint, and all that its answers may depend on."""
         names = ("temperature", "max_tokens", "system")
-        given = [f"{name}={getattr(self, name)!r}" for name in names if getattr(self, name) is not None]
-        return ", ".join([f"the model {self.model} at {self.url}", *given, self._shown_as])
+        settings = [f"{name}={getattr(self, name)!r}" for name in names if getattr(self, name) is not None]
+        return ", ".join([f"the model {self.model} at {self.url}", *settings, self._shown_as])
 
     def close(self) -> None:
         """Close the connections."""

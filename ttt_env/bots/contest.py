@@ -76,8 +76,8 @@ class Contest:
             reason = "".join(f"\n  {name}: {why}" for name, why in self.players.set_aside.items())
             raise TournamentFileError(f"fewer than two entries can play:{reason}")
         self.journal = Journal(folder / JOURNAL, plan, self.players.fingerprints, again)
-        kept = {self.certificate_file(name) for name in {*plan.names} - self.journal.forgotten}
-        for path in {*(folder / CERTIFICATES).glob("*.certificate.json")} - kept:
+        kept_files = {self.certificate_file(name) for name in {*plan.names} - self.journal.forgotten}
+        for path in {*(folder / CERTIFICATES).glob("*.certificate.json")} - kept_files:
             path.unlink()
         if self.journal.forgotten == {*plan.names}:
             for path in (folder / name for name in WRITTEN):

@@ -56,12 +56,12 @@ class Documents:
         """All games, in the order in which they were played."""
         for pair in self.contest.schedule:
             counts = pair not in self.contest.journal.computed
-            for game, played in enumerate(self.contest.games_of(pair)):
-                yield GameShown(*pair.seated(game), played, counts)
+            for number, game in enumerate(self.contest.games_of(pair)):
+                yield GameShown(*pair.seated(number), game, counts)
 
     def notes(self) -> list[str]:
         """The sentences that a reader needs to understand the numbers."""
-        lines, found = [], self.tournament.pairs.values()
+        lines, matches = [], self.tournament.pairs.values()
         if not self.tournament.is_complete:
             lines.append("The tournament is not finished: the same command goes on with it.")
         lines += [f"{name} is set aside: {why}." for name, why in self.contest.players.set_aside.items()]
@@ -70,14 +70,14 @@ class Documents:
             f"{name} could not be asked: {why}. The same command tries it again."
             for each, (name, why) in self.not_judged.items()
         ]
-        if n_computed := sum(each.exact for each in found):
+        if n_computed := sum(each.exact for each in matches):
             lines.append(f"{_matches(n_computed)} computed, over all games that the two can play.")
-        if n_sampled := len(found) - n_computed:
+        if n_sampled := len(matches) - n_computed:
             lines.append(
                 f"{_matches(n_sampled)} sampled, in {self.plan.games} games each, half of them on each seat."
             )
-        asked = [name for name in self.contest.players.names if self.contest.players.is_asked(name)]
-        if repeating := [name for name in asked if self.verdict(name).certificate is not None]:
+        asked_names = [name for name in self.contest.players.names if self.contest.players.is_asked(name)]
+        if repeating := [name for name in asked_names if self.verdict(name).certificate is not None]:
             lines.append(
                 f"{', '.join(repeating)}: asked once in each position that it can reach, on which computed "
                 f"results rest; repeated itself in all of {ASKED_AGAIN} positions asked twice."
@@ -123,7 +123,7 @@ class Documents:
     def to_markdown(self) -> str:
         """The table with the cross table, what is proved about each entry, and by what it has lost."""
         proved = [f"- {as_markdown(name)}: {as_markdown(self.proved(name))}" for name in self.order]
-        lost = [f"- {as_markdown(line)}" for line in self.forfeit_lines()]
+        losses = [f"- {as_markdown(line)}" for line in self.forfeit_lines()]
         parts = [
             f"# {as_markdown(self.plan.name)}",
             f"{as_markdown(self.plan.game.name)}, {len(self.order)} entries, seed {self.plan.seed}.",
@@ -133,7 +133,7 @@ class Documents:
             f"{RANKING} {LEGEND} {RATINGS}",
             "## What is proved",
             "\n".join(proved),
-            *(["## Games lost without a free cell", "\n".join(lost)] if lost else []),
+            *(["## Games lost without a free cell", "\n".join(losses)] if losses else []),
         ]
         return "\n\n".join(parts) + "\n"
 
@@ -141,7 +141,7 @@ class Documents:
     def forfeits(self) -> list[tuple[str, Forfeited]]:
         """The losses of the entries by naming no free cell, the best entry first."""
         losses = self.tournament.forfeits
-        return [(name, lost) for name in self.order for lost in losses.get(name, ())]
+        return [(name, loss) for name in self.order for loss in losses.get(name, ())]
 
     def forfeit_lines(self) -> list[str]:
         """The losses of the entries by naming no free cell, with the reasons, a line each."""
@@ -160,8 +160,8 @@ class Documents:
             verdict = self.verdict(name)
             proved = None if verdict.certificate is None else verdict.certificate.unbeatable
             cells = [
-                (None, None) if (met := self.tournament.matches.get((standing.name, other))) is None
-                else (share(met), met.margin / 2)
+                (None, None) if (match := self.tournament.matches.get((standing.name, other))) is None
+                else (share(match), match.margin / 2)
                 for other in self.order
             ]  # fmt: skip
             row = [
@@ -217,7 +217,7 @@ class Documents:
             "proved": self.proved(name),
             "not_certified": lack or None,
             "not_judged": not_judged or None,
-            "forfeits": [lost._asdict() for lost in self.tournament.forfeits.get(name, ())],
+            "forfeits": [loss._asdict() for loss in self.tournament.forfeits.get(name, ())],
         }
 
     def proved(self, name: str) -> str:
@@ -228,8 +228,8 @@ class Documents:
         return f"not certified, as {lack}" if certificate is None else summary_line(certificate)
 
     def _cell(self, row: str, column: str) -> str:
-        if (met := self.tournament.matches.get((row, column))) is not None:
-            return with_margin(f"{share(met):.2f}", met.margin / 2, met.exact)
+        if (match := self.tournament.matches.get((row, column))) is not None:
+            return with_margin(f"{share(match):.2f}", match.margin / 2, match.exact)
         return NOT_JUDGED if self.is_not_judged(row, column) else NOT_MET
 
     def is_not_judged(self, one: str, other: str) -> bool:

@@ -58,11 +58,11 @@ def function_in(path: Path, name: str) -> str:
     functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     if not name and len(functions) == 1:
         return functions[0]
-    found = ", ".join(
+    definitions = ", ".join(
         [*functions, *(f"class {each.name}" for each in tree.body if isinstance(each, ast.ClassDef))]
     )
-    wanted = f"no function {name}" if name else "no function at top level: write def choose(position)"
-    raise ParameterError(f"{path.name} defines {wanted}; found {found or 'none'}")
+    lack = f"no function {name}" if name else "no function at top level: write def choose(position)"
+    raise ParameterError(f"{path.name} defines {lack}; found {definitions or 'none'}")
 
 
 def _imports_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -96,14 +96,14 @@ def _names_in(body: list[ast.stmt]) -> Iterator[str]:
 
 def main(path: str, function: str, game: str = "") -> None:
     """Answer questions until the input ends."""
-    given: Game | None = game_from_dict(json.loads(game)) if game else None
+    game_of_bot: Game | None = game_from_dict(json.loads(game)) if game else None
     questions, say = _own_streams()
-    chosen = _imported(Path(path), function)
-    is_random, rng = takes_rng(chosen), np.random.default_rng()
+    choose = _imported(Path(path), function)
+    is_random, rng = takes_rng(choose), np.random.default_rng()
     for line in questions:
-        position, _, number = read_question(line, given)
+        position, _, number = read_question(line, game_of_bot)
         try:
-            answer = _read(chosen(position, rng) if is_random else chosen(position), position, rng)
+            answer = _read(choose(position, rng) if is_random else choose(position), position, rng)
         except BaseException as error:  # of a pupil's code, which may also have called `exit`
             answer = {"raised": _error_line(error, Path(path).name)}
         say(json.dumps({"id": number, **answer}))
@@ -144,14 +144,14 @@ def _own_streams() -> tuple[Iterator[str], Callable[[str], object]]:
 
     When the input ends, so does the process, whatever the function is busy with.
     """
-    asked, answers = os.dup(0), os.dup(1)
+    questions, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)
     lines: SimpleQueue[str] = SimpleQueue()
 
     def read() -> None:
-        for line in open(asked, encoding="utf-8"):
+        for line in open(questions, encoding="utf-8"):
             lines.put(line)
         os._exit(0)
 
@@ -166,5 +166,5 @@ def _imported(path: Path, function: str) -> Callable[..., object]:
     module = module_from_spec(spec)
     sys.modules.setdefault(path.stem, module)
     spec.loader.exec_module(module)
-    found: Callable[..., object] = getattr(module, function)
-    return found
+    attribute: Callable[..., object] = getattr(module, function)
+    return attribute

@@ -66,17 +66,17 @@ class Journal:
         self._file.reserve()
         try:
             self._file.read(self._take, self._begin)
-            changed = self._changes()
-            if changed and not again and (self.games or self.computed):
+            changes = self._changes()
+            if changes and not again and (self.games or self.computed):
                 raise TournamentFileError(
                     f"{path.parent} holds another tournament, since these have changed: "
-                    f"{_listed(list(changed))}. Change them back, name another folder (--out), or play again "
+                    f"{_listed(list(changes))}. Change them back, name another folder (--out), or play again "
                     "what they change (--again)"
                 )
-            if self._old is None or (again and not changed) or not all(changed.values()):
+            if self._old is None or (again and not changes) or not all(changes.values()):
                 self._forget({*plan.names})
-            elif changed or self._old.keys["entries"] != keys["entries"]:
-                self._forget({*changed.values()})
+            elif changes or self._old.keys["entries"] != keys["entries"]:
+                self._forget({*changes.values()})
         except BaseException:
             self.close()
             raise
@@ -90,17 +90,17 @@ class Journal:
         """The changes since the header was written, each with the entry that it is about, if any."""
         if self._old is None:
             return {}
-        changed = {f"the game's {name}": "" for name in _differing(self._old.rules, self._header.rules)}
+        changes = {f"the game's {name}": "" for name in _differing(self._old.rules, self._header.rules)}
         for key in _differing(self._old.keys, self._header.keys):
             of_entry = _OF_ENTRY.match(key)
             if key != "entries":
-                changed[key] = json.loads(of_entry[1]) if of_entry else ""
+                changes[key] = json.loads(of_entry[1]) if of_entry else ""
         for name in _differing(self._old.files, self._header.files):
-            changed[f"the program or model of {name!r}"] = name
+            changes[f"the program or model of {name!r}"] = name
         before = {*self._old.keys["entries"], ""}  # who comes late changes nothing
-        changed = {what: name for what, name in changed.items() if name in before}
+        changes = {what: name for what, name in changes.items() if name in before}
         gone = before - {*self._plan.names, ""}
-        return changed | {f"the entry {name!r}, which is gone": name for name in gone}
+        return changes | {f"the entry {name!r}, which is gone": name for name in gone}
 
     def _forget(self, names: set[str]) -> None:
         """Write the file anew, without the results of these entries."""
@@ -112,8 +112,8 @@ class Journal:
         computed, self.computed = self.computed, {}
         self._file.clear()
         self._file.add(self._header._asdict(), is_synced=True)
-        for pair, played in games.items():
-            for each in played:
+        for pair, of_pair in games.items():
+            for each in of_pair:
                 self.add_game(pair, each)
         for pair, result in computed.items():
             self.add_computed(pair, result)
@@ -122,10 +122,10 @@ class Journal:
         """Let others write to the file."""
         self._file.release()
 
-    def add_game(self, pair: Pair, played: PlayedGame) -> None:
+    def add_game(self, pair: Pair, game: PlayedGame) -> None:
         """Keep a game, the next one of its match, on the disk first."""
-        self._file.add({**pair._asdict(), **played.to_dict()}, is_synced=True)
-        self.games.setdefault(pair, []).append(played)
+        self._file.add({**pair._asdict(), **game.to_dict()}, is_synced=True)
+        self.games.setdefault(pair, []).append(game)
 
     def add_computed(self, pair: Pair, computed: ExactMatch) -> None:
         """Keep a computed match, on the disk first."""
@@ -154,8 +154,8 @@ class Journal:
             self.games.setdefault(pair, []).append(PlayedGame.read(data, self._plan.game))
 
 
-def _listed(changed: list[str]) -> str:
-    return ", ".join(changed[:_LISTED]) + (" and more" if len(changed) > _LISTED else "")
+def _listed(changes: list[str]) -> str:
+    return ", ".join(changes[:_LISTED]) + (" and more" if len(changes) > _LISTED else "")
 
 
 def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

@@ -122,8 +122,8 @@ class _Page:
             certificate = self.results.verdict(name).certificate
             if certificate is not None and (record := certificate.shortest_refutation) is not None:
                 x, o = (name, BEST_PLAY) if certificate.refuted_as == "X" else (BEST_PLAY, name)
-                played = PlayedGame(record, certificate.forfeit_after(record))
-                games.append(_game_view(x, o, played, f"certificate of {name}"))
+                game = PlayedGame(record, certificate.forfeit_after(record))
+                games.append(_game_view(x, o, game, f"certificate of {name}"))
         return games
 
     def game_of(self, name: str, other: str = BEST_PLAY) -> int | None:
@@ -149,7 +149,7 @@ class _Page:
         return [
             other
             for other in self.results.order
-            if (met := matches.get((name, other))) is not None and share(met) < 0.5
+            if (match := matches.get((name, other))) is not None and share(match) < 0.5
         ]
 
     def loss(self, name: str) -> _Loss | None:
@@ -199,9 +199,9 @@ class _Page:
         }
 
 
-def _game_view(x: str, o: str, played: PlayedGame, kind: str) -> _GameView:
-    loser = {"X": o, "O": x, None: None}[played.winner]
-    return _GameView(x, o, played.record.cells, kind, _end(x, o, played), loser)
+def _game_view(x: str, o: str, game: PlayedGame, kind: str) -> _GameView:
+    loser = {"X": o, "O": x, None: None}[game.winner]
+    return _GameView(x, o, game.record.cells, kind, _end(x, o, game), loser)
 
 
 def _blunder_svg(blunder: MoveVerdict) -> str:
@@ -215,12 +215,12 @@ def _how_over(record: GameRecord) -> str:
     return f"{record.winner} wins" if record.winner else "draw"
 
 
-def _end(x: str, o: str, played: PlayedGame) -> str:
+def _end(x: str, o: str, game: PlayedGame) -> str:
     names = {"X": _CALLED.get(x, x), "O": _CALLED.get(o, o)}
-    if played.forfeit is not None:
-        position, outcome, reply = played.forfeit
+    if game.forfeit is not None:
+        position, outcome, reply = game.forfeit
         loser, why = names[position.to_move], quoted(reply, outcome)
         return f"{loser} ({position.to_move}) makes no legal move and loses: {outcome} ({why})"
-    if played.winner is None:
+    if game.winner is None:
         return "Draw"
-    return f"{names[played.winner]} ({played.winner}) wins"
+    return f"{names[game.winner]} ({game.winner}) wins"

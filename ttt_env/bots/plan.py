@@ -135,26 +135,26 @@ def _plan_of(data: dict[str, Any], path: Path) -> TournamentPlan:
 
 
 def _entries(table: _Table, folder: Path) -> tuple[Entry, ...]:
-    given, limits = table.need("entry", _tables), table.limits()
-    entries = tuple(_entry(each, number, folder, limits) for number, each in enumerate(given, 1))
-    named: dict[str, str] = {}
+    tables, limits = table.need("entry", _tables), table.limits()
+    entries = tuple(_entry(each, number, folder, limits) for number, each in enumerate(tables, 1))
+    names: dict[str, str] = {}
     for entry in entries:
-        if (other := named.get(entry.name.casefold())) is not None:
+        if (other := names.get(entry.name.casefold())) is not None:
             raise ParameterError(f"two entries are called {other!r} and {entry.name!r}: names have to differ")
-        named[entry.name.casefold()] = entry.name
+        names[entry.name.casefold()] = entry.name
     return entries
 
 
 def _entry(data: object, number: int, folder: Path, limits: dict[str, Any]) -> Entry:
     """The entry of a table; a program that has no limits of its own has these."""
-    named = data.get("name") if isinstance(data, dict) else None
-    table = _Table(data, f"entry {brief(named) if named else number}", _ENTRY_KEYS)
+    name_or_none = data.get("name") if isinstance(data, dict) else None
+    table = _Table(data, f"entry {brief(name_or_none) if name_or_none else number}", _ENTRY_KEYS)
     name = table.need("name", _name)
     kinds: tuple[Kind, ...] = get_args(Kind)
-    given = [kind for kind in kinds if kind in table.data]
-    if len(given) != 1:
-        raise ParameterError(f"{table.owner} needs one of the keys {', '.join(kinds)}, and has {given}")
-    (kind,) = given
+    own_kinds = [kind for kind in kinds if kind in table.data]
+    if len(own_kinds) != 1:
+        raise ParameterError(f"{table.owner} needs one of the keys {', '.join(kinds)}, and has {own_kinds}")
+    (kind,) = own_kinds
     if kind != "command" and (wrong := [key for key in _OF_COMMANDS if key in table.data]):
         raise ParameterError(f"{wrong[0]} of {table.owner}: this key belongs to a command")
     place = folder / (table.read("folder", _text) or ".")

@@ -96,8 +96,8 @@ class Players:
         if name in self._tables:
             return self._tables[name]
 
-        def tell(asked: QueryCount) -> None:
-            self._say(f"asking {name}, {asked.positions:,} positions")
+        def tell(queries: QueryCount) -> None:
+            self._say(f"asking {name}, {queries.positions:,} positions")
 
         table = judged_table(self._agents[name], tell)
         if isinstance(table, PolicyTable):

@@ -55,10 +55,10 @@ class Process:
 
             with suppress(OSError):  # it has ended
                 resource.prlimit(self._popen.pid, resource.RLIMIT_AS, (memory << 20, memory << 20))
-        self._asked: int | None = None
+        self._number: int | None = None
         self._n_answers = 0
         self._answers: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
-        self._said: deque[str] = deque(maxlen=_N_SAID)
+        self._output: deque[str] = deque(maxlen=_N_SAID)
         self._stderr = b""
         self._readers = [
             Thread(target=read, name="reading", daemon=True) for read in (self._hear, self._overhear)
@@ -81,8 +81,8 @@ class Process:
 
     def ask(self, line: str, number: int, seconds: float) -> dict[str, Any]:
         """Send it the question of this number and return the answer. Raises `AccidentError` if none comes."""
-        self._asked = number
-        self._said.clear()
+        self._number = number
+        self._output.clear()
         assert self._popen.stdin is not None
         with suppress(OSError):  # it has ended, as its output has
             self._popen.stdin.write(f"{line}\n".encode())
@@ -91,7 +91,7 @@ class Process:
         except Empty:
             raise AccidentError("timed out", self._last_words(number)) from None
         finally:
-            self._asked = None
+            self._number = None
         if answer is _ENDED:
             with suppress(subprocess.TimeoutExpired):
                 self._popen.wait(_GRACE)
@@ -105,11 +105,11 @@ class Process:
         assert self._popen.stdout is not None
         for line in _lines(self._popen.stdout):
             data = json_object(line)
-            if data is not None and type(data.get("id")) is int and data["id"] == self._asked:
-                self._asked = None
+            if data is not None and type(data.get("id")) is int and data["id"] == self._number:
+                self._number = None
                 self._answers.put(data)
             elif line.strip():
-                self._said.append(line.strip())
+                self._output.append(line.strip())
         self._answers.put(_ENDED)
         self._popen.stdout.close()
 
@@ -126,12 +126,12 @@ class Process:
             self._readers[1].join(_GRACE)
         status = self._popen.returncode
         reason = "" if status is None else f"exit status {status}"
-        said = self._stderr.decode("utf-8", "replace").strip()
-        if not said and self._said:
-            said = f"it said {self._said[-1][:200]!r}"
-            if "cell" in (json_object(self._said[-1]) or {}):
-                said += f', without the "id": {number} of the question'
-        return ": ".join(filter(None, [reason, said]))
+        words = self._stderr.decode("utf-8", "replace").strip()
+        if not words and self._output:
+            words = f"it said {self._output[-1][:200]!r}"
+            if "cell" in (json_object(self._output[-1]) or {}):
+                words += f', without the "id": {number} of the question'
+        return ": ".join(filter(None, [reason, words]))
 
 
 def _lines(stream: IO[bytes]) -> Iterator[str]:

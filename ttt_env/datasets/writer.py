@@ -142,20 +142,20 @@ def write_dataset(
     """
     game, folder = get_game(game), Path(folder)
     check_enumerable(game)
-    named = named_agents(players)
-    agents = {name: make_agent(agent, game) for name, agent in named.items()}
+    by_name = named_agents(players)
+    agents = {name: make_agent(agent, game) for name, agent in by_name.items()}
     with reserved(folder):
         _write_all(game, folder, agents, games, seed)
 
 
 def _write_all(game: Game, folder: Path, agents: dict[str, Agent], games: int, seed: int) -> None:
     _write(folder / "positions.parquet", _POSITIONS, map(_position_columns, _unfinished(game)))
-    played = []
+    rows = []
     for number in range(games):
         rng = np.random.default_rng((seed, number))
         x, o = (list(agents)[at] for at in rng.integers(len(agents), size=2))
-        played.append((GameRecord(game, play_cells(agents[x], agents[o], rng)), x, o))
-    _write(folder / "games.parquet", _GAMES, [_game_columns(*zip(*played, strict=True))])
+        rows.append((GameRecord(game, play_cells(agents[x], agents[o], rng)), x, o))
+    _write(folder / "games.parquet", _GAMES, [_game_columns(*zip(*rows, strict=True))])
     card = _CARD.format(
         title=as_markdown(f"Exact data of {game.name}"),
         rules=rules_text(game),
@@ -177,8 +177,8 @@ def _unfinished(game: Game) -> Iterator[Boards]:
 
 
 def _position_columns(boards: Boards) -> dict[str, Any]:
-    known = distances(boards.game)
-    score, q = known.scores.of(boards), known.scores.q(boards)
+    exact = distances(boards.game)
+    score, q = exact.scores.of(boards), exact.scores.q(boards)
     move_values, value = np.sign(q), np.sign(score)
     n_rows, n_cells = q.shape
     ends = np.arange(n_rows + 1, dtype=np.int32) * n_cells
@@ -193,7 +193,7 @@ def _position_columns(boards: Boards) -> dict[str, Any]:
             ends, pa.array(move_values.ravel(), pa.int8(), from_pandas=True)
         ),
         "best_cells": _lists_of_cells(move_values == value[:, None]),
-        "distance": known.of(boards),
+        "distance": exact.of(boards),
         "perfect_cells": _lists_of_cells(q == score[:, None]),
         "symmetry_class": list(map(str, canonical_boards(boards)[0])),
     }

@@ -166,8 +166,8 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         scene = self._scene
         if scene is None or not self._legal:
             raise EpisodeOrderError("step() before reset(), or after the end of the episode: call reset()")
-        wanted = self._actions.cell(action, self._legal)
-        cell = wanted if self._legal >> wanted & 1 else self._instead_of(wanted)
+        named_cell = self._actions.cell(action, self._legal)
+        cell = named_cell if self._legal >> named_cell & 1 else self._instead_of(named_cell)
         if cell is None:
             self._legal = 0
             reward = self.rewards_of.illegal

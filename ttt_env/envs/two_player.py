@@ -212,8 +212,8 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         if scene is None or not self._legal:
             self._step_dead(action)
             return
-        wanted = self._actions.cell(action, self._legal)
-        cell = wanted if self._legal >> wanted & 1 else self._instead_of(wanted)
+        named_cell = self._actions.cell(action, self._legal)
+        cell = named_cell if self._legal >> named_cell & 1 else self._instead_of(named_cell)
         mover = self._to_move
         self._infos = {}
         self.agent_selection = self._other[mover]
@@ -312,8 +312,8 @@ def collect_episode(
         )
     names = env.possible_agents
     if not isinstance(agents, Mapping) or set(agents) != set(names):
-        needed = " and one for ".join(names)
-        raise ParameterError(f"agents={brief(agents)}: a dict with one for {needed} is needed")
+        names_text = " and one for ".join(names)
+        raise ParameterError(f"agents={brief(agents)}: a dict with one for {names_text} is needed")
     players = {name: make_agent(agents[name], env.game) for name in names}
     transitions: dict[str, list[Transition[Observed]]] = {name: [] for name in names}
     pending: dict[str, tuple[Observed, int]] = {}

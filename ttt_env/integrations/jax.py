@@ -211,8 +211,8 @@ class JaxGame:
         """The game after a move of the opponent, by its table."""
         digits = 3 ** np.arange(self.game.n_cells)
         number = (self._cells(state._mine) @ digits) + 2 * (self._cells(state._theirs) @ digits)
-        drawn = jax.random.uniform(key)
-        cell = (jnp.asarray(self._totals)[number] <= drawn).sum(-1)
+        draw = jax.random.uniform(key)
+        cell = (jnp.asarray(self._totals)[number] <= draw).sum(-1)
         return self._play(state, cell, jnp.bool_(True))
 
     def _tabulated(self, opponent: AgentLike) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -244,5 +244,5 @@ def _words(cells: np.ndarray[Any, np.dtype[np.bool_]]) -> np.ndarray[Any, np.dty
 
 
 def _choose(condition: jax.Array, if_true: State, if_false: State) -> State:
-    chosen: State = jax.tree.map(lambda a, b: jnp.where(condition, a, b), if_true, if_false)
-    return chosen
+    state: State = jax.tree.map(lambda a, b: jnp.where(condition, a, b), if_true, if_false)
+    return state

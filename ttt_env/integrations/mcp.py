@@ -57,9 +57,9 @@ def make_server() -> FastMCP:
         """
         nonlocal env
         with _refusals():
-            begun = TextEnv(game, play_as=seat, illegal="raise")
-            prompt = begun.reset(opponent=opponent)
-            env = begun
+            new_env = TextEnv(game, play_as=seat, illegal="raise")
+            prompt = new_env.reset(opponent=opponent)
+            env = new_env
             return prompt
 
     @server.tool

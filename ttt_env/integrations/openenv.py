@@ -99,9 +99,9 @@ class TttEnvironment(Environment[TttAction, TttObservation, TttState]):
         super().__init__()
         self._env = TextEnv(game, opponent, **options)
         usual = opponent if isinstance(opponent, Sequence) and not isinstance(opponent, str) else [opponent]
-        named: dict[str, AgentLike] = {spec: spec for spec in usual if isinstance(spec, str)}
-        named |= named_agents(opponents)
-        self._opponents = {name: make_agent(agent, self._env.game) for name, agent in named.items()}
+        by_name: dict[str, AgentLike] = {spec: spec for spec in usual if isinstance(spec, str)}
+        by_name |= named_agents(opponents)
+        self._opponents = {name: make_agent(agent, self._env.game) for name, agent in by_name.items()}
         self._episode_id: str | None = None
         self._n_steps = 0
 
@@ -140,11 +140,11 @@ class TttEnvironment(Environment[TttAction, TttObservation, TttState]):
     @property
     def state(self) -> TttState:
         """The state of the session."""
-        known: dict[str, Any] = {"game": self._env.game.name}
+        facts: dict[str, Any] = {"game": self._env.game.name}
         if self._episode_id is not None:
-            known |= {"position": str(self._env.position), "seat": self._env.seat}
-            known["total_reward"] = self._env.total_reward
-        return TttState(episode_id=self._episode_id, step_count=self._n_steps, **known)
+            facts |= {"position": str(self._env.position), "seat": self._env.seat}
+            facts["total_reward"] = self._env.total_reward
+        return TttState(episode_id=self._episode_id, step_count=self._n_steps, **facts)
 
     def get_metadata(self) -> EnvironmentMetadata:
         """The description of the environment for OpenEnv's tools."""
@@ -236,21 +236,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--host", default="127.0.0.1", help="address to listen on; any but this one lets others in"
     )
     parser.add_argument("--port", default=8000, type=int, help="0 is any free one; default: %(default)s")
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        port = as_integer("port", chosen.port, "the server", 0, 65535)
+        port = as_integer("port", options.port, "the server", 0, 65535)
         app = make_app(
-            chosen.game,
-            chosen.opponents[0],
-            opponents=chosen.opponents,
-            max_concurrent_envs=chosen.sessions,
-            illegal=chosen.illegal,
-            reward=chosen.reward,
-            board=chosen.board,
+            options.game,
+            options.opponents[0],
+            opponents=options.opponents,
+            max_concurrent_envs=options.sessions,
+            illegal=options.illegal,
+            reward=options.reward,
+            board=options.board,
         )
     except ValueError as error:
         parser.error(str(error))
-    uvicorn.run(app, host=chosen.host, port=port)
+    uvicorn.run(app, host=options.host, port=port)
 
 
 if __name__ == "__main__":

@@ -97,8 +97,8 @@ def vector_env(config: Mapping[str, Any]) -> VectorEnv[Any, Any, Any]:
     return TransformObservation(envs, _masked, single_observation_space=masked_space(envs.game))
 
 
-def _masked(seen: DictObservation) -> MaskedObservation:
-    return {"observations": flat_of(seen["observation"]), "action_mask": seen["action_mask"]}
+def _masked(observation: DictObservation) -> MaskedObservation:
+    return {"observations": flat_of(observation["observation"]), "action_mask": observation["action_mask"]}
 
 
 def module_agent(module: Any, game: Game | str) -> Agent:
@@ -106,10 +106,10 @@ def module_agent(module: Any, game: Game | str) -> Agent:
     game = get_game(game)
 
     def logits(flat: Any) -> Any:
-        seen = {
+        observation = {
             "observations": torch.as_tensor(flat),
             "action_mask": torch.ones(len(flat), len(game.columns)),
         }
-        return module.forward_inference({"obs": seen})["action_dist_inputs"]
+        return module.forward_inference({"obs": observation})["action_dist_inputs"]
 
     return make_agent(logits, game, observation="flat")

@@ -86,8 +86,8 @@ class GameEnv(ta.Env):
             raise EpisodeOrderError("no game is on: call reset()")
         cell, outcome, _ = self.answer.answer(action, self.position)
         player = self.state.current_player_id
-        said = ta.ObservationType.PLAYER_ACTION
-        self.state.add_observation(from_id=player, to_id=player, message=action, observation_type=said)
+        kind = ta.ObservationType.PLAYER_ACTION
+        self.state.add_observation(from_id=player, to_id=player, message=action, observation_type=kind)
         if cell is None:
             self.state.set_invalid_move(
                 f"{fault_text(outcome, self.answer.text_of(0, self.game), self.game)}."

@@ -230,8 +230,8 @@ class SelfPlayEnv(vf.Env[SelfPlayEnvConfig]):
                 seat = env.seat
                 if seat not in interactions:
                     player = agents.x if seat == "X" else agents.o
-                    begun = player.interaction(task.with_data(prompt=None))
-                    interactions[seat] = await stack.enter_async_context(begun)
+                    session = player.interaction(task.with_data(prompt=None))
+                    interactions[seat] = await stack.enter_async_context(session)
                     outcomes[seat] = []
                 segment = await interactions[seat].turn(message)
                 if segment.terminated:

@@ -25,7 +25,7 @@ _QUESTION = {  # of a seat: does it win?
 }
 
 
-def write(path: Path, start: Position, nodes: int, seconds: float, known: Mapping[Seat, Arrays]) -> None:
+def write(path: Path, start: Position, nodes: int, seconds: float, of_seats: Mapping[Seat, Arrays]) -> None:
     """Write what is known about each seat. Raises `ResultFileError` if that fails."""
     arrays: Arrays = {
         "format": np.array(_FORMAT),
@@ -34,7 +34,7 @@ def write(path: Path, start: Position, nodes: int, seconds: float, known: Mappin
         "seconds": np.array(seconds),
     }
     try:
-        save_arrays(path, start.game, arrays | joined(known))
+        save_arrays(path, start.game, arrays | joined(of_seats))
     except PolicyFileError as error:
         raise ResultFileError(str(error)) from error
 
@@ -54,8 +54,8 @@ def read(path: Path, start: Position) -> tuple[int, float, dict[Seat, Arrays]]:
         raise ResultFileError(f"{path} is not a {_KIND}: its format is not {_FORMAT!r}")
     if (x, o) != (start.x_mask, start.o_mask):
         raise ResultFileError(f"{path} is the checkpoint of another position than {start!r}")
-    known = separated(arrays)
-    for seat, parts in known.items():
+    of_seats = separated(arrays)
+    for seat, parts in of_seats.items():
         if parts.keys() != _QUESTION.keys():
             raise ResultFileError(f"{path} is not a {_KIND}: a part about {seat} is missing")
-    return int(arrays["nodes"]), float(arrays["seconds"]), known
+    return int(arrays["nodes"]), float(arrays["seconds"]), of_seats

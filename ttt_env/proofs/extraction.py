@@ -101,11 +101,11 @@ class _Replies:
         """
         (table, rows), one = self._strategy.ordered, self._strategy
         is_reached = np.zeros(len(rows), np.bool_)
-        found = self._kernel.covering(positions, table, self._permutations, one.game.misere, is_reached)[:, 0]
-        if (found < 0).any():
-            here = one.in_words(*positions[int((found < 0).argmax())].tolist())
+        index = self._kernel.covering(positions, table, self._permutations, one.game.misere, is_reached)[:, 0]
+        if (index < 0).any():
+            here = one.in_words(*positions[int((index < 0).argmax())].tolist())
             raise ProofError(f"the strategy of {one.seat} has no move in {here}")
-        return rows[found], is_reached
+        return rows[index], is_reached
 
 
 def _without_unreached(strategy: Strategy) -> Strategy:
@@ -232,11 +232,11 @@ class Extraction:
 
     def _answer(self, move: _Move) -> int:
         """Put what a move leaves to be answered into the table; the zones of all these positions."""
-        zone, left = 0, self._start.game.full_mask
+        zone, remaining = 0, self._start.game.full_mask
         is_covered = self._covering(move.open)[:, 0] >= 0
         for number in np.argsort(~is_covered, kind="stable").tolist():
             position, (reply, permutation) = move.open[number], move.steps[number]
-            if left >> reply & 1:
+            if remaining >> reply & 1:
                 row, image = self._covering(position[None])[0].tolist()
                 if row < 0:
                     of_position = self._solve(*position.tolist())
@@ -245,7 +245,7 @@ class Extraction:
                     of_position = moved(self._start.game.full_mask & ~(own | other), self._inverses[image])
                 of_position = moved(of_position, self._inverses[permutation])
                 zone |= of_position
-                left &= of_position
+                remaining &= of_position
         return zone
 
     def _covering(self, positions: Masks) -> NDArray[np.int64]:
@@ -255,8 +255,8 @@ class Extraction:
             return np.full((len(positions), 2), -1, np.int64)
         positions_of_rows, is_reached = rows.parts
         table = positions_of_rows, self._permutations, self._start.game.misere, is_reached
-        found: NDArray[np.int64] = self._kernel.covering(positions, *table)
-        return found
+        coverage: NDArray[np.int64] = self._kernel.covering(positions, *table)
+        return coverage
 
     def _smallest_move(self, own: int, other: int) -> _Move:
         """Of the moves that keep the result, one that adds least to the table."""
@@ -270,17 +270,17 @@ class Extraction:
             move = self._checked_move(own, other, cell, searches=False)
             if not len(move.open):
                 return move
-        chosen, least = None, np.inf
+        smallest, least = None, np.inf
         for cell in cells:
             move = tried.get(cell) or self._checked_move(own, other, cell)
             is_new = self._covering(move.open)[:, 0] < 0
             size = _OPEN * len(_distinct(move.open[is_new])) + len(move.sequences)
             if size < least:
-                chosen, least = move, size
+                smallest, least = move, size
             if least <= 1:  # hardly any move adds less
                 break
-        assert chosen is not None
-        return chosen
+        assert smallest is not None
+        return smallest
 
     def _checked_move(self, own: int, other: int, cell: int, searches: bool = True) -> _Move:
         """`_move`. Raises `ProofError` if it does not keep the result."""

@@ -168,15 +168,15 @@ def _filed(game: Game, arrays: Arrays) -> ProofContents:
     check_result(position, (lower, upper), line, nodes, seconds)
     if arrays["automorphisms"].tolist() != [*map(list, automorphisms(game))]:
         raise ValueError(f"its automorphisms are not those by which positions of {game.name} are merged")
-    of_seats, needed = separated(arrays), claims(position, (lower, upper))
-    if of_seats.keys() != {seat for seat, _ in needed}:
+    of_seats, seat_claims = separated(arrays), claims(position, (lower, upper))
+    if of_seats.keys() != {seat for seat, _ in seat_claims}:
         seats = [
-            " and ".join(sorted(group)) or "nobody" for group in (of_seats, {seat for seat, _ in needed})
+            " and ".join(sorted(group)) or "nobody" for group in (of_seats, {seat for seat, _ in seat_claims})
         ]
         raise ValueError(
             f"it has a strategy of {seats[0]}, and bounds {lower} and {upper} need one of {seats[1]}"
         )
-    strategies = tuple(_strategy(position, seat, wins, of_seats[seat]) for seat, wins in needed)
+    strategies = tuple(_strategy(position, seat, wins, of_seats[seat]) for seat, wins in seat_claims)
     if str(arrays["format"]) == FORMAT and any(map(_has_added_stones, strategies)):
         raise ValueError(f"in one of its positions another seat is to move, which {FORMAT!r} does not allow")
     return ProofContents(position, (lower, upper), line, nodes, seconds, strategies)

@@ -125,8 +125,8 @@ def _put(table: Masks, bits: int, attacker: np.uint64, defender: np.uint64, answ
     if defender == NONE:
         return
     first, stones = _place(attacker, defender, bits), attacker | defender
-    held = table[first, 0] | table[first, 1]
-    place = first + 1 if held != NONE and count(held) < count(stones) else first
+    old_stones = table[first, 0] | table[first, 1]
+    place = first + 1 if old_stones != NONE and count(old_stones) < count(stones) else first
     table[place, 0] = stones if answer == YES else attacker
     table[place, 1] = defender
 

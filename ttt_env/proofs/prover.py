@@ -63,9 +63,9 @@ class Prover:
     def go_on(self, path: Path, position: Position) -> None:
         """Take what the file knows, if there is one, and write it there from now on."""
         if path.exists():
-            self._earlier_nodes, self._earlier_seconds, known = checkpoint_file.read(path, position)
+            self._earlier_nodes, self._earlier_seconds, of_seats = checkpoint_file.read(path, position)
             try:
-                for seat, parts in known.items():
+                for seat, parts in of_seats.items():
                     self.questions[seat].recall(int(parts["table_bits"]), parts["table"])
             except ValueError as error:
                 raise ResultFileError(f"{path} is not a checkpoint of a proof: {error}") from error
@@ -79,11 +79,11 @@ class Prover:
 
     def _write_checkpoint(self, path: Path, position: Position) -> None:
         begin = time.monotonic()
-        known: dict[Seat, Arrays] = {}
+        of_seats: dict[Seat, Arrays] = {}
         for seat, question in self.questions.items():
             table_bits, table = question.known()
-            known[seat] = {"table_bits": np.array(table_bits, np.int64), "table": table}
-        checkpoint_file.write(path, position, *self.effort, known)
+            of_seats[seat] = {"table_bits": np.array(table_bits, np.int64), "table": table}
+        checkpoint_file.write(path, position, *self.effort, of_seats)
         end = time.monotonic()
         self._next_checkpoint = end + max(_CHECKPOINT_SECONDS, _CHECKPOINT_SHARE * (end - begin))
 
@@ -178,8 +178,8 @@ class Prover:
         """Cells that keep the value, 1 or 0: of the likely ones all that are known to, or one."""
         seat, should_win = _claim(position, value)
         cells = self.likely_cells(position, value)
-        found = [c for c in cells if self.wins_within(seat, position.play(c), _FEW_NODES) is should_win]
-        return found or [self.keeping_cell(position, value)]
+        known_cells = [c for c in cells if self.wins_within(seat, position.play(c), _FEW_NODES) is should_win]
+        return known_cells or [self.keeping_cell(position, value)]
 
     def wins_within(self, seat: Seat, position: Position, max_nodes: int) -> bool | None:
         """True if the seat wins from here, None if that takes more nodes. Raises `OutOfBudgetError`."""
@@ -212,21 +212,21 @@ class _Question:
     def _begin_turn(self) -> None:
         position, attacks = self._position, self._position.to_move == self.seat
         stones = (position.mine, position.theirs) if attacks else (position.theirs, position.mine)
-        patient, self._left = _turn(self._spent)
+        patient, self._n_left = _turn(self._spent)
         self._kernel.set_root(self._search, *stones, attacks, patient)
 
     def search(self, n_nodes: float) -> tuple[bool | None, int]:
         """The answer, None if `n_nodes` or those that the table is for were too few; and the nodes used."""
         kernel, counts = self._kernel, self._search.state
-        if self._left == 0:
+        if self._n_left == 0:
             self._begin_turn()
         before = int(counts[self._state.NODES])
         self._search = self._state.grown(self._search)
-        n_nodes = min(n_nodes, self._left)
+        n_nodes = min(n_nodes, self._n_left)
         n_nodes = min(n_nodes, self._state.n_nodes_left(self._search))  # so no slice's end changes the search
         answer = kernel.search(self._search, self._sets, int(n_nodes))
         used = int(counts[self._state.NODES]) - before
-        self._spent, self._left = self._spent + used, self._left - used
+        self._spent, self._n_left = self._spent + used, self._n_left - used
         return None if answer == kernel.OPEN else answer == kernel.YES, used
 
     def known(self) -> tuple[int, Masks]:

@@ -88,18 +88,18 @@ def _zone_of_moves(s: ProofSearch, depth: int, sets: WinningSets) -> np.uint64:
     """The zone of a position in which the defender holds by a move or, if the attacker moves, after all."""
     if sets.misere:
         return sets.full
-    zones, attacking, left = s.zones_after[depth], attacks(s, depth), NONE
+    zones, attacking, rest = s.zones_after[depth], attacks(s, depth), NONE
     for move in range(s.n_moves[depth]):
         if is_held(s, s.keys[depth, move]):
             stone = ONE << np.uint64(s.moves[depth, move])
-            zones[move], left = _zone_after(s, depth, move) | (NONE if attacking else stone), left | stone
+            zones[move], rest = _zone_after(s, depth, move) | (NONE if attacking else stone), rest | stone
     if not attacking:
-        return np.uint64(zones[_move_of_smallest_zone(s, depth, left)])
+        return np.uint64(zones[_move_of_smallest_zone(s, depth, rest)])
     zone = NONE
-    while left != NONE:  # until each move has its own zone joined, or is outside of a joined one
-        move = _move_of_smallest_zone(s, depth, left)
+    while rest != NONE:  # until each move has its own zone joined, or is outside of a joined one
+        move = _move_of_smallest_zone(s, depth, rest)
         zone |= zones[move]
-        left &= zones[move] & ~(ONE << np.uint64(s.moves[depth, move]))
+        rest &= zones[move] & ~(ONE << np.uint64(s.moves[depth, move]))
     image = zone  # of symmetric moves only one is listed
     for symmetry in range(1, len(s.of_stones)):
         if s.codes[depth, symmetry] == s.codes[depth, 0]:

@@ -137,17 +137,17 @@ def remember(s: ProofSearch, key: np.uint64, won: int, not_won: int, zone: np.ui
     while n_nodes > 0:
         effort, n_nodes = effort + ONE, n_nodes >> 1
     first = _bucket(s, key)
-    chosen, least_effort = first, np.uint64(255)
+    slot, least_effort = first, np.uint64(255)
     for place in range(first, first + _BUCKET):
         entry = s.table[place, 1]
         if s.table[place, 0] == key and entry != NONE:
-            chosen, effort = place, max(effort, entry >> _56)
+            slot, effort = place, max(effort, entry >> _56)
             break
         if entry >> _56 < least_effort:
-            chosen, least_effort = place, entry >> _56
-    s.table[chosen, 0] = key
-    s.table[chosen, 1] = effort << _56 | np.uint64(not_won) << _28 | np.uint64(won)
-    s.table[chosen, 2] = zone
+            slot, least_effort = place, entry >> _56
+    s.table[slot, 0] = key
+    s.table[slot, 1] = effort << _56 | np.uint64(not_won) << _28 | np.uint64(won)
+    s.table[slot, 2] = zone
 
 
 # --- Its size ---------------------------------------------------------------------------------------------

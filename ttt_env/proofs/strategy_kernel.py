@@ -370,7 +370,7 @@ def covering(
     of their images. Of several that cover a position it is the one with the most stones; −1 if there is none.
     `is_reached` `[T]` becomes True for each that covers one.
     """
-    found = np.full((len(positions), 2), -1, np.int64)
+    coverage = np.full((len(positions), 2), -1, np.int64)
     for number in range(len(positions)):
         own, other = positions[number, 0], positions[number, 1]
         least = own
@@ -384,10 +384,10 @@ def covering(
                     if image == table[row, 1] or (image & ~table[row, 1] == NONE and not misere):
                         is_reached[row] = True
                         if int(count(table[row, 1])) > most:
-                            found[number, 0], found[number, 1] = row, symmetry
+                            coverage[number, 0], coverage[number, 1] = row, symmetry
                             most = int(count(table[row, 1]))
                     row += 1
-    return found
+    return coverage
 
 
 @compiled

@@ -40,13 +40,13 @@ def draw_svg(
     layout = plan.layout_of(position.game)
     shares: dict[int, float] = {}
     if policy is not None:
-        given, free = [float(share) for share in policy], position.legal_cells
-        fits = [share >= 0 if cell in free else share == 0 for cell, share in enumerate(given)]
-        if len(given) != position.game.n_cells or not all(fits) or not abs(sum(given) - 1) < _ROUNDING:
+        chances, free = [float(share) for share in policy], position.legal_cells
+        fits = [share >= 0 if cell in free else share == 0 for cell, share in enumerate(chances)]
+        if len(chances) != position.game.n_cells or not all(fits) or not abs(sum(chances) - 1) < _ROUNDING:
             raise ParameterError(
-                f"policy={given}: {position} takes probabilities of the cells {free}, else 0"
+                f"policy={chances}: {position} takes probabilities of the cells {free}, else 0"
             )
-        shares = {cell: given[cell] for cell in free}
+        shares = {cell: chances[cell] for cell in free}
     looks = plan.looks_of(position, last, is_blunder)
     tiles = [
         _share(box, shares[cell], layout)

@@ -106,12 +106,12 @@ def columns_by_name(game: Game) -> dict[str, tuple[int, ...]]:
     >>> [*columns_by_name(get_game("connect-four-v0"))], columns_by_name(get_game("tictactoe-v0"))
     (['a', 'b', 'c', 'd', 'e', 'f', 'g'], {})
     """
-    named = {}
+    by_name = {}
     for cells in game.columns:
         if len(cells) > 1 and game.coordinates is None:
             parts = zip(*(_NAME.findall(cell_name(cell, game))[0] for cell in cells), strict=True)
-            named["".join(part[0] for part in parts if len({*part}) == 1)] = cells
-    return named
+            by_name["".join(part[0] for part in parts if len({*part}) == 1)] = cells
+    return by_name
 
 
 def parse_cell(text: str, position: Position) -> int:

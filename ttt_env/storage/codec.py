@@ -122,8 +122,7 @@ def decoded(kind: Any, data: Any, game: Game | None = None, name: str = "") -> A
     A dataclass with a field `game` has the game of its positions there. Entries that it does not know are
     passed over. Raises `ResultFileError`, which names the entry, for what is missing or of another type.
     """
-    read = _Reader(game)
-    return read.value(kind, data, name)
+    return _Reader(game).value(kind, data, name)
 
 
 def _field_names(kind: Any) -> list[str]:

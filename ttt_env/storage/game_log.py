@@ -60,8 +60,8 @@ def default_path() -> Path:
 
     Raises `GameLogError` if the user has no home folder.
     """
-    if named := os.environ.get(_PATH_VARIABLE):
-        return Path(named)
+    if path := os.environ.get(_PATH_VARIABLE):
+        return Path(path)
     try:
         if sys.platform == "win32":
             folder = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
@@ -86,9 +86,9 @@ class GameLog:
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
-        given: object = path
-        if not isinstance(given, str | Path | None):
-            raise ParameterError(f"path={brief(given)} of a game log: the path of a file is needed")
+        argument: object = path
+        if not isinstance(argument, str | Path | None):
+            raise ParameterError(f"path={brief(argument)} of a game log: the path of a file is needed")
         self.path = (default_path() if path is None else Path(path)).absolute()
         self._lock = Lock()
         with self._naming_the_file():

@@ -65,14 +65,14 @@ class LineFile:
     def _lines(self) -> list[dict[str, Any]]:
         content = self._content()
         *lines, unfinished = content.split(b"\n")
-        read = []
+        objects = []
         for number, line in enumerate(lines, 1):
             try:
-                read.append(_object(line))
+                objects.append(_object(line))
             except ResultFileError as error:
                 raise self._error(number, error) from error
         self._end, self._size = len(content) - len(unfinished), len(content)
-        return read
+        return objects
 
     def _content(self) -> bytes:
         with file_errors(self.path, "read", ResultFileError):
@@ -132,9 +132,9 @@ class LineFile:
         try:
             if self._size != self._end:
                 self._cut()
-            left = line
-            while left:  # a disk that is nearly full takes a part of it, and the next part is an error
-                left = left[os.write(self._handle, left) :]
+            rest = line
+            while rest:  # a disk that is nearly full takes a part of it, and the next part is an error
+                rest = rest[os.write(self._handle, rest) :]
             if is_synced:
                 os.fsync(self._handle)
         except BaseException as error:

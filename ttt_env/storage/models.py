@@ -94,19 +94,19 @@ def label_of(text: str) -> str:
     'epsilon:(process:sh),epsilon=0.1'
     """
     label, at = "", 0
-    while (found := _OF_COMMAND.search(text, at)) is not None:
-        depth, end = 0, found.end()
+    while (match := _OF_COMMAND.search(text, at)) is not None:
+        depth, end = 0, match.end()
         is_enclosed = text.count("(", 0, end) > text.count(")", 0, end)
         while end < len(text) and (depth > 0 or text[end] != ")" or not is_enclosed):
             depth += {"(": 1, ")": -1}.get(text[end], 0)
             end += 1
-        items = split_items(unwrapped(text[found.end() : end].strip()))
+        items = split_items(unwrapped(text[match.end() : end].strip()))
         command = unwrapped(items[0].strip()) if items else ""
         try:
             words = shlex.split(command)
         except ValueError:  # a comma stands inside of quotes
             words = command.split()
-        label += text[at : found.end()] + (command_label(words) if words else "")
+        label += text[at : match.end()] + (command_label(words) if words else "")
         at = end
     return label + text[at:]
 

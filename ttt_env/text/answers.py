@@ -119,8 +119,8 @@ class AnswerFormat:
         left = rf"{first}\s*" if first else r"(?<![A-Za-z_\d.+\-\u2212])"
         right = rf"\s*{last}" if last else r"(?![A-Za-z_\d]|\.\d)"
         between = [rf"\s*{text}\s*" if text else r"\s+" for text in middle]
-        said = [f"({_WORDS.get(place, '[0-9]{1,18}')})" for place in self._places]
-        pattern = "".join(map("".join, zip([left, *between], said, strict=True))) + right
+        groups = [f"({_WORDS.get(place, '[0-9]{1,18}')})" for place in self._places]
+        pattern = "".join(map("".join, zip([left, *between], groups, strict=True))) + right
         return re.compile(pattern, re.IGNORECASE)
 
     def text_of(self, cell: int, game: Game) -> str:
@@ -134,23 +134,23 @@ class AnswerFormat:
         """
         if not isinstance(reply, str):
             raise ParameterError(f"a reply is a str, not {brief(reply)}")
-        named = self._last_named(_without_reasoning(reply[:_LONGEST], self.reasoning))
-        if len(named) != 1:
-            return Reading(None, "several" if named else "unreadable")
-        (said,) = named
+        names = self._last_named(_without_reasoning(reply[:_LONGEST], self.reasoning))
+        if len(names) != 1:
+            return Reading(None, "several" if names else "unreadable")
+        (name,) = names
         all_places = enumerate(places(position.game))
-        cells = [cell for cell, at in all_places if said == tuple(map(at.get, self._places))]
+        cells = [cell for cell, at in all_places if name == tuple(map(at.get, self._places))]
         cells.sort(key=lambda cell: not position.legal_mask >> cell & 1)
         return Reading(cells[0], "played") if cells else Reading(None, "no cell")
 
     def _last_named(self, text: str) -> set[tuple[str, ...]]:
         """The cells on the last line that names any; the line of a form is the one on which it ends."""
-        named = [(match.end(), tuple(map(_plain, match.groups()))) for match in self._pattern.finditer(text)]
-        if not named:
+        names = [(match.end(), tuple(map(_plain, match.groups()))) for match in self._pattern.finditer(text)]
+        if not names:
             return set()
-        last_end = named[-1][0]
+        last_end = names[-1][0]
         start = 1 + max(text.rfind("\n", 0, last_end), text.rfind("\r", 0, last_end))
-        return {said for end, said in named if end > start}
+        return {name for end, name in names if end > start}
 
     def answer(self, reply: str, position: Position) -> Answer:
         """The reply in a position: its cell if it is free, else why it plays none. Raises as `read`."""
@@ -160,9 +160,9 @@ class AnswerFormat:
         return Answer.of(reading.cell, position, reply)
 
 
-def _plain(said: str) -> str:
+def _plain(text: str) -> str:
     """A number without leading zeros, a name in small letters."""
-    return str(int(said)) if said.isdigit() else said.lower()
+    return str(int(text)) if text.isdigit() else text.lower()
 
 
 @lru_cache(maxsize=8)
@@ -184,15 +184,15 @@ def _marks(pairs: Marks) -> re.Pattern[str]:
 
 def _without_reasoning(reply: str, pairs: Marks) -> str:
     """The reply without its blocks of reasoning, as the rule of `AnswerFormat` says."""
-    kept: list[str] = []
+    parts: list[str] = []
     start, opened = 0, ""
     for mark in _marks(pairs).finditer(reply):
         kind, number = (mark.lastgroup or "")[0], (mark.lastgroup or "")[1:]
         if kind == "o" and not opened:
-            kept.append(reply[start : mark.start()])
+            parts.append(reply[start : mark.start()])
             opened = number
         elif kind == "c" and opened in ("", number):
             if not opened:
-                kept = []
+                parts = []
             start, opened = mark.end(), ""
-    return "\n".join(kept if opened else [*kept, reply[start:]])
+    return "\n".join(parts if opened else [*parts, reply[start:]])

@@ -353,8 +353,8 @@ class TextEnv:
         if self.illegal == "retry" and self._n_wrong < self.retries:
             self._n_wrong += 1
             self._settle(outcome, 0.0, False)
-            left = self.retries - self._n_wrong
-            more = f"{left + 1} more replies like this lose" if left else "One more reply like this loses"
+            n_left = self.retries - self._n_wrong
+            more = f"{n_left + 1} more replies like this lose" if n_left else "One more reply like this loses"
             return f"That is not a move: {reason}. Try again. {more} the game.\n\n{self._turn_text()}"
         return self._lose(outcome)
 
@@ -381,16 +381,16 @@ SETTINGS = tuple(declared(TextEnv))[1:]
 
 
 def split_settings(
-    owner: str, game: Game | str, named: Mapping[str, Any], settings: Collection[str]
+    owner: str, game: Game | str, values: Mapping[str, Any], settings: Collection[str]
 ) -> tuple[Game, dict[str, Any]]:
     """The game, with those of the named values that are its parameters, and those that are `settings`.
 
     Raises the errors of `get_game`, and `ParameterError` for a name that is neither.
     """
     of_game = [name for name in parameters_of_game(game) if name not in settings]
-    game = get_game(game, **{name: named[name] for name in of_game if name in named})
-    check_names(f"{owner} for {game.name}", named, [*of_game, *settings])
-    return game, {name: named[name] for name in settings if name in named}
+    game = get_game(game, **{name: values[name] for name in of_game if name in values})
+    check_names(f"{owner} for {game.name}", values, [*of_game, *settings])
+    return game, {name: values[name] for name in settings if name in values}
 
 
 @dataclass(frozen=True)
@@ -426,8 +426,8 @@ def _reward_function(reward: Reward, weights: Sequence[float]) -> Callable[[Text
         raise ParameterError(
             f"reward_weights={brief(weights)}: two finite numbers, of result and regret, are needed"
         )
-    chosen = {"result": (1.0, 0.0), "regret": (0.0, 1.0), "shaped": (of_result, of_regret)}
-    return _WeightedReward(*chosen[name])
+    by_name = {"result": (1.0, 0.0), "regret": (0.0, 1.0), "shaped": (of_result, of_regret)}
+    return _WeightedReward(*by_name[name])
 
 
 class StartRow(TypedDict):

@@ -100,10 +100,10 @@ class PromptAgent(AskedAgent):
 
 def _is_accident(error: BaseException | None) -> bool:
     """True if an exception, or one that it comes from, is an accident of the machine or the network."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
+    ids: set[int] = set()
+    while error is not None and id(error) not in ids:
         if isinstance(error, OSError | MemoryError):
             return True
-        seen.add(id(error))
+        ids.add(id(error))
         error = error.__cause__ or error.__context__
     return False

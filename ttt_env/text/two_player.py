@@ -37,12 +37,12 @@ class TwoPlayerTextEnv:
 
     def __init__(self, game: Game | str = "tictactoe-v0", **settings: Any) -> None:
         self.game, settings = split_settings("TwoPlayerTextEnv", game, settings, _SETTINGS)
-        self._said: dict[Seat, str] = {}
+        self._replies: dict[Seat, str] = {}
         form = settings.get("answer", "[{cell}]")
         self.players = {
             seat: TextEnv(
                 self.game,
-                PromptAgent(self.game, partial(_last_reply, self._said, other_seat(seat)), answer=form),
+                PromptAgent(self.game, partial(_last_reply, self._replies, other_seat(seat)), answer=form),
                 opponent_weights=None,
                 play_as=seat,
                 replies="by_stream",
@@ -72,7 +72,7 @@ class TwoPlayerTextEnv:
         first: Seat = start.to_move if isinstance(start, Position) else "X"  # whose env refuses it
         prompt = self.players[first].reset(position=start)
         self.players[other_seat(first)]._forget()
-        self._said.clear()
+        self._replies.clear()
         self._start = self.position = start
         self.outcome, self.done = None, False
         return prompt
@@ -105,18 +105,18 @@ class TwoPlayerTextEnv:
 
     def _end(self, seat: Seat, text: str) -> None:
         """End the game by the last reply of the player on `seat`."""
-        if other_seat(seat) in self._said:
+        if other_seat(seat) in self._replies:
             self._tell(other_seat(seat), seat, text)
         self.done = True
 
     def _tell(self, listener: Seat, seat: Seat, text: str) -> str:
         """The message to a player that follows from the other one's reply."""
-        self._said[seat] = text
+        self._replies[seat] = text
         player = self.players[listener]
-        before = self._said.get(listener)
+        before = self._replies.get(listener)
         return player.reset(position=self._start) if before is None else player.reply(before)
 
 
-def _last_reply(said: Mapping[Seat, str], seat: Seat, prompt: str) -> str:
+def _last_reply(replies: Mapping[Seat, str], seat: Seat, prompt: str) -> str:
     """The last reply of the player on a seat, who has been asked in words of its own."""
-    return said[seat]
+    return replies[seat]

@@ -309,8 +309,8 @@ def _mistake(position: Position, after: Position, cell: int, solution: Solution,
 
 
 def _lost_by(forfeit: Forfeit, solution: Solution, board: BoardStyle) -> str:
-    position, outcome, said = forfeit
-    quoted = repr(said[:_SAID]) + "…" * (len(said) > _SAID)
+    position, outcome, reply = forfeit
+    quoted = repr(reply[:_SAID]) + "…" * (len(reply) > _SAID)
     failed = _FAILED[outcome].format(said=quoted, taken=_not_playable(position.game))
     return (
         f"{_shown_board(position, board)}\n\n{failed} That lost the game, which with "

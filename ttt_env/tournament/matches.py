@@ -41,8 +41,8 @@ class NotJudged(NamedTuple):
 def both_sides(pairs: Mapping[Pair, Match]) -> dict[tuple[str, str], Match]:
     """The match of each pair that has met, from both sides."""
     matches: dict[tuple[str, str], Match] = {}
-    for (first, second), played in pairs.items():
-        matches |= {(first, second): played, (second, first): played.turned()}
+    for (first, second), match in pairs.items():
+        matches |= {(first, second): match, (second, first): match.turned()}
     return matches
 
 
@@ -167,18 +167,18 @@ def judged_table(agent: Agent, progress: Asking | None = None) -> PolicyTable | 
 
 def _some_answers(table: PolicyTable) -> list[tuple[Position, int]]:
     """Twenty positions of all plies in which the player was asked, with the cells that it answered."""
-    lost = {forfeit.position for forfeit in table.forfeits}
-    asked = [
+    lost_positions = {forfeit.position for forfeit in table.forfeits}
+    positions = [
         position
         for first_ply, seat in enumerate(SEATS)
         for layer in table.layers(seat)[first_ply::2]
         for position in layer.boards(layer.open)
-        if position not in lost
+        if position not in lost_positions
     ]
-    if not asked:
+    if not positions:
         return []
-    places = np.unique(np.linspace(0, len(asked) - 1, ASKED_AGAIN).round().astype(int)).tolist()
-    return [(asked[at], int(table.policy(asked[at]).argmax())) for at in places]
+    places = np.unique(np.linspace(0, len(positions) - 1, ASKED_AGAIN).round().astype(int)).tolist()
+    return [(positions[at], int(table.policy(positions[at]).argmax())) for at in places]
 
 
 class Examined(NamedTuple):
@@ -222,9 +222,9 @@ def pairing(
             return computed
         while True:
             games += sampled_games(one, two, min(_BATCH, max_games - len(games)) // 2, rng)
-            played = match_of_games(games)
-            if played.width <= width or len(games) > max_games - 2:
-                return played
+            match = match_of_games(games)
+            if match.width <= width or len(games) > max_games - 2:
+                return match
     except Exception as error:
         selves = [frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__)]
         for name in (first, second):

@@ -45,9 +45,9 @@ def rating_margins(scores: Floats, margins: Floats) -> Floats:
     centred = np.eye(n) - 1 / n
     # A score that is higher by d pulls row and column apart by d / 2 in the gradient, which is 0 at the mode.
     sensitivity = centred @ np.linalg.inv(_hessian(strengths, scores)) / 2
-    known = np.where(np.isnan(scores), 0.0, margins)
+    known_margins = np.where(np.isnan(scores), 0.0, margins)
     apart = sensitivity[:, :, None] - sensitivity[:, None, :]
-    variances: Floats = (apart**2 * np.triu(known, 1) ** 2).sum(axis=(1, 2))
+    variances: Floats = (apart**2 * np.triu(known_margins, 1) ** 2).sum(axis=(1, 2))
     reach: Floats = ELO * np.sqrt(variances)
     return reach
 
@@ -104,9 +104,9 @@ class Standing(NamedTuple):
     rating_margin: float
 
 
-def share(played: Match) -> float:
+def share(match: Match) -> float:
     """The points per game of the first player, in [0, 1]: a draw is half a win."""
-    return (1 + played.score) / 2
+    return (1 + match.score) / 2
 
 
 def standings(names: Sequence[str], matches: Mapping[tuple[str, str], Match]) -> list[Standing]:
@@ -120,7 +120,7 @@ def standings(names: Sequence[str], matches: Mapping[tuple[str, str], Match]) ->
         (1 + (points > points[:, None]).sum(axis=1)).tolist(),
         names,
         points.tolist(),
-        [all(met.exact for (name, _), met in matches.items() if name == each) for each in names],
+        [all(match.exact for (name, _), match in matches.items() if name == each) for each in names],
         np.sqrt(np.nansum((margins / 2) ** 2, axis=1)).tolist(),
         bradley_terry(scores).tolist(),
         rating_margins(scores, margins).tolist(),
@@ -132,7 +132,10 @@ def standings(names: Sequence[str], matches: Mapping[tuple[str, str], Match]) ->
 def cross_table(names: Sequence[str], matches: Mapping[tuple[str, str], Match]) -> tuple[Floats, Floats]:
     """The scores of row against column and their 95 % margins, `[n, n]`; NaN where the two have not met."""
     cells = [
-        [(met.score, met.margin) if (met := matches.get((row, column))) else (nan, nan) for column in names]
+        [
+            (match.score, match.margin) if (match := matches.get((row, column))) else (nan, nan)
+            for column in names
+        ]
         for row in names
     ]
     table = np.array(cells)

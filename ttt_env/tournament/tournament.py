@@ -120,8 +120,8 @@ class Tournament(Saved):
     @cached_property
     def scores(self) -> dict[str, float]:
         """The mean score of each agent against those it has met, in [−1, 1]; 0 if it has met nobody."""
-        met = np.maximum(1, (~np.isnan(self.table)).sum(axis=1))
-        return dict(zip(self.names, (np.nansum(self.table, axis=1) / met).tolist(), strict=True))
+        n_opponents = np.maximum(1, (~np.isnan(self.table)).sum(axis=1))
+        return dict(zip(self.names, (np.nansum(self.table, axis=1) / n_opponents).tolist(), strict=True))
 
     @cached_property
     def ratings(self) -> dict[str, float]:
@@ -138,15 +138,15 @@ class Tournament(Saved):
     def wide(self) -> list[tuple[str, str]]:
         """The pairings that `max_games` ended before their interval was as narrow as asked."""
         width = inf if self.width is None else self.width
-        return [(pair.first, pair.second) for pair, met in self.pairs.items() if met.width > width]
+        return [(pair.first, pair.second) for pair, match in self.pairs.items() if match.width > width]
 
     @property
     def forfeits(self) -> dict[str, tuple[Forfeited, ...]]:
         """The losses of each agent by naming no free cell; agents that always named one are not listed."""
         losses: dict[str, tuple[Forfeited, ...]] = dict.fromkeys(self.names, ())
-        for (name, _), met in self.matches.items():
-            losses[name] += met.forfeits[0]
-        return {name: summed(lost) for name, lost in losses.items() if lost}
+        for (name, _), match in self.matches.items():
+            losses[name] += match.forfeits[0]
+        return {name: summed(each) for name, each in losses.items() if each}
 
     def __repr__(self) -> str:
         return f"<Tournament of {len(self.names)} agents on {self.game.name}>"
@@ -180,21 +180,21 @@ class Tournament(Saved):
         ranks = [str(place) for place in range(1, len(order) + 1)]
         exploited = [self.exploitability[name] for name in order]
         as_x, as_o = ([each and getattr(each, seat) for each in exploited] for seat in ("as_x", "as_o"))
-        lost = partial(gain, digits=3)
+        as_loss = partial(gain, digits=3)
         columns = [
             Column("agent", order, is_left=True),
             Column("rating", [self.ratings[name] for name in order], partial(signed, digits=0)),
             Column("score", [self.scores[name] for name in order], partial(signed, digits=2)),
-            Column("exploited as X", as_x, lost, key="exploited_as_x", missing="?"),
-            Column("as O", as_o, lost, key="exploited_as_o", missing="?"),
+            Column("exploited as X", as_x, as_loss, key="exploited_as_x", missing="?"),
+            Column("as O", as_o, as_loss, key="exploited_as_o", missing="?"),
         ]
         for other, rank in zip(order, ranks, strict=True):
-            met = [self.matches.get((name, other)) for name in order]
+            matches = [self.matches.get((name, other)) for name in order]
             score = attrgetter("score")
             head, key = rank if numbered else other, other
             while key in {column.key or column.name for column in columns} | ({*order} - {other}):
                 key = f"against {key}"
-            columns.append(Column(head, met, _score_text, score, key=key, missing="·", is_tinted=True))
+            columns.append(Column(head, matches, _score_text, score, key=key, missing="·", is_tinted=True))
         if numbered:
             columns.insert(0, Column("", ranks))
         return Table(columns, f"{self.game.name}: {_LEGEND}", self._notes())
@@ -215,7 +215,8 @@ class Tournament(Saved):
                 for name in self.names
             ],
             "matches": [
-                {**pair._asdict(), "points": share(met), **met.to_dict()} for pair, met in self.pairs.items()
+                {**pair._asdict(), "points": share(match), **match.to_dict()}
+                for pair, match in self.pairs.items()
             ],
             "not_judged": self.not_judged,
         }
@@ -244,8 +245,8 @@ class Tournament(Saved):
         """
         order = self.ranking
         places = [self.names.index(name) for name in order]
-        met = ((self.matches.get((row, column)) for column in order) for row in order)
-        texts = [["·" if each is None else _score_text(each) for each in row] for row in met]
+        matches = ((self.matches.get((row, column)) for column in order) for row in order)
+        texts = [["·" if each is None else _score_text(each) for each in row] for row in matches]
         title = f"{self.game.name}: win − loss of row against column, both seats"
         figure = heat_map(order, self.table[np.ix_(places, places)], texts, title)
         if path is not None:
@@ -254,7 +255,7 @@ class Tournament(Saved):
         return figure
 
     def _notes(self) -> list[str]:
-        sampled = any(not played.exact for played in self.pairs.values())
+        sampled = any(not match.exact for match in self.pairs.values())
         notes = ["scores with ± are sampled (95 % interval), the others exact"] if sampled else ["all exact"]
         if self.wide:
             pairs = ", ".join(" v ".join(pair) for pair in self.wide)
@@ -264,13 +265,13 @@ class Tournament(Saved):
         for name, why in self.not_judged.items():
             lack = "could not be asked in all matches" if name in self.names else "is not in the table"
             notes.append(f"{name} {lack}: {why}")
-        notes += [f"{name} lost {lost}" for name, losses in self.forfeits.items() for lost in losses]
+        notes += [f"{name} lost {loss}" for name, losses in self.forfeits.items() for loss in losses]
         return notes
 
 
-def _score_text(played: Match) -> str:
+def _score_text(match: Match) -> str:
     """The score of the first agent, with its margin where it is sampled."""
-    return signed(played.score, 2) + ("" if played.exact else f" ±{played.margin:.2f}")
+    return signed(match.score, 2) + ("" if match.exact else f" ±{match.margin:.2f}")
 
 
 @checked
@@ -339,12 +340,12 @@ def tournament(
             partial(examined, agents_by_name),
             [(name,) for name in entered],
             named=lambda name: f"the agent {name!r}, asked in all positions",
-            progress=lambda done, _: tell(done, total),
+            progress=lambda n_done, _: tell(n_done, total),
         )
-        known = {
+        by_name = {
             name: each for name, each in zip(entered, examinations, strict=True) if isinstance(each, Examined)
         }
-        players = {name: each.player for name, each in known.items() if each.player}
+        players = {name: each.player for name, each in by_name.items() if each.player}
         unjudged = [each for each in examinations if isinstance(each, NotJudged)]
         all_players = AgentsByName(agents_by_name.game, entrants | players)
         ready = sorted(set(entrants) - {name for name, _ in unjudged})
@@ -353,7 +354,7 @@ def tournament(
             partial(pairing, all_players, entropy, width, max_games),
             to_play,
             named=lambda first, second: f"{first!r} v {second!r}",
-            progress=lambda done, _: tell(len(entered) + done, total),
+            progress=lambda n_done, _: tell(len(entered) + n_done, total),
         )
     unjudged += [each for each in results if isinstance(each, NotJudged)]
     not_judged = {name: reason for name, reason in reversed(unjudged)}
@@ -361,11 +362,12 @@ def tournament(
     if len(names) < 2:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in not_judged.items())
         raise PlayerError(f"fewer than two agents can be judged: {reasons}")
-    played = {pair: each for pair, each in zip(to_play, results, strict=True) if isinstance(each, Match)}
-    matches = both_sides(played)
+    matches = both_sides(
+        {pair: each for pair, each in zip(to_play, results, strict=True) if isinstance(each, Match)}
+    )
     exploited = dict.fromkeys(names)
     if exploitability:
-        exploited |= {name: known[name].exploitability for name in names if name in known}
+        exploited |= {name: by_name[name].exploitability for name in names if name in by_name}
     pairs = {Pair(*pair): matches[pair] for pair in combinations(names, 2)}
     return Tournament(agents_by_name.game, names, pairs, exploited, width, not_judged)
 
@@ -381,8 +383,8 @@ def _reporter(progress: bool | Progress | None) -> Iterator[Progress]:
     disable = None if progress is None else not progress  # None: unless standard error is a terminal
     with tqdm(desc="matches", delay=_SHORT if progress is None else 0, disable=disable) as bar:
 
-        def move(done: int, total: int) -> None:
+        def move(n_done: int, total: int) -> None:
             bar.total = total
-            bar.update(done - bar.n)
+            bar.update(n_done - bar.n)
 
         yield move

@@ -49,8 +49,8 @@ class Evaluation:
             worst = self.certificate.worst_case
             text += f", exploitability {self.criterion[0]:.4f}"
             text += ", worst: " + ", ".join(f"{seat} {RESULTS[worst[seat]]}" for seat in SEATS)
-        sampled = {name: played for name, played in self.results.items() if not played.exact}
-        return text + "".join(f", about {played.score:+.2f} v {name}" for name, played in sampled.items())
+        sampled = {name: result for name, result in self.results.items() if not result.exact}
+        return text + "".join(f", about {result.score:+.2f} v {name}" for name, result in sampled.items())
 
     @property
     def blunders_everywhere(self) -> int | None:
@@ -79,9 +79,9 @@ class Evaluation:
     def scalars(self) -> dict[str, float]:
         """The figures by the names they are logged under: `exact/…` are computed, `sampled/…` estimated."""
         scalars: dict[str, float] = {}
-        for name, played in self.results.items():
-            kind = "exact" if played.exact else "sampled"
-            scalars |= {f"{kind}/{name} as X": played.as_x.value, f"{kind}/{name} as O": played.as_o.value}
+        for name, result in self.results.items():
+            kind = "exact" if result.exact else "sampled"
+            scalars |= {f"{kind}/{name} as X": result.as_x.value, f"{kind}/{name} as O": result.as_o.value}
         if self.exploitability is not None:
             scalars |= {
                 "exact/exploitability": self.exploitability.exploitability,
@@ -125,5 +125,5 @@ def costly(learner: Agent, errors: Boards) -> Boards:
     solution = solve(learner.game)
     worth = np.where(errors.ply % 2, -solution.value, solution.value)
     q = np.where(learner.policies(errors) > 0, solution.values.q(errors), np.inf).min(axis=1, initial=np.inf)
-    found: Boards = errors[(solution.values.of(errors) >= worth) & (q < worth)]
-    return found
+    costly_errors: Boards = errors[(solution.values.of(errors) >= worth) & (q < worth)]
+    return costly_errors

@@ -159,22 +159,22 @@ class TrainingOptions:
 
     def begin(self, report: Report | None = None, checkpoint: Path | None = None) -> "Training":
         """The training as it begins, or goes on from this checkpoint. Raises as `train` does."""
-        kept = TrainingCheckpoint(self.algo, self.game, self.seed, dict(self.hyperparameters))
+        contents = TrainingCheckpoint(self.algo, self.game, self.seed, dict(self.hyperparameters))
         if checkpoint is not None:
-            kept = read_checkpoint(checkpoint)
-            if (kept.algo, kept.game) != (self.algo, self.game):
+            contents = read_checkpoint(checkpoint)
+            if (contents.algo, contents.game) != (self.algo, self.game):
                 raise PolicyFileError(
-                    f"{checkpoint} is a training of {kept.algo} on {kept.game.name}, "
+                    f"{checkpoint} is a training of {contents.algo} on {contents.game.name}, "
                     f"not of {self.algo} on {self.game.name}"
                 )
-        self.learner.check(self.game, kept.hyperparameters)
-        learner = self.learner(self.game, kept.seed, **kept.hyperparameters)
+        self.learner.check(self.game, contents.hyperparameters)
+        learner = self.learner(self.game, contents.seed, **contents.hyperparameters)
         if checkpoint is not None:
             try:
-                learner.restore(kept.state)
+                learner.restore(contents.state)
             except Exception as error:  # whatever the objects do while they are made
                 raise of_another_version(checkpoint, error) from error
-        return Training(learner, kept, until=self.until, out=self.out, report=report)
+        return Training(learner, contents, until=self.until, out=self.out, report=report)
 
     def run(self, report: Report | None = None) -> Agent:
         """The agent that was trained: see `train`."""
@@ -217,7 +217,7 @@ class Training:
     def __init__(
         self,
         learner: Learner,
-        kept: TrainingCheckpoint,
+        contents: TrainingCheckpoint,
         *,
         until: Until,
         out: Path | None = None,
@@ -226,17 +226,17 @@ class Training:
         clock: Callable[[], float] = perf_counter,
     ) -> None:
         self.learner, self.until, self.report = learner, until, report
-        self.out, self._kept, self._clock = out, kept, clock
+        self.out, self._contents, self._clock = out, contents, clock
         self.checkpoint = checkpoint
         self.log: Log = lambda scalars, step: None
-        self._begin, self._written = clock() - kept.progress.seconds - learner.uncounted, clock()
+        self._begin, self._written = clock() - contents.progress.seconds - learner.uncounted, clock()
         if until == "optimal":
             self._count_blunders()
 
     @property
     def progress(self) -> TrainingProgress:
         """The progress so far, with the best agent found."""
-        return self._kept.progress
+        return self._contents.progress
 
     @property
     def is_done(self) -> bool:
@@ -259,15 +259,15 @@ class Training:
             with self._as_best():
                 self.learner.save(self.out)
         while True:
-            left = Budget(budget.steps - self.learner.steps, budget.seconds - self.progress.seconds)
-            is_used_up = min(left) <= 0
+            remaining = Budget(budget.steps - self.learner.steps, budget.seconds - self.progress.seconds)
+            is_used_up = min(remaining) <= 0
             if (is_used_up or self.learner.is_due) and not self.is_judged:
                 self.look()
             elif is_used_up or self._clock() - self._written > _PAUSE:
                 self.write()
             if is_used_up or self.is_done:
                 return
-            self.learner.advance(left)
+            self.learner.advance(remaining)
             self.count_seconds()
 
     def count_seconds(self) -> float:
@@ -325,8 +325,8 @@ class Training:
     def write(self) -> None:
         """Write the checkpoint, if there is to be one."""
         if self.checkpoint is not None:
-            self._kept.state = self.learner.state()
-            write_checkpoint(self.checkpoint, self._kept)
+            self._contents.state = self.learner.state()
+            write_checkpoint(self.checkpoint, self._contents)
             self._written = self._clock()
 
     def best_agent(self) -> Agent:

@@ -111,8 +111,8 @@ class _MaskedExploration:
     def _explored(self, planes: Any, rate: float, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         # SB3 seeds NumPy's global generator, and draws its own exploration from it.
         free = ~_is_taken(planes)
-        drawn = np.where(free, np.random.random_sample(free.shape), -1.0).argmax(axis=1)
-        return np.where(np.random.random_sample(len(cells)) < rate, drawn, cells)
+        random_cells = np.where(free, np.random.random_sample(free.shape), -1.0).argmax(axis=1)
+        return np.where(np.random.random_sample(len(cells)) < rate, random_cells, cells)
 
 
 class MaskedA2C(A2C):

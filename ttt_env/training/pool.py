@@ -37,8 +37,8 @@ def named_opponents(specs: Iterable[AgentLike], game: Game) -> dict[str, Agent]:
 
     Raises the errors of `make_agent`.
     """
-    named = named_agents(specs, "opponents", numbered=True)
-    return {name: make_agent(spec, game) for name, spec in named.items()}
+    specs_by_name = named_agents(specs, "opponents", numbered=True)
+    return {name: make_agent(spec, game) for name, spec in specs_by_name.items()}
 
 
 class OpponentPool:
@@ -102,8 +102,8 @@ class OpponentPool:
         if self.draw == "uniform":
             return None
         if isinstance(self.draw, str):
-            played = [match(learner, agent, learner.game, games=_SAMPLED) for agent in self.agents]
-            chances = [(1 + one.score) / 2 for one in played]
+            matches = [match(learner, agent, learner.game, games=_SAMPLED) for agent in self.agents]
+            chances = [(1 + one.score) / 2 for one in matches]
             weights = [(1 - chance) ** _HARDNESS for chance in chances]
         else:
             kinds = (self.scripted, self.past, self.responses)

@@ -70,8 +70,8 @@ class Recipe:
             return self
         tables: dict[str, Any] = {name: deepcopy(dict(getattr(self, name))) for name in _TABLES}
         shares = {name: getattr(self, name) for name in _SHARES}
-        for given, value in changes.items():
-            name = "pool.scripted" if given == "opponents" else given
+        for key, value in changes.items():
+            name = "pool.scripted" if key == "opponents" else key
             first, _, entry = name.partition(".")
             if name in _SHARES:
                 shares[name] = checked_value(f"the recipe {self.name}", name, value, Share)

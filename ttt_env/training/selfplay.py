@@ -112,9 +112,9 @@ class ModelLearner(Learner):
         return self.steps >= self._judged_at + self.every
 
     def advance(self, budget: Budget = NO_LIMIT) -> None:  # noqa: D102
-        callback, left = _Stretch(self, budget.seconds), int(min(budget.steps, _MANY))
+        callback, n_steps = _Stretch(self, budget.seconds), int(min(budget.steps, _MANY))
         with suppress(_IsDue):
-            self.model.learn(left, callback, reset_num_timesteps=False)
+            self.model.learn(n_steps, callback, reset_num_timesteps=False)
 
     def agent(self) -> Agent:
         """The greedy policy of the model as it is now: a table on small games, else a copy of the model."""
@@ -301,10 +301,10 @@ class SelfPlayCallback(_Counting):
             if (value := options.get(name)) is not None:
                 raise ParameterError(f"{name}={brief(value)} of resumed self-play: {path} has its own")
         callback = cls(**options)
-        kept = read_checkpoint(path)
-        learner, callback.progress = ModelLearner.__new__(ModelLearner), kept.progress
+        checkpoint = read_checkpoint(path)
+        learner, callback.progress = ModelLearner.__new__(ModelLearner), checkpoint.progress
         try:
-            learner.restore(kept.state)
+            learner.restore(checkpoint.state)
         except Exception as error:  # whatever the objects do while they are made
             raise of_another_version(path, error) from error
         learner.every = callback.every = callback.every or learner.every

@@ -234,11 +234,11 @@ class _OnItsGame:
                 )
             options = {"game": game, **self.policy_kwargs}
             names = ("game", "width", "rounds")
-            given = {name: options.pop(name) for name in names if name in options}
+            feature_options = {name: options.pop(name) for name in names if name in options}
             self.policy_kwargs = {
                 "net_arch": [],
                 "features_extractor_class": WinningSets,
-                "features_extractor_kwargs": given,
+                "features_extractor_kwargs": feature_options,
                 **options,
             }
         super()._setup_model()  # type: ignore[misc]

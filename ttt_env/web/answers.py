@@ -175,7 +175,7 @@ class Answers:
     def train(self, question: TrainQuestion) -> Iterator[dict[str, Any]]:
         """The evaluations of a training one after the other, and the verdict on the agent at its end."""
         events: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
-        left = Event()
+        departure = Event()
 
         def report(evaluation: Evaluation) -> None:
             check_wanted()
@@ -185,7 +185,7 @@ class Answers:
 
         def run() -> None:
             try:
-                with stopped_by(left):
+                with stopped_by(departure):
                     agent = train("tictactoe-v0", question.algorithm, seconds=_TRAINED_SECONDS, report=report)
                     events.put({"verdict": verdict_in_a_line(certify(agent))})
             except StoppedError:
@@ -201,7 +201,7 @@ class Answers:
             while (event := events.get()) is not None:
                 yield event
         finally:
-            left.set()
+            departure.set()
 
     def record(self, question: RecordQuestion) -> dict[str, Any]:
         """Write a finished game to the log, once the rules have been played through."""
@@ -232,7 +232,7 @@ def _estimated(position: Position) -> tuple[tuple[float, float], dict[int, tuple
     """
     wholes: list[float] = []
     classes = {cell: canonical(position.child(cell)) for cell in position.legal_cells}
-    found: dict[Position, list[float]] = defaultdict(list)
+    results: dict[Position, list[float]] = defaultdict(list)
     for seed in range(_SEARCHES):
         search = Search(position, seed=seed)
         search.run(simulations=_SIMULATIONS)
@@ -243,8 +243,10 @@ def _estimated(position: Position) -> tuple[tuple[float, float], dict[int, tuple
             totals[child][1] += float(search.visits[cell])
         for child, (wins, visits) in totals.items():
             if visits:
-                found[child].append(2 * wins / visits - 1)
+                results[child].append(2 * wins / visits - 1)
     ranges = {
-        cell: (min(found[child]), max(found[child])) for cell, child in classes.items() if child in found
+        cell: (min(results[child]), max(results[child]))
+        for cell, child in classes.items()
+        if child in results
     }
     return (min(wholes), max(wholes)), ranges

@@ -38,8 +38,8 @@ def build(folder: Path) -> str:
     if folder.exists() and not folder.is_dir():
         raise ParameterError(f"{str(folder)!r} is a file: a folder is needed")
     content = site()
-    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    if others := sorted(found - set(content)):
+    old_files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    if others := sorted(old_files - set(content)):
         raise ParameterError(
             f"{str(folder)!r} holds {others[0]!r}, which is not of this app: choose an empty folder"
         )
@@ -95,22 +95,22 @@ def _digest(text: str) -> str:
 
 def script_of(content: dict[str, bytes]) -> str:
     """The modules as one plain script, each in a function of its own that returns what it exports."""
-    done: list[str] = []
+    modules: list[str] = []
     parts: list[str] = []
 
     def add(name: str) -> None:
-        if name in done:
+        if name in modules:
             return
         text = content[f"{name}.js"].decode()
         imports = re.findall(r'^import (\{.*?\}) from "\./(\w+)\.js";$', text, re.MULTILINE)
         for _, other in imports:
             add(other)
-        done.append(name)
+        modules.append(name)
         exported = re.findall(r"^export (?:async )?(?:const|function\*?|class) (\w+)", text, re.MULTILINE)
-        given = "".join(f"const {names} = {other}_js;\n" for names, other in imports)
+        bindings = "".join(f"const {names} = {other}_js;\n" for names, other in imports)
         body = re.sub(r"^(import .*\n|export )", "", text, flags=re.MULTILINE)
         parts.append(
-            f"const {name}_js = (() => {{\n{given}{body}return {{ {', '.join(exported)} }};\n}})();\n"
+            f"const {name}_js = (() => {{\n{bindings}{body}return {{ {', '.join(exported)} }};\n}})();\n"
         )
 
     add(_START)

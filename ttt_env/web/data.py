@@ -247,14 +247,14 @@ def strength_of(players: Players, game: Game) -> dict[str, Any]:
             tables[agent] = PolicyTable.of(players.make(agent, game), complete=True)
         except (TttEnvError, ImportError):
             continue  # it does not play this game
-    played = tournament(tables, game)
-    names = sorted(tables, key=lambda name: (-round(played.scores[name], 9), name))
+    results = tournament(tables, game)
+    names = sorted(tables, key=lambda name: (-round(results.scores[name], 9), name))
     return {
         "agents": [
             certificate_facts(name, certify(tables[name]))
             | {
-                "scores": [0.0 if other == name else played.matches[name, other].score for other in names],
-                "mean": played.scores[name],
+                "scores": [0.0 if other == name else results.matches[name, other].score for other in names],
+                "mean": results.scores[name],
             }
             for name in names
         ]

@@ -83,10 +83,10 @@ class Players:
     def levels(self, game: Game) -> list[Level]:
         """The levels of a game, the easiest first. Only play without a blunder is called perfect."""
         if game == get_game("square-v0"):
-            chosen: Sequence[tuple[str, str]] = _SQUARE
+            kinds: Sequence[tuple[str, str]] = _SQUARE
         else:
-            chosen = _SOLVED if is_interactive(game) else _SEARCHED
-        levels = [Level(name, *each) for name, each in zip(_NAMES, chosen, strict=False)]
+            kinds = _SOLVED if is_interactive(game) else _SEARCHED
+        levels = [Level(name, *each) for name, each in zip(_NAMES, kinds, strict=False)]
         if game.name == _PROVED_GAME:
             levels.append(Level("Proof", PROOF, "Plays X, and the proof that X wins: nothing stops it", "X"))
         return levels

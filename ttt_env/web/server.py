@@ -152,15 +152,15 @@ async def _answered(kind: type, answer: Callable[[Any], Any], request: Request) 
 
 async def _while_there(request: Request, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The result of `compute`; its searches and sweeps end once the visitor has gone."""
-    left = Event()
+    departure = Event()
 
     async def watch() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
-        left.set()
+        departure.set()
 
     def run() -> dict[str, Any]:
-        with stopped_by(left):
+        with stopped_by(departure):
             return compute()
 
     watching = asyncio.create_task(watch())

@@ -60,10 +60,10 @@ def block_fork(sight: RuleInput) -> Masks:
         stones = np.uint64(1) << np.arange(n_cells, dtype=np.uint64)
         mine = (boards.mine[:, None] | stones).reshape(-1)
         theirs = boards.theirs.repeat(n_cells)
-        forced, left = OpenSets(game, mine, theirs).completing(), OpenSets(game, theirs, mine).forking()
+        forced, forks_left = OpenSets(game, mine, theirs).completing(), OpenSets(game, theirs, mine).forking()
         forces = forced != NONE
-        leaves_none = forces & (left == NONE)
-        forces_elsewhere = forces & (forced & left == NONE)
+        leaves_none = forces & (forks_left == NONE)
+        forces_elsewhere = forces & (forced & forks_left == NONE)
         free = playable(game, boards.occupied_masks)
         for moves in (forces_elsewhere, leaves_none):  # the latter where there are both
             cells = packed(moves.reshape(-1, n_cells)) & free

@@ -110,9 +110,9 @@ class Imitation(OfHabits, Agent):
             self.__class__ = _SampledImitation  # type: ignore[assignment]
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        known, policies = self._habits.policies(boards)
-        if not known.all():
-            policies[~known] = self.fallback.policies(boards[~known])
+        is_known, policies = self._habits.policies(boards)
+        if not is_known.all():
+            policies[~is_known] = self.fallback.policies(boards[~is_known])
         return policies
 
 
@@ -122,8 +122,8 @@ class _SampledImitation(OfHabits, Agent):
     variant_of = Imitation
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
-        known, policies = self._habits.policies(Boards.single(position))
-        return sample(policies[0], rng.random()) if known[0] else self.fallback.choose(position, rng)
+        is_known, policies = self._habits.policies(Boards.single(position))
+        return sample(policies[0], rng.random()) if is_known[0] else self.fallback.choose(position, rng)
 
 
 class _Habits(NamedTuple):
@@ -149,8 +149,8 @@ class _Habits(NamedTuple):
             if player in (PERSON, None)
         ]
         boards = Boards.of(position for position, _, _ in moves) if moves else Boards.start(game, 0)
-        found, moved_by = canonical_boards(boards)
-        (mine, theirs), which = np.unique(np.stack([found.mine, found.theirs]), axis=1, return_inverse=True)
+        images, moved_by = canonical_boards(boards)
+        (mine, theirs), which = np.unique(np.stack([images.mine, images.theirs]), axis=1, return_inverse=True)
         cells = np.array([cell for _, cell, _ in moves], np.intp)
         is_unnamed = np.array([unnamed for _, _, unnamed in moves], np.intp)
         counts = np.zeros((2, len(mine), game.n_cells), np.int64)
@@ -163,8 +163,8 @@ class _Habits(NamedTuple):
 
     def find(self, boards: Boards) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The row of each position, `[B]`, −1 if unknown, and where its cells lie there, `[B, cells]`."""
-        found, moved_by = canonical_boards(boards)
-        masks = zip(found.mine.tolist(), found.theirs.tolist(), strict=True)
+        images, moved_by = canonical_boards(boards)
+        masks = zip(images.mine.tolist(), images.theirs.tolist(), strict=True)
         return np.array([self.rows.get(each, -1) for each in masks], np.intp), motions(boards.game)[moved_by]
 
     def counted(self, position: Position) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
@@ -175,11 +175,11 @@ class _Habits(NamedTuple):
     def policies(self, boards: Boards) -> tuple[NDArray[np.bool_], Floats]:
         """The known positions, `bool[B]`, and the policies there, `[B, cells]`; 0 in unknown ones."""
         rows, cells = self.find(boards)
-        known = rows >= 0
+        is_known = rows >= 0
         policies = np.zeros(cells.shape)
-        policies[known] = np.take_along_axis(self.favourites[rows[known]], cells[known], axis=1)
-        policies[known] /= policies[known].sum(axis=1, keepdims=True)
-        return known, policies
+        policies[is_known] = np.take_along_axis(self.favourites[rows[is_known]], cells[is_known], axis=1)
+        policies[is_known] /= policies[is_known].sum(axis=1, keepdims=True)
+        return is_known, policies
 
 
 def _counted_together(boards: Boards, counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -65,16 +65,16 @@ def codes(boards: Boards) -> Codes:
     return base_3
 
 
-def rows_of(boards: Boards, table: Codes, agent: Agent, asked: Boards) -> NDArray[np.intp]:
+def rows_of(boards: Boards, table: Codes, agent: Agent, positions: Boards) -> NDArray[np.intp]:
     """The rows of the boards in an agent's table of ascending codes, `[B]`.
 
-    Raises `PolicyError` for one without a row, which names the position of `asked` that it is looked up for.
+    Raises `PolicyError` for one without a row, which names the one of `positions` that it is looked up for.
     """
-    wanted = codes(boards)
-    rows = np.minimum(np.searchsorted(table, wanted), len(table) - 1)
-    missing = np.flatnonzero(table[rows] != wanted)
+    board_codes = codes(boards)
+    rows = np.minimum(np.searchsorted(table, board_codes), len(table) - 1)
+    missing = np.flatnonzero(table[rows] != board_codes)
     if len(missing):
-        raise PolicyError(f"the table of {agent!r} has no entry for {asked[int(missing[0])]}")
+        raise PolicyError(f"the table of {agent!r} has no entry for {positions[int(missing[0])]}")
     return rows
 
 
@@ -111,21 +111,21 @@ class Lookup(Agent):
         super().__init__(game)
         self._path = path
         self._solution: Solution | None = None
-        self._given: Table | None = None
+        self._own_table: Table | None = None
         if path is None:
             check_enumerable(self.game)
         elif is_tablebase(path):
             self._solution = Solution.load(path, game)
         else:
-            self._given = _load(path, self.game)
+            self._own_table = _load(path, self.game)
 
     @property
     def sweeps(self) -> bool:  # noqa: D102
-        return self._solution is None and self._given is None
+        return self._solution is None and self._own_table is None
 
     @cached_property
     def _table(self) -> Table:
-        return self._given or _tabulated(solve(self.game).policy(), None)
+        return self._own_table or _tabulated(solve(self.game).policy(), None)
 
     @classmethod
     def of(
@@ -158,7 +158,7 @@ class Lookup(Agent):
         lookup = cls.__new__(cls)
         Agent.__init__(lookup, game)
         lookup._path = lookup._solution = None
-        lookup._given = table
+        lookup._own_table = table
         return lookup
 
     def __len__(self) -> int:
@@ -191,17 +191,17 @@ class Lookup(Agent):
         if self._solution is not None:
             why = self._solution.policy().explain(position)
             return replace(why, reason=f"The tablebase holds the value of every position. {why.reason}")
-        facts, kept = _code_facts(position), position
+        facts, entry = _code_facts(position), position
         reason = "The table holds the position itself."
         if self._table.merged:
             merged, back = _merge(Boards.of([position]))
-            kept = merged[0]
+            entry = merged[0]
             motion = [int(cell) for cell in back[0]]
             facts["symmetry"] = symmetry_name(self.game, tuple(motion))
-            if kept != position:
+            if entry != position:
                 reason = "The table holds a symmetric position, and its cells are turned back to this board."
-                there = {f"{name} there": fact for name, fact in _code_facts(kept).items()}
-                facts |= {"position in the table": str(kept)} | there | {"each cell lies there on": motion}
+                there = {f"{name} there": fact for name, fact in _code_facts(entry).items()}
+                facts |= {"position in the table": str(entry)} | there | {"each cell lies there on": motion}
         facts["positions in the table"] = len(self)
         return self._why(position, reason, facts=facts)
 
@@ -235,9 +235,9 @@ def _rows(
     for boards in everywhere if positions is None else positions:
         policies = checked_policies(agent, boards)
         if merged:
-            kept, back = _merge(boards)
-            _, first, which = np.unique(codes(kept), return_index=True, return_inverse=True)
-            boards = kept[first]
+            images, back = _merge(boards)
+            _, first, which = np.unique(codes(images), return_index=True, return_inverse=True)
+            boards = images[first]
             canonical = checked_policies(agent, boards)
             turned = np.take_along_axis(canonical[which], back, axis=1)
             if not np.allclose(turned, policies) or ((turned > 0) != (policies > 0)).any():

@@ -100,15 +100,15 @@ class NetworkAgent(Agent):
 
     def _scores(self, boards: Boards) -> Floats:
         """The scores of the cells, `[B, cells]`; 0 on taken ones."""
-        seen: Any = boards.planes
+        batch: Any = boards.planes
         if self.observation == "flat":
-            seen = flat_of(seen)
+            batch = flat_of(batch)
         try:
-            answer = _answer(self.network, seen)
+            answer = _answer(self.network, batch)
         except Exception as error:
             other = "planes" if self.observation == "flat" else "flat"
             raise PolicyError(
-                f"{self!r} raises {type(error).__name__} for observations of shape {seen.shape}: {error}. "
+                f"{self!r} raises {type(error).__name__} for observations of shape {batch.shape}: {error}. "
                 f"For {other} ones make the agent by make_agent(network, game, observation={other!r})"
             ) from error
         try:
@@ -118,7 +118,7 @@ class NetworkAgent(Agent):
         scores = by_cell(self.game, scores)
         if scores.shape != boards.legal.shape:
             raise self._error(
-                f"answers observations of shape {seen.shape} with scores of shape {scores.shape}, "
+                f"answers observations of shape {batch.shape} with scores of shape {scores.shape}, "
                 f"not {boards.legal.shape}"
             )
         wrong = np.flatnonzero((boards.legal & ~np.isfinite(scores)).any(axis=1))

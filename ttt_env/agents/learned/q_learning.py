@@ -172,15 +172,15 @@ def explored(game: Game) -> tuple[Codes, "Graph"]:
     from ttt_env.agents.learned.q_learning_kernel import Graph
 
     check_enumerable(game, "for a table of Q-values")
-    layers, degrees, successors, known = [Boards.start(game)], [], [], 1
+    layers, degrees, successors, n_known = [Boards.start(game)], [], [], 1
     while layers[-1].legal.any():
         rows, cells = np.nonzero(layers[-1].legal)
         after, _ = canonical_boards(layers[-1][rows].play(cells))
-        _, kept, numbers = np.unique(codes(after), return_index=True, return_inverse=True)
+        _, indices, numbers = np.unique(codes(after), return_index=True, return_inverse=True)
         degrees.append(layers[-1].legal.sum(axis=1))
-        layers.append(after[kept])
-        successors.append(numbers + known)
-        known += len(kept)
+        layers.append(after[indices])
+        successors.append(numbers + n_known)
+        n_known += len(indices)
     degrees.append(layers[-1].legal.sum(axis=1))
     first = np.concatenate([[0], np.cumsum(np.concatenate(degrees))])
     rewards = [layer.is_won * np.int8(-1 if game.misere else 1) for layer in layers]

@@ -65,10 +65,10 @@ def move(graph: Graph, q: NDArray[np.float64], random: Random, epsilon: float, p
     first, last = graph.first[position], graph.first[position + 1]
     if draw_share(random) < epsilon:
         return int(graph.next[first + draw_below(random, last - first)])
-    best, n_best, drawn = best_value(graph, q, position), 0, 0
+    best, n_best, choice = best_value(graph, q, position), 0, 0
     for edge in range(first, last):
         if q[graph.next[edge]] == best:
             n_best += 1
             if draw_below(random, n_best) == 0:
-                drawn = graph.next[edge]
-    return int(drawn)
+                choice = graph.next[edge]
+    return int(choice)

@@ -49,8 +49,8 @@ class SB3(Agent):
     def __init__(self, game: Game | str, path: str, deterministic: bool = True) -> None:
         super().__init__(game)
         data, weights = _content(path)
-        needed = ("policy_class", "observation_space", "action_space")
-        missing = [name for name in needed if name not in data] + ["its weights"] * (weights is None)
+        names = ("policy_class", "observation_space", "action_space")
+        missing = [name for name in names if name not in data] + ["its weights"] * (weights is None)
         if missing:
             raise PolicyFileError(
                 f"{path} is not a model of Stable-Baselines3: it lacks {', '.join(missing)}"
@@ -185,8 +185,8 @@ def _plays_by_position(policy: "BasePolicy") -> bool:
     if not hasattr(policy, "get_distribution"):
         return False
     ask: Any = policy.get_distribution
-    needed = signature(ask).parameters.values()
-    return sum(each.default is each.empty for each in needed) == 1
+    parameters = signature(ask).parameters.values()
+    return sum(each.default is each.empty for each in parameters) == 1
 
 
 def agent_of(model: object, game: Game) -> SB3:

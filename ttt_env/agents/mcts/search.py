@@ -192,37 +192,37 @@ class Search:
         """
         if (simulations is None) == (seconds is None):
             raise ParameterError("a search takes simulations= or seconds=, one of them")
-        done, chunk, start = 0, _CHUNK if seconds is None else _FIRST_CHUNK, perf_counter()
-        left = inf if simulations is None else simulations
+        n_done, chunk, start = 0, _CHUNK if seconds is None else _FIRST_CHUNK, perf_counter()
+        n_left = inf if simulations is None else simulations
         self.stopped_by = None
-        while left > 0 and not self.is_proved and self.stopped_by is None:
+        while n_left > 0 and not self.is_proved and self.stopped_by is None:
             check_wanted()
-            done += self._iterate(int(min(chunk, left, self._before_next_look(left))))
+            n_done += self._iterate(int(min(chunk, n_left, self._before_next_look(n_left))))
             chunk = min(2 * chunk, _CHUNK)
             if simulations is not None:
-                left = simulations - done
+                n_left = simulations - n_done
             elif seconds is not None:
                 passed = perf_counter() - start
-                left = done * (seconds / passed - 1)
-            self.stopped_by = self._reason_to_stop(left)
-        return done
+                n_left = n_done * (seconds / passed - 1)
+            self.stopped_by = self._reason_to_stop(n_left)
+        return n_done
 
-    def _before_next_look(self, left: float) -> float:
+    def _before_next_look(self, n_left: float) -> float:
         """The simulations after which `_reason_to_stop` can find a reason, at the earliest."""
-        wanted = inf
-        if self._early_stop and left < inf:  # each adds at most one to the lead, and one less is left
-            wanted = max(1, (left - self.lead) // 2 + 1)
+        n_simulations = inf
+        if self._early_stop and n_left < inf:  # each adds at most one to the lead, and one less is left
+            n_simulations = max(1, (n_left - self.lead) // 2 + 1)
         if self._tolerance is not None:
             n = self.simulations
-            wanted = min(wanted, max(_FIRST_CHUNK, 1 << n.bit_length()) - n)
-        return wanted
+            n_simulations = min(n_simulations, max(_FIRST_CHUNK, 1 << n.bit_length()) - n)
+        return n_simulations
 
-    def _reason_to_stop(self, left: float) -> StoppedBy | None:
+    def _reason_to_stop(self, n_left: float) -> StoppedBy | None:
         if self.is_proved:
             return "proved"
         if self._tolerance is not None and self._has_settled(self._tolerance):
             return "settled"
-        return "decided" if self._early_stop and 0 < left < self.lead else None
+        return "decided" if self._early_stop and 0 < n_left < self.lead else None
 
     def _has_settled(self, tolerance: float) -> bool:
         n = self.simulations
@@ -241,8 +241,8 @@ class Search:
         best, visits, values = self.best_cells(), self.visits, self.values
         if len(best) > 1:
             return 0
-        lost = values == -1 if self._settings.solve else np.zeros(len(visits), bool)
-        others = [int(visits[cell]) for cell in self._candidates() if cell != best[0] and not lost[cell]]
+        is_lost = values == -1 if self._settings.solve else np.zeros(len(visits), bool)
+        others = [int(visits[cell]) for cell in self._candidates() if cell != best[0] and not is_lost[cell]]
         return int(visits[best[0]]) - max(others, default=-inf)
 
     def step(self) -> bool:
@@ -255,10 +255,10 @@ class Search:
     def _iterate(self, n: int) -> int:
         """Run up to n simulations and return how many; fewer where the tree is full, which then grows."""
         may_grow = 2 * len(self._tree.nodes) <= min(MAX_SLOTS, _max_slots.get())
-        done = kernel.run(self._tree, self._threats, self._sets, self._settings, self._network, n, may_grow)
-        if done < n and not self.is_proved:
+        n_done = kernel.run(self._tree, self._threats, self._sets, self._settings, self._network, n, may_grow)
+        if n_done < n and not self.is_proved:
             self._tree = kernel.grown(self._tree)
-        return done
+        return n_done
 
     def advance(self, cell: int) -> None:
         """Go on from the position after a move, and keep what the tree knows about it.

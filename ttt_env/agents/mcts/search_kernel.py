@@ -121,9 +121,9 @@ def run(
     `evaluator` a value network says how a simulation ends, instead of a playout. Without these, other code is
     compiled, in which there is nothing of them: without threats it is half as fast again.
     """
-    for done in range(simulations):
+    for n_done in range(simulations):
         if tree.nodes[0].value != UNKNOWN or (may_grow and not has_room(tree)):
-            return done
+            return n_done
         node, mine, theirs = select(tree, settings)
         if tree.nodes[node].value == UNKNOWN and has_room(tree):
             node, mine, theirs = expand(tree, sets, node, mine, theirs)
@@ -206,10 +206,10 @@ def expand(
     untried = tree.nodes[node].untried
     n_untried = size(untried)
     cell = nth_cell(untried, draw_below(tree.random, n_untried))
-    chosen = stone(cell)
+    new_stone = stone(cell)
     child = new_child(tree, node, n_untried)
-    tree.nodes[node].untried = untried ^ chosen
-    mine, theirs = theirs, mine | chosen
+    tree.nodes[node].untried = untried ^ new_stone
+    mine, theirs = theirs, mine | new_stone
     free = playable(sets, mine | theirs)
     place(tree, child, cell, free)
     if completes(sets, theirs, cell):

@@ -56,18 +56,18 @@ class AlphaBeta(Agent):
         return policy
 
     def _explained(self, position: Position) -> Explanation:
-        found = self.search(position)
-        cells = list(found.cells)
+        lookahead = self.search(position)
+        cells = list(lookahead.cells)
         best = "all moves are worth the same"
         if len(cells) < len(position.legal_cells):
             best = "{cells} is best; the others are worth less, how much it has not looked"
-        reason = f"Looking {found.depth} moves ahead, {best}."
+        reason = f"Looking {lookahead.depth} moves ahead, {best}."
         facts = {
-            "moves looked ahead": found.depth,
-            "positions searched": found.nodes,
-            "best play that it sees": list(found.principal_variation),
+            "moves looked ahead": lookahead.depth,
+            "positions searched": lookahead.nodes,
+            "best play that it sees": list(lookahead.principal_variation),
         }
-        numbers = CellNumbers("value of the move", dict.fromkeys(cells, found.value))
+        numbers = CellNumbers("value of the move", dict.fromkeys(cells, lookahead.value))
         policy = dict.fromkeys(position.legal_cells, 0.0) | dict.fromkeys(cells, 1.0 / len(cells))
         return Explanation(position, policy, reason, (numbers,), facts)
 
@@ -138,11 +138,11 @@ class _Searcher:
                         low = middle
                 best = low
         ties = (cell for cell, child in after.items() if not self._is_at_least(child, depth - 1, 1 - best))
-        found = tuple(sorted(ties))
-        line = self._principal_variation(position.play(found[0]), depth - 1, -best)
+        best_cells = tuple(sorted(ties))
+        line = self._principal_variation(position.play(best_cells[0]), depth - 1, -best)
         nodes = int(self._search.state[self._kernel.NODES]) - self._first_node
         scale = 1.0 if abs(best) == self._kernel.WIN else min(0.99, abs(best) / 5)
-        return Lookahead(found, float(np.sign(best)) * scale, (found[0], *line), depth, nodes)
+        return Lookahead(best_cells, float(np.sign(best)) * scale, (best_cells[0], *line), depth, nodes)
 
     def _principal_variation(self, position: Position, depth: int, value: int) -> tuple[int, ...]:
         """Best play from a position of this value at this depth; of equal moves the first."""

@@ -168,7 +168,7 @@ class Terminal:
     ) -> None:
         self.session, self.console, self.ask, self.log = session, console, ask, log
         self._people = [player for player in session.players if player.agent is None]
-        self._left = games if self._people else games or 1
+        self._n_left = games if self._people else games or 1
 
     def run(self) -> None:
         """Play until somebody leaves, by a command or Ctrl-D, and print the score.
@@ -303,9 +303,9 @@ class Terminal:
         return Text.assemble((f"{player.name} wins", "bold"), " as ", _stone(winner), ".")
 
     def _wants_another(self) -> bool:
-        if self._left is not None:
-            self._left -= 1
-            return self._left > 0
+        if self._n_left is not None:
+            self._n_left -= 1
+            return self._n_left > 0
         while True:
             answer = self.ask("Another game, seats swapped? [Y/n] ").strip().lower()
             if answer in _YES | _NO:

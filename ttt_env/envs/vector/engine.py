@@ -70,11 +70,11 @@ class Replies:
             rows = rows + who * self._n_rows if self.is_mixed else rows
             return _counts(self.policies.take(rows, axis=0) <= draws[:, None])
         state = np.broadcast_to(state, (*state.shape[:-1], len(draws)))
-        wanted = self.store.is_open(state) & where
+        is_asked = self.store.is_open(state) & where
         cells = np.zeros(len(draws), np.int64)
         self.forfeits = {} if may_forfeit else self.forfeits
         for number in range(len(self.agents)):
-            at = np.flatnonzero(wanted & (who == number) if self.is_mixed else wanted)
+            at = np.flatnonzero(is_asked & (who == number) if self.is_mixed else is_asked)
             if len(at):
                 forfeits: dict[int, Forfeit] | None = {} if may_forfeit else None
                 cells[at] = self._cells_of(number, state.take(at, axis=-1), draws[at], rng, forfeits)
@@ -164,20 +164,20 @@ class EpisodeStarts:
         `[rows, B]` the columns of these sub-envs are used. An episode that the opponent's first move ends is
         drawn anew, with numbers from `rng`. Raises `ImpossiblePositionError` if this never succeeds.
         """
-        left = where.nonzero()[0]
-        begun, agents = games, replies.agents if replies else []
+        remaining = where.nonzero()[0]
+        current, agents = games, replies.agents if replies else []
         for _ in range(MAX_STARTS):
-            if not len(left):
-                return begun
-            before = games._replace(episodes=games.episodes.take(left))
-            new = self._new(before, left, replies, partial(_row, draws, left), rng)
-            begun = Games(*map(partial(_with, left), new, begun))
+            if not len(remaining):
+                return current
+            before = games._replace(episodes=games.episodes.take(remaining))
+            new = self._new(before, remaining, replies, partial(_row, draws, remaining), rng)
+            current = Games(*map(partial(_with, remaining), new, current))
             if replies is None or self._never_ends_at_once:
-                return begun
-            left = left[~self.store.is_open(begun.state.take(left, axis=-1))]
+                return current
+            remaining = remaining[~self.store.is_open(current.state.take(remaining, axis=-1))]
             draws = rng.random(draws.shape)
-        opponent, seat = agents[begun.who[left[0]]], SEATS[begun.seats[left[0]]]
-        position = self.store.boards(begun.state.take(left, axis=-1))[0]
+        opponent, seat = agents[current.who[remaining[0]]], SEATS[current.seats[remaining[0]]]
+        position = self.store.boards(current.state.take(remaining, axis=-1))[0]
         raise ImpossiblePositionError(f"{opponent!r} ends the game before {seat} can move: {position}")
 
     def are_look_ups(self, replies: Replies | None) -> bool:
@@ -230,9 +230,9 @@ def _with(index: Array, new: Array, old: Array) -> Array:
     """A copy of `old` with `new` in the columns `index`; `old` itself where nothing is new."""
     if new is old:
         return old
-    changed = old.copy()
-    changed[..., index] = new
-    return changed
+    copy = old.copy()
+    copy[..., index] = new
+    return copy
 
 
 class Steps(Protocol):

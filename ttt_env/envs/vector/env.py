@@ -276,9 +276,10 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         n_actions = self._actions.n
         cells = _as_cells(actions, self.num_envs, n_actions)
         if cells is None:
-            allowed = f"int[{self.num_envs}], each 0 to {n_actions - 1}"
-            wanted = f"{self.num_envs} {self._actions.noun}s of {self.game.name}"
-            raise CellError(f"{brief(actions)} are not {wanted}: {allowed}, is needed")
+            raise CellError(
+                f"{brief(actions)} are not {self.num_envs} {self._actions.noun}s of {self.game.name}: "
+                f"int[{self.num_envs}], each 0 to {n_actions - 1}, is needed"
+            )
         if not self._actions.are_cells:
             cells = self._actions.cells(cells, self._store.playable(games.state))
         if self.autoreset_mode is DISABLED and self._over.any():

@@ -77,8 +77,8 @@ class OnnxNetwork:
         self._session = _session(path, content)
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         if len(inputs) != 1 or inputs[0].type not in _TYPES or not outputs:
-            found = ", ".join(f"{each.name} {each.type}" for each in inputs)
-            raise self._error(f"it has the inputs {found}; one, of numbers, is needed")
+            inputs_text = ", ".join(f"{each.name} {each.type}" for each in inputs)
+            raise self._error(f"it has the inputs {inputs_text}; one, of numbers, is needed")
         self._input, self._type = inputs[0].name, _TYPES[inputs[0].type]
         self._shape: list[object] = inputs[0].shape
         output = next((each for each in outputs if each.name == SCORES), outputs[0])
@@ -92,16 +92,16 @@ class OnnxNetwork:
 
     def __call__(self, observations: Planes | Flat) -> NDArray[Any]:
         """The scores of the cells, `[B, cells]`."""
-        seen = observations.astype(self._type)
+        batch = observations.astype(self._type)
         if self._shape[0] != 1:
-            return self._run(seen)
-        return np.concatenate([self._run(seen[row : row + 1]) for row in range(len(seen))])
+            return self._run(batch)
+        return np.concatenate([self._run(batch[row : row + 1]) for row in range(len(batch))])
 
-    def _run(self, seen: NDArray[Any]) -> NDArray[Any]:
+    def _run(self, batch: NDArray[Any]) -> NDArray[Any]:
         try:
-            scores: NDArray[Any] = self._session.run([self._output], {self._input: seen})[0]
+            scores: NDArray[Any] = self._session.run([self._output], {self._input: batch})[0]
         except Exception as error:  # onnxruntime has an exception of its own for each kind of fault
-            raise PolicyError(f"{self._path} fails on observations {seen.shape}: {reason(error)}") from error
+            raise PolicyError(f"{self._path} fails on observations {batch.shape}: {reason(error)}") from error
         return scores
 
     @property
@@ -134,8 +134,8 @@ class OnnxNetwork:
                 for length, due in zip(lengths, shape, strict=True)
             ):
                 return observation
-        wanted = " or ".join(str(["B", *shape]).replace("'", "") for shape in expected.values())
-        raise self._error(f"its input {self._input} has the shape {self._shape}; {game.name} needs {wanted}")
+        shapes = " or ".join(str(["B", *shape]).replace("'", "") for shape in expected.values())
+        raise self._error(f"its input {self._input} has the shape {self._shape}; {game.name} needs {shapes}")
 
     def _error(self, fault: str) -> PolicyFileError:
         return PolicyFileError(f"{self._path} is not an ONNX network that plays: {fault}")

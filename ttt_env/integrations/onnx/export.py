@@ -230,16 +230,16 @@ class _OfAlphaZero(ScoresOfCells):
         for part in masks.flatten(2).unbind(2):
             smallest = torch.where(is_least > 0, part, torch.inf).amin(dim=1, keepdim=True)
             is_least = is_least * (part == smallest)
-        chosen = is_least.argmax(dim=1)
-        image = torch.gather(images, 1, chosen[:, None, None, None].expand(-1, 1, self.n_cells, 2))[:, 0]
+        symmetry = is_least.argmax(dim=1)
+        image = torch.gather(images, 1, symmetry[:, None, None, None].expand(-1, 1, self.n_cells, 2))[:, 0]
         logits = self._logits(image)
-        return torch.gather(logits, 1, self.get_buffer("to_images")[chosen])
+        return torch.gather(logits, 1, self.get_buffer("to_images")[symmetry])
 
     def _logits(self, cells: Tensor) -> Tensor:
         w = self.get_buffer
-        seen = torch.cat([cells, 1.0 - cells.sum(dim=2, keepdim=True)], dim=2)
+        planes = torch.cat([cells, 1.0 - cells.sum(dim=2, keepdim=True)], dim=2)
         first = w("first").reshape(-1, w("first").shape[2])
-        signals = torch.relu(_around(seen, w("sees")) @ first + w("first_bias"))
+        signals = torch.relu(_around(planes, w("sees")) @ first + w("first_bias"))
         for layer in range(0, 2 * self._n_blocks, 2):
             inside = torch.relu(self._layer(signals, layer))
             signals = torch.relu(signals + self._layer(inside, layer + 1))

@@ -51,8 +51,8 @@ class RecipeLearner(ModelLearner):
         except Exception as error:  # whatever the algorithm raises at values that it cannot take
             if isinstance(error, TttEnvError | ImportError) or not hyperparameters:
                 raise
-            given = ", ".join(f"{name}={brief(value)}" for name, value in hyperparameters.items())
-            raise ParameterError(f"{self.name} cannot be made with {given}: {reason(error)}") from error
+            values = ", ".join(f"{name}={brief(value)}" for name, value in hyperparameters.items())
+            raise ParameterError(f"{self.name} cannot be made with {values}: {reason(error)}") from error
         model.game = game  # saved with it, as its spaces are the same for all games of one shape
         # As text in the file it can be read without running the file's code.
         model.trained_as = f"{self.name} on {game.name}"
