@@ -401,6 +401,8 @@ MISTAKES = [
     ("certify C:/bots/bot.py", "there is no file 'C:/bots/bot.py'"),
     ("new random.py", "would hide Python's module random"),
     ("new bot", "such as bot.py"),
+    ("certify minimax --out x.txt", "--out x.txt: end it in .npz (policy table) or .json (certificate)"),
+    ("train ppo --set blunder_start=1", "did you mean blunder_starts?"),
     ("new a:b.py", "such as bot.py"),
     ("new no/bot.py", "there is no folder 'no'"),
     ("train value-network --until optimall", "--until: 'optimall' is not one of unbeatable, optimal, budget"),
@@ -563,7 +565,7 @@ class TestStreams:
         [
             ("cp1252", "solve", 0, "+---+---+---+"),
             ("cp1252", "bench random minimax --csv out", 0, "random     -217  -0.87"),
-            ("latin-1", "certify random --out out", 1, "+---+---+---+"),
+            ("latin-1", "certify random --out out.json", 1, "+---+---+---+"),
             ("ascii", "play random random --rounds 1 --seed 0", 0, "+---+---+---+"),
             ("ascii", "replay tictactoe-v0: 4 1", 0, "+---+---+---+"),
             ("ascii", "solve --game ring.json --json", 0, '"game": "ring\\u2013\\u0127"'),

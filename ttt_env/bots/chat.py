@@ -141,7 +141,7 @@ class ChatEndpoint:
             cause: BaseException = error
             while (deeper := cause.__cause__ or cause.__context__) is not None:
                 cause = deeper
-            failure = Accident(str(cause))
+            failure = Accident(f"{cause} (is the server running?)")
         except OpenAIError as error:
             failure = PlayerError(f"{asker} cannot be asked: {self._excerpt(str(error))}")
         raise failure
@@ -410,15 +410,15 @@ class ChatAgent(PromptAgent):
         if self.max_tokens is not None:
             request["max_tokens"] = self.max_tokens
         try:
-            return self._endpoint.ask(request, repr(self))
+            return self._endpoint.ask(request, self.label)
         except CutOff:  # a fuller budget may help
             if self.max_tokens is not None:
                 request["max_tokens"] = 2 * self.max_tokens
         try:
-            return self._endpoint.ask(request, repr(self))
+            return self._endpoint.ask(request, self.label)
         except CutOff as cut:
             limit = f" ({request['max_tokens']} tokens)" if "max_tokens" in request else ""
-            raise NoVerdictError(repr(self), None, f"{cut}{limit}", "unreadable") from None
+            raise NoVerdictError(self.label, None, f"{cut}{limit}", "unreadable") from None
 
 
 def _as_str(name: str, text: object) -> str:

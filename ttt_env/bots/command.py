@@ -148,7 +148,7 @@ class CommandAgent(AskedAgent):
     def answer(self, position: Position) -> Answer:  # noqa: D102
         accidents: list[AccidentError] = []
         if self._is_out:
-            raise NoVerdictError(repr(self), position, _OUT, "timed out")
+            raise NoVerdictError(self.label, position, _OUT, "timed out")
         while len(accidents) < TRIES:
             tries = f"try {len(accidents) + 1} of {TRIES}"
             try:
@@ -218,7 +218,7 @@ class CommandAgent(AskedAgent):
         if what == "timed out" and len(accidents) == TRIES:
             what = f"timed out twice ({self.timeout:g} s each, and {self.startup:g} s to start)"
         reason = quoted(last.reason, "crashed") if last.reason else ""
-        return NoVerdictError(repr(self), position, ": ".join(filter(None, [what, reason])), last.outcome)
+        return NoVerdictError(self.label, position, ": ".join(filter(None, [what, reason])), last.outcome)
 
     @property
     def is_running(self) -> bool:

@@ -84,7 +84,7 @@ class PromptAgent(AskedAgent):
         except Exception as error:
             if _is_accident(error):
                 reason = f"gave no answer: {brief(error)}"
-                raise NoVerdictError(repr(self), position, reason) from error
+                raise NoVerdictError(self.label, position, reason) from error
             error.add_note(self._asked_in(position))
             raise
         if not isinstance(reply, str):

@@ -92,7 +92,7 @@ class Recipe:
         elif table == "pool":
             allowed = signature(OpponentPool).parameters
         else:
-            allowed = self._hyperparameters().keys()
+            allowed = (*self._hyperparameters(), *_SHARES, "opponents", "pool.NAME", "envs.NAME")
         if name not in allowed:
             kind = f"hyperparameter of {self.name}" if table == "hyperparameters" else f"parameter of {table}"
             raise ParameterError(unknown(kind, name, allowed))
