@@ -86,6 +86,7 @@ def works(page, view):
     page.until("return document.getElementById('page')?.childElementCount")
     if view == "#positions":
         page.until("return document.querySelector('.headline').textContent.includes('played')")
+        page.until("return ['red', 'green'].every((colour) => document.querySelector(`.map .dot.${colour}`))")
     elif view == "#compare":
         page.until("return document.querySelector('.ladder tbody a')")
         page.click(".ladder tbody a")
@@ -95,7 +96,7 @@ def works(page, view):
         page.until(
             "return document.querySelector('.stage .cell.x') && document.querySelector('.stage .open')"
         )
-    assert not page.complaints()
+    assert not page.count("[class*=undefined]") and not page.complaints()
 
 
 @pytest.mark.parametrize("view", VIEWS)

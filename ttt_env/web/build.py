@@ -95,22 +95,24 @@ def _digest(text: str) -> str:
 
 def script_of(content: dict[str, bytes]) -> str:
     """The modules as one plain script, each in a function of its own that returns what it exports."""
-    modules: list[str] = []
+    exports: dict[str, list[str]] = {}
     parts: list[str] = []
 
     def add(name: str) -> None:
-        if name in modules:
+        if name in exports:
             return
         text = content[f"{name}.js"].decode()
         imports = re.findall(r'^import (\{.*?\}) from "\./(\w+)\.js";$', text, re.MULTILINE)
-        for _, other in imports:
+        for names, other in imports:
             add(other)
-        modules.append(name)
-        exported = re.findall(r"^export (?:async )?(?:const|function\*?|class) (\w+)", text, re.MULTILINE)
+            missing = {*re.findall(r"\w+", names)} - {*exports[other]}
+            assert not missing, f"{other}.js does not export {missing}, each by a line of its own"
+        declaration = r"^export (?:async )?(?:const|function\*?|class) (\w+)"
+        exports[name] = re.findall(declaration, text, re.MULTILINE)
         bindings = "".join(f"const {names} = {other}_js;\n" for names, other in imports)
         body = re.sub(r"^(import .*\n|export )", "", text, flags=re.MULTILINE)
         parts.append(
-            f"const {name}_js = (() => {{\n{bindings}{body}return {{ {', '.join(exported)} }};\n}})();\n"
+            f"const {name}_js = (() => {{\n{bindings}{body}return {{ {', '.join(exports[name])} }};\n}})();\n"
         )
 
     add(_START)

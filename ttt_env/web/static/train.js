@@ -110,7 +110,9 @@ function playGame({ nodes }, values, met, random, { exploration, rate }) {
   return game;
 }
 
-export const GREY = 0, RED = 1, GREEN = 2; // not met yet; it can lose from here; it cannot
+export const GREY = 0; // not met yet
+export const RED = 1; // it can lose from here
+export const GREEN = 2; // it cannot
 export const COMES = 4; // added where the agent, as it plays now, can come
 
 /**
