@@ -141,7 +141,7 @@ def test_agents_play_each_other_and_can_be_paused(page):
     page.click("#pause")
     ended(page)
     assert moves(page)[: len(before)] == before and page.stones().count("X") > 2
-    assert page.text(".status").startswith("Perfect (X) wins")
+    assert page.text(".status").startswith(("Perfect (X) wins", "A draw"))  # its opponent plays at random
 
 
 def test_the_board_is_played_by_keyboard(page):
