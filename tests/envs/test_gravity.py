@@ -112,6 +112,14 @@ def test_a_full_column_and_a_floating_stone_are_refused():
         by_cell.step(0)
 
 
+@pytest.mark.parametrize("game", [SMALL, GAME])
+def test_a_floating_stone_loses_in_one_of_many_games(game):
+    envs = ttt_env.make_vec(game, 2, opponent=None, actions="cells")
+    envs.reset(seed=0)
+    _, rewards, terminated, _, _ = envs.step([0, envs.single_action_space.n - 1])
+    assert terminated.tolist() == [True, False] and rewards.tolist() == [-1, 0]
+
+
 def test_without_gravity_columns_are_the_cells():
     for name in ("tictactoe-v0", "qubic-v0"):
         game = ttt_env.get_game(name)
