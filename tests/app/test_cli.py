@@ -205,6 +205,14 @@ def test_solve(arguments, told):
     assert run.stdout.startswith(told) and " nodes, " in run.stdout
 
 
+@pytest.mark.slow
+def test_certify_on_a_large_board_ends_at_the_first_lost_game():
+    run = ttt("certify", "win-block", "--game", "connect-four-v0", "--json")
+    facts = json.loads(run.stdout)
+    assert run.returncode == 3 and facts["worst_case"] == {"X": -1, "O": -1} and not facts["is_complete"]
+    assert facts["exploitability"] is None and facts["results"] == {}
+
+
 def test_solve_writes_a_proof_and_goes_on_from_a_checkpoint(tmp_path):
     arguments = "solve", "--game", "mnk-v0:m=4,n=3,k=3", "--proof", "proof.npz", "--checkpoint", "search.npz"
     for _ in range(2):

@@ -68,7 +68,8 @@ def dossier(
 
     It has the entries of `Certificate.to_dict`, so that `Certificate.load` reads the file, and more: exact
     results against `opponents`, the exploitability and the versions of the packages used. `file` is the
-    model's file, whose SHA-256 is recorded.
+    model's file, whose SHA-256 is recorded. If the `strength` is of a table that ends at the first lost game,
+    `exploitability` is null and there are no results.
 
     `name` is the name of the agent, by default its spec string, or the name of its function or class.
     Opponents are named the same way unless a mapping names them; a name that is taken gets a number, as in
@@ -86,9 +87,11 @@ def dossier(
     if strength is None:
         table = PolicyTable.of(player, complete=True, progress=progress, workers=workers, answers=answers)
         strength = Strength(table)
-    facts, exploited = strength.certificate.to_dict(), strength.exploitability
+    facts = strength.certificate.to_dict()
+    exploited = strength.exploitability if strength.certificate.is_complete else None
     identity = _identity(agent, name, file)
     facts["label"] = identity["name"]
+    rivals = {} if exploited is None else rivals
     results = {
         called: {"as_X": result.as_x._asdict(), "as_O": result.as_o._asdict()}
         for called, result in zip(rivals, map(strength.match, rivals.values()), strict=True)
@@ -103,7 +106,8 @@ def dossier(
         "agent": identity,
         "optimal_everywhere": None if all_blunders is None else not len(all_blunders),
         **facts,
-        "exploitability": {"as_X": exploited.as_x, "as_O": exploited.as_o, "mean": exploited.exploitability},
+        "exploitability": exploited
+        and {"as_X": exploited.as_x, "as_O": exploited.as_o, "mean": exploited.exploitability},
         "results": results,
         "blunders_everywhere": None if all_blunders is None else encoded(all_blunders),
     }

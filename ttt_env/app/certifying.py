@@ -125,10 +125,15 @@ def _certify_several(options: CertifyOptions) -> int:
 
 
 def _certify_one(options: CertifyOptions, player: Agent, name: str, file: Path | None = None) -> int:
+    is_table = options.out is not None and options.out.suffix == ".npz"
     with progress_line(f"certify {name}") as line, redirect_stdout(sys.stderr):
         try:
             table = PolicyTable.of(
-                player, progress=_pace(player, line), workers=options.workers or 1, answers=options.answers
+                player,
+                complete=True if is_table else None,
+                progress=_pace(player, line),
+                workers=options.workers or 1,
+                answers=options.answers,
             )
             strength = Strength(table)
             text = scorecard(strength, name)
@@ -143,7 +148,6 @@ def _certify_one(options: CertifyOptions, player: Agent, name: str, file: Path |
     else:
         typer.echo(text, err=options.out == STANDARD_OUTPUT)
     if options.out is not None:
-        is_table = options.out.suffix == ".npz"
         write_file(options.out, table.save if is_table else partial(write_json, facts))
         if options.out != STANDARD_OUTPUT and not options.as_json:
             typer.echo(f"{'Policy table' if is_table else 'Certificate'}: {options.out}")
