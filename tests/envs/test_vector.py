@@ -315,6 +315,19 @@ class TestPlayAsAndOpponents:
         envs.reset()
         assert envs.seats.tolist() == [0] * 3
 
+    def test_a_draw_of_zero_picks_no_reply_of_probability_zero(self) -> None:
+        """Against a corner minimax plays the centre; the cells before it have probability 0."""
+
+        class Zeros(np.random.Generator):
+            def random(self, size: Any = None) -> Any:  # type: ignore[override]
+                return np.zeros(size)
+
+        envs = ttt_env.make_vec("tictactoe-v0", 2, opponent="minimax", play_as="X")
+        envs.reset(seed=0)
+        envs.np_random = Zeros(np.random.PCG64(0))
+        observations = envs.step([0, 8])[0]
+        assert np.argwhere(observations[..., 1]).tolist() == [[0, 1, 1], [1, 1, 1]]
+
     @pytest.mark.parametrize("kind", [Nth, Wandering])
     def test_each_sub_env_draws_its_opponent_for_an_episode(self, store: str, kind: Any) -> None:
         game = ttt_env.get_game("tictactoe-v0")
