@@ -80,6 +80,7 @@ def test_a_call_is_checked_by_position_and_by_name_and_is_python_otherwise() -> 
             self.given = n, share, kind, more
 
     assert Thing(np.int64(2), share=1, z=3).given == (2, 1.0, "a", {"z": 3})
+    assert type(Thing(np.int64(2)).given[0]) is int
     for arguments, keywords, told in [
         ((0,), {}, "n=0 of .*Thing: integers from 1 on are allowed"),
         ((1,), {"share": 2}, "share=2 of .*Thing: numbers from 0 to 1 are allowed"),

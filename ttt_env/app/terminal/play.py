@@ -322,10 +322,10 @@ def seated(specs: Sequence[str], seat: Seat | None, game: Game) -> tuple[Player,
 
     Raises `ParameterError` for more than two players, or a seat for two.
     """
-    if len(specs) > 2 or (len(specs) == 2 and seat is not None):
-        raise ParameterError(
-            "play takes your opponent (--seat is your seat), or two players, X and O, without --seat"
-        )
+    if len(specs) > 2:
+        raise ParameterError(f"play takes your opponent, or two players, X and O; not {len(specs)} players")
+    if len(specs) == 2 and seat is not None:
+        raise ParameterError("--seat is your seat against one opponent: of two players the first is X")
     if len(specs) == 1:
         specs = [*specs, PERSON] if seat == "O" else [PERSON, *specs]
     names = ["you" if spec == PERSON else label_of(spec) for spec in specs]
