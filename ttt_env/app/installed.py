@@ -91,4 +91,5 @@ def agent_text(name: str) -> str:
         )
     width = max([len(spec) for spec, _ in rows], default=0)
     lines = [f"  {spec:{width}}  {what}" for spec, what in rows] or ["  It has no parameters."]
-    return "\n".join([f"{facts['documentation']}\n".lstrip(), f"{name} ({facts['class']}):", *lines])
+    about = facts["documentation"].partition("Raises")[0].rstrip()  # its errors name themselves
+    return "\n".join([f"{about}\n".lstrip(), f"{name} ({facts['class']}):", *lines])
