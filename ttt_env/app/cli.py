@@ -276,12 +276,13 @@ def certify(
     """Prove that an agent is unbeatable, or show how to beat it.
 
     The agent is asked once in each position that it can reach; the answers
-    are its policy table. --out FILE.npz saves the table: it is the proof,
-    which scripts/check_policy.py checks, and an agent itself. --out FILE.json
-    saves the certificate with exact results. Several agents get a line each.
+    are its policy table. --out FILE.npz saves the table: it is the proof
+    (scripts/check_policy.py checks it), and you can play it as an agent.
+    --out FILE.json saves the certificate with exact results. Several agents
+    get a line each.
 
-    With --answers a program (--command) or language model (--url, --model)
-    that was interrupted resumes from the answers saved.
+    With --answers FILE an interrupted run with a program (--command) or a
+    language model (--url, --model) resumes where it stopped.
 
     Exit code: 0 if unbeatable, 1 if beatable (with several agents: if any
     is), 3 if not judged, for example after a time-out.
