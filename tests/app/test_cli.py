@@ -411,6 +411,7 @@ MISTAKES = [
     ("new bot", "such as bot.py"),
     ("certify minimax --out x.txt", "--out x.txt: end it in .npz (policy table) or .json (certificate)"),
     ("train ppo --set blunder_start=1", "did you mean blunder_starts?"),
+    ("train ppo --set opponents.x=1", "unknown hyperparameter 'opponents' of ppo"),
     ("new a:b.py", "such as bot.py"),
     ("new no/bot.py", "there is no folder 'no'"),
     ("train value-network --until optimall", "--until: 'optimall' is not one of unbeatable, optimal, budget"),

@@ -457,7 +457,7 @@ def test_a_class_in_one_lesson(tmp_path, monkeypatch):
     with Contest(read_plan(path), tmp_path / "class-results", again=True) as contest:
         kept = {(pair.first, pair.second) for pair in (*contest.journal.games, *contest.journal.computed)}
     assert kept == {pair for pair in before if "raises" not in pair}
-    again, _ = play(path)  # goes on with what was kept
+    again, _ = play(path)  # resumes with what was kept
     for each in again["matches"]:
         if "raises" not in (pair := (each["first"], each["second"])):
             assert each == before[pair]

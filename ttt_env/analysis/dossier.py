@@ -106,8 +106,9 @@ def dossier(
         "agent": identity,
         "optimal_everywhere": None if all_blunders is None else not len(all_blunders),
         **facts,
-        "exploitability": exploited
-        and {"as_X": exploited.as_x, "as_O": exploited.as_o, "mean": exploited.exploitability},
+        "exploitability": None
+        if exploited is None
+        else {"as_X": exploited.as_x, "as_O": exploited.as_o, "mean": exploited.exploitability},
         "results": results,
         "blunders_everywhere": None if all_blunders is None else encoded(all_blunders),
     }

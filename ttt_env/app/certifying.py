@@ -137,7 +137,9 @@ def _certify_one(options: CertifyOptions, player: Agent, name: str, file: Path |
             )
             strength = Strength(table)
             text = scorecard(strength, name)
-            facts = dossier(player, name=name, file=file, strength=strength) if _wants_facts(options) else {}
+            facts: dict[str, Any] = {}
+            if options.as_json or (options.out is not None and not is_table):
+                facts = dossier(player, name=name, file=file, strength=strength)
         finally:
             if isinstance(player, ChatAgent | CommandAgent):
                 player.close()
@@ -157,10 +159,6 @@ def _certify_one(options: CertifyOptions, player: Agent, name: str, file: Path |
 def _status(certificates: Iterable[Certificate]) -> int:
     verdicts = {certificate.unbeatable for certificate in certificates}
     return 1 if False in verdicts else 3 if None in verdicts else 0
-
-
-def _wants_facts(options: CertifyOptions) -> bool:
-    return options.as_json or (options.out is not None and options.out.suffix != ".npz")
 
 
 def _pace(player: Agent, line: ProgressLine) -> Callable[[QueryCount], None]:

@@ -92,10 +92,12 @@ class Recipe:
         elif table == "pool":
             allowed = signature(OpponentPool).parameters
         else:
-            allowed = (*self._hyperparameters(), *_SHARES, "opponents", "pool.NAME", "envs.NAME")
+            allowed = self._hyperparameters().keys()
         if name not in allowed:
-            kind = f"hyperparameter of {self.name}" if table == "hyperparameters" else f"parameter of {table}"
-            raise ParameterError(unknown(kind, name, allowed))
+            if table == "hyperparameters":
+                names = [*allowed, *_SHARES, "opponents", "pool.NAME", "envs.NAME"]
+                raise ParameterError(unknown(f"hyperparameter of {self.name}", name, names))
+            raise ParameterError(unknown(f"parameter of {table}", name, allowed))
 
     def _hyperparameters(self) -> dict[str, Parameter]:
         """The parameters of the algorithm that a recipe may set."""

@@ -221,7 +221,7 @@ class Answers:
 
 
 def _is_won(agent: Any, position: Position) -> bool:
-    """True if X has won, or the strategy goes on from there."""
+    """True if X has won, or the strategy continues from there."""
     return position.winner == "X" if position.is_over else agent.strategy_cell(position) is not None
 
 

@@ -12,7 +12,7 @@ Games whose boards can all be listed are kept as rows of tables (`TableStore`), 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,7 +189,7 @@ class BitStore:
     def play(self, state: State, cells: Cells) -> State:  # noqa: D102
         after = np.empty((3, len(cells)), np.uint64)
         sets = winning_sets(self.game)
-        _compiled_play()(np.ascontiguousarray(state), cells.astype(np.int64, copy=False), sets, after)
+        _compiled().play(np.ascontiguousarray(state), cells.astype(np.int64, copy=False), sets, after)
         return after
 
     def codes(self, state: State) -> Array:  # noqa: D102
@@ -204,12 +204,12 @@ class BitStore:
 
     def planes(self, state: State) -> Array:  # noqa: D102
         planes = np.empty((state.shape[1], self.game.n_cells, 2), np.int8)
-        _compiled_planes()(state[0], state[1], planes)
+        _compiled().planes(state[0], state[1], planes)
         return planes.reshape(-1, *self.game.shape, 2)
 
     def playable(self, state: State) -> Masks:  # noqa: D102
         cells = np.empty(state.shape[1], np.uint64)
-        _compiled_playable()(np.ascontiguousarray(state), winning_sets(self.game), cells)
+        _compiled().playable(np.ascontiguousarray(state), winning_sets(self.game), cells)
         return cells
 
     def masks(self, state: State) -> Array:  # noqa: D102
@@ -222,28 +222,21 @@ class BitStore:
         return Boards(self.game, *np.where(turned, (theirs, mine), (mine, theirs)))
 
 
-@cache
-def _compiled_play() -> Callable[[State, Cells, WinningSets, State], None]:
-    from ttt_env.envs.vector.boards_kernel import play
-    from ttt_env.envs.vector.compiled import of_types
-
-    state, cells = np.empty((3, 0), np.uint64), np.empty(0, np.int64)
-    return of_types(play, state, cells, winning_sets(get_game("tictactoe-v0")), state)
+class _BoardsKernel(NamedTuple):
+    play: Callable[[State, Cells, WinningSets, State], None]
+    playable: Callable[[State, WinningSets, Masks], None]
+    planes: Callable[[Masks, Masks, Array], None]
 
 
 @cache
-def _compiled_playable() -> Callable[[State, WinningSets, Masks], None]:
-    from ttt_env.envs.vector.boards_kernel import playable
+def _compiled() -> _BoardsKernel:
+    from ttt_env.envs.vector import boards_kernel as kernel
     from ttt_env.envs.vector.compiled import of_types
 
-    state, sets = np.empty((3, 0), np.uint64), winning_sets(get_game("tictactoe-v0"))
-    return of_types(playable, state, sets, np.empty(0, np.uint64))
-
-
-@cache
-def _compiled_planes() -> Callable[[Masks, Masks, Array], None]:
-    from ttt_env.envs.vector.boards_kernel import planes
-    from ttt_env.envs.vector.compiled import of_types
-
-    masks = np.empty(0, np.uint64)
-    return of_types(planes, masks, masks, np.empty((0, 0, 2), np.int8))
+    state, masks, cells = np.empty((3, 0), np.uint64), np.empty(0, np.uint64), np.empty(0, np.int64)
+    sets = winning_sets(get_game("tictactoe-v0"))
+    return _BoardsKernel(
+        play=of_types(kernel.play, state, cells, sets, state),
+        playable=of_types(kernel.playable, state, sets, masks),
+        planes=of_types(kernel.planes, masks, masks, np.empty((0, 0, 2), np.int8)),
+    )
