@@ -9,7 +9,7 @@ def with_table(text: str, rows: str, name: str = "table") -> str:
     between = re.compile(f"(?<=<!-- {name}: begin -->\n).*?(?=<!-- {name}: end -->)", re.DOTALL)
     changed, n_changed = between.subn(lambda _: rows, text)
     if n_changed != 1:
-        raise ValueError(f"there are {n_changed} places for the table {name!r}: one is needed")
+        raise ValueError(f"there are {n_changed} places for the table {name!r}, expected one")
     return changed
 
 

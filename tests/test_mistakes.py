@@ -19,28 +19,32 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (ttt_env.get_game, {"game": "tictacto-v0"}, "unknown game 'tictacto-v0': did you mean tictactoe-v0"),
     (ttt_env.get_game, {"game": 3}, "a game is an id or a ttt_env.Game, not 3"),
     (ttt_env.get_game, {"game": MNK, "q": 3}, "unknown parameter 'q' of mnk-v0. Allowed: k, m, misere, n"),
-    (ttt_env.get_game, {"game": MNK, "m": 0}, "m=0 of mnk-v0: integers from 1 on"),
-    (ttt_env.get_game, {"game": MNK, "m": 3.0}, "m=3.0 of mnk-v0: integers from 1 on"),
-    (ttt_env.get_game, {"game": MNK, "misere": "yes"}, "misere='yes' of mnk-v0: true and false are allowed"),
+    (ttt_env.get_game, {"game": MNK, "m": 0}, "m=0 of mnk-v0: expected an integer ≥ 1"),
+    (ttt_env.get_game, {"game": MNK, "m": 3.0}, "m=3.0 of mnk-v0: expected an integer ≥ 1"),
+    (ttt_env.get_game, {"game": MNK, "misere": "yes"}, "misere='yes' of mnk-v0: expected true or false"),
     (ttt_env.get_game, {"game": f"{MNK}:m=3,k=4,n=3"}, "k=4 does not fit, at most 3 do"),
     (ttt_env.get_game, {"game": f"{MNK}:m=9,n=9,k=3"}, "has 81 cells; at most 64 are allowed"),
     (ttt_env.make_agent, {"spec": "minmax"}, "unknown agent 'minmax': did you mean minimax"),
     (ttt_env.make_agent, {"spec": "minimax,depth=3"}, "parameters follow a colon, as in minimax:depth=3"),
     (ttt_env.make_agent, {"spec": "mcts:simulation=9"}, "'simulation' of mcts: did you mean simulations"),
-    (ttt_env.make_agent, {"spec": "mcts:simulations=1e3"}, "simulations='1e3' of mcts: integers from 1 on"),
+    (
+        ttt_env.make_agent,
+        {"spec": "mcts:simulations=1e3"},
+        "simulations='1e3' of mcts: expected an integer ≥ 1",
+    ),
     (
         ttt_env.make_agent,
         {"spec": "mcts:simulations=0"},
-        "simulations=0 of mcts: integers from 1 on are allowed",
+        "simulations=0 of mcts: expected an integer ≥ 1",
     ),
-    (ttt_env.make_agent, {"spec": "mcts:solve=maybe"}, "solve='maybe' of mcts: true and false are allowed"),
+    (ttt_env.make_agent, {"spec": "mcts:solve=maybe"}, "solve='maybe' of mcts: expected true or false"),
     (
         ttt_env.make_agent,
         {"spec": "mcts:playout=block"},
         "playout 'block' of mcts: did you mean win-block",
     ),
-    (ttt_env.make_agent, {"spec": "softmax:-1"}, "temperature=-1.0 of softmax: numbers from 0 on"),
-    (ttt_env.make_agent, {"spec": "softmax:nan"}, "temperature=nan of softmax: numbers from 0 on"),
+    (ttt_env.make_agent, {"spec": "softmax:-1"}, "temperature=-1.0 of softmax: expected a number ≥ 0"),
+    (ttt_env.make_agent, {"spec": "softmax:nan"}, "temperature=nan of softmax: expected a number ≥ 0"),
     (
         ttt_env.make_agent,
         {"spec": "epsilon:minimax,epsilon=2"},
@@ -79,7 +83,11 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
         "not of tictactoe-v0",
     ),
     (ttt_env.make, {"id": ID, "opponent": ["random"], "opponent_weights": [1, 2]}, "opponent_weights=[1, 2]"),
-    (ttt_env.make_vec, {"id": ID, "num_envs": 0}, "num_envs=0 of VectorGameEnv: integers from 1 to"),
+    (
+        ttt_env.make_vec,
+        {"id": ID, "num_envs": 0},
+        "num_envs=0 of VectorGameEnv: expected an integer from 1 to",
+    ),
     (
         ttt_env.make_vec,
         {"id": ID, "num_envs": 4, "device": "cuda"},
@@ -100,7 +108,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (
         ttt_env.certify,
         {"agent": "random", "game": OTHER, "most": 0},
-        "most=0 of PolicyTable.of: integers from 1 on are allowed",
+        "most=0 of PolicyTable.of: expected an integer ≥ 1",
     ),
     (ttt_env.tournament, {"agents": ["random"]}, "a tournament takes at least two agents, not ['random']"),
     (
@@ -112,14 +120,14 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (
         ttt_env.train,
         {"game": ID, "algo": "dqn", "steps": 0},
-        "steps=0 of dqn: integers from 1 on are allowed",
+        "steps=0 of dqn: expected an integer ≥ 1",
     ),
     (
         ttt_env.train,
         {"game": ID, "algo": "q-learning", "alpha": 2},
         "alpha=2 of q-learning: numbers",
     ),
-    (ttt_env.prove, {"game": ID, "nodes": 0}, "nodes=0 of prove: numbers above 0"),
+    (ttt_env.prove, {"game": ID, "nodes": 0}, "nodes=0 of prove: expected a number > 0"),
     (
         ttt_env.Position.parse,
         {"text": "XXX/.../..."},
@@ -128,7 +136,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (ttt_env.Position.parse, {"text": "XO./..."}, "XO./..."),
     (ttt_env.GameRecord.parse, {"text": "tictactoe-v0: 4 4"}, "cell 4 of"),
     (TextEnv, {"game": ID, "board": "grids"}, "unknown board 'grids' of TextEnv: did you mean grid"),
-    (TextEnv, {"game": ID, "retries": -1}, "retries=-1 of TextEnv: integers from 0 on are allowed"),
+    (TextEnv, {"game": ID, "retries": -1}, "retries=-1 of TextEnv: expected an integer ≥ 0"),
 ]
 
 

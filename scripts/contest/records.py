@@ -146,14 +146,14 @@ def _check(data: Record) -> None:
     """Raise `ResultFileError` for an entry that is missing, or has a wrong type or range."""
     line = decoded(_Line, data)
     if line.teacher not in TEACHERS:
-        raise ResultFileError(f"teacher: {line.teacher!r}, where one of {', '.join(TEACHERS)} is needed")
+        raise ResultFileError(f"teacher: {line.teacher!r}, expected one of {', '.join(TEACHERS)}")
     if ttt_env.get_game(line.game).name != line.game:
-        raise ResultFileError(f"game: {line.game!r}, where {ttt_env.get_game(line.game).name!r} is needed")
+        raise ResultFileError(f"game: {line.game!r}, expected {ttt_env.get_game(line.game).name!r}")
     if not line.curve:
         raise ResultFileError("curve: it has no points")
     for point in [decoded(Point, data), *map(Point._make, line.curve)]:
         if min(point) < 0 or max(point[3:]) > 1:
-            raise ResultFileError(f"curve: {point}, where numbers from 0 on, and shares up to 1, are needed")
+            raise ResultFileError(f"curve: {point}, expected numbers ≥ 0, and shares up to 1")
 
 
 def files_in(paths: Iterable[Path]) -> list[Path]:

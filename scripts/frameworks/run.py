@@ -75,7 +75,7 @@ class Script:
         """The inline metadata (PEP 723). Raises `ValueError` unless there is one block of it."""
         blocks = [block for block in METADATA.finditer(self.source) if block["type"] == "script"]
         if len(blocks) != 1:
-            raise ValueError(f"{self.path}: one block of inline metadata is needed, not {len(blocks)}")
+            raise ValueError(f"{self.path}: expected one block of inline metadata, not {len(blocks)}")
         lines = blocks[0]["content"].splitlines(keepends=True)
         return tomllib.loads("".join(line[2:] if line.startswith("# ") else line[1:] for line in lines))
 

@@ -47,8 +47,8 @@ class TestEpsilon:
     @pytest.mark.parametrize(
         ("parameters", "error", "told"),
         [
-            ("minimax,epsilon=-0.1", ParameterError, "of epsilon: numbers from 0 to 1 are allowed"),
-            ("minimax,epsilon=1.0001", ParameterError, "of epsilon: numbers from 0 to 1 are allowed"),
+            ("minimax,epsilon=-0.1", ParameterError, "of epsilon: expected a number from 0 to 1"),
+            ("minimax,epsilon=1.0001", ParameterError, "of epsilon: expected a number from 0 to 1"),
             ("epsilon=0.1", ParameterError, "epsilon needs agent"),
             ("minmax", UnknownAgentError, "did you mean minimax"),
             ("minimax,epsilo=0.1", ParameterError, "unknown parameter 'epsilo' of minimax"),
@@ -95,12 +95,12 @@ class TestMixture:
         ids=lambda weights: str(weights)[:9],
     )
     def test_bad_weights_are_refused(self, weights):
-        with pytest.raises(ParameterError, match="of mixture of 2 agents: as many numbers from 0 on"):
+        with pytest.raises(ParameterError, match="of mixture of 2 agents: expected as many numbers ≥ 0"):
             Mixture(TICTACTOE, ["minimax", "random"], weights)
 
     @pytest.mark.parametrize("agents", [None, 3, {"random"}], ids=["None", "int", "set"])
     def test_agents_of_another_type_are_refused(self, agents):
-        with pytest.raises(ParameterError, match="a sequence, or specs joined by"):
+        with pytest.raises(ParameterError, match="a sequence of agents, or specs joined by"):
             Mixture(TICTACTOE, agents)
 
     @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_a_table_of_a_beatable_agent_is_beatable():
 def test_what_has_no_table_is_refused_with_the_position():
     with pytest.raises(ForfeitError, match=r"plays 99 in X\.\./\.\.\./\.\.\."):
         Lookup.of(lambda position: 99 if position.ply == 1 else position.legal_cells[0])
-    with pytest.raises(ParameterError, match="no positions"):
+    with pytest.raises(ParameterError, match="expected at least one"):
         Lookup.of("minimax", "tictactoe-v0", [])
 
 

@@ -280,12 +280,15 @@ def test_seconds_are_kept_to(monkeypatch):
     [
         ({"simulations": 10, "seconds": 1.0}, "simulations=10 or seconds=1, one of them"),
         ({"playout": "win-block", "evaluate": "value-network"}, "with evaluate= there are no"),
-        ({"evaluate": "minimax"}, "evaluate='minimax' of mcts: value-network"),
-        ({"c": np.inf}, "c=inf of MCTS: numbers from 0 to 1e\\+09"),
-        ({"draw": 1.5}, "draw=1.5 of MCTS: numbers from 0 to 1"),
+        ({"evaluate": "minimax"}, "evaluate='minimax' of mcts: expected value-network"),
+        ({"c": np.inf}, "c=inf of MCTS: expected a number from 0 to 1e\\+09"),
+        ({"draw": 1.5}, "draw=1.5 of MCTS: expected a number from 0 to 1"),
         ({"playout": "winblock"}, "did you mean win-block"),
-        ({"seed": 1 << 64}, "seed=18446744073709551616 of MCTS: integers from 0 to 18446744073709551615"),
-        ({"tolerance": -0.1}, "tolerance=-0.1 of MCTS: numbers from 0 to 1"),
+        (
+            {"seed": 1 << 64},
+            "seed=18446744073709551616 of MCTS: expected an integer from 0 to 18446744073709551615",
+        ),
+        ({"tolerance": -0.1}, "tolerance=-0.1 of MCTS: expected a number from 0 to 1"),
     ],
     ids=brief,
 )

@@ -170,17 +170,17 @@ def test_what_the_best_response_gets(spec, worst, as_x, as_o):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("minimax:depth=0", "depth=0 of minimax: integers from 1 on"),
+        ("minimax:depth=0", "depth=0 of minimax: expected an integer ≥ 1"),
         ("minimax:depth=-3", "depth=-3 of minimax"),
-        ("minimax:depth=1.5", "depth='1.5' of minimax: integers from 1 on are allowed"),
+        ("minimax:depth=1.5", "depth='1.5' of minimax: expected an integer ≥ 1"),
         ("minimax:prefer=fsat", "prefer 'fsat' of minimax: did you mean fast"),
-        ("minimax:seconds=0", "seconds=0.0 of minimax: numbers above 0 are allowed"),
+        ("minimax:seconds=0", "seconds=0.0 of minimax: expected a number > 0"),
         ("minimax:prefer=fast,depth=2", "not both"),
         ("minimax:detph=2", "did you mean depth"),
-        ("softmax:temperature=-0.1", "temperature=-0.1 of softmax: numbers from 0 on are allowed"),
+        ("softmax:temperature=-0.1", "temperature=-0.1 of softmax: expected a number ≥ 0"),
         ("softmax:temperature=nan", "temperature=nan of softmax"),
         ("softmax:temperature=1,opponent_temperature=-1", "opponent_temperature=-1.0 of softmax"),
-        ("softmax:temperature=cold", "temperature='cold' of softmax: numbers from 0 on are allowed"),
+        ("softmax:temperature=cold", "temperature='cold' of softmax: expected a number ≥ 0"),
         ("brute-force:depth=2", "unknown parameter 'depth' of brute-force"),
     ],
 )

@@ -322,7 +322,7 @@ class TestAgent:
         ("options", "message"),
         [
             ("simulations=-1", "simulations=-1 of alphazero"),
-            ("simulations=1000001", "integers from 0 to 1000000"),
+            ("simulations=1000001", "an integer from 0 to 1000000"),
             ("seed=-1", "seed=-1 of alphazero"),
             ("c=-1", "c=-1"),
             ("solve=2", "solve='2' of alphazero"),

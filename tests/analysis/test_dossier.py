@@ -100,7 +100,7 @@ def test_every_opponent_keeps_its_result(opponents, agents):
 def test_an_agent_is_named_the_same_way_in_each_process(make):
     assert make(lowest, "tictactoe-v0", opponents=[])["agent"]["name"] == "lowest"
     assert make("rules", "tictactoe-v0", opponents=[])["agent"]["name"] == "rules"
-    with pytest.raises(ParameterError, match="opponents=3: up to 10000 agents"):
+    with pytest.raises(ParameterError, match="opponents=3: expected at most 10000 agents"):
         make("rules", "tictactoe-v0", opponents=3)
 
 

@@ -122,7 +122,7 @@ class TestSampledMatches:
     def test_half_of_the_games_on_each_seat(self):
         for games, played in [(2, 2), (3, 2), (7, 6), (10, 10)]:
             assert match(moody(), "random", games=games).games == played
-        bad, told = (1, 0, -4, 2.5, float("nan"), "10"), "games={} of match: integers from 2 on"
+        bad, told = (1, 0, -4, 2.5, float("nan"), "10"), "games={} of match: expected an integer ≥ 2"
         all_raise(ParameterError, told, lambda n: match(moody(), "random", games=n), bad)
 
     def test_the_interval_is_that_of_a_mean_of_two_seats(self):

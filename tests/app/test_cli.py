@@ -150,7 +150,7 @@ def test_certify_shows_the_exact_results_and_draws_a_game_that_refutes():
     row = next(line for line in run.stdout.splitlines() if line.startswith("against minimax"))
     assert [float(cell) for cell in row.split()[2:5]] == pytest.approx(as_x, abs=5e-5)
     record = ttt_env.certify("random").refutations["X"]
-    assert f"Worst result as X: loss by {' '.join(map(str, record.cells))}." in run.stdout
+    assert f"Worst result as X: loss, by {' '.join(map(str, record.cells))}." in run.stdout
     assert f"{len(record.cells)}. O" in run.stdout
 
 
@@ -235,8 +235,9 @@ def test_agents_shows_one_agent_with_its_parameters(monkeypatch):
     run = ttt("agents", "mcts")
     assert run.stdout.startswith(inspect.getdoc(agent_class("mcts")))
     parameters = run.stdout.partition("(ttt_env.agents.mcts.agent.MCTS):\n")[2]
-    assert re.match("  mcts:simulations=N +integers from 1 on, default none\n", parameters)
-    assert re.search("^  mcts:playout=random +random, win-block, default random$", parameters, re.MULTILINE)
+    assert re.match("  mcts:simulations=N +an integer ≥ 1, default none\n", parameters)
+    playout = "^  mcts:playout=random +one of random, win-block, default random$"
+    assert re.search(playout, parameters, re.MULTILINE)
     assert re.search(
         "^  epsilon:agent=AGENT +agent, required$", ttt("agents", "epsilon").stdout, re.MULTILINE
     )
@@ -264,7 +265,7 @@ class TestJson:
         assert depth == {
             "name": "depth",
             "type": "int | None",
-            "allowed": "integers from 1 on",
+            "allowed": "an integer ≥ 1",
             "required": False,
             "default": None,
         }
@@ -385,7 +386,7 @@ MISTAKES = [
     ("games import missing.txt", "missing.txt"),
     ("replay nofile", "'nofile' is neither a game record"),
     ("solve --game mnk-v0:q=3", "Allowed: k, m, misere, n"),
-    ("solve --seconds -1", "--seconds: '-1' is not a number above 0"),
+    ("solve --seconds -1", "--seconds: '-1' is not a number > 0"),
     ("solve --position XXX/OO./...", "--position: the game is over in XXX/OO./...: X has won"),
     ("solve --proof -", "standard output"),
     ("solve --game connect-four-v0 --proof x.npz", "connect-four-v0 has gravity, where a proof has no"),

@@ -113,7 +113,7 @@ def test_a_long_command_shows_on_one_line_what_it_does(tmp_path):
         terminal.wait_for("bench on tictactoe-v0, matches: 0 of 6")
         os.write(terminal.master, b"\x03")
         assert terminal.end() == 130
-    assert "interrupted: there is no result" in terminal.seen
+    assert "interrupted: no result for bench" in terminal.seen
     lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9?;]*[A-Za-z]", "", terminal.seen))
     assert max(map(len, lines)) <= 80 and "…" not in terminal.seen
 

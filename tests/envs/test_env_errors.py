@@ -36,7 +36,7 @@ def test_actions_that_are_no_cells(make: Callable[..., Any]) -> None:
     for illegal in ("lose", "raise", "resample"):
         env, twin = make(4, 8, illegal=illegal), make(4, 8, illegal=illegal)
         for action in NO_CELLS:
-            text = f"{re.escape(repr(action))} is not a cell of tictactoe-v0: integers 0 to 8 are allowed"
+            text = f"{re.escape(repr(action))} is not a cell of tictactoe-v0: expected an integer from 0 to 8"
             raises_and_keeps(env, lambda env, action=action: env.step(action), IllegalMoveError, text)
         env.step(7)
         twin.step(7)

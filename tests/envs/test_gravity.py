@@ -104,7 +104,9 @@ def test_a_full_column_and_a_floating_stone_are_refused():
     env.reset(options={"position": full, "play_as": full.to_move})
     with pytest.raises(IllegalMoveError, match=r"cell 6 of .* is taken"):
         env.step(6)
-    with pytest.raises(IllegalMoveError, match="7 is not a column of connect-four-v0: integers 0 to 6"):
+    with pytest.raises(
+        IllegalMoveError, match="7 is not a column of connect-four-v0: expected an integer from 0 to 6"
+    ):
         env.step(7)
     by_cell = ttt_env.make("connect-four-v0", opponent="random", illegal="raise", actions="cells")
     by_cell.reset(seed=0)

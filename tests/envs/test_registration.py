@@ -44,7 +44,7 @@ def test_the_parallel_env_is_stepped_in_order_and_with_the_movers_action() -> No
         env.step({"X": 4, "O": 0})
     env.reset(seed=0)
     for actions in ({"O": 4}, None, 4):
-        with pytest.raises(errors.ParameterError, match="an action of X is needed"):
+        with pytest.raises(errors.ParameterError, match="expected a dict with an action of X"):
             env.step(actions)
     for cell in (0, 3, 1, 4, 2):
         *_, terminations, _, _ = env.step({"X": cell, "O": cell})

@@ -205,7 +205,7 @@ class TestFilesOfOthers:
         [
             ({"shape": (2, 3, 3)}, r"shape \['B', 2, 3, 3\]; tictactoe-v0 needs \[B, 3, 3, 2\] or \[B, 18\]"),
             ({"shape": (9,), "weights": np.zeros((9, 9), np.float32)}, "needs"),
-            ({"n_inputs": 2}, "inputs x0 tensor.float., x1 tensor.float.; one, of numbers, is needed"),
+            ({"n_inputs": 2}, "inputs x0 tensor.float., x1 tensor.float.; expected one, of numbers"),
             ({"dtype": TensorProto.BOOL}, "one, of numbers"),
             ({"metadata": {"ttt_env.game": "qubic-v0"}}, "one for 'qubic-v0', not for tictactoe-v0"),
             ({"metadata": {"ttt_env.temperature": "hot"}}, "temperature is 'hot'"),

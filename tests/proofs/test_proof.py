@@ -210,7 +210,7 @@ def test_the_budget_of_nodes_is_kept():
 @pytest.mark.parametrize("value", [0, -1, float("nan"), "many", True])
 @pytest.mark.parametrize("name", ["nodes", "seconds"])
 def test_budgets_that_are_none(name, value):
-    with pytest.raises(ParameterError, match=f"{name}=.* numbers above 0"):
+    with pytest.raises(ParameterError, match=f"{name}=.* a number > 0"):
         prove(TICTACTOE, **{name: value})
 
 

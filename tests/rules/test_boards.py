@@ -125,7 +125,7 @@ class TestIndexing:
         boards = Boards.of([game.start.play(0), game.start.play(game.n_cells - 1)])
         keys = [None, True, np.True_, ..., "1", 0.0, (1, 0), (slice(None), 0), [[0, 1], [1, 0]], [0.5]]
         keys += [np.array([[0, 1], [1, 0]]), np.array(0.5)]
-        text = r"(?s)boards\[.*\]: an integer, a slice, a list or an"
+        text = r"(?s)boards\[.*\]: expected an integer, a slice, a list or an"
         all_raise(ParameterError, text, lambda key: boards[key], keys)
 
 

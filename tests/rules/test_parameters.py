@@ -12,18 +12,22 @@ from ttt_env.rules import Between, Count, Seconds, Share, checked
 from ttt_env.rules.parameters import allowed, checked_value, declared, read
 
 KINDS: dict[Any, tuple[list[Any], list[Any], str]] = {  # what it takes, what it does not, in words
-    Count: ([1, np.int8(3), np.array(4)], [0, -1, 1.5, "1", None, True, np.True_, nan], "integers from 1 on"),
-    Count | None: ([1, None], [0, "none", False], "integers from 1 on"),
-    Count | float: ([10**5000, 0.5], ["1"], "integers from 1 on or numbers"),
-    Annotated[int, Between(0, 9)]: ([0, 9], [-1, 10, 10**5000], "integers from 0 to 9"),
-    Annotated[int, Between(0, 2**64 - 1)]: ([2**64 - 1], [2**64], "integers from 0 to 18446744073709551615"),
-    Share: ([0, 1, 0.5, np.float32(0.25)], [-0.1, 1.1, nan, "0.5", None, True], "numbers from 0 to 1"),
-    Seconds: ([1e-9, 3], [0, -1, inf, nan, 10**5000], "numbers above 0"),
-    Annotated[float, Between(0)]: ([0, inf], [-1e-9, nan, -inf], "numbers from 0 on"),
-    bool: ([True, False], [0, 1, "true", None], "true and false"),
-    Literal["lose", "raise"]: (["lose"], ["loose", None, 1, ["lose"]], "lose, raise"),
-    Literal["lose", None]: ([None, "lose"], ["none"], "lose, None"),
-    Literal["even"] | Sequence[float]: (["even", [1, 2]], ["odd"], "even"),
+    Count: ([1, np.int8(3), np.array(4)], [0, -1, 1.5, "1", None, True, np.True_, nan], "an integer ≥ 1"),
+    Count | None: ([1, None], [0, "none", False], "an integer ≥ 1"),
+    Count | float: ([10**5000, 0.5], ["1"], "an integer ≥ 1 or a number"),
+    Annotated[int, Between(0, 9)]: ([0, 9], [-1, 10, 10**5000], "an integer from 0 to 9"),
+    Annotated[int, Between(0, 2**64 - 1)]: (
+        [2**64 - 1],
+        [2**64],
+        "an integer from 0 to 18446744073709551615",
+    ),
+    Share: ([0, 1, 0.5, np.float32(0.25)], [-0.1, 1.1, nan, "0.5", None, True], "a number from 0 to 1"),
+    Seconds: ([1e-9, 3], [0, -1, inf, nan, 10**5000], "a number > 0"),
+    Annotated[float, Between(0)]: ([0, inf], [-1e-9, nan, -inf], "a number ≥ 0"),
+    bool: ([True, False], [0, 1, "true", None], "true or false"),
+    Literal["lose", "raise"]: (["lose"], ["loose", None, 1, ["lose"]], "one of lose, raise"),
+    Literal["lose", None]: ([None, "lose"], ["none"], "one of lose, None"),
+    Literal["even"] | Sequence[float]: (["even", [1, 2]], ["odd"], "one of even"),
     str: (["anything", None, 3], [], ""),
 }
 
@@ -35,9 +39,7 @@ def test_each_kind_takes_its_values_and_no_others(hint: Any) -> None:
         found = checked_value("it", "x", value, hint)
         assert found == value and not isinstance(found, np.generic)
     for value in refused:
-        with pytest.raises(
-            ParameterError, match=r"x=.* of it: .* are allowed|unknown x .* of it.* Allowed: "
-        ):
+        with pytest.raises(ParameterError, match=r"x=.* of it: expected |unknown x .* of it.* Allowed: "):
             checked_value("it", "x", value, hint)
     assert allowed(hint) == words
 
@@ -67,7 +69,7 @@ def test_texts_are_read_as_the_kind_says(hint: Any, text: str, value: Any) -> No
 def test_texts_of_no_kind_are_refused(text: str) -> None:
     def function(x: Count) -> None: ...
 
-    with pytest.raises(ParameterError, match=r"x=.* of it: integers from 1 on"):
+    with pytest.raises(ParameterError, match=r"x=.* of it: expected an integer ≥ 1"):
         read("it", {"x": text}, declared(function))
 
 
@@ -82,8 +84,8 @@ def test_a_call_is_checked_by_position_and_by_name_and_is_python_otherwise() -> 
     assert Thing(np.int64(2), share=1, z=3).given == (2, 1.0, "a", {"z": 3})
     assert type(Thing(np.int64(2)).given[0]) is int
     for arguments, keywords, told in [
-        ((0,), {}, "n=0 of .*Thing: integers from 1 on are allowed"),
-        ((1,), {"share": 2}, "share=2 of .*Thing: numbers from 0 to 1 are allowed"),
+        ((0,), {}, "n=0 of .*Thing: expected an integer ≥ 1"),
+        ((1,), {"share": 2}, "share=2 of .*Thing: expected a number from 0 to 1"),
         ((1,), {"kind": "c"}, "unknown kind 'c' of .*Thing. Allowed: a, b"),
     ]:
         with pytest.raises(ParameterError, match=told):

@@ -139,24 +139,24 @@ class TestCatalogue:
             ("tictactoe-v0", {"n": 4}, "'n'.*Allowed: misere"),
             ("tictactoe-v0:4", {}, "'4'.*Allowed: misere"),
             (LOPSIDED, {"misere": True}, "'misere'"),
-            ("tictactoe-v0", {"misere": "yes"}, "misere='yes' of tictactoe-v0: true and false"),
+            ("tictactoe-v0", {"misere": "yes"}, "misere='yes' of tictactoe-v0: expected true or false"),
             ("tictactoe-v0:misere=maybe", {}, "misere='maybe' of tictactoe-v0"),
-            ("mnk-v0:m=four", {}, "m='four' of mnk-v0: integers"),
+            ("mnk-v0:m=four", {}, "m='four' of mnk-v0: expected an integer"),
             ("mnk-v0:m=4,m=5", {}, "m twice"),
-            ("mnk-v0", {"m": 4.0}, "m=4.0 of mnk-v0: integers"),
+            ("mnk-v0", {"m": 4.0}, "m=4.0 of mnk-v0: expected an integer"),
             ("mnk-v0", {"m": float("nan")}, "m=nan"),
             ("mnk-v0", {"m": "4"}, "m='4'"),
             ("mnk-v0", {"m": True}, "m=True"),
-            ("mnk-v0", {"m": 0}, "m=0.*from 1 on"),
+            ("mnk-v0", {"m": 0}, "m=0.*≥ 1"),
             ("mnk-v0", {"k": -3}, "k=-3"),
-            ("square-v0", {"n": 1}, "n=1.*from 2 on"),
-            ("tictactoe-v0:misere=maybe", {}, "true and false are allowed"),
-            ("mnk-v0:m=4.5", {}, "integers from 1 on are allowed"),
-            ("mnk-v0:m=٤", {}, "integers from 1 on are allowed"),
+            ("square-v0", {"n": 1}, "n=1.*≥ 2"),
+            ("tictactoe-v0:misere=maybe", {}, "expected true or false"),
+            ("mnk-v0:m=4.5", {}, "expected an integer ≥ 1"),
+            ("mnk-v0:m=٤", {}, "expected an integer ≥ 1"),
             ("tictactoe-v0:misere,misere=false", {}, "misere twice"),
             ("mnk-v0:m", {}, "mnk-v0 needs a value of m: m=…"),
             ("mnk-v0:5", {}, "'5'.*Allowed: k, m"),
-            ("mnk-v0:m=" + "4" * 5000, {}, "integers from 1 on are allowed"),
+            ("mnk-v0:m=" + "4" * 5000, {}, "expected an integer ≥ 1"),
             ("tictactoe-v0:" + "x" * 20_000, {}, "at most 10000 letters, not 20013"),
             ("(" * 40 + "tictactoe-v0" + ")" * 40, {}, "more than 32 colons and brackets"),
         ],
@@ -223,7 +223,7 @@ class TestBounds:
     def test_runs_on_no_board_and_of_no_length(self):
         shapes = ((1,) * 40, (), (0, 3), None, (2.0, 2), itertools.repeat(1))
         all_raise(errors.GameError, "one to six axes", lambda shape: Game.runs(shape, 2), shapes)
-        lengths, text = (0, -1, 1.5, None, True, np.True_), "integers from 1 on are allowed"
+        lengths, text = (0, -1, 1.5, None, True, np.True_), "expected an integer ≥ 1"
         all_raise(errors.ParameterError, text, lambda k: Game.runs((3, 3), k), lengths)
         all_raise(errors.ParameterError, text, Game.squares, lengths)
 
@@ -354,7 +354,7 @@ class TestMoves:
     def test_what_is_no_cell(self):
         bad = [9, -1, 2**70, 1.0, 0.5, float("nan"), True, False, np.True_]
         bad += ["4", None, (4,), [4], np.array([4]), 4j, b"4", "\ud800"]
-        text = "{} is not a cell of tictactoe-v0: integers 0 to 8"
+        text = "{} is not a cell of tictactoe-v0: expected an integer from 0 to 8"
         all_raise(IllegalMoveError, text, TICTACTOE.start.play, bad)
 
     def test_an_int_that_python_does_not_write(self):
@@ -398,7 +398,7 @@ class TestAPositionIsNoTuple:
     def test_what_is_no_cell(self):
         bad, text = (
             [-1, 9, True, 1.0, "4", None, slice(0, 2), (0, 1)],
-            "is not a cell of tictactoe-v0: integers 0 to 8",
+            "is not a cell of tictactoe-v0: expected an integer from 0 to 8",
         )
         for error in (IllegalMoveError, IndexError, errors.CellError):
             all_raise(error, text, lambda cell: self.position[cell], bad)
@@ -470,7 +470,7 @@ class TestRandomPosition:
         bad = (-1, "x", 1.5)
         all_raise(
             errors.ParameterError,
-            "a seed from 0 on is needed",
+            "a seed ≥ 0",
             lambda rng: random_position(TICTACTOE, rng),
             bad,
         )

@@ -130,7 +130,7 @@ def test_text_that_is_no_toml(text):
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"format": "ttt_env game 2"}, "its format is 'ttt_env game 2', and 'ttt_env game 1' is needed"),
+        ({"format": "ttt_env game 2"}, "its format is 'ttt_env game 2', expected 'ttt_env game 1'"),
         ({"miser": True}, "miser.*misere"),
     ],
 )

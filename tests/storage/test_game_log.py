@@ -275,7 +275,7 @@ def test_the_log_itself_is_neither_read_nor_written_over(tmp_path, monkeypatch):
             for use in (log.export_text, log.import_text):
                 with pytest.raises(GameLogError, match="is a file of the game log itself"):
                     use(path)
-        with pytest.raises(ParameterError, match="a GameRecord is needed"):
+        with pytest.raises(ParameterError, match="expected a GameRecord"):
             log.add("tictactoe-v0: 4")
         log.add(GameRecord.parse("tictactoe-v0: 1"))
     assert not list(Path().iterdir()) and len(GameLog("../games.sqlite")) == 2

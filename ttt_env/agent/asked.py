@@ -144,7 +144,7 @@ def takes_rng(function: Callable[..., Any]) -> bool:
         if not takes_one and not is_wrapped:
             raise ParameterError(
                 f"{function_name(function)}{arguments} is not a player: "
-                "(position) and (position, rng) are allowed"
+                "expected (position) or (position, rng)"
             )
     return False
 

@@ -155,7 +155,7 @@ def named_agents(
     items = [agents] if isinstance(agents, str) else items_of(agents, _MOST_AGENTS)
     if items is None or len(items) > _MOST_AGENTS:
         raise ParameterError(
-            f"{parameter}={brief(agents)}: up to {_MOST_AGENTS} agents, or a mapping, are needed"
+            f"{parameter}={brief(agents)}: expected at most {_MOST_AGENTS} agents, or a mapping"
         )
     for agent in items:
         name = type(agent).__name__

@@ -134,7 +134,7 @@ class Mixture(_OfSeveral, Agent):
     in parentheses. The mixture supports the games that all its agents support. It is stationary if they all
     are; otherwise the agent drawn chooses the move.
 
-    Raises `ParameterError` unless there is one number from 0 on for each agent, and not all of them are 0.
+    Raises `ParameterError` unless there is one number ≥ 0 for each agent, and not all of them are 0.
     """
 
     is_stationary = True
@@ -148,7 +148,7 @@ class Mixture(_OfSeveral, Agent):
         super().__init__(game)
         if not isinstance(agents, str | Sequence):
             raise ParameterError(
-                f"agents={brief(agents)} of mixture: a sequence, or specs joined by +, is allowed"
+                f"agents={brief(agents)} of mixture: expected a sequence of agents, or specs joined by +"
             )
         specs = split_items(agents, "+") if isinstance(agents, str) else agents
         self.agents = [make_agent(spec, game) for spec in specs]
@@ -182,7 +182,7 @@ def _shares(weights: str | Sequence[float] | None, count: int) -> Floats:
         numbers = np.zeros(0)
     if len(numbers) != count or not (numbers >= 0).all() or not 0 < numbers.sum() < np.inf:
         raise ParameterError(
-            f"weights={brief(weights)} of mixture of {count} agents: as many numbers from 0 on, not all 0"
+            f"weights={brief(weights)} of mixture of {count} agents: expected as many numbers ≥ 0, not all 0"
         )
     shares: Floats = numbers / numbers.sum()
     return shares

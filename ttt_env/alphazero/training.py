@@ -110,18 +110,18 @@ class AlphaZeroSettings:
             )
         if not isinstance(settings.opponents, list | tuple):
             raise ParameterError(
-                f"opponents={brief(settings.opponents)} of {KIND}: a list of agents is needed"
+                f"opponents={brief(settings.opponents)} of {KIND}: expected a list of agents"
             )
         counts = _integers("evaluation_simulations", settings.evaluation_simulations)
         if not counts:
-            raise ParameterError(f"evaluation_simulations=() of {KIND}: numbers of simulations are needed")
+            raise ParameterError(f"evaluation_simulations=() of {KIND}: expected numbers of simulations")
         return replace(settings, evaluation_simulations=counts, drops=_integers("drops", settings.drops))
 
 
 def _integers(name: str, value: object) -> tuple[int, ...]:
     """These numbers, of 1 or more. Raises `ParameterError` if they are none."""
     if not isinstance(value, list | tuple):
-        raise ParameterError(f"{name}={brief(value)} of {KIND}: several numbers are needed, such as (1, 50)")
+        raise ParameterError(f"{name}={brief(value)} of {KIND}: expected several numbers, such as (1, 50)")
     return tuple(rules.as_integer(name, number, KIND, 1) for number in value)
 
 

@@ -132,7 +132,7 @@ class AnswerFile:
     def _check_header(self, data: Mapping[str, Any]) -> None:
         self._is_begun, header = True, decoded(_Header, data)
         if header.format != _FORMAT:
-            raise ResultFileError(f"its format is {header.format!r}, and {_FORMAT!r} is needed")
+            raise ResultFileError(f"its format is {header.format!r}, expected {_FORMAT!r}")
         if (header.game, header.agent) != (self.game, self.label):
             raise ResultFileError(
                 f"it holds the answers of {header.agent} on {header.game.name}, "

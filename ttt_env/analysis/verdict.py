@@ -129,11 +129,12 @@ def _cells(certificate: "Certificate", record: GameRecord) -> str:
 def _on_seat(certificate: "Certificate", seat: Seat) -> Paragraph:
     result, record = certificate.worst_case[seat], certificate.refutations[seat]
     if record is not None:
-        cells = "" if seat == certificate.refuted_as else _cells(certificate, record)
-        return Paragraph([f"Worst result as {seat}: {_OWN[result]}{cells and f' by {cells}'}."], record)
+        is_shortest = seat == certificate.refuted_as
+        game = "in the shortest refutation" if is_shortest else f"by {_cells(certificate, record)}"
+        return Paragraph([f"Worst result as {seat}: {_OWN[result]}, {game}."], record)
     if certificate.game_value is not None:
         return Paragraph([f"Worst result as {seat}: {_OWN[result]}, as under best play."])
-    game = f" by {_cells(certificate, certificate.worst_games[seat])}" if result < 1 else ""
+    game = f", by {_cells(certificate, certificate.worst_games[seat])}" if result < 1 else ""
     return Paragraph([f"Worst result as {seat}: {_OWN[result]}{game}."])
 
 

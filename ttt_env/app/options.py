@@ -195,13 +195,7 @@ def _read_one(parameter: Parameter, text: str, hint: Any) -> Any:
     try:
         return read_one(parameter.name, parameter.name, text, hint)
     except ParameterError:
-        raise ParameterError(f"{name}: {text!r} is not {_one(allowed(hint))}") from None
-
-
-def _one(values: str) -> str:
-    for many, single in (("integers", "an integer"), ("numbers", "a number")):
-        values = values.replace(many, single)
-    return values if values.startswith(("an ", "a ")) else f"one of {values}"
+        raise ParameterError(f"{name}: {text!r} is not {allowed(hint)}") from None
 
 
 def _game(name: str, text: str) -> Game:

@@ -352,7 +352,7 @@ class ChatAgent(PromptAgent):
         super().__init__(game, self._reply_of_model, board=board, answer=answer)
         if not isinstance(url, str) or not _URL.fullmatch(url):
             raise ParameterError(
-                "url: http://host:port/path or https://… is needed, without a user, a password or a query, "
+                "url: expected http://host:port/path or https://…, without a user, a password or a query, "
                 "in which secrets may stand; so the one given is not shown here. The key is read from an "
                 "environment variable"
             )
@@ -361,7 +361,7 @@ class ChatAgent(PromptAgent):
         self.system = None if system is None else _as_str("system", system)
         self.timeout, self.retries = timeout, retries
         if not isinstance(key_variable, str) or not _VARIABLE.fullmatch(key_variable):
-            raise ParameterError("key_variable: the name of an environment variable is needed, not a key")
+            raise ParameterError("key_variable: expected the name of an environment variable, not a key")
         self.key_variable = key_variable
         key = os.environ.get(key_variable, "").strip()
         if not (key.isascii() and (key.isprintable() or not key)):
@@ -423,5 +423,5 @@ class ChatAgent(PromptAgent):
 
 def _as_str(name: str, text: object) -> str:
     if not isinstance(text, str):
-        raise ParameterError(f"{name}={brief(text)} of ChatAgent: a str is needed")
+        raise ParameterError(f"{name}={brief(text)} of ChatAgent: expected a str")
     return text

@@ -254,9 +254,9 @@ def _split_command(command: str | Sequence[str], folder: Path) -> tuple[str, ...
     try:
         arguments = tuple(shlex.split(unwrapped(command.strip())) if isinstance(command, str) else command)
     except ValueError as error:
-        raise ParameterError(f"command: a command line, or a list of arguments, is needed: {error}") from None
+        raise ParameterError(f"command: expected a command line or a list of arguments: {error}") from None
     if not arguments or not all(isinstance(each, str) and "\0" not in each for each in arguments):
-        raise ParameterError("command: a program and its arguments are needed, as texts")
+        raise ParameterError("command: expected a program and its arguments, as texts")
     if _executable(arguments[0], folder) is None:
         raise ParameterError(f"command: {brief(arguments[0])} is not an executable program here")
     script = next((word for word in arguments[1:] if not word.startswith("-")), "")

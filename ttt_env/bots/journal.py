@@ -84,7 +84,7 @@ class Journal:
     def _begin(self, data: Mapping[str, Any]) -> None:
         self._old = decoded(_Header, data)
         if self._old.format != _FORMAT:
-            raise ResultFileError(f"its format is {self._old.format!r}, and {_FORMAT!r} is needed")
+            raise ResultFileError(f"its format is {self._old.format!r}, expected {_FORMAT!r}")
 
     def _changes(self) -> dict[str, str]:
         """The changes since the header was written, each with the entry that it is about, if any."""

@@ -180,8 +180,8 @@ def _source(table: _Table, kind: Kind, folder: Path) -> str | tuple[str, ...]:
     path = folder / text
     if path.suffix not in MODEL_SUFFIXES:
         raise ParameterError(
-            f"model={text!r} of {table.owner}: {' and '.join(MODEL_SUFFIXES)} files are allowed, which run "
-            'no code; who trusts a .zip writes spec = "sb3:FILE.zip"'
+            f"model={text!r} of {table.owner}: expected a file ending in {' or '.join(MODEL_SUFFIXES)}, "
+            'which runs no code; for a .zip that you trust, write spec = "sb3:FILE.zip"'
         )
     if not isfile(path):
         raise ParameterError(f"model of {table.owner}: there is no file {str(path)!r}")
@@ -192,14 +192,14 @@ def _text(name: str, value: object, owner: str) -> str:
     if isinstance(value, str) and value.strip() and value.isprintable() and len(value) <= _TEXT_LETTERS:
         return value.strip()
     raise ParameterError(
-        f"{name}={brief(value)} of {owner}: a text in one line, of up to {_TEXT_LETTERS:,} letters, is needed"
+        f"{name}={brief(value)} of {owner}: expected one line of up to {_TEXT_LETTERS:,} letters"
     )
 
 
 def _name(name: str, value: object, owner: str) -> str:
     text = _text(name, value, owner)
     if len(text) > _NAME_LETTERS:
-        raise ParameterError(f"{name}={brief(value)} of {owner}: at most {_NAME_LETTERS} letters are allowed")
+        raise ParameterError(f"{name}={brief(value)} of {owner}: expected at most {_NAME_LETTERS} letters")
     return text
 
 
@@ -219,7 +219,7 @@ def _even(name: str, value: object, owner: str) -> int:
     games = as_integer(name, value, owner, 2, _MOST_GAMES)
     if games % 2:
         raise ParameterError(
-            f"{name}={games} of {owner}: an even number is needed, half of them on each seat"
+            f"{name}={games} of {owner}: expected an even number, half of them for each seat"
         )
     return games
 

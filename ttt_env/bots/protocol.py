@@ -47,7 +47,7 @@ def read_question(line: str, game: Game | None = None) -> Question:
     """
     data = json_object(line)
     if data is None or "position" not in data:
-        raise NotationError(f'{brief(line)} is not a question: a line of JSON with a "position" is needed')
+        raise NotationError(f'{brief(line)} is not a question: expected a line of JSON with a "position"')
     position = Position.parse(data["position"], game or get_game(data.get("game", "tictactoe-v0")))
     if position.is_over:
         raise ImpossiblePositionError(f"there is no move to ask for: the game {position} is over")

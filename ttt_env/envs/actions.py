@@ -42,7 +42,7 @@ class Actions:
         """
         number = action if type(action) is int else integer_of(action)
         if number is None or not 0 <= number < self.n:
-            allowed = f"integers 0 to {self.n - 1} are allowed"
+            allowed = f"expected an integer from 0 to {self.n - 1}"
             raise CellError(f"{brief(action)} is not a {self.noun} of {self._game.name}: {allowed}")
         if self.are_cells:
             return number

@@ -246,7 +246,7 @@ class OpponentMix:
         is_one = isinstance(opponent, str) or not isinstance(opponent, Sequence)
         agents = cast("Sequence[AgentLike]", [opponent] if is_one else opponent)
         if not agents:
-            raise ParameterError("opponent=[]: at least one agent is needed")
+            raise ParameterError("opponent=[]: expected at least one agent")
         self.agents = [make_agent(agent, game, trusted=trusted) for agent in agents]
         self.totals = np.cumsum(as_weights("opponent_weights", weights, len(agents)))
         self.totals /= self.totals[-1]

@@ -182,7 +182,7 @@ class _TwoPlayerParallelEnv(turn_based_aec_to_parallel_wrapper):  # type: ignore
             raise EpisodeOrderError("step() before reset(), or after the end of the episode: call reset()")
         mover = self.aec_env.agent_selection
         if not isinstance(actions, Mapping) or mover not in actions:
-            raise ParameterError(f"actions={brief(actions)}: a dict with an action of {mover} is needed")
+            raise ParameterError(f"actions={brief(actions)}: expected a dict with an action of {mover}")
         return super().step(actions)
 
 

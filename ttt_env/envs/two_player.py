@@ -74,7 +74,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
             or not all(isinstance(name, str) and name for name in agent_names)
         ):
             raise ParameterError(
-                f"agent_names={brief(agent_names)}: two names are needed, such as ('player_0', 'player_1')"
+                f"agent_names={brief(agent_names)}: expected two names, such as ('player_0', 'player_1')"
             )
         if agent_names[0] == agent_names[1]:
             raise ParameterError(f"agent_names={brief(agent_names)}: the two names must differ")
@@ -308,12 +308,12 @@ def collect_episode(
     """
     if not isinstance(env, TwoPlayerEnv):
         raise ParameterError(
-            f"env={brief(env)}: a TwoPlayerEnv is needed, as make(game) gives without opponent"
+            f"env={brief(env)}: expected a TwoPlayerEnv, such as make(game) without an opponent returns"
         )
     names = env.possible_agents
     if not isinstance(agents, Mapping) or set(agents) != set(names):
         names_text = " and one for ".join(names)
-        raise ParameterError(f"agents={brief(agents)}: a dict with one for {names_text} is needed")
+        raise ParameterError(f"agents={brief(agents)}: expected a dict with one for {names_text}")
     players = {name: make_agent(agents[name], env.game) for name in names}
     transitions: dict[str, list[Transition[Observed]]] = {name: [] for name in names}
     pending: dict[str, tuple[Observed, int]] = {}

@@ -83,17 +83,15 @@ def check_result(
     """
     lower, upper = bounds
     if not -1 <= lower <= upper <= 1:
-        raise ValueError(
-            f"bounds {brief(lower)} and {brief(upper)}: −1, 0 and 1 are allowed, the lowest first"
-        )
+        raise ValueError(f"bounds {brief(lower)} and {brief(upper)}: expected −1, 0 or 1, the lowest first")
     if position.is_over and not lower == upper == _result(position):
         raise ValueError(f"bounds {lower} and {upper} are not those of {position!r}, where the game is over")
     if lower < 0 and position.ply == 0 and position.game.is_monotone:
         raise ValueError(f"bounds {lower} and {upper}: the first player does not lose on an empty board")
     if not 0 <= nodes <= _MOST_NODES:
-        raise ValueError(f"nodes={brief(nodes)}: integers from 0 to {_MOST_NODES} are allowed")
+        raise ValueError(f"nodes={brief(nodes)}: expected an integer from 0 to {_MOST_NODES}")
     if not 0 <= seconds < inf:
-        raise ValueError(f"seconds={seconds}: finite numbers from 0 on are allowed")
+        raise ValueError(f"seconds={seconds}: expected a finite number ≥ 0")
     if principal_variation and lower != upper:
         raise ValueError("principal_variation: there is none where the value is not known")
     value = lower

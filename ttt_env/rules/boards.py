@@ -101,7 +101,7 @@ class Boards:
             return Boards(self.game, self.mine[key], self.theirs[key])
         if (row := integer_of(key)) is None:
             raise ParameterError(
-                f"boards[{brief(key)}]: an integer, a slice, a list or an array [B] of integers is allowed"
+                f"boards[{brief(key)}]: expected an integer, a slice, a list or an array [B] of integers"
             )
         return Position(self.game, int(self.mine[row]), int(self.theirs[row]))
 

@@ -81,10 +81,8 @@ def as_integer(name: str, value: object, owner: str, least: int, most: int | Non
     """`value` as an int. Raises `ParameterError` unless it is an integer from `least` to `most`."""
     number = integer_of(value)
     if number is None or number < least or (most is not None and number > most):
-        upper_bound = "on" if most is None else f"to {most}"
-        raise ParameterError(
-            f"{name}={brief(value)} of {owner}: integers from {least} {upper_bound} are allowed"
-        )
+        bounds = f"≥ {least}" if most is None else f"from {least} to {most}"
+        raise ParameterError(f"{name}={brief(value)} of {owner}: expected an integer {bounds}")
     return number
 
 
@@ -94,7 +92,7 @@ def as_options(options: object, owner: str) -> Mapping[str, Any]:
         return {}
     if isinstance(options, Mapping):
         return options
-    raise ParameterError(f"options={brief(options)} of {owner}: a dict is needed, such as {{'position': …}}")
+    raise ParameterError(f"options={brief(options)} of {owner}: expected a dict, such as {{'position': …}}")
 
 
 def as_weights(name: str, weights: ArrayLike | None, size: int) -> NDArray[np.float64]:
@@ -109,7 +107,7 @@ def as_weights(name: str, weights: ArrayLike | None, size: int) -> NDArray[np.fl
         chances = np.empty(0)
     is_good = chances.shape == (size,) and np.isfinite(chances).all() and (chances >= 0).all()
     if not is_good or not chances.any():
-        raise ParameterError(f"{name}={brief(weights)}: {size} finite numbers ≥ 0, not all 0, are needed")
+        raise ParameterError(f"{name}={brief(weights)}: expected {size} finite numbers ≥ 0, not all 0")
     return np.asarray(chances / chances.max())
 
 
@@ -121,5 +119,5 @@ def as_generator(rng: "np.random.Generator | int | None") -> np.random.Generator
     sources = np.random.Generator | np.random.BitGenerator | np.random.SeedSequence
     source = rng if rng is None or isinstance(rng, sources) else integer_of(rng)
     if (source is None and rng is not None) or (isinstance(source, int) and source < 0):
-        raise ParameterError(f"rng={brief(rng)}: a numpy.random.Generator or a seed from 0 on is needed")
+        raise ParameterError(f"rng={brief(rng)}: expected a numpy.random.Generator or a seed ≥ 0")
     return np.random.default_rng(source)

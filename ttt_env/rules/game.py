@@ -92,7 +92,7 @@ class Game:
         sets = checked_sets(winning_sets, prod(axes))
         places = None if coordinates is None else checked_coordinates(coordinates, prod(axes))
         if not isinstance(misere, bool):
-            raise GameError(f"misere={brief(misere)}: True and False are allowed")
+            raise GameError(f"misere={brief(misere)}: expected True or False")
         below = checked_supports(supports, prod(axes))
         self.__dict__.update(
             name=name, shape=axes, winning_sets=sets, misere=misere, coordinates=places, supports=below
@@ -661,7 +661,7 @@ def as_cell(action: object, game: Game) -> int:
     if cell is not None and 0 <= cell < game.n_cells:
         return cell
     raise CellError(
-        f"{brief(action)} is not a cell of {game.name}: integers 0 to {game.n_cells - 1} are allowed"
+        f"{brief(action)} is not a cell of {game.name}: expected an integer from 0 to {game.n_cells - 1}"
     )
 
 

@@ -49,10 +49,14 @@ class Between:
         return self.least <= number <= self.most and not (self.is_open and number == self.least)
 
     def __str__(self) -> str:
-        begin = f"above {_text(self.least)}" if self.is_open else f"from {_text(self.least)}"
-        if self.most < float_info.max:
-            return f"{begin} to {_text(self.most)}"
-        return begin if self.is_open else f"{begin} on"
+        least = _text(self.least)
+        if self.most >= float_info.max:
+            return f"> {least}" if self.is_open else f"≥ {least}"
+        return (
+            f"above {least}, at most {_text(self.most)}"
+            if self.is_open
+            else f"from {least} to {_text(self.most)}"
+        )
 
 
 Share: TypeAlias = Annotated[float, Between(0, 1)]
@@ -117,7 +121,7 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
     ...     return sides
     >>> throw(0)
     Traceback (most recent call last):
-    ttt_env.errors.ParameterError: sides=0 of throw: integers from 1 on are allowed
+    ttt_env.errors.ParameterError: sides=0 of throw: expected an integer ≥ 1
     >>> throw(kind="fare")
     Traceback (most recent call last):
     ttt_env.errors.ParameterError: unknown kind 'fare' of throw: did you mean fair? Allowed: fair, loaded
@@ -166,23 +170,23 @@ def checked_value(owner: str, name: str, value: Any, hint: Any) -> Any:
         return value
     if choices:
         raise ParameterError(unknown(f"{name} of {owner}", value, map(str, choices)))
-    raise ParameterError(f"{name}={brief(value)} of {owner}: {allowed(hint)} are allowed")
+    raise ParameterError(f"{name}={brief(value)} of {owner}: expected {allowed(hint)}")
 
 
 def allowed(hint: Any) -> str:
     """The values that a parameter takes, in words.
 
     >>> allowed(Annotated[float, Between(0, 1)] | None), allowed(bool)
-    ('numbers from 0 to 1', 'true and false')
+    ('a number from 0 to 1', 'true or false')
     """
     words = []
     for kind, bounds in kinds_of(hint):
         if kind in _NUMBERS:
-            words.append(("integers" if kind is int else "numbers") + (f" {bounds}" if bounds else ""))
+            words.append(("an integer" if kind is int else "a number") + (f" {bounds}" if bounds else ""))
         elif kind is bool:
-            words.append("true and false")
+            words.append("true or false")
         elif get_origin(kind) is Literal:
-            words.append(", ".join(map(str, get_args(kind))))
+            words.append("one of " + ", ".join(map(str, get_args(kind))))
     return " or ".join(words)
 
 

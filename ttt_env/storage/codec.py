@@ -207,4 +207,4 @@ class _Reader:
             raise ResultFileError(f"{name}: {reason}") from error
 
     def _fail(self, name: str, data: Any, due: str) -> Any:
-        raise ResultFileError(f"{name or 'it'}: {brief(data)}, where {due} is needed")
+        raise ResultFileError(f"{name or 'it'}: {brief(data)}, expected {due}")

@@ -83,7 +83,7 @@ def write_atomically(path: str | Path, content: bytes | Callable[[BufferedWriter
 
 def _check_path(path: object) -> None:
     if not isinstance(path, str | os.PathLike):
-        raise ParameterError(f"path={brief(path)}: the path of a file is needed")
+        raise ParameterError(f"path={brief(path)}: expected the path of a file")
 
 
 def _replace(target: Path, write: Callable[[BufferedWriter], object]) -> None:

@@ -76,9 +76,9 @@ def load_game(path: str | Path) -> Game:
             raise GameError(f"it has more than {_MOST_BYTES:,} bytes")
         data = parse_json(content)
         if not isinstance(data, dict) or not {"name", "shape", "winning_sets"} <= data.keys():
-            raise GameError("name, shape and winning_sets are needed")
+            raise GameError("expected name, shape and winning_sets")
         if data.get("format", FORMAT) != FORMAT:
-            raise GameError(f"its format is {brief(data['format'])}, and {FORMAT!r} is needed")
+            raise GameError(f"its format is {brief(data['format'])}, expected {FORMAT!r}")
         check_names("a file of a game", data, _KEYS)
         return game_from_dict(data)
     except OSError as error:

@@ -88,7 +88,7 @@ class GameLog:
     def __init__(self, path: str | Path | None = None) -> None:
         argument: object = path
         if not isinstance(argument, str | Path | None):
-            raise ParameterError(f"path={brief(argument)} of a game log: the path of a file is needed")
+            raise ParameterError(f"path={brief(argument)} of a game log: expected the path of a file")
         self.path = (default_path() if path is None else Path(path)).absolute()
         self._lock = Lock()
         with self._naming_the_file():
@@ -151,14 +151,14 @@ class GameLog:
         Raises `ParameterError` for what is not a record, and for names that are not texts.
         """
         if not isinstance(record, GameRecord):
-            raise ParameterError(f"record={brief(record)} of a game log: a GameRecord is needed")
+            raise ParameterError(f"record={brief(record)} of a game log: expected a GameRecord")
         return self._write([record], x, o, source)
 
     def _write(self, records: Iterable[GameRecord], x: str | None, o: str | None, source: str | None) -> int:
         """Write all of these games or none, and return the number of the last one."""
         for name, value in (("x", x), ("o", o), ("source", source)):
             if not isinstance(value, str | None):
-                raise ParameterError(f"{name}={brief(value)} of a game log: a text or None is needed")
+                raise ParameterError(f"{name}={brief(value)} of a game log: expected a str or None")
         x, o = (name and label_of(name) for name in (x, o))
         now = datetime.now(UTC).isoformat(timespec="seconds")
         rows = [(record.game.name, str(record), x, o, source, now) for record in records]

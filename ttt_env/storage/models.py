@@ -47,7 +47,7 @@ def spec_of(text: str) -> str:
     suffix, is_path = Path(text).suffix, len(split_items(text, ":")) == 1
     if not is_path and os.path.isfile(text):
         if suffix == ".py":
-            raise ParameterError(f"{text}: the path of a Python file is needed without a colon in it")
+            raise ParameterError(f"{text}: expected the path of a Python file without a colon in it")
         is_path = True
     if suffix not in (".npz", *_OF_SUFFIX) or not is_path or len(text) > _PATH_LETTERS:
         return text

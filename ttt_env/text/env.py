@@ -424,7 +424,7 @@ def _reward_function(reward: Reward, weights: Sequence[float]) -> Callable[[Text
         of_result = of_regret = nan
     if not isfinite(of_result) or not isfinite(of_regret):
         raise ParameterError(
-            f"reward_weights={brief(weights)}: two finite numbers, of result and regret, are needed"
+            f"reward_weights={brief(weights)}: expected two finite numbers, for result and regret"
         )
     by_name = {"result": (1.0, 0.0), "regret": (0.0, 1.0), "shaped": (of_result, of_regret)}
     return _WeightedReward(*by_name[name])

@@ -52,7 +52,7 @@ class PromptAgent(AskedAgent):
     ) -> None:
         super().__init__(get_game(game))
         if not callable(reply):
-            raise ParameterError(f"reply={brief(reply)} of PromptAgent: a function of a prompt is needed")
+            raise ParameterError(f"reply={brief(reply)} of PromptAgent: expected a function of a prompt")
         self.reply = reply
         self.board = board
         self.answer_format = answer if isinstance(answer, AnswerFormat) else AnswerFormat(answer)

@@ -74,7 +74,7 @@ class OpponentPool:
         if isinstance(draw, Mapping):
             rules.check_names("draw", draw, KINDS)
             if not any(draw.values()) or not all(0 <= weight < math.inf for weight in draw.values()):
-                raise ParameterError(f"draw={draw}: finite weights ≥ 0, not all 0, are needed")
+                raise ParameterError(f"draw={draw}: expected finite weights ≥ 0, not all 0")
         else:
             rules.one_of("draw", draw, ["uniform", "prioritised"])
         self.draw = draw

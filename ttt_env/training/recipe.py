@@ -114,7 +114,7 @@ class Recipe:
         of_numbers = tuple(_NUMBERS.get(kind, kind) for kind in kinds)
         if not isinstance(value, of_numbers) or (isinstance(value, bool) and bool not in kinds):
             names = " or ".join(kind.__name__ for kind in kinds)
-            raise ParameterError(f"{name}={brief(value)} of {self.name}: a value of type {names} is needed")
+            raise ParameterError(f"{name}={brief(value)} of {self.name}: expected a value of type {names}")
 
     def of_game(self, game: Game) -> "Recipe":
         """The recipe with `random` in place of `minimax` where the game has too many positions for that."""

@@ -36,7 +36,7 @@ def build(folder: Path) -> str:
     before anything is written.
     """
     if folder.exists() and not folder.is_dir():
-        raise ParameterError(f"{str(folder)!r} is a file: a folder is needed")
+        raise ParameterError(f"{str(folder)!r} is a file; expected a folder")
     content = site()
     old_files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     if others := sorted(old_files - set(content)):

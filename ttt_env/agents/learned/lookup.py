@@ -140,7 +140,7 @@ class Lookup(Agent):
         player = make_agent(agent, game_of(game, agent))
         fixed = PolicyTable.of(player, positions="all") if positions is None else player
         if positions is not None and not sum(map(len, positions)):
-            raise ParameterError("a table of no positions: one or more are needed")
+            raise ParameterError("positions=[] of Lookup.of: expected at least one")
         return cls._with(fixed.game, _tabulated(fixed, positions))
 
     @classmethod

@@ -54,9 +54,7 @@ class NetworkAgent(Agent):
         temperature: Temperature = 0.0,
     ) -> None:
         if not callable(network) or isinstance(network, type):
-            raise ParameterError(
-                f"network={brief(network)}: a function or an object that can be called is needed"
-            )
+            raise ParameterError(f"network={brief(network)}: expected a function or another callable")
         super().__init__(game)
         self.network, self.observation, self.temperature = network, observation, temperature
 

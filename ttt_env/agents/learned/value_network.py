@@ -145,7 +145,7 @@ def layer_sizes(game: Game, view: View, hidden: Sequence[int] | None = None) -> 
     sizes = [2 * n, n, max(1, n // 3)] if hidden is None else hidden
     if not isinstance(sizes, list | tuple) or len(sizes) > _MAX_LAYERS:
         raise ParameterError(
-            f"hidden={brief(hidden)} of value-network: up to {_MAX_LAYERS} sizes of layers are allowed"
+            f"hidden={brief(hidden)} of value-network: expected the sizes of at most {_MAX_LAYERS} layers"
         )
     units = [as_integer("hidden", size, "value-network", 1, _MAX_UNITS) for size in sizes]
     return [n + (view == "xo+turn"), *units, 1]

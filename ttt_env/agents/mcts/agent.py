@@ -182,6 +182,6 @@ def _network(evaluate: AgentLike, game: Game) -> BoardNetwork:
     agent = make_agent(evaluate, game)
     if not isinstance(agent, ValueNetwork):
         raise ParameterError(
-            f"evaluate={brief(evaluate)} of mcts: value-network or value-network:PATH is needed"
+            f"evaluate={brief(evaluate)} of mcts: expected value-network or value-network:PATH"
         )
     return agent.network

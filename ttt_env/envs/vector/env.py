@@ -278,7 +278,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         if cells is None:
             raise CellError(
                 f"{brief(actions)} are not {self.num_envs} {self._actions.noun}s of {self.game.name}: "
-                f"int[{self.num_envs}], each 0 to {n_actions - 1}, is needed"
+                f"expected int[{self.num_envs}], each from 0 to {n_actions - 1}"
             )
         if not self._actions.are_cells:
             cells = self._actions.cells(cells, self._store.playable(games.state))
@@ -435,7 +435,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         unchecked: list[object] = [seed] if is_one else items_of(seed, self.num_envs) or []
         seeds = [number for number in map(integer_of, unchecked) if number is not None and number >= 0]
         if len(seeds) != len(unchecked) or not (is_one or len(seeds) == self.num_envs):
-            raise ParameterError(f"seed={brief(seed)}: an int from 0 on, or {self.num_envs} of them")
+            raise ParameterError(f"seed={brief(seed)}: expected an integer ≥ 0, or {self.num_envs} of them")
         if _are_seeds(seed):
             self.np_random = np.random.default_rng(seeds)
         else:
@@ -508,7 +508,7 @@ def _as_reset_mask(mask: Array | None, size: int) -> NDArray[np.bool_]:
         return np.ones(size, np.bool_)
     is_mask = isinstance(mask, np.ndarray) and mask.shape == (size,) and mask.dtype == np.bool_
     if not is_mask or not mask.any():
-        raise ParameterError(f"reset_mask={brief(mask)}: bool[{size}], not all False, is needed")
+        raise ParameterError(f"reset_mask={brief(mask)}: expected bool[{size}], not all False")
     return mask
 
 

@@ -78,7 +78,7 @@ class OnnxNetwork:
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         if len(inputs) != 1 or inputs[0].type not in _TYPES or not outputs:
             inputs_text = ", ".join(f"{each.name} {each.type}" for each in inputs)
-            raise self._error(f"it has the inputs {inputs_text}; one, of numbers, is needed")
+            raise self._error(f"it has the inputs {inputs_text}; expected one, of numbers")
         self._input, self._type = inputs[0].name, _TYPES[inputs[0].type]
         self._shape: list[object] = inputs[0].shape
         output = next((each for each in outputs if each.name == SCORES), outputs[0])
