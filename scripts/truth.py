@@ -4,7 +4,7 @@ Each claim is a function of `claims` that computes its figure exactly and gives 
 `python scripts/truth.py NAME …` computes the claims of these names now and prints them, `--write` makes the
 page. The figures of slow claims are in `scripts/figures/truth.jsonl`; `--measure` computes them again. The
 trainings of Daniels' network take half an hour of a core: their figures are read from the table of
-`value_network_figures.py` in `docs/results/leaderboard.md`.
+`value_network_figures.py` in `docs/results/claims.md`.
 """
 
 import argparse
@@ -34,7 +34,7 @@ NOTES = {
     "to 1.",
     systems.VALUE_NETWORK: "*Usual*, also *the mixed cycle*, is his own training; *good games* are draws "
     "with itself and wins against a random player; *score* is exact, against such a player. Figures are "
-    "means of [five seeds](leaderboard.md#are-daniels-findings-on-the-value-network-confirmed) "
+    "means of [five seeds](#daniels-network-the-runs) "
     "(smallest to largest).",
 }
 """The terms of a system's claims, shown above its table."""

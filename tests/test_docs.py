@@ -47,11 +47,11 @@ PAGES = [path for path in sorted(DOCS.rglob("*.md")) if path not in WRITTEN]
 PAGES_THAT_TAKE_LONG = {
     *(
         "bots.md",
+        "class.md",
         "frameworks.md",
         "from-pettingzoo-or-sb3.md",
         "language-models.md",
         "strength.md",
-        "tournaments.md",
         "training.md",
         "tune.md",
     ),

@@ -19,7 +19,7 @@ from ttt_env.analysis.induction import backward_induction
 from ttt_env.analysis.layers import reachable
 
 GAME = ttt_env.get_game("tictactoe-v0")
-TRAININGS = Path(__file__).parents[2] / "docs" / "results" / "leaderboard.md"
+TRAININGS = Path(__file__).parents[2] / "docs" / "results" / "claims.md"
 TEMPERATURES = np.round(np.linspace(0.1, 1.0, 10), 1).tolist()
 
 SOFTMAX = "Softmax minimax with two temperatures"
@@ -145,11 +145,12 @@ class Training(NamedTuple):
 
 @cache
 def trainings() -> dict[str, Training]:
-    """The table of `value_network_figures.py`, by the name of the training."""
+    """The table of `value_network_figures.py` by the name of the training."""
     number = r"(-?[\d.]+)"
     spread = re.compile(rf"{number} \({number} to {number}\)")
     rows = {}
-    for line in TRAININGS.read_text("utf-8").replace("−", "-").splitlines():
+    section = TRAININGS.read_text("utf-8").partition("\n## Daniels' network: the runs\n")[2]
+    for line in section.replace("−", "-").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 4 and spread.fullmatch(cells[1]):
             numbers = [spread.fullmatch(cell) for cell in cells[1:]]

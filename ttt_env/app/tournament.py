@@ -11,7 +11,7 @@ from ttt_env.app.options import JsonOption, argument, option
 
 def tournament(
     file: Annotated[
-        Path, argument("FILE", "a TOML file that says who plays and how: see docs/guide/tournaments.md")
+        Path, argument("FILE", "a TOML file that says who plays and how: see docs/reference/files.md")
     ],
     out: Annotated[
         Path | None, option("FOLDER", "folder for the results; by default NAME-results beside the file")
