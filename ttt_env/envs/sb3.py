@@ -38,8 +38,8 @@ def make_vec_env(
         id: The game, or its id.
         n_envs: The number of games.
         seed: Used by the first `reset`: sub-env `i` is seeded by `seed` + i.
-        opponent: An agent, or a list of them, of which one is drawn for each episode.
-        env_kwargs: Arguments of `make_vec`, as SB3's own `make_vec_env` takes them.
+        opponent: An agent, or a list from which one is drawn for each episode.
+        env_kwargs: Arguments of `make_vec`, `opponent` among them, as in SB3's own `make_vec_env`.
         **kwargs: The same arguments by name. `autoreset_mode` cannot be chosen: SB3 resets in the same step.
 
     Returns:
@@ -56,13 +56,13 @@ def make_vec_env(
         ((4, 3, 3, 2), (3, 3, 2))
 
     """
-    kwargs = {**(env_kwargs or {}), **kwargs}
-    if opponent is None:
+    settings = {"opponent": opponent, **(env_kwargs or {}), **kwargs}
+    if settings["opponent"] is None:
         raise ParameterError("a VecEnv of SB3 has one player: it needs an opponent")
-    if "autoreset_mode" in kwargs:
+    if "autoreset_mode" in settings:
         raise ParameterError("SB3 resets in the same step: autoreset_mode cannot be chosen")
     envs: VecEnv = __getattr__("GameVecEnv")(
-        _VectorEnvOfSB3(id, n_envs, opponent, autoreset_mode="same_step", **kwargs)
+        _VectorEnvOfSB3(id, n_envs, autoreset_mode="same_step", **settings)
     )
     if seed is not None:
         envs.seed(seed)
