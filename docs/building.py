@@ -11,7 +11,8 @@ from urllib.parse import unquote
 
 from sphinx.pycode import ModuleAnalyzer
 
-from ttt_env import Agent, Learner
+from ttt_env.agent import Agent
+from ttt_env.agent.learner import Learner
 from ttt_env.app.cli import EXIT_CODES
 from ttt_env.web.build import single, static_files
 
@@ -77,7 +78,7 @@ def forget_overloads(_: Any) -> None:
 NAMED = {
     r"~?ttt_env\.agent[.\w]*Agent \| str( \| ~?[\w.]+Callable\[\[~?[\w.]+Position(, ~?[\w.]+)?\], int\])+"
     r" \| ~?[\w.]+Model": "~ttt_env.agent.AgentLike",
-    r"~?[\w.]*Annotated\[(.*?), Between\([^)]*\)\]": r"\1",  # the docstring says which numbers
+    r"~?[\w.]*Annotated\[(.*?), ~?[\w.]*Between\([^)]*\)\]": r"\1",  # the docstring says which numbers
     r" = <factory>": " = ...",
     r"~numpy\._typing\._array_like\._Buffer \|.*?\[complex \| bytes \| str\]": "~numpy.typing.ArrayLike",
     r"~numpy\.ndarray\[tuple\[~typing\.Any, \.\.\.\], ~numpy\.dtype\[([~\w.]+)\]\]": (
