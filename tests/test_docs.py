@@ -1,5 +1,6 @@
 """Every document runs from top to bottom, as who reads it would try it."""
 
+import ast
 import builtins
 import inspect
 import json
@@ -291,6 +292,7 @@ NAMES_OF_OTHERS = {
         "NumpyToTorch",
         "RecordVideo",
         "TicTacToeEnv",
+        "TimeLimit",
         "player_1",
         "player_2",
     ),
@@ -361,6 +363,23 @@ def is_right(span: str) -> bool:
 )
 def test_what_a_page_names_exists(path: Path) -> None:
     assert [span for span in spans_of(path) if not is_right(span)] == []
+
+
+def test_what_a_docstring_names_exists() -> None:
+    """Docstrings also name what is not public."""
+    wrong = []
+    for path in sorted((ROOT / "ttt_env").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                spans = re.findall(r"``?([^`\n]+)``?", ast.get_docstring(node) or "")
+                wrong += [(path.name, span) for span in spans if not (is_right(span) or is_internal(span))]
+    assert wrong == []
+
+
+def is_internal(span: str) -> bool:
+    """True if all names in this code are names in the sources, or of their files."""
+    files = {path.stem for path in (ROOT / "ttt_env").rglob("*.*")}
+    return set(re.findall(r"[A-Za-z_]\w*", span)) <= identifiers() | files
 
 
 @pytest.mark.parametrize(
