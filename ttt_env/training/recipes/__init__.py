@@ -1,4 +1,4 @@
-"""The recipes of this folder as learners, by their names with underscores: `maskable_ppo`."""
+"""The recipes of this folder as learners, by their names with `_` in place of `-`."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
