@@ -23,9 +23,9 @@ from ttt_env.errors import (
 )
 from ttt_env.tournament.matches import (
     NotCountedError,
-    NotJudged,
     Pair,
     PlayedGame,
+    UnjudgedAgent,
     play_to_the_end,
     reason_of,
 )
@@ -84,7 +84,7 @@ class Contest:
                 path.unlink(missing_ok=True)
         self.verdicts: dict[str, Verdict] = {}
         self.schedule = [Pair(*pair) for pair in combinations(self.players.names, 2)]
-        self.not_judged: dict[Pair, NotJudged] = {}
+        self.not_judged: dict[Pair, UnjudgedAgent] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -141,7 +141,7 @@ class Contest:
                 self.journal.add_game(pair, self._play(pair, number))
             except NotCountedError as error:
                 x, o = pair.seated(number)
-                self.not_judged[pair] = NotJudged(x if error.seat == "X" else o, str(error))
+                self.not_judged[pair] = UnjudgedAgent(x if error.seat == "X" else o, str(error))
                 return
 
     def _compute(self, pair: Pair) -> ExactMatch | None:

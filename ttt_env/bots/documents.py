@@ -9,7 +9,7 @@ from ttt_env.analysis.verdict import summary_line
 from ttt_env.bots.contest import Contest, Verdict
 from ttt_env.render.table import Column, Table, as_markdown
 from ttt_env.render.words import signed
-from ttt_env.tournament.matches import ASKED_AGAIN, PlayedGame
+from ttt_env.tournament.matches import N_REPEATED_QUERIES, PlayedGame
 from ttt_env.tournament.standings import PRIOR, Standing, share
 
 NOT_MET = "·"
@@ -80,7 +80,7 @@ class Documents:
         if repeating := [name for name in asked_names if self.verdict(name).certificate is not None]:
             lines.append(
                 f"{', '.join(repeating)}: asked once in each position that it can reach, on which computed "
-                f"results rest; repeated itself in all of {ASKED_AGAIN} positions asked twice."
+                f"results rest; repeated itself in all of {N_REPEATED_QUERIES} positions asked twice."
             )
         return lines
 

@@ -26,7 +26,7 @@ from ttt_env.agent import Agent, AgentLike, make_agent, named_agents
 from ttt_env.envs.board import Opponents, PlayAs
 from ttt_env.errors import EpisodeOrderError, TttEnvError, extra_for
 from ttt_env.rules import Game, Position, Seat, as_integer, one_of
-from ttt_env.text.answers import whole
+from ttt_env.text.answers import complete_reply
 from ttt_env.text.env import IllegalReply, RewardName, TextEnv
 from ttt_env.text.wording import BoardStyle
 
@@ -131,7 +131,7 @@ class TttEnvironment(Environment[TttAction, TttObservation, TttState]):
     def step(self, action: TttAction, timeout_s: float | None = None, **options: object) -> TttObservation:
         """Play the cell, or reply the text, of an action; raises as `TextEnv.move`."""
         if action.cell is None:
-            text = self._env.reply(whole(action.reply or "", action.finish_reason))
+            text = self._env.reply(complete_reply(action.reply or "", action.finish_reason))
         else:
             text = self._env.move(action.cell)
         self._n_steps += 1

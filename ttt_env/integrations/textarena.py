@@ -83,7 +83,7 @@ class GameEnv(ta.Env):
         `reset` and after the end, and `ParameterError` for no str.
         """
         if self.state is None or self.state.done:
-            raise EpisodeOrderError("no game is on: call reset()")
+            raise EpisodeOrderError("no game in progress: call reset()")
         cell, outcome, _ = self.answer.answer(action, self.position)
         player = self.state.current_player_id
         kind = ta.ObservationType.PLAYER_ACTION

@@ -23,7 +23,7 @@ from typing import Any, Literal
 from ttt_env.agent import Outcome
 from ttt_env.errors import extra_for
 from ttt_env.rules import Seat
-from ttt_env.text.answers import whole
+from ttt_env.text.answers import complete_reply
 from ttt_env.text.env import Replies, TextEnv, start_rows
 from ttt_env.text.two_player import TwoPlayerTextEnv
 from ttt_env.text.wording import BoardStyle
@@ -245,7 +245,7 @@ class SelfPlayEnv(vf.Env[SelfPlayEnvConfig]):
 
 def _whole_reply(interaction: vf.Interaction, segment: vf.Segment) -> str:
     """The player's reply, empty if it was cut off."""
-    return whole(segment.last_reply, interaction.trace.calls[-1].finish_reason)
+    return complete_reply(segment.last_reply, interaction.trace.calls[-1].finish_reason)
 
 
 def _game_info(env: TextEnv, outcomes: list[Outcome | None]) -> dict[str, Any]:
