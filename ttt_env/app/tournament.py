@@ -52,7 +52,7 @@ def tournament(
     if as_json:
         print_json(results.to_dict())
     else:
-        proved = [f"{name}: {results.proved(name)}" for name in results.order]
+        proved = [f"{name}: {results.proof_text(name)}" for name in results.order]
         lines = [*results.notes(), *proved, *results.forfeit_lines()]
         typer.echo("\n".join([str(results.to_table()), "", *lines]))
     typer.echo(f"Results in {folder}: index.html shows them, with every game.", err=True)

@@ -28,10 +28,10 @@ FIRST_PAUSE, LONGEST_OWN_PAUSE = 0.5, 8.0  # seconds before an attempt; each is 
 LONGEST_PAUSE = 60.0  # seconds that an endpoint may ask for by `Retry-After`; what asks for more is given up
 LONGEST_REPLY = 1 << 24  # bytes
 _NO_KEY = "none"  # sent to servers that need no key
-_MESSAGE = 300  # letters of an endpoint's message that are shown
-_ENDING = 5.0  # seconds for open connections to be closed
+_MESSAGE_LENGTH = 300  # letters of an endpoint's message that are shown
+_CLOSE_TIMEOUT = 5.0  # seconds for open connections to be closed
 _LEAST_ERROR, _LEAST_ERROR_OF_SERVER = 400, 500  # of the statuses of HTTP
-_ASKED_AGAIN = (408, 429)  # in addition to server errors
+_RETRIED_STATUSES = (408, 429)  # in addition to server errors
 
 
 class Accident(Exception):
@@ -85,7 +85,7 @@ class ChatEndpoint:
         """Close the connections; whoever waits for a reply gets a `PlayerError`."""
         self._is_closed = True
         self._end()
-        self._thread.join(_ENDING)
+        self._thread.join(_CLOSE_TIMEOUT)
 
     def ask(self, request: Mapping[str, Any], asker: str) -> Reply:
         """The reply to a request, a chat completion's without its stream.
@@ -135,8 +135,8 @@ class ChatEndpoint:
             if error.status_code == 401 and not self._key:
                 text += f" (the environment variable {self._key_variable} is not set)"
             failure = PlayerError(f"{asker} cannot be asked: {text}")
-            if _passes(error.status_code):
-                failure = Accident(text, _asked_pause(error.response.headers))
+            if _is_transient(error.status_code):
+                failure = Accident(text, _retry_after(error.response.headers))
         except APIConnectionError as error:
             cause: BaseException = error
             while (deeper := cause.__cause__ or cause.__context__) is not None:
@@ -172,15 +172,15 @@ class ChatEndpoint:
         if reply is not None:
             return Reply(self._without_key(reply), self._without_key(reply.note))
         status, message = _error_in(completion)
-        if status is not None and not _passes(status):
+        if status is not None and not _is_transient(status):
             raise PlayerError(f"{asker} cannot be asked: {self._excerpt(message)}")
         reason = message or body.decode("utf-8", "replace")
         raise Accident(
-            f"no chat completion (is /v1 missing in the url?): {self._excerpt(reason)}", _asked_pause(headers)
+            f"no chat completion (is /v1 missing in the url?): {self._excerpt(reason)}", _retry_after(headers)
         )
 
     def _excerpt(self, text: str) -> str:
-        return self._without_key(" ".join(text.split()))[:_MESSAGE]
+        return self._without_key(" ".join(text.split()))[:_MESSAGE_LENGTH]
 
     def _without_key(self, text: str) -> str:
         """A whole text of the endpoint, in which the key might be quoted or escaped, without it."""
@@ -221,12 +221,12 @@ def _message_of(error: "APIStatusError") -> str:
         return text
 
 
-def _passes(status: int) -> bool:
+def _is_transient(status: int) -> bool:
     """True if this status is of a passing error: the endpoint may answer when it is asked again."""
-    return status in _ASKED_AGAIN or status >= _LEAST_ERROR_OF_SERVER
+    return status in _RETRIED_STATUSES or status >= _LEAST_ERROR_OF_SERVER
 
 
-def _asked_pause(headers: Mapping[str, str]) -> float | None:
+def _retry_after(headers: Mapping[str, str]) -> float | None:
     """The seconds that the header `Retry-After` asks for, as a number or as a date; None if it does not."""
     value = headers.get("retry-after", "")
     try:

@@ -30,7 +30,7 @@ TIMEOUT = 10.0
 """Seconds for an answer, by default."""
 STARTUP = 10.0
 """Seconds that a process has in addition for its first answer, by default."""
-_OUT = "timed out: it has timed out twice in a position, and is asked no more"
+_TIMED_OUT_TWICE = "timed out: it has timed out twice in a position, and is asked no more"
 _MOST_MEMORY = 1 << 30  # mebibytes
 _DIGITS = 12  # of the fingerprint
 _SCRIPTS = (".py", ".js", ".mjs", ".ts", ".sh", ".rb", ".pl", ".lua", ".php", ".jar", ".r", ".jl")
@@ -87,7 +87,7 @@ class CommandAgent(AskedAgent):
         self._lock = Lock()
         self._processes: set[Process] = set()
         self._idle: list[Process] = []
-        self._is_closed = self._is_out = False
+        self._is_closed = self._has_timed_out_twice = False
         weakref.finalize(self, _end_all, self._processes)
 
     def __repr__(self) -> str:
@@ -147,18 +147,18 @@ class CommandAgent(AskedAgent):
 
     def answer(self, position: Position) -> Answer:  # noqa: D102
         accidents: list[AccidentError] = []
-        if self._is_out:
-            raise NoVerdictError(self.label, position, _OUT, "timed out")
+        if self._has_timed_out_twice:
+            raise NoVerdictError(self.label, position, _TIMED_OUT_TWICE, "timed out")
         while len(accidents) < TRIES:
             tries = f"try {len(accidents) + 1} of {TRIES}"
             try:
                 with waiting_for(self.label, position, tries):
                     return self._ask(position, is_fresh=bool(accidents))
             except AccidentError as accident:
-                if not accident.is_quiet:
+                if not accident.is_clean_exit:
                     accidents.append(accident)
-        self._is_out = all(each.outcome == "timed out" for each in accidents)
-        raise self._no_answer(position, accidents)
+        self._has_timed_out_twice = all(each.outcome == "timed out" for each in accidents)
+        raise self._no_answer_error(position, accidents)
 
     def _ask(self, position: Position, is_fresh: bool) -> Answer:
         """The answer of a process, of a new one if it is to be fresh. Raises `AccidentError`."""
@@ -212,7 +212,7 @@ class CommandAgent(AskedAgent):
             self._processes.discard(process)
         process.end()
 
-    def _no_answer(self, position: Position, accidents: list[AccidentError]) -> NoVerdictError:
+    def _no_answer_error(self, position: Position, accidents: list[AccidentError]) -> NoVerdictError:
         last = accidents[-1]
         what = last.outcome or "cannot be started"
         if what == "timed out" and len(accidents) == TRIES:
@@ -225,7 +225,7 @@ class CommandAgent(AskedAgent):
         """True if it has a process."""
         return bool(self._processes)
 
-    def rest(self) -> None:
+    def end_idle(self) -> None:
         """End the processes that are asked nothing at the moment; the next question starts one again."""
         with self._lock:
             idle, self._idle = self._idle, []

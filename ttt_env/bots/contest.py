@@ -35,7 +35,7 @@ JOURNAL, CERTIFICATES = "journal.jsonl", "certificates"
 WRITTEN = ("results.json", "table.md", "table.csv", "games.txt", "index.html")
 """The files that show the results."""
 _LIBRARIES = ("jinja2", "scipy")
-Say = Callable[[str], object]
+StatusReport = Callable[[str], object]
 
 
 class Verdict(NamedTuple):
@@ -60,7 +60,7 @@ class Contest:
     """
 
     def __init__(
-        self, plan: TournamentPlan, folder: Path, *, again: bool = False, say: Say = lambda _: None
+        self, plan: TournamentPlan, folder: Path, *, again: bool = False, say: StatusReport = lambda _: None
     ) -> None:
         self.plan, self.folder, self._say = plan, folder, say
         if missing := [name for name in _LIBRARIES if find_spec(name) is None]:
@@ -107,7 +107,7 @@ class Contest:
             self._say(f"asking {name}")
             self.verdicts[name] = self._verdict(name)
         for pair in self.schedule:
-            self._meet(pair)
+            self._play_match(pair)
 
     def _verdict(self, name: str) -> Verdict:
         try:
@@ -126,7 +126,7 @@ class Contest:
         """The file of an entry's certificate."""
         return self.folder / CERTIFICATES / f"{self.players.file_name(name)}.certificate.json"
 
-    def _meet(self, pair: Pair) -> None:
+    def _play_match(self, pair: Pair) -> None:
         """Compute or play the part of a match that the journal does not hold."""
         if self.journal.match(pair) is not None:
             return
@@ -147,14 +147,14 @@ class Contest:
     def _compute(self, pair: Pair) -> ExactMatch | None:
         if not self.plan.exact or any(self.verdicts[name].certificate is None for name in pair):
             return None
-        result = match(*self.players.pair(*pair), self.plan.game, exact=True)
+        result = match(*self.players.players_of(*pair), self.plan.game, exact=True)
         return ExactMatch(result, tuple(self._play(pair, number) for number in range(2)))
 
     def _play(self, pair: Pair, number: int) -> PlayedGame:
         """The game of this number, whose random numbers depend on the seed and the names alone."""
         key = (*(crc32(name.encode()) for name in pair), number)
         rng = np.random.default_rng(np.random.SeedSequence(self.plan.seed, spawn_key=key))
-        return play_to_the_end(*self.players.pair(*pair.seated(number)), rng)
+        return play_to_the_end(*self.players.players_of(*pair.seated(number)), rng)
 
     def games_of(self, pair: Pair) -> tuple[PlayedGame, ...]:
         """The games of a match: those that count or, where it is computed, examples."""

@@ -12,7 +12,7 @@ from ttt_env.render.words import signed
 from ttt_env.tournament.matches import N_REPEATED_QUERIES, PlayedGame
 from ttt_env.tournament.standings import PRIOR, Standing, share
 
-NOT_MET = "·"
+NO_MATCH = "·"
 NOT_JUDGED = "not judged"
 RANKING = (
     "Ranked by points: the share of its games that an entry won against an opponent, a draw counting half, "
@@ -25,7 +25,7 @@ RATINGS = (
 )
 
 
-class GameShown(NamedTuple):
+class TournamentGame(NamedTuple):
     """A game of the tournament: who had X and O, and whether it counts or only shows how the two play."""
 
     x: str
@@ -52,12 +52,12 @@ class Documents:
         """The verdict on an entry."""
         return self.contest.verdicts.get(name, Verdict(None, "the tournament has not come to that"))
 
-    def games(self) -> Iterator[GameShown]:
+    def games(self) -> Iterator[TournamentGame]:
         """All games, in the order in which they were played."""
         for pair in self.contest.schedule:
             counts = pair not in self.contest.journal.computed
             for number, game in enumerate(self.contest.games_of(pair)):
-                yield GameShown(*pair.seated(number), game, counts)
+                yield TournamentGame(*pair.seated(number), game, counts)
 
     def notes(self) -> list[str]:
         """The sentences that a reader needs to understand the numbers."""
@@ -76,7 +76,9 @@ class Documents:
             lines.append(
                 f"{_matches(n_sampled)} sampled, in {self.plan.games} games each, half of them on each seat."
             )
-        asked_names = [name for name in self.contest.players.names if self.contest.players.is_asked(name)]
+        asked_names = [
+            name for name in self.contest.players.names if self.contest.players.is_asked_agent(name)
+        ]
         if repeating := [name for name in asked_names if self.verdict(name).certificate is not None]:
             lines.append(
                 f"{', '.join(repeating)}: asked once in each position that it can reach, on which computed "
@@ -100,8 +102,8 @@ class Documents:
 
     def is_unplayed(self, name: str) -> bool:
         """True if an entry could not be asked in any of its games, so that it has won and lost nothing."""
-        has_met = any(name in (each.first, each.second) for each in self.tournament.pairs)
-        return not has_met and any(blamed == name for blamed, _ in self.not_judged.values())
+        has_match = any(name in (each.first, each.second) for each in self.tournament.pairs)
+        return not has_match and any(unjudged == name for unjudged, _ in self.not_judged.values())
 
     def rank_text(self, standing: Standing) -> str:
         """The rank of a row."""
@@ -122,7 +124,7 @@ class Documents:
 
     def to_markdown(self) -> str:
         """The table with the cross table, what is proved about each entry, and by what it has lost."""
-        proved = [f"- {as_markdown(name)}: {as_markdown(self.proved(name))}" for name in self.order]
+        proofs = [f"- {as_markdown(name)}: {as_markdown(self.proof_text(name))}" for name in self.order]
         losses = [f"- {as_markdown(line)}" for line in self.forfeit_lines()]
         parts = [
             f"# {as_markdown(self.plan.name)}",
@@ -132,7 +134,7 @@ class Documents:
             "The numbered columns are the points a game against the player of that row. "
             f"{RANKING} {LEGEND} {RATINGS}",
             "## What is proved",
-            "\n".join(proved),
+            "\n".join(proofs),
             *(["## Games lost without a free cell", "\n".join(losses)] if losses else []),
         ]
         return "\n\n".join(parts) + "\n"
@@ -214,13 +216,13 @@ class Documents:
                 else {"seat": certificate.refuted_as, "record": str(certificate.shortest_refutation)},
                 "file": file.relative_to(self.contest.folder).as_posix(),
             },
-            "proved": self.proved(name),
+            "proved": self.proof_text(name),
             "not_certified": lack or None,
             "not_judged": not_judged or None,
             "forfeits": [loss._asdict() for loss in self.tournament.forfeits.get(name, ())],
         }
 
-    def proved(self, name: str) -> str:
+    def proof_text(self, name: str) -> str:
         """A line with the proof about an entry."""
         certificate, lack, not_judged = self.verdict(name)
         if not_judged:
@@ -230,7 +232,7 @@ class Documents:
     def _cell(self, row: str, column: str) -> str:
         if (match := self.tournament.matches.get((row, column))) is not None:
             return with_margin(f"{share(match):.2f}", match.margin / 2, match.exact)
-        return NOT_JUDGED if self.is_not_judged(row, column) else NOT_MET
+        return NOT_JUDGED if self.is_not_judged(row, column) else NO_MATCH
 
     def is_not_judged(self, one: str, other: str) -> bool:
         """True if the two were to meet, and one of them could not be asked."""

@@ -49,7 +49,7 @@ def function_in(path: Path, name: str) -> str:
         message = error.msg if isinstance(error, SyntaxError) else str(error)
         raise ParameterError(f"{path.name}{line}: {message}") from None
     for at, module in _imports_of(tree):
-        if not _is_there(module, path.parent):
+        if not _module_exists(module, path.parent):
             raise ParameterError(f"{path.name}, line {at}: there is no module named {module}")
     names = list(_names_in(tree.body))
     for each in [name] if name else FUNCTIONS:
@@ -74,7 +74,7 @@ def _imports_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.module
 
 
-def _is_there(module: str, folder: Path) -> bool:
+def _module_exists(module: str, folder: Path) -> bool:
     package = module.partition(".")[0]
     return find_spec(package) is not None or any(folder.glob(f"{package}.*")) or (folder / package).is_dir()
 
@@ -97,8 +97,8 @@ def _names_in(body: list[ast.stmt]) -> Iterator[str]:
 def main(path: str, function: str, game: str = "") -> None:
     """Answer questions until the input ends."""
     game_of_bot: Game | None = game_from_dict(json.loads(game)) if game else None
-    questions, say = _own_streams()
-    choose = _imported(Path(path), function)
+    questions, say = _bot_streams()
+    choose = _import_function(Path(path), function)
     is_random, rng = takes_rng(choose), np.random.default_rng()
     for line in questions:
         position, _, number = read_question(line, game_of_bot)
@@ -112,7 +112,7 @@ def main(path: str, function: str, game: str = "") -> None:
 def _read(choice: object, position: Position, rng: np.random.Generator) -> dict[str, Any]:
     """The answer for what the function has returned: a cell, or probabilities of which one is drawn."""
     if isinstance(choice, list | tuple | np.ndarray) and np.ndim(choice) == 1:
-        return {"cell": chosen_cell(_Drawing(position.game, choice), position, rng)}
+        return {"cell": chosen_cell(_FixedPolicy(position.game, choice), position, rng)}
     if (cell := integer_of(choice)) is not None:
         return {"cell": cell}
     return {"returned": f"returned {brief(choice)}; return a cell, such as position.legal_cells[0]"}
@@ -125,7 +125,7 @@ def _error_line(error: BaseException, file: str) -> str:
     return f"{': '.join(filter(None, [type(error).__name__, str(error)]))}{place}"
 
 
-class _Drawing(Agent):
+class _FixedPolicy(Agent):
     """Has this policy, wherever it is asked."""
 
     def __init__(self, game: Game, probabilities: Any) -> None:
@@ -139,7 +139,7 @@ class _Drawing(Agent):
         return np.asarray(self._probabilities)
 
 
-def _own_streams() -> tuple[Iterator[str], Callable[[str], object]]:
+def _bot_streams() -> tuple[Iterator[str], Callable[[str], object]]:
     """The lines of standard input, and a function that says a line; nobody else reads or writes there.
 
     When the input ends, so does the process, whatever the function is busy with.
@@ -159,7 +159,7 @@ def _own_streams() -> tuple[Iterator[str], Callable[[str], object]]:
     return iter(lines.get, None), lambda line: os.write(answers, line.encode() + b"\n")
 
 
-def _imported(path: Path, function: str) -> Callable[..., object]:
+def _import_function(path: Path, function: str) -> Callable[..., object]:
     sys.path.insert(0, str(path.absolute().parent))
     spec = spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None

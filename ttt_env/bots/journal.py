@@ -17,7 +17,7 @@ from ttt_env.tournament.matches import Pair, PlayedGame
 _FORM = "ttt_env tournament journal"
 _FORMAT = f"{_FORM} 5"
 _LISTED = 6  # keys that have changed
-_OF_ENTRY = re.compile(r"entry (\".*\")\.\w+")
+_ENTRY_KEY = re.compile(r"entry (\".*\")\.\w+")
 
 
 class _Header(NamedTuple):
@@ -65,12 +65,12 @@ class Journal:
         self._header = _Header(_FORMAT, keys, rules, dict(fingerprints))
         self._file.reserve()
         try:
-            self._file.read(self._take, self._begin)
+            self._file.read(self._read_line, self._begin)
             changes = self._changes()
             if changes and not again and (self.games or self.computed):
                 raise TournamentFileError(
                     f"{path.parent} holds another tournament, since these have changed: "
-                    f"{_listed(list(changes))}. Change them back, name another folder (--out), or play again "
+                    f"{_list_text(list(changes))}. Change them back, name another folder (--out), or play again "
                     "what they change (--again)"
                 )
             if self._old is None or (again and not changes) or not all(changes.values()):
@@ -90,12 +90,12 @@ class Journal:
         """The changes since the header was written, each with the entry that it is about, if any."""
         if self._old is None:
             return {}
-        changes = {f"the game's {name}": "" for name in _differing(self._old.rules, self._header.rules)}
-        for key in _differing(self._old.keys, self._header.keys):
-            of_entry = _OF_ENTRY.match(key)
+        changes = {f"the game's {name}": "" for name in _differing_keys(self._old.rules, self._header.rules)}
+        for key in _differing_keys(self._old.keys, self._header.keys):
+            of_entry = _ENTRY_KEY.match(key)
             if key != "entries":
                 changes[key] = json.loads(of_entry[1]) if of_entry else ""
-        for name in _differing(self._old.files, self._header.files):
+        for name in _differing_keys(self._old.files, self._header.files):
             changes[f"the program or model of {name!r}"] = name
         before = {*self._old.keys["entries"], ""}  # who comes late changes nothing
         changes = {what: name for what, name in changes.items() if name in before}
@@ -143,7 +143,7 @@ class Journal:
             return None
         return match_of_games((SEATS[at % 2], each.record, each.forfeit) for at, each in enumerate(games))
 
-    def _take(self, data: Mapping[str, Any]) -> None:
+    def _read_line(self, data: Mapping[str, Any]) -> None:
         pair = decoded(Pair, data)
         assert self._old is not None
         if not {*pair} <= {*self._old.keys["entries"]}:
@@ -154,10 +154,10 @@ class Journal:
             self.games.setdefault(pair, []).append(PlayedGame.read(data, self._plan.game))
 
 
-def _listed(changes: list[str]) -> str:
+def _list_text(changes: list[str]) -> str:
     return ", ".join(changes[:_LISTED]) + (" and more" if len(changes) > _LISTED else "")
 
 
-def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def _differing_keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """The keys that only one of the two has, or that they have differently."""
     return [key for key in {**old, **new} if key not in old or key not in new or old[key] != new[key]]

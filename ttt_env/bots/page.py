@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BEST_PLAY = ""
 """The opponent of an entry in the game of its certificate: the one name that no entry can have."""
-_CALLED = {BEST_PLAY: "best play"}
+_DISPLAY_NAMES = {BEST_PLAY: "best play"}
 LOOKS = (
     TileStyle(None),
     *(TileStyle(seat, accent) for seat in SEATS for accent in ("none", "last", "completed")),
@@ -140,7 +140,7 @@ class _Page:
         certificate = self.results.verdict(name).certificate
         if certificate is not None:
             return verdict_in_a_line(certificate)
-        text = self.results.proved(name)
+        text = self.results.proof_text(name)
         return f"{text[0].upper()}{text[1:]}"
 
     def lost_to(self, name: str) -> list[str]:
@@ -167,7 +167,7 @@ class _Page:
         boards = [_Board(_blunder_svg(blunder), f"Move {blunder.position.ply + 1}")] if blunder else []
         if record.cells:  # else the reason says it all
             end = draw_svg(record.positions()[-1], record.cells[-1], _SMALL)
-            boards.append(_Board(end, _how_over(record)))
+            boards.append(_Board(end, _result_text(record)))
         return _Loss(number, blunder.sentence if blunder else "", boards)
 
     def interval(self, row: Standing) -> tuple[float, float, float]:
@@ -190,7 +190,7 @@ class _Page:
         place = {name: at for at, name in enumerate(names)}
         layout = layout_of(self.plan.game)
         return {
-            "names": [_CALLED.get(name, name) for name in names],
+            "names": [_DISPLAY_NAMES.get(name, name) for name in names],
             "sets": self.plan.game.winning_sets,
             "tiles": [[tile(box, look, layout) for look in LOOKS] for box in layout.tiles],
             "games": [
@@ -209,14 +209,14 @@ def _blunder_svg(blunder: MoveVerdict) -> str:
     return draw_svg(position, blunder.cell, _SMALL, is_blunder=True, better=blunder.better)
 
 
-def _how_over(record: GameRecord) -> str:
+def _result_text(record: GameRecord) -> str:
     if not record.is_over:
         return f"{record.positions()[-1].to_move} makes no legal move"
     return f"{record.winner} wins" if record.winner else "draw"
 
 
 def _end(x: str, o: str, game: PlayedGame) -> str:
-    names = {"X": _CALLED.get(x, x), "O": _CALLED.get(o, o)}
+    names = {"X": _DISPLAY_NAMES.get(x, x), "O": _DISPLAY_NAMES.get(o, o)}
     if game.forfeit is not None:
         position, outcome, reply = game.forfeit
         loser, why = names[position.to_move], quoted(reply, outcome)

@@ -84,7 +84,7 @@ class Players:
         """The beginning of the names of an entry's files: its number in the plan, and its name."""
         return f"{self._plan.names.index(name) + 1:03}-{as_file_name(name)}"
 
-    def is_asked(self, name: str) -> bool:
+    def is_asked_agent(self, name: str) -> bool:
         """True for a program, or another player that is asked."""
         return isinstance(self._agents[name], AskedAgent)
 
@@ -96,24 +96,24 @@ class Players:
         if name in self._tables:
             return self._tables[name]
 
-        def tell(queries: QueryCount) -> None:
+        def report(queries: QueryCount) -> None:
             self._say(f"asking {name}, {queries.positions:,} positions")
 
-        table = judged_table(self._agents[name], tell)
+        table = judged_table(self._agents[name], report)
         if isinstance(table, PolicyTable):
             self._tables[name] = table
         return table
 
-    def pair(self, one: str, other: str) -> tuple[Agent, Agent]:
+    def players_of(self, one: str, other: str) -> tuple[Agent, Agent]:
         """The players of two entries, ready to play; if many programs run, those of all others are ended."""
         others = [agent for name, agent in self._agents.items() if name not in (one, other)]
         programs = [agent for agent in others if isinstance(agent, CommandAgent) and agent.is_running]
         if len(programs) >= _MOST_RUNNING:
             for program in programs:
-                program.rest()
-        return self._seated(one), self._seated(other)
+                program.end_idle()
+        return self._player_of(one), self._player_of(other)
 
-    def _seated(self, name: str) -> Agent:
+    def _player_of(self, name: str) -> Agent:
         return self._tables.get(name, self._agents[name]) if self._plan.exact else self._agents[name]
 
 

@@ -18,7 +18,7 @@ from ttt_env.bots.protocol import json_object
 
 _LONGEST_LINE = 1 << 16  # bytes; a longer one is not an answer
 _STDERR_BYTES = 900  # the last ones are kept
-_N_SAID = 10  # lines of its own that are kept
+_N_OUTPUT_LINES = 10  # lines of its own that are kept
 _GRACE = 1.0  # seconds for a process that has closed its output to end
 _ENDED = None
 
@@ -26,13 +26,13 @@ _ENDED = None
 class AccidentError(Exception):
     """A process has not answered; it is of no further use, and has to be ended.
 
-    `outcome` is "timed out" or "crashed", None if it cannot be started; `reason` its last words. `is_quiet`
+    `outcome` is "timed out" or "crashed", None if it cannot be started; `reason` its last words. `is_clean_exit`
     is true for a process that has ended with status 0 after it had answered another question.
     """
 
-    def __init__(self, outcome: str | None, reason: str, is_quiet: bool = False) -> None:
+    def __init__(self, outcome: str | None, reason: str, is_clean_exit: bool = False) -> None:
         super().__init__(outcome, reason)
-        self.outcome, self.reason, self.is_quiet = outcome, reason, is_quiet
+        self.outcome, self.reason, self.is_clean_exit = outcome, reason, is_clean_exit
 
 
 class Process:
@@ -58,10 +58,11 @@ class Process:
         self._number: int | None = None
         self._n_answers = 0
         self._answers: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
-        self._output: deque[str] = deque(maxlen=_N_SAID)
+        self._output: deque[str] = deque(maxlen=_N_OUTPUT_LINES)
         self._stderr = b""
         self._readers = [
-            Thread(target=read, name="reading", daemon=True) for read in (self._hear, self._overhear)
+            Thread(target=read, name="reading", daemon=True)
+            for read in (self._read_stdout, self._read_stderr)
         ]
         for reader in self._readers:
             reader.start()
@@ -89,18 +90,18 @@ class Process:
         try:
             answer = self._answers.get(timeout=seconds)
         except Empty:
-            raise AccidentError("timed out", self._last_words(number)) from None
+            raise AccidentError("timed out", self._diagnostics(number)) from None
         finally:
             self._number = None
         if answer is _ENDED:
             with suppress(subprocess.TimeoutExpired):
                 self._popen.wait(_GRACE)
-            is_quiet = self._n_answers > 0 and self._popen.returncode == 0
-            raise AccidentError("crashed", self._last_words(number), is_quiet)
+            is_clean_exit = self._n_answers > 0 and self._popen.returncode == 0
+            raise AccidentError("crashed", self._diagnostics(number), is_clean_exit)
         self._n_answers += 1
         return answer
 
-    def _hear(self) -> None:
+    def _read_stdout(self) -> None:
         """Take what it writes to standard output: the answer, or lines of its own."""
         assert self._popen.stdout is not None
         for line in _lines(self._popen.stdout):
@@ -113,14 +114,14 @@ class Process:
         self._answers.put(_ENDED)
         self._popen.stdout.close()
 
-    def _overhear(self) -> None:
+    def _read_stderr(self) -> None:
         """Keep the end of what it writes to standard error."""
         assert self._popen.stderr is not None
         while chunk := self._popen.stderr.read(_LONGEST_LINE):
             self._stderr = (self._stderr + chunk)[-_STDERR_BYTES:]
         self._popen.stderr.close()
 
-    def _last_words(self, number: int) -> str:
+    def _diagnostics(self, number: int) -> str:
         """Its exit status, and the end of what it has written."""
         if self.has_ended:
             self._readers[1].join(_GRACE)
