@@ -39,9 +39,9 @@ StatusReport = Callable[[str], object]
 
 
 class Verdict(NamedTuple):
-    """The certificate of an entry, or why there is none.
+    """The certificate of an entry, or the reason `lack` why there is none.
 
-    `not_judged` tells the accidents by which an entry could not be judged.
+    `not_judged` is the reason if an accident prevented a verdict.
     """
 
     certificate: Certificate | None
@@ -50,10 +50,10 @@ class Verdict(NamedTuple):
 
 
 class Contest:
-    """A tournament in a folder, where it is kept, and goes on from its journal.
+    """A tournament in a folder, which resumes from its journal.
 
-    Certificates are made anew in each run. With `again` what an entry that has changed took part in is
-    played anew, as in `Journal`. `say` is told what is being done.
+    Certificates are computed again in each run. With `again` the results of entries that have changed are
+    replayed, as in `Journal`. `say` is called with the current step.
 
     Raises `ParameterError` for a folder that holds anything but a tournament, `ImportError` if the extra
     `tournament` is not installed, and as `Players` and `Journal` do; then nothing is played.
@@ -69,7 +69,7 @@ class Contest:
             raise ParameterError(f"{str(folder)!r} is not a folder: choose another one (--out)")
         if folder.is_dir() and any(folder.iterdir()) and not (folder / JOURNAL).is_file():
             raise ParameterError(
-                f"{str(folder)!r} is not empty, and no tournament's: choose another one (--out)"
+                f"{str(folder)!r} is not empty and holds no tournament: choose another one (--out)"
             )
         self.players = Players(plan, say)
         if len(self.players.names) < 2:
@@ -102,7 +102,10 @@ class Contest:
         return Tournament(self.plan.game, names, finished, dict.fromkeys(names), not_judged=unjudged)
 
     def play(self) -> None:
-        """Certify, and let all play that have not. Raises `ResultFileError` if the journal cannot be kept."""
+        """Certify the entries, and play the missing matches.
+
+        Raises `ResultFileError` if the journal cannot be written.
+        """
         for name in self.players.names:
             self._say(f"asking {name}")
             self.verdicts[name] = self._verdict(name)
@@ -114,11 +117,11 @@ class Contest:
             table = self.players.table(name)
             if isinstance(table, str):
                 return Verdict(None, table)
-            certificate = certify(table, complete=True)  # now: one that lies in the folder is not believed
+            certificate = certify(table, complete=True)  # a file in the folder is not trusted
         except (NoVerdictError, PlayerError) as error:
             return Verdict(None, not_judged=reason_of(error))
         except Exception as error:  # nothing that an entry does may end the tournament
-            return Verdict(None, f"it fails where it is asked: {type(error).__name__}: {error}")
+            return Verdict(None, f"it raises an error: {type(error).__name__}: {error}")
         certificate.save(self.certificate_file(name))
         return Verdict(certificate)
 
@@ -127,7 +130,7 @@ class Contest:
         return self.folder / CERTIFICATES / f"{self.players.file_name(name)}.certificate.json"
 
     def _play_match(self, pair: Pair) -> None:
-        """Compute or play the part of a match that the journal does not hold."""
+        """Compute a match, or play its games, as far as the journal does not hold them."""
         if self.journal.match(pair) is not None:
             return
         text = f"{pair.first} v {pair.second}"
@@ -157,7 +160,7 @@ class Contest:
         return play_to_the_end(*self.players.players_of(*pair.seated(number)), rng)
 
     def games_of(self, pair: Pair) -> tuple[PlayedGame, ...]:
-        """The games of a match: those that count or, where it is computed, examples."""
+        """The games of a match; examples if it is computed."""
         if (computed := self.journal.computed.get(pair)) is not None:
             return computed.examples
         return tuple(self.journal.games.get(pair, ()))

@@ -28,14 +28,14 @@ from ttt_env.storage import game_from_dict, opened, reason
 
 MODULE = "ttt_env.bots"
 FUNCTIONS = ("choose", "policy")
-"""The functions that are taken where none is named: the first that the file has, else its only function."""
+"""The default functions: the first of these in the file, else its only function."""
 
 
 def function_in(path: Path, name: str) -> str:
-    """The name of the function that is asked, of a file that is read and not run; "" names none.
+    """The name of the function to call, from the file without running it; "" names none.
 
-    Raises `ParameterError` for a file that is not there, that cannot be read, such as a pipe, or that is no
-    Python, and for a function that it does not have.
+    Raises `ParameterError` for a file that does not exist, cannot be read, such as a pipe, or is not Python,
+    and for a function that it does not have.
     """
     try:
         with opened(path) as file:
@@ -110,7 +110,7 @@ def main(path: str, function: str, game: str = "") -> None:
 
 
 def _read(choice: object, position: Position, rng: np.random.Generator) -> dict[str, Any]:
-    """The answer for what the function has returned: a cell, or probabilities of which one is drawn."""
+    """The answer for the returned value, a cell, or probabilities from which a cell is drawn."""
     if isinstance(choice, list | tuple | np.ndarray) and np.ndim(choice) == 1:
         return {"cell": chosen_cell(_FixedPolicy(position.game, choice), position, rng)}
     if (cell := integer_of(choice)) is not None:
@@ -126,7 +126,7 @@ def _error_line(error: BaseException, file: str) -> str:
 
 
 class _FixedPolicy(Agent):
-    """Has this policy, wherever it is asked."""
+    """An agent with the same policy in every position."""
 
     def __init__(self, game: Game, probabilities: Any) -> None:
         super().__init__(game)
@@ -140,9 +140,9 @@ class _FixedPolicy(Agent):
 
 
 def _bot_streams() -> tuple[Iterator[str], Callable[[str], object]]:
-    """The lines of standard input, and a function that says a line; nobody else reads or writes there.
+    """The lines of standard input, and a function that writes a line; other code gets other streams.
 
-    When the input ends, so does the process, whatever the function is busy with.
+    When the input ends, the process ends, even in the middle of a call of the function.
     """
     questions, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -72,7 +72,7 @@ def page(results: Documents) -> str:
 
 
 class _GameView(NamedTuple):
-    """A game on the page: who had X and O, its cells, what it is, and how it ends."""
+    """A game on the page, with the names of X and O, its cells, its kind, and its end."""
 
     x: str
     o: str
@@ -108,7 +108,7 @@ class _Page:
 
     @cached_property
     def games(self) -> list[_GameView]:
-        """All games of the tournament, then those of the certificates."""
+        """All games of the tournament, then the games of the certificates."""
         numbers: Counter[frozenset[str]] = Counter()
         games = []
         for each in self.results.games():

@@ -1,4 +1,4 @@
-"""A process that is asked by lines of JSON: a line with the `id` of its question answers it."""
+"""A bot process that is queried by lines of JSON: a line with the `id` of a question answers it."""
 
 import os
 import signal
@@ -18,16 +18,16 @@ from ttt_env.bots.protocol import json_object
 
 _LONGEST_LINE = 1 << 16  # bytes; a longer one is not an answer
 _STDERR_BYTES = 900  # the last ones are kept
-_N_OUTPUT_LINES = 10  # lines of its own that are kept
+_N_OUTPUT_LINES = 10  # the last lines of its own output are kept
 _GRACE = 1.0  # seconds for a process that has closed its output to end
 _ENDED = None
 
 
 class AccidentError(Exception):
-    """A process has not answered; it is of no further use, and has to be ended.
+    """A process has not answered and has to be ended.
 
-    `outcome` is "timed out" or "crashed", None if it cannot be started; `reason` its last words. `is_clean_exit`
-    is true for a process that has ended with status 0 after it had answered another question.
+    `outcome` is "timed out" or "crashed", None if it cannot be started; `reason` its last output.
+    `is_clean_exit` is True for a process that has ended with status 0 after it had answered another question.
     """
 
     def __init__(self, outcome: str | None, reason: str, is_clean_exit: bool = False) -> None:
@@ -73,15 +73,15 @@ class Process:
             arguments, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, cwd=folder, start_new_session=True
         )
         self.end = weakref.finalize(self, _end, self._popen)
-        """Kills the process and all of its group; at the end of Python, too."""
+        """Kills the process and its whole group; also called when Python exits."""
 
     @property
     def has_ended(self) -> bool:
-        """True if it runs no more."""
+        """True if the process has ended."""
         return self._popen.poll() is not None
 
     def ask(self, line: str, number: int, seconds: float) -> dict[str, Any]:
-        """Send it the question of this number and return the answer. Raises `AccidentError` if none comes."""
+        """Send the question with this number and return the answer. Raises `AccidentError` if none comes."""
         self._number = number
         self._output.clear()
         assert self._popen.stdin is not None
@@ -102,7 +102,7 @@ class Process:
         return answer
 
     def _read_stdout(self) -> None:
-        """Take what it writes to standard output: the answer, or lines of its own."""
+        """Read its standard output: answers, and lines of its own."""
         assert self._popen.stdout is not None
         for line in _lines(self._popen.stdout):
             data = json_object(line)
@@ -115,14 +115,14 @@ class Process:
         self._popen.stdout.close()
 
     def _read_stderr(self) -> None:
-        """Keep the end of what it writes to standard error."""
+        """Read its standard error, of which the end is kept."""
         assert self._popen.stderr is not None
         while chunk := self._popen.stderr.read(_LONGEST_LINE):
             self._stderr = (self._stderr + chunk)[-_STDERR_BYTES:]
         self._popen.stderr.close()
 
     def _diagnostics(self, number: int) -> str:
-        """Its exit status, and the end of what it has written."""
+        """Its exit status, and the end of its output."""
         if self.has_ended:
             self._readers[1].join(_GRACE)
         status = self._popen.returncode
@@ -136,7 +136,7 @@ class Process:
 
 
 def _lines(stream: IO[bytes]) -> Iterator[str]:
-    """The lines of a stream; of one that is too long, its parts."""
+    """The lines of a stream; a line that is too long comes in parts."""
     unread = b""
     while chunk := stream.read(_LONGEST_LINE):
         *lines, unread = (unread + chunk).split(b"\n")
@@ -152,4 +152,4 @@ def _end(popen: "subprocess.Popen[bytes]") -> None:
     popen.wait()
     assert popen.stdin is not None
     with suppress(OSError):
-        popen.stdin.close()  # who reads the others closes them
+        popen.stdin.close()  # the reading threads close the others
