@@ -6,11 +6,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any
 from urllib.parse import unquote
 
 from sphinx.pycode import ModuleAnalyzer
 
+from ttt_env.agent import Agent
+from ttt_env.agent.learner import Learner
 from ttt_env.app.cli import EXIT_CODES
 from ttt_env.web.build import single, static_files
 
@@ -74,9 +76,10 @@ def forget_overloads(_: Any) -> None:
 
 # Types that stand for others, as Sphinx writes these out, and their names.
 NAMED = {
-    r"~ttt_env\.agent[.\w]*Agent \| str \| ~[\w.]+Callable\[\[~[\w.]+Position\], int\] \| ~[\w.]+Model": (
-        "~ttt_env.agent.AgentLike"
-    ),
+    r"~?ttt_env\.agent[.\w]*Agent \| str( \| ~?[\w.]+Callable\[\[~?[\w.]+Position(, ~?[\w.]+)?\], int\])+"
+    r" \| ~?[\w.]+Model": "~ttt_env.agent.AgentLike",
+    r"~?[\w.]*Annotated\[(.*?), ~?[\w.]*Between\([^)]*\)\]": r"\1",  # the docstring says which numbers
+    r" = <factory>": " = ...",
     r"~numpy\._typing\._array_like\._Buffer \|.*?\[complex \| bytes \| str\]": "~numpy.typing.ArrayLike",
     r"~numpy\.ndarray\[tuple\[~typing\.Any, \.\.\.\], ~numpy\.dtype\[([~\w.]+)\]\]": (
         r"~numpy.typing.NDArray[\1]"
@@ -88,16 +91,20 @@ def name_types(*event: Any) -> tuple[str | None, str | None]:
     """A signature with the names of types in place of what they stand for."""
     *_, arguments, returned = event
     texts = [arguments or "", returned or ""]
-    for meant, name in NAMED.items():
-        texts = [re.sub(meant, name, text) for text in texts]
+    for meant, alias in NAMED.items():
+        texts = [re.sub(meant, alias, text) for text in texts]
     return (texts[0] or None, texts[1] or None)
 
 
 def plain_bases(*event: Any) -> None:
-    """Leave out of the bases of a class what is for type checkers alone."""
+    """Leave out the bases of a class that tell a user nothing."""
     bases: list[Any] = event[-1]
     bases[:] = [getattr(base, "__origin__", base) for base in bases]
-    bases[:] = [base for base in bases if base is not Generic] or [object]
+    bases[:] = [
+        base
+        for base in bases
+        if base in (Agent, Learner) or not base.__module__.startswith(("ttt_env", "typing", "abc"))
+    ] or [object]
 
 
 MENDED = {

@@ -48,7 +48,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (
         ttt_env.make_agent,
         {"spec": "epsilon:minimax,epsilon=2"},
-        "epsilon=2.0 of epsilon: numbers",
+        "epsilon=2.0 of epsilon: expected a number",
     ),
     (ttt_env.make_agent, {"spec": "minimax", "game": "qubic-v0"}, "18 cells are the limit. minimax:depth=4"),
     (
@@ -97,12 +97,12 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (
         ttt_env.match,
         {"first": "random", "second": "minimax", "games": 1},
-        "games=1 of match: integers",
+        "games=1 of match: expected an integer",
     ),
     (
         ttt_env.match,
         {"first": "random", "second": "minimax", "rng": -1},
-        "rng=-1: a numpy.random.Generator or",
+        "rng=-1: expected a numpy.random.Generator or",
     ),
     (ttt_env.certify, {"agent": "random", "seats": "XX"}, "unknown seats 'XX' of PolicyTable.of"),
     (
@@ -110,11 +110,11 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
         {"agent": "random", "game": OTHER, "most": 0},
         "most=0 of PolicyTable.of: expected an integer ≥ 1",
     ),
-    (ttt_env.tournament, {"agents": ["random"]}, "a tournament takes at least two agents, not ['random']"),
+    (ttt_env.tournament, {"agents": ["random"]}, "a tournament needs at least two agents, got random"),
     (
         ttt_env.tournament,
         {"agents": ["random", "block"], "width": 0},
-        "width=0 of tournament: numbers",
+        "width=0 of tournament: expected a number",
     ),
     (ttt_env.train, {"game": ID, "algo": "pppo"}, "unknown algorithm 'pppo': did you mean ppo"),
     (
@@ -125,7 +125,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (
         ttt_env.train,
         {"game": ID, "algo": "q-learning", "alpha": 2},
-        "alpha=2 of q-learning: numbers",
+        "alpha=2 of q-learning: expected a number",
     ),
     (ttt_env.prove, {"game": ID, "nodes": 0}, "nodes=0 of prove: expected a number > 0"),
     (

@@ -142,9 +142,10 @@ def missing_extra(clause: str, extra: str) -> ImportError:
     """The error of a feature whose extra is not installed; `clause` says what needs it.
 
     >>> print(missing_extra("training needs", "train"))
-    training needs the extra "train": pip install ".[train]" in a clone of the repository
+    training needs the extra "train": pip install "ttt-env[train]", in a clone pip install ".[train]"
     """
-    return ImportError(f'{clause} the extra "{extra}": pip install ".[{extra}]" in a clone of the repository')
+    commands = f'pip install "ttt-env[{extra}]", in a clone pip install ".[{extra}]"'
+    return ImportError(f'{clause} the extra "{extra}": {commands}')
 
 
 @contextmanager

@@ -387,7 +387,7 @@ class TestAnswerFile:
             ttt_env.certify(player, answers=path)
 
     def test_is_for_agents_that_are_asked_and_no_folder(self, tmp_path):
-        with pytest.raises(ParameterError, match=r"answers=.*functions and programs"):
+        with pytest.raises(ParameterError, match=r"answers=.*functions, programs and language models"):
             ttt_env.certify("minimax", answers=tmp_path / "a")
         with pytest.raises(ResultFileError, match="it is a folder"):
             ttt_env.certify(perfect, answers=tmp_path)

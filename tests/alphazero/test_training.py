@@ -324,7 +324,7 @@ class TestDevice:
         ({"games": 0}, "games=0 of alphazero"),
         ({"noise": 1.5}, "noise=1.5 of alphazero"),
         ({"channels": 1000}, "channels=1000 of alphazero"),
-        ({"concentration": 0}, "concentration=0 of alphazero: expected a number > 0"),
+        ({"concentration": 0}, "concentration=0 of alphazero: expected a number above 0"),
         ({"random_starts": 0.6, "blunder_starts": 0.6}, "their sum is at most 1"),
         ({"evaluation_simulations": ()}, "evaluation_simulations="),
         ({"evaluation_simulations": (0,)}, "evaluation_simulations=0"),

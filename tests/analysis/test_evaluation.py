@@ -304,7 +304,9 @@ class TestAgentsThatCannotBeEvaluated:
 
     def test_because_the_game_is_too_large_or_another_one(self):
         three = (exploitability, best_response, certify)
-        told = "random as X: more than 1,000 positions of qubic-v0 are reached, at ply 2 of 64: raise most="
+        told = (
+            "random as X: more than 1,000 positions of qubic-v0 are reached, at ply 2 of 64: too many to hold"
+        )
         all_raise(GameTooLargeError, told, lambda f: f("random", "qubic-v0", most=1000), three)
         another, four = make_agent("random", "square-v0"), (*three, lambda *those: match("random", *those))
         told = "plays square-v0, not tictactoe-v0"

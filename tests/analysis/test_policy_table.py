@@ -130,7 +130,7 @@ class TestAsking:
         with pytest.raises(ParameterError, match=r"unknown positions 'some' of PolicyTable\.of"):
             PolicyTable.of("random", positions="some")
         with pytest.raises(
-            ParameterError, match=r"answers=.* a file keeps the answers of functions and programs"
+            ParameterError, match=r"answers=.* only answers of functions, programs and language models"
         ):
             PolicyTable.of("random", answers="answers.jsonl")
 

@@ -369,7 +369,7 @@ MISTAKES = [
     ("web --port 70000", "--port: '70000' is not an integer from 0 to 65535"),
     ("web --port abc", "--port: 'abc' is not an integer from 0 to 65535"),
     ("bench random minimax -q -v", "--quiet and --verbose exclude each other"),
-    ("web --port 0 --no-record absent.zip", "no model 'absent.zip'"),
+    ("web --port 0 --no-record absent.zip", "absent.zip is not a model"),
     ("web --port 0 --no-record --host 0.0.0.0", "0.0.0.0 can be reached from other machines"),
     ("games import", "FILE: missing (`ttt games import -h` shows the help)"),
     ("play minmax", "unknown agent 'minmax': did you mean minimax? `ttt agents` lists all"),

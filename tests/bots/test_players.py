@@ -377,11 +377,8 @@ class TestCommandLine:
             (["--url", "http://x/v1", "--command", "sh"], "one of these"),
             (["--url", "http://x/v1"], "--url needs a --model"),
             (["--url", f"http://x/v1?key={KEY}", "--model", "m"], "not shown here"),
-            (["--model", "m"], "need a program, a --command or a --url"),
-            (
-                ["minimax", "--answers", "a"],
-                "and <Minimax of tictactoe-v0> is neither",
-            ),
+            (["--model", "m"], "--model: only for a program"),
+            (["minimax", "--answers", "a"], "minimax is none of these"),
             (["minimax", "random", "--answers", "a"], "--answers is for one agent"),
             (["--command", "sh", "--model", "m"], "need a --url"),
             (["--command", "sh", "--temperature", "1"], "need a --url"),

@@ -250,7 +250,7 @@ class TestAccidents:
             {"down": spec, "minimax": "minimax", "random": "random"}, SMALL, max_games=4
         )
         assert table.names == ("minimax", "random") and "cannot be started" in table.not_judged["down"]
-        with pytest.raises(PlayerError, match="fewer than two agents can be judged: down: "):
+        with pytest.raises(NoVerdictError, match="down leaves fewer than two agents to compare: "):
             ttt_env.tournament({"down": spec, "minimax": "minimax"}, SMALL, max_games=4)
 
     def test_the_command_says_so(self, tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ def test_make_vec_env_takes_env_kwargs_as_sb3_does():
     envs = make_vec_env("tictactoe-v0", n_envs=5, env_kwargs={"play_as": "O", "observation": "flat"})
     assert envs.reset().shape == (5, 18) and set(envs.get_attr("seat")) == {"O"}
     assert make_vec_env("mnk-v0", env_kwargs={"m": 4}, n=3, k=3).observation_space.shape == (3, 4, 2)
+    perfect = make_vec_env("tictactoe-v0", n_envs=2, env_kwargs={"opponent": "minimax"})
+    perfect.reset()
+    assert [opponent.label for opponent in perfect.get_attr("opponent")] == ["minimax"] * 2
     with pytest.raises(ttt_env.TttEnvError, match="autoreset_mode"):
         make_vec_env("tictactoe-v0", env_kwargs={"autoreset_mode": "next_step"})
 

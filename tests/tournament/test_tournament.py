@@ -312,11 +312,11 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("agents", "text"),
         [
-            ([], "at least two agents"),
-            (["random"], r"at least two agents, not \['random'\]"),
-            ("random", r"at least two agents, not \['random'\]"),
+            ([], "at least two agents, got none"),
+            (["random"], "at least two agents, got random"),
+            ("random", "at least two agents, got random"),
             (["random", "minimax", "random"], "two agents are called 'random'"),
-            ([lambda p: 0, lambda p: 1], "two agents are called '<lambda>': name them by a mapping"),
+            ([lambda p: 0, lambda p: 1], "two agents are called '<lambda>': give each once"),
             ({1: "random", "b": "block"}, "the name of an agent is a str, not 1"),
             ({"\ud800": "random", "b": "block"}, "the name of an agent is text that UTF-8 can hold"),
             ({"a" * 10_001: "random", "b": "block"}, "has at most 10000 letters"),

@@ -283,10 +283,10 @@ def test_the_progress_of_a_long_training_fits_into_80_columns(agent):
         ({"game": "qubic-v0", "algo": "cfr"}, "qubic-v0 has 64 cells"),
         ({"resume": "no"}, "resume='no'"),
         ({"algo": "value-network", "learning_rate": np.inf}, "expected a number from 0 to 10"),
-        ({"resume": True}, "out="),
+        ({"resume": True}, "name its file"),
         (
             {"algo": "dqn", "resume": True, "out": "m.zip", "opponents": ["random"]},
-            "goes on with its opponents",
+            "it keeps its own",
         ),
     ],
     ids=str,

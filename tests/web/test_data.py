@@ -9,7 +9,7 @@ from tests.support.games import TICTACTOE
 from tests.web.conftest import FANO
 from ttt_env import certify, get_game, make_agent, match, solve
 from ttt_env.analysis.solution import distances
-from ttt_env.errors import GameError
+from ttt_env.errors import GameError, PolicyFileError
 from ttt_env.rules import Boards, Game, catalogue
 from ttt_env.rules.catalogue import register_game
 from ttt_env.web.data import GAMES, games_on_offer, layout_facts, page_files, rule_of
@@ -137,3 +137,14 @@ def test_the_proof_is_a_level_of_qubic_alone():
     for game in games_on_offer(is_static=False):
         proofs = [level for level in Players().levels(game) if level.agent == PROOF]
         assert bool(proofs) == (game.name == "qubic-v0") and all(level.seat == "X" for level in proofs)
+
+
+def test_a_file_for_one_game_is_offered_in_that_game_alone(tmp_path):
+    certify("minimax").table.save(tmp_path / "perfect.npz")
+    players = Players([str(tmp_path / "perfect.npz"), "minimax", "mcts:simulations=9"])
+    assert list(players.labels) == ["perfect", "mcts:simulations=9"]
+    shown = [get_game("square-v0"), TICTACTOE]
+    players.check(shown)
+    assert ["perfect" in players.offered(game) for game in shown] == [False, True]
+    with pytest.raises(PolicyFileError, match="is a table of tictactoe-v0"):
+        players.check(shown[:1])

@@ -166,7 +166,7 @@ def named_agents(
             number += 1
             name = f"{stem} ({number})"
         if name in by_name:
-            raise ParameterError(f"two agents are called {name!r}: name them by a mapping name -> agent")
+            raise ParameterError(f"two agents are called {name!r}: give each once, or names in a mapping")
         by_name[name] = agent
     return by_name
 

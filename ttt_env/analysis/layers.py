@@ -182,7 +182,8 @@ def explored(
         if most is not None and n_held + n_more > most:
             raise GameTooLargeError(
                 f"more than {most:,} positions of {game.name} are reached, at ply {ply} of {game.n_cells}: "
-                "raise most=, or take an agent that leaves fewer moves open"
+                "too many to hold. An agent that plays fewer different moves reaches fewer positions; "
+                "in Python, most= raises the limit"
             )
 
     numbering: Numbering = grid(game, 0) if is_enumerable(game) else Keyed.start(game)

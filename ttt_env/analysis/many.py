@@ -90,7 +90,11 @@ def one_or_several(judge: Callable[..., Verdict]) -> Judge[Verdict]:
     parameters = own.parameters.values()
     options = [each for name, each in of_one.items() if name not in own.parameters]
     explicit = [each for each in parameters if each.kind is not Parameter.VAR_KEYWORD]
-    wrapper.__signature__ = own.replace(parameters=[*explicit, *options])  # type: ignore[attr-defined]
+    verdict: Any = signature(judge).return_annotation
+    wrapper.__annotations__["return"] = verdict | dict[str, verdict]
+    wrapper.__signature__ = own.replace(  # type: ignore[attr-defined]
+        parameters=[*explicit, *options], return_annotation=wrapper.__annotations__["return"]
+    )
     return cast(Judge[Verdict], wrapper)
 
 

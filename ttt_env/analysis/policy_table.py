@@ -36,7 +36,6 @@ from ttt_env.errors import (
     ParameterError,
     PolicyError,
     PolicyFileError,
-    brief,
 )
 from ttt_env.rules import (
     SEATS,
@@ -340,8 +339,8 @@ class Asker:
         if answers is not None:
             if agent.plays_by != "choose" or isinstance(agent, PolicyTable):
                 raise ParameterError(
-                    f"answers={brief(answers)}: a file keeps the answers of functions and programs, "
-                    f"and {agent!r} is neither"
+                    f"answers={str(answers)!r}: only answers of functions, programs and language models are "
+                    f"saved; {agent.label} is none of these"
                 )
             self._file = AnswerFile(answers, agent.game, agent.label)
         self._tell()

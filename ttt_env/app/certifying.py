@@ -72,7 +72,9 @@ def certify_and_print(options: CertifyOptions) -> int:
         return _certify_one(options, *_asked_player(options))
     is_program = len(options.agents) == 1 and options.settings.keys() <= {"timeout", "startup"}
     if (options.settings and not is_program) or options.model is not None:
-        raise ParameterError("--model, --timeout and the like need a program, a --command or a --url")
+        names = [*(["model"] if options.model is not None else []), *options.settings]
+        names_text = ", ".join(f"--{name.replace('_', '-')}" for name in names)
+        raise ParameterError(f"{names_text}: only for a program (--command) or a language model (--url)")
     if not options.agents:
         raise ParameterError("name an agent, or give a --command, or a --url and a --model")
     if len(options.agents) == 1:

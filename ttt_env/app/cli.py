@@ -377,6 +377,8 @@ def agents(
     from ttt_env.app.installed import agent_facts, agent_text, installed_text
 
     if name is not None:
+        if name in learner_names() and name not in agent_names():
+            raise ParameterError(f"{name} is an algorithm, not an agent: `ttt train {name}` trains one")
         if as_json:
             print_json(agent_facts(name))
         else:

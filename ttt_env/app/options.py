@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import sys
 import textwrap
 from collections.abc import Callable
@@ -71,11 +72,25 @@ class Command(TyperCommand):
             raise ParameterError(
                 f"unexpected argument {ctx.args[0]!r} (`{ctx.command_path} -h` shows the help)"
             )
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except ParameterError as error:  # of a function, which names its parameter and not the option
+            options = {param.name: param.opts[-1] for param in self.params if param.opts[-1].startswith("--")}
+            text, *others = error.args
+            name = re.match(r"(\w+)[:=]", text)
+            if name and name[1] in options:
+                error.args = (options[name[1]] + text[name.end(1) :], *others)
+            raise
 
 
 class Commands(TyperGroup):
-    """Commands by name. Ctrl-C and SIGTERM in one of them raise `Interrupted`."""
+    """Commands by name. Ctrl-C and SIGTERM raise `Interrupted`; Typer would end without a word."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102
+        try:
+            return super().make_context(*args, **kwargs)
+        except KeyboardInterrupt as interrupt:
+            raise Interrupted.by(interrupt) from None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: D102
         if not args[0].startswith("-") and args[0] not in self.commands:

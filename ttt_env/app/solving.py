@@ -16,7 +16,7 @@ from ttt_env.app.console import (
     write_file,
 )
 from ttt_env.app.options import DASH, TICTACTOE, GameOption, JsonOption, option
-from ttt_env.errors import ParameterError, ProofError
+from ttt_env.errors import NotationError, ParameterError, ProofError
 from ttt_env.proofs.proof import Proof, prove
 from ttt_env.proofs.prover import ProofProgress
 from ttt_env.proofs.strategy import check_has_strategies
@@ -86,7 +86,10 @@ def _check_files(game: Game, proof_file: Path | None, checkpoint: Path | None) -
 
 def _unfinished(text: str, game: Game) -> Position:
     """The position of a text. Raises `ParameterError` if the game is over there."""
-    position = Position.parse(text, game)
+    try:
+        position = Position.parse(text, game)
+    except NotationError as error:
+        raise ParameterError(f"--position: {error}") from None
     if position.is_over:
         ending = f"{position.winner} has won" if position.winner else "it is a draw"
         raise ParameterError(f"--position: the game is over in {position}: {ending}")

@@ -26,6 +26,8 @@ def tournament(
     Programs, models and agents take part.
     Results are exact where possible, and every game is saved. The same command resumes a tournament that was
     stopped.
+
+    Exit code: 0 if all entries played, 3 if one could not be judged.
     """
     from contextlib import chdir
 
@@ -58,3 +60,5 @@ def tournament(
     typer.echo(f"Results in {folder}: index.html shows them, with every game.", err=True)
     if interrupt is not None:
         raise Interrupted.by(interrupt, "all finished games are saved; rerun the command to resume")
+    if results.tournament.not_judged:
+        raise typer.Exit(3)

@@ -39,7 +39,7 @@ def make_vec_env(
         n_envs: The number of games.
         seed: The seed of the first `reset`; sub-env `i` gets `seed` + i.
         opponent: An agent, or a list of agents from which one is drawn for each episode.
-        env_kwargs: Arguments of `make_vec` as a mapping, as for SB3's own `make_vec_env`.
+        env_kwargs: Arguments of `make_vec`, with `opponent`, as a mapping, as in SB3's own `make_vec_env`.
         **kwargs: Arguments of `make_vec` except `autoreset_mode`, as SB3 resets in the same step.
 
     Returns:
@@ -56,13 +56,13 @@ def make_vec_env(
         ((4, 3, 3, 2), (3, 3, 2))
 
     """
-    kwargs = {**(env_kwargs or {}), **kwargs}
-    if opponent is None:
+    settings = {"opponent": opponent, **(env_kwargs or {}), **kwargs}
+    if settings["opponent"] is None:
         raise ParameterError("a VecEnv of SB3 has one player: it needs an opponent")
-    if "autoreset_mode" in kwargs:
+    if "autoreset_mode" in settings:
         raise ParameterError("SB3 resets in the same step: autoreset_mode cannot be chosen")
     envs: VecEnv = __getattr__("GameVecEnv")(
-        _VectorEnvOfSB3(id, n_envs, opponent, autoreset_mode="same_step", **kwargs)
+        _VectorEnvOfSB3(id, n_envs, autoreset_mode="same_step", **settings)
     )
     if seed is not None:
         envs.seed(seed)

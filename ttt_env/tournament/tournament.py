@@ -14,7 +14,7 @@ import numpy as np
 
 from ttt_env.agent import AgentLike, Floats, game_of, named_agents
 from ttt_env.analysis.results import Exploitability, Forfeited, Match, summed
-from ttt_env.errors import ParameterError, PlayerError, ResultFileError
+from ttt_env.errors import NoVerdictError, ParameterError, ResultFileError
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import Column, Table
 from ttt_env.render.words import gain, signed
@@ -326,7 +326,7 @@ def tournament(
 
     Raises:
         ParameterError: There are fewer than two agents or two with the same name, or an argument is invalid.
-        PlayerError: Fewer than two agents answered.
+        NoVerdictError: Fewer than two agents answered.
         WorkerError: A process ended unexpectedly.
         ImportError: The extra `tournament` or `ray` is not installed.
 
@@ -340,7 +340,7 @@ def tournament(
     """
     entrants = named_agents(agents)
     if len(entrants) < 2:
-        raise ParameterError(f"a tournament takes at least two agents, not {list(entrants)}")
+        raise ParameterError(f"a tournament needs at least two agents, got {', '.join(entrants) or 'none'}")
     solvers()  # the ratings need it: a missing extra is reported now, not after hours of play
     shared = Workers(workers, backend, address)
     agents_by_name = AgentsByName(game_of(game, *entrants.values()), entrants)
@@ -376,8 +376,8 @@ def tournament(
     not_judged = {name: reason for name, reason in reversed(unjudged)}
     names = tuple(name for name in entrants if name not in not_judged)
     if len(names) < 2:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in not_judged.items())
-        raise PlayerError(f"fewer than two agents can be judged: {reasons}")
+        name, reason = next(iter(not_judged.items()))
+        raise NoVerdictError(name, None, f"leaves fewer than two agents to compare: {reason}")
     matches = both_sides(
         {pair: each for pair, each in zip(to_play, results, strict=True) if isinstance(each, Match)}
     )

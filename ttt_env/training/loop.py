@@ -139,11 +139,10 @@ class TrainingOptions:
         check_fields(owner, self)
         if self.resume and (self.out is None or self.hyperparameters):
             raise ParameterError(
-                "resume=True needs out=, to know its checkpoint, "
-                "and goes on with its opponents and hyperparameters"
+                "to resume a run, name its file (out) and no opponents or hyperparameters: it keeps its own"
             )
         if self.until == "budget" and self.budget == NO_LIMIT:
-            raise ParameterError(f"{owner} without steps=, seconds= or a goal would never end")
+            raise ParameterError(f"{owner} would never end: limit its steps or seconds, or set another goal")
 
     @property
     def learner(self) -> type[Learner]:

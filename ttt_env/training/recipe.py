@@ -1,7 +1,7 @@
 """Recipes: an algorithm's hyperparameters, environments and opponents, as data in `recipes/`."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
@@ -9,7 +9,7 @@ from importlib.resources import files
 from inspect import Parameter, signature
 from numbers import Integral, Real
 from pathlib import Path
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
 from ttt_env.errors import ParameterError, ResultFileError, brief, extra_for, unknown
@@ -23,6 +23,14 @@ _TABLES = ("pool", "envs", "hyperparameters")
 _SHARES = ("random_starts", "blunder_starts")
 _OF_ENVS = ("n_envs", "illegal", "play_as", "rewards")
 _NUMBERS: dict[Any, Any] = {int: Integral, float: Real}
+_NOUNS: dict[Any, str] = {
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    str: "a text",
+    Callable: "a function",
+    NoneType: "none",
+}
 _SET_BY_TRAINING = {"env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
 
 
@@ -113,8 +121,8 @@ class Recipe:
             return
         of_numbers = tuple(_NUMBERS.get(kind, kind) for kind in kinds)
         if not isinstance(value, of_numbers) or (isinstance(value, bool) and bool not in kinds):
-            names = " or ".join(kind.__name__ for kind in kinds)
-            raise ParameterError(f"{name}={brief(value)} of {self.name}: expected a value of type {names}")
+            expected = " or ".join(_NOUNS.get(kind, kind.__name__) for kind in kinds)
+            raise ParameterError(f"{name}={brief(value)} of {self.name}: expected {expected}")
 
     def of_game(self, game: Game) -> "Recipe":
         """The recipe with `random` in place of `minimax` if the game cannot be enumerated."""

@@ -9,9 +9,9 @@ from typing import Literal
 
 from ttt_env.agent import Agent, agent_names, is_of_package, make_agent
 from ttt_env.bots.command import CommandAgent
-from ttt_env.errors import ParameterError, TttEnvError
+from ttt_env.errors import TttEnvError
 from ttt_env.rules import Game, get_game, is_interactive, split_spec
-from ttt_env.storage.models import spec_of
+from ttt_env.storage.models import file_of, spec_of
 
 PERSON = "person"
 PROOF = "proof"
@@ -54,12 +54,12 @@ _NAMES = ("Easy", "Medium", "Hard", "Perfect")
 class Players:
     """Makes the agents that a page names, and keeps them.
 
-    `models` are files, or programs as `process:COMMAND`, that were given on the command line. Everywhere
-    outside this object they go by their labels: no command line of theirs reaches a page.
+    `agents` are the files and spec strings of the command line. Everywhere outside this object they go by
+    their labels: no command line of theirs reaches a page.
     """
 
-    def __init__(self, models: Sequence[str] = ()) -> None:
-        self.labels = _labels(models)
+    def __init__(self, agents: Sequence[str] = ()) -> None:
+        self.labels = _labels(agents)
         self.make = lru_cache(_KEPT)(self._make)  # a program goes on running from move to move
 
     def _make(self, agent: str, game: Game) -> Agent:
@@ -70,15 +70,23 @@ class Players:
 
     def offered(self, game: Game) -> list[str]:
         """The labels and names of the agents that can play a game without further parameters."""
-        own = [name for name in agent_names() if is_of_package(name)]
-        return [*self.labels, *(name for name in own if self._can_play(name, game))]
+        names = [*self.labels, *(name for name in agent_names() if is_of_package(name))]
+        return [name for name in names if self._error_of(name, game) is None]
 
-    def _can_play(self, name: str, game: Game) -> bool:
+    def check(self, games: Sequence[Game]) -> None:
+        """Raise the error of the first agent of the command line that can play none of the games."""
+        for label in self.labels:
+            errors = [self._error_of(label, game) for game in games]
+            if all(errors) and errors[0] is not None:
+                raise errors[0]
+
+    def _error_of(self, name: str, game: Game) -> TttEnvError | ImportError | None:
+        """The reason why an agent cannot play a game; None if it can."""
         try:
             self.make(name, game)
-        except (TttEnvError, ImportError):
-            return False
-        return True
+        except (TttEnvError, ImportError) as error:
+            return error
+        return None
 
     def levels(self, game: Game) -> list[Level]:
         """The levels of a game, the easiest first. Only play without a blunder is called perfect."""
@@ -97,14 +105,13 @@ def proof_file() -> Path:
     return Path(str(files("ttt_env.proofs") / f"{_PROVED_GAME}.npz"))
 
 
-def _labels(models: Sequence[str]) -> dict[str, str]:
-    """The spec strings of the models by label: the stem of a file, or the name of a program and its script.
-
-    Raises `ParameterError` for a file or a program that is not there.
-    """
+def _labels(agents: Sequence[str]) -> dict[str, str]:
+    """The spec strings of agents by label; the page has those without parameters already."""
     labels: dict[str, str] = {}
-    for model in models:
-        spec = spec_of(model)
+    for agent in agents:
+        spec = spec_of(agent)
+        if spec in agent_names():
+            continue
         stem = label = _label_of(spec)
         number = 1
         while label in labels or label in agent_names():
@@ -115,12 +122,14 @@ def _labels(models: Sequence[str]) -> dict[str, str]:
 
 
 def _label_of(spec: str) -> str:
-    name, items = split_spec(spec)
+    """The stem of a model's file, the name of a program and its script, or else the spec string itself.
+
+    Raises `ParameterError` for a program that is not there.
+    """
+    name = split_spec(spec).name
     if name == "process" or name.endswith(".py"):
         agent = make_agent(spec)
         assert isinstance(agent, CommandAgent)
         return agent.label.replace(" ", "-")
-    file = Path(items[0] if items else name)
-    if not file.is_file():
-        raise ParameterError(f"there is no model {str(file)!r}")
-    return file.stem.replace(" ", "-")
+    file = file_of(spec)
+    return (spec if file is None else file.stem).replace(" ", "-")

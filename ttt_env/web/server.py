@@ -64,7 +64,7 @@ computer compute. There are no passwords, and nothing is encrypted."""
 
 
 def create_app(
-    models: Sequence[str] = (),
+    agents: Sequence[str] = (),
     log: GameLog | None = None,
     *,
     games: Sequence[Game] = (),
@@ -72,15 +72,16 @@ def create_app(
 ) -> Starlette:
     """The page and its answers as an ASGI application.
 
-    `models` are agents' files, or programs, that may play too, `games` are offered besides those of the
+    `agents` are files and spec strings of agents that may play too, `games` are offered besides those of the
     package, and `log` takes finished games. With `is_local` it only answers requests to the names of this
     machine.
 
-    Raises `ParameterError` for a model that is not there, `GameError` for a game that is too large to be
-    drawn.
+    Raises `GameError` for a game that is too large to be drawn, and the error of an agent that can play none
+    of the games.
     """
-    players = Players(models)
+    players = Players(agents)
     offered = games_on_offer(is_static=False, own=games)
+    players.check(list(offered))
     answers = Answers(players, list(offered), log)
     data = page_files(players, offered, has_answers=True, records=log is not None)
     files: dict[str, Callable[[], bytes]] = {
@@ -178,7 +179,7 @@ async def _lines(events: Iterator[dict[str, Any]]) -> AsyncIterator[str]:
 def start(
     host: str,
     port: int,
-    models: Sequence[str],
+    agents: Sequence[str],
     log: GameLog | None,
     say: Callable[[str], None],
     *,
@@ -187,15 +188,20 @@ def start(
 ) -> None:
     """Serve the page until a signal ends it, whose handler is then called; port 0 is any free one.
 
-    Raises `ParameterError` for a model that is not there, and for an address that other machines can reach
-    unless `is_public`; `OSError` if the port cannot be had.
+    Raises what `create_app` raises, and `ParameterError` for a port that is in use, and for an address that
+    other machines can reach unless `is_public`.
     """
     is_local = _is_loopback(host)
     if not is_local and not is_public:
         raise ParameterError(f"{host} can be reached from other machines: add --public to allow this")
-    app = create_app(models, log, games=games, is_local=is_local)
+    app = create_app(agents, log, games=games, is_local=is_local)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family) as listening:
+    try:
+        server_socket = socket.create_server((host, port), family=family)
+    except OSError as error:
+        reason = (error.strerror or str(error)).partition(" (")[0]
+        raise ParameterError(f"--port: {host}:{port}: {reason}; --port 0 picks a free port") from None
+    with server_socket as listening:
         # Without this the second half of an answer waits for the visitor's system to confirm the first.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if not is_local:
