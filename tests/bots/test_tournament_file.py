@@ -370,7 +370,7 @@ class TestResults:
         journal = (folder / "class-results" / "journal.jsonl").read_bytes()
         try:
             path.write_text(text.replace("games = 4", "games = 6\nseed = 1").replace("Ada <b>", "Ada"))
-            refuse('since these have changed: games, entry "Ada".author', path)
+            refuse('as these have changed: games, entry "Ada".author', path)
             refuse("seed", path)
             path.write_text(text)
             bot.write_text(f"{program}\n# better")

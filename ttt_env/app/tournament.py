@@ -39,7 +39,7 @@ def tournament(
     plan = read_plan(file)
     folder = (out or file.with_name(f"{file.stem}-results")).absolute()
     interrupt: KeyboardInterrupt | None = None
-    # Relative paths are those from the folder of the file, in spec strings too.
+    # Relative paths are relative to the folder of the file, in spec strings too.
     with (
         progress_line(f"tournament {plan.name}") as line,
         chdir(plan.folder),

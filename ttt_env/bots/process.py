@@ -115,7 +115,7 @@ class Process:
         self._popen.stdout.close()
 
     def _read_stderr(self) -> None:
-        """Read its standard error, of which the end is kept."""
+        """Read its standard error, and keep the end."""
         assert self._popen.stderr is not None
         while chunk := self._popen.stderr.read(_LONGEST_LINE):
             self._stderr = (self._stderr + chunk)[-_STDERR_BYTES:]

@@ -130,7 +130,7 @@ def _ssl_context() -> ssl.SSLContext:
 
 
 class GameHarnessConfig(vf.HarnessConfig):
-    """No settings beyond those of every harness."""
+    """No settings beyond the common ones of a harness."""
 
 
 class GameHarness(vf.Harness[GameHarnessConfig]):

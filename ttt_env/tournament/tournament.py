@@ -277,7 +277,7 @@ class Tournament(Saved):
         if not self.is_complete:
             notes.append("not all matches are finished")
         for name, why in self.not_judged.items():
-            lack = "could not be asked in all matches" if name in self.names else "is not in the table"
+            lack = "did not answer in all matches" if name in self.names else "is not in the table"
             notes.append(f"{name} {lack}: {why}")
         notes += [f"{name} lost {loss}" for name, losses in self.forfeits.items() for loss in losses]
         return notes

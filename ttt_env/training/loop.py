@@ -365,7 +365,7 @@ def train(
             what was used before.
         tensorboard: A folder for a log of TensorBoard.
         report: Called with every `Evaluation`.
-        **hyperparameters: The learner's hyperparameters; for a recipe those of its algorithm,
+        **hyperparameters: The learner's hyperparameters; for a recipe its algorithm's,
             `random_starts`, `blunder_starts`, `pool.NAME`, `envs.NAME`, and `opponents`, which replaces its
             scripted opponents.
 

@@ -25,7 +25,7 @@ _NO_REWARDS = np.empty((0, 2))
 
 
 class Replies:
-    """The replies of some agents, one of which plays in each sub-env.
+    """The replies of some agents; in each sub-env one of them plays.
 
     On a `TableStore` the policies of a stationary agent are tabulated now, in all positions, unless it raises
     an error in one, which its games may never reach; `is_tabulated` is True if all agents are tabulated. On

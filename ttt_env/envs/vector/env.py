@@ -67,8 +67,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     `info["rewards"]`, `float64[B, 2]`, are the rewards of X and O. At the end the observation is for the
     player who did not move last.
 
-    The entries of `info`, of which those with a leading `_` say, as in Gymnasium, which sub-envs have a
-    value:
+    The entries of `info` (as in Gymnasium, an entry with a leading `_` says which sub-envs have a value):
 
     - `action_mask` `int8[B, actions]`: the legal actions, all 1 where the episode is over, so that a softmax
       over the legal actions is defined.
