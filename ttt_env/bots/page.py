@@ -178,14 +178,14 @@ class _Page:
 
     @property
     def board(self) -> str:
-        """The empty board, whose tiles are one group: the script fills it."""
+        """The empty board, whose tiles are one group that the script fills."""
         layout = layout_of(self.plan.game)
         tiles = [tile(box, LOOKS[0], layout) for box in layout.tiles]
         return document("the board", layout, layout.width // 2, ['<g id="tiles">', *tiles, "</g>"])
 
     @property
     def data(self) -> dict[str, Any]:
-        """The data of the script: the tiles in all looks, the winning sets, the names and the games."""
+        """The data of the script, with the tiles in all looks, the winning sets, the names and the games."""
         names = [*self.results.order, BEST_PLAY]
         place = {name: at for at, name in enumerate(names)}
         layout = layout_of(self.plan.game)

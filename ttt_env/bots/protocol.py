@@ -23,7 +23,7 @@ class Question(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The question as a line of JSON, without its end: ASCII, its keys always in this order.
+        """The question as a line of ASCII JSON without its end, with the keys always in this order.
 
         >>> print(Question(Position.parse("XOX/OXX/O.."), id=7).line)
         {"id": 7, "game": "tictactoe-v0", "position": "XOX/OXX/O..", "to_move": "O", "legal": [7, 8]}

@@ -35,7 +35,7 @@ def make_server() -> FastMCP:
     the reason, and changes nothing.
 
     Returns:
-        The server: `run()` serves standard input and output.
+        The server, whose `run()` serves standard input and output.
 
     Example:
         >>> make_server().run()  # doctest: +SKIP

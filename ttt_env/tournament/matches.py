@@ -69,7 +69,7 @@ class PlayedGame(NamedTuple):
 
     @property
     def value(self) -> int:
-        """The value for X: 1 won, 0 drawn, −1 lost."""
+        """The value for X, 1 won, 0 drawn, −1 lost."""
         return {"X": 1, None: 0, "O": -1}[self.winner]
 
     def to_dict(self) -> dict[str, Any]:
