@@ -36,7 +36,7 @@ nb_merge_streams = True
 
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"show-inheritance": True}
 napoleon_use_ivar = True  # an attribute is described once, where it is
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88

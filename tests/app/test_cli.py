@@ -239,7 +239,7 @@ def test_agents_shows_one_agent_with_its_parameters(monkeypatch):
     playout = "^  mcts:playout=random +one of random, win-block, default random$"
     assert re.search(playout, parameters, re.MULTILINE)
     assert re.search(
-        "^  epsilon:agent=AGENT +agent, required$", ttt("agents", "epsilon").stdout, re.MULTILINE
+        "^  epsilon:agent=AGENT +an agent, required$", ttt("agents", "epsilon").stdout, re.MULTILINE
     )
     assert "did you mean minimax?" in ttt("agents", "minmax").stderr
     # Nothing of the base class is shown for an agent without a docstring.

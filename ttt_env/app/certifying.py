@@ -19,6 +19,7 @@ from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.app.console import (
     STANDARD_OUTPUT,
     ProgressLine,
+    check_ending,
     check_outputs,
     print_json,
     progress_line,
@@ -62,8 +63,7 @@ def certify_and_print(options: CertifyOptions) -> int:
     Raises `ParameterError` for options that do not fit together, before anything is computed.
     """
     check_outputs(options.out, STANDARD_OUTPUT if options.as_json else None)
-    if options.out not in (None, STANDARD_OUTPUT) and options.out.suffix not in (".npz", ".json"):
-        raise ParameterError(f"--out {options.out}: end it in .npz (policy table) or .json (certificate)")
+    check_ending("--out", options.out, {".npz": "policy table", ".json": "certificate"})
     if options.command is not None or options.url is not None:
         if options.agents or options.ray or (options.command is not None and options.url is not None):
             raise ParameterError(

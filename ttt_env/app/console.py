@@ -6,7 +6,7 @@ import json
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from shutil import which
@@ -122,6 +122,13 @@ def check_outputs(*paths: Path | None) -> None:
             raise ParameterError(f"{path} cannot be written: there is no folder {str(path.parent)!r}")
         if path.is_dir():
             raise ParameterError(f"{path} cannot be written: it is a folder")
+
+
+def check_ending(option: str, path: Path | None, contents: Mapping[str, str]) -> None:
+    """Raise `ParameterError` for a file whose name has none of these endings; each says what is written."""
+    if path not in (None, STANDARD_OUTPUT) and path.suffix not in contents:
+        endings = " or ".join(f"{ending} ({content})" for ending, content in contents.items())
+        raise ParameterError(f"{option} {path}: end it in {endings}")
 
 
 def write_file(path: Path, save: Callable[[Path], object], suffix: str = "") -> None:

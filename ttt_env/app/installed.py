@@ -68,6 +68,16 @@ def _type_name(annotation: Any) -> str:
     return text.replace(str(AgentLike), "agent").replace("collections.abc.", "").replace("typing.", "")
 
 
+_NOUNS = {"str": "a text", "Path": "a file", "agent": "an agent"}
+
+
+def _noun(parameter: dict[str, Any]) -> str:
+    """What a parameter takes in a spec string, where it has no bounds or choices."""
+    if parameter["name"] == "path":
+        return _NOUNS["Path"]
+    return next(_NOUNS[part] for part in parameter["type"].split(" | ") if part in _NOUNS)
+
+
 def _placeholder(parameter: dict[str, Any]) -> str:
     """The placeholder for the value of a parameter without a default."""
     letters = {"int": "N", "float": "X", "agent": "AGENT"}
@@ -86,7 +96,7 @@ def agent_text(name: str) -> str:
         rows.append(
             (
                 f"{name}:{parameter['name']}={example}",
-                f"{parameter['allowed'] or parameter['type']}, {default_text}",
+                f"{parameter['allowed'] or _noun(parameter)}, {default_text}",
             )
         )
     width = max([len(spec) for spec, _ in rows], default=0)

@@ -10,6 +10,7 @@ from ttt_env.app.console import (
     STANDARD_OUTPUT,
     Interrupted,
     ProgressLine,
+    check_ending,
     check_outputs,
     print_json,
     progress_line,
@@ -51,7 +52,8 @@ def solve(
     start = game.start if position is None else _unfinished(position, game)
     if save is not None:
         check_enumerable(game, "to save the value of each position", "Without --save the game is searched")
-        check_outputs(save if save == STANDARD_OUTPUT else None, STANDARD_OUTPUT if as_json else None)
+        check_outputs(save, STANDARD_OUTPUT if as_json else None)
+        check_ending("--save", save, {".npz": "the values of all positions"})
     _check_files(game, proof_file, checkpoint)
     with progress_line("solve") as line:
         search = Search.run(start, nodes, seconds, checkpoint, line)
@@ -81,6 +83,7 @@ def _check_files(game: Game, proof_file: Path | None, checkpoint: Path | None) -
         raise ParameterError("--proof and --checkpoint need a file, not standard output")
     if proof_file is not None:
         check_has_strategies(game)
+        check_ending("--proof", proof_file, {".npz": "the proof"})
     check_outputs(proof_file, checkpoint)
 
 
