@@ -12,7 +12,7 @@ from tests.support.games import TICTACTOE, highest, lowest
 from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.app.console import Interrupted, ProgressLine, _rich
 from ttt_env.app.terminal.board import board
-from ttt_env.app.terminal.play import Player, PlaySession, Terminal, seated
+from ttt_env.app.terminal.play import Player, PlaySession, Terminal, players_for
 from ttt_env.app.terminal.replay import records_of, replay_all
 from ttt_env.errors import IllegalMoveError
 from ttt_env.render.words import cell_name, cells_text, parse_cell
@@ -167,7 +167,7 @@ def test_finished_games_are_recorded_and_imitated_at_once(tmp_path):
 
 
 def test_seats():
-    names = lambda *arguments: [(p.name, p.spec) for p in seated(*arguments, TICTACTOE)]  # noqa: E731
+    names = lambda *arguments: [(p.name, p.spec) for p in players_for(*arguments, TICTACTOE)]  # noqa: E731
     assert names(["random"], None) == [("you", "person"), ("random", "random")]
     assert names(["random"], "O") == [("random", "random"), ("you", "person")]
     assert names(["random", "person"], None) == [("random", "random"), ("you", "person")]
@@ -175,7 +175,7 @@ def test_seats():
     assert names(["block", "block"], None) == [("block A", "block"), ("block B", "block")]
     for wrong in (["random"] * 3, None), (["random"] * 2, "X"):
         with pytest.raises(ttt_env.errors.ParameterError):
-            seated(*wrong, TICTACTOE)
+            players_for(*wrong, TICTACTOE)
 
 
 @pytest.mark.parametrize("game", [*CATALOGUE, "mnk-v0:m=30,n=2,k=2", "mnk-v0:m=1,n=12,k=3"])

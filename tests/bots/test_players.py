@@ -29,7 +29,7 @@ from tests.support.scripted_models import MODELS
 from ttt_env import Position
 from ttt_env.analysis.asking import QueryCount
 from ttt_env.analysis.dossier import Strength
-from ttt_env.app.certifying import _pace
+from ttt_env.app.certifying import _progress_reporter
 from ttt_env.app.console import ProgressLine
 from ttt_env.app.scorecard import scorecard
 from ttt_env.bots import ChatAgent, CommandAgent
@@ -357,7 +357,7 @@ class TestCommandLine:
 
     def test_says_how_far_it_is(self) -> None:
         line = ProgressLine("certify it")
-        say = _pace(PromptAgent(TICTACTOE, MODELS["perfect"]), line)
+        say = _progress_reporter(PromptAgent(TICTACTOE, MODELS["perfect"]), line)
         time.sleep(0.01)
         say(QueryCount(1, 500))
         rate = float(line.text.split("answers, ")[1].split("/s")[0])

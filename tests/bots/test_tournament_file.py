@@ -224,7 +224,7 @@ class TestFiles:
         path = write(tmp_path, *TWO)
         (tmp_path / "mine").mkdir()
         (tmp_path / "mine" / "diary.txt").write_text("dear diary")
-        refuse("is not empty, and no tournament's", path, "--out", tmp_path / "mine", "--again")
+        refuse("is not empty and holds no tournament", path, "--out", tmp_path / "mine", "--again")
         assert os.listdir(tmp_path / "mine") == ["diary.txt"]
 
 
@@ -370,7 +370,7 @@ class TestResults:
         journal = (folder / "class-results" / "journal.jsonl").read_bytes()
         try:
             path.write_text(text.replace("games = 4", "games = 6\nseed = 1").replace("Ada <b>", "Ada"))
-            refuse('since these have changed: games, entry "Ada".author', path)
+            refuse('as these have changed: games, entry "Ada".author', path)
             refuse("seed", path)
             path.write_text(text)
             bot.write_text(f"{program}\n# better")
@@ -570,7 +570,7 @@ def test_what_is_ended_before_the_first_game_has_results_too(tmp_path):
     assert not loaded.pairs and set(loaded.scores.values()) == {0}
     for entry in results["entries"]:
         assert (entry["rank"], entry["points"], entry["rating"]) == (1, 0, 0)
-        assert entry["not_certified"] == "the tournament has not come to that"
+        assert entry["not_certified"] == "the tournament has not got that far"
     assert "No game has been played yet" in (tmp_path / "out" / "index.html").read_text()
 
 

@@ -158,7 +158,7 @@ class TestOpponents:
 
     def test_a_draw_that_meets_a_summed_chance_picks_the_next(self) -> None:
         lineup = OpponentMix([lowest, highest, "minimax"], [1, 2, 1], ttt_env.get_game("tictactoe-v0"))
-        assert [lineup.picked(draw) for draw in (0.0, 0.25, 0.75)] == lineup.agents
+        assert [lineup.pick(draw) for draw in (0.0, 0.25, 0.75)] == lineup.agents
 
     def test_bad_weights_change_nothing(self) -> None:
         bad: list[Any] = [[1], [1, 2, 3], [[1, 2]], [0, 0], [1, -1], [1, np.nan], [np.inf, 1]]

@@ -34,7 +34,7 @@ def test_a_whole_game_by_the_cells_that_keep_the_value() -> None:
         assert "You are O. X has played" in text and "You are O." in await call("show")
         values = []
         while "The game is over" not in text:
-            told = await call("worth")
+            told = await call("values")
             values.append(told["position"])
             cell = next(cell for cell, value in told["cells"].items() if value == told["position"])
             text = await call("play", cell=int(cell))
@@ -55,7 +55,7 @@ def test_the_worth_of_a_position_is_the_solvers() -> None:
         await call("play", cell=1)
         shown = (await call("show")).partition("draw.")[2]
         free = [int(word) for word in shown.partition("Free cells: ")[2].partition(".")[0].split()]
-        told = await call("worth")
+        told = await call("values")
         (other,) = set(range(9)) - {1} - set(free)
         position = ttt_env.get_game("tictactoe-v0").start.play(1).play(other)
         solution = ttt_env.solve("tictactoe-v0")
@@ -94,7 +94,7 @@ def test_a_refusal_says_why_and_changes_nothing(tool: str, arguments: dict[str, 
 def test_what_is_too_large_for_a_proof_is_unknown() -> None:
     async def conversation(call: Any) -> None:
         await call("new_game", game="mnk-v0:m=8,n=8,k=5", opponent="random")
-        told = await call("worth")
+        told = await call("values")
         assert told["position"] == "unknown" and set(told["cells"].values()) == {"unknown"}
 
     talk(conversation)

@@ -89,7 +89,7 @@ class TestExport:
         values = agent.explain(game.start).numbers[0].by_cell.values()
         assert len(set(values)) > 1 == len(set(np.array([*values], np.float32)))
         np.testing.assert_array_equal(again.policies(open_boards(game)), agent.policies(open_boards(game)))
-        with pytest.raises(PolicyFileError, match="for other rules than those of mine"):
+        with pytest.raises(PolicyFileError, match="for rules that differ from mine"):
             ttt_env.make_agent(f"onnx:{tmp_path}/network.onnx", other)
 
     @pytest.mark.slow

@@ -179,7 +179,7 @@ def test_pairs_are_found_late_on_a_large_board(board):
     masks = np.uint64(position.mine), np.uint64(position.theirs)
     n_pairs = groups_of(*masks, winning_sets(game), room, 10**6, 0)
     assert n_pairs > 0
-    check(position, [cells_of(pair) for pair in room.chosen[:n_pairs].tolist()])
+    check(position, [cells_of(pair) for pair in room.chosen_pairs[:n_pairs].tolist()])
 
 
 def test_a_proof_by_groups_needs_a_search_for_its_line_alone():

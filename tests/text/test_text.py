@@ -31,7 +31,7 @@ from ttt_env.text import (
     prompt_text,
     rules_text,
 )
-from ttt_env.text.answers import _marks, whole
+from ttt_env.text.answers import _marks, complete_reply
 
 # fmt: off
 HOSTILE = [
@@ -667,7 +667,7 @@ def test_the_marks_of_reasoning_are_a_parameter():
     [("stop", "[3]"), ("tool_calls", "[3]"), (None, "[3]"), ("length", ""), ("content_filter", "")],
 )
 def test_a_cut_off_reply_is_no_reply(finish_reason: str | None, read: str) -> None:
-    assert whole("[3]", finish_reason) == read
+    assert complete_reply("[3]", finish_reason) == read
 
 
 def highest(position: Position) -> int:

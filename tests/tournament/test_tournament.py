@@ -129,7 +129,7 @@ class TestSampling:
     def test_goes_on_until_the_interval_is_narrow(self, width: float) -> None:
         played = tournament({"unsaid": Unsaid(TICTACTOE), "random": "random"}, width=width)
         found = played.matches["random", "unsaid"]
-        assert found.width <= width and not played.wide
+        assert found.width <= width and not played.imprecise_pairs
         assert found.width > width / 2  # and no longer
         assert found.interval[0] <= found.score <= found.interval[1]
 
@@ -137,7 +137,7 @@ class TestSampling:
         played = tournament({"unsaid": Unsaid(TICTACTOE), "random": "random"}, width=0.01, max_games=151)
         found = played.matches["random", "unsaid"]
         assert found.games == 150 and found.width > 0.01
-        assert played.wide == [("unsaid", "random")]
+        assert played.imprecise_pairs == [("unsaid", "random")]
         assert "stopped by max_games at intervals wider than 0.01: unsaid v random" in str(played)
 
     def test_pooled_games_have_the_interval_of_match(self) -> None:

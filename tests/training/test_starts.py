@@ -19,7 +19,7 @@ from ttt_env.agent.learner import learner_class  # noqa: E402
 from ttt_env.agents.learned.sb3 import SB3  # noqa: E402
 from ttt_env.alphazero.training import AlphaZeroLearner  # noqa: E402
 from ttt_env.envs.sb3 import make_vec_env  # noqa: E402
-from ttt_env.training.evaluation import costly, evaluate  # noqa: E402
+from ttt_env.training.evaluation import costly_blunders, evaluate  # noqa: E402
 from ttt_env.training.pool import StartDistribution  # noqa: E402
 from ttt_env.training.selfplay import SelfPlayCallback  # noqa: E402
 
@@ -164,7 +164,7 @@ def test_without_errors_their_share_begins_on_the_empty_board():
 def test_an_error_is_costly_if_it_gives_away_what_the_game_is_worth_to_its_seat(game):
     for agent in (Nth(game, 0), Nth(game, 1), ttt_env.make_agent("random", game)):
         errors, costly_errors = errors_of(agent)
-        found = costly(agent, batch_of(game, errors))
+        found = costly_blunders(agent, batch_of(game, errors))
         assert sorted(naive.board_of(str(position)) for position in found) == sorted(costly_errors)
 
 

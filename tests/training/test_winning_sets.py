@@ -21,7 +21,7 @@ import torch
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from ttt_env.agents.learned.sb3 import SB3
-from ttt_env.training.evaluation import costly
+from ttt_env.training.evaluation import costly_blunders
 from ttt_env.training.loop import TrainingOptions, train
 from ttt_env.training.pool import StartDistribution
 from ttt_env.training.winning_sets import FallingRate, WinningSetsDQN, WinningSetsPPO
@@ -142,16 +142,16 @@ class TestErrors:
             after = [-solution.value_of(position.play(cell)) for cell in cells]
             if solution.value_of(position) >= 0 and min(after) < 0:
                 expected.append(str(position))
-        found = [str(position) for position in costly(agent, errors)]
+        found = [str(position) for position in costly_blunders(agent, errors)]
         assert found == expected and 0 < len(found) < len(errors)
 
     def test_on_a_game_that_x_wins_one_seat_has_nothing_to_lose(self):
         game = ttt_env.get_game("mnk-v0:m=3,n=2,k=2")
         agent = ttt_env.make_agent("random", game)
-        found = costly(agent, blunders_everywhere(agent))
+        found = costly_blunders(agent, blunders_everywhere(agent))
         assert len(found) and not (found.ply % 2).any()
         perfect = ttt_env.make_agent("minimax")
-        assert len(costly(perfect, blunders_everywhere(perfect))) == 0
+        assert len(costly_blunders(perfect, blunders_everywhere(perfect))) == 0
 
     def test_episodes_begin_at_them(self):
         starts, rng = StartDistribution(TICTACTOE, 0.2, blunders=0.5), np.random.default_rng(0)

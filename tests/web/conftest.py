@@ -20,7 +20,7 @@ from ttt_env.rules import Game, catalogue
 from ttt_env.rules.catalogue import register_game
 from ttt_env.storage.game_log import GameLog
 from ttt_env.web.build import static_files
-from ttt_env.web.data import games_on_offer, page_files
+from ttt_env.web.data import available_games, page_files
 from ttt_env.web.players import Players
 from ttt_env.web.server import config_of, create_app
 
@@ -72,7 +72,7 @@ def refusal(shared_client):
 
 def contents():
     """The site's files by name, each as a function that makes its content when it is first asked for."""
-    games = games_on_offer(is_static=True)
+    games = available_games(is_static=True)
     data = page_files(Players(), games, has_answers=False, records=False)
     files = {name: partial(bytes, content) for name, content in static_files().items()}
     return files | {f"data/{name}": content for name, content in data.items()}

@@ -12,7 +12,7 @@ from ttt_env.analysis.solution import distances
 from ttt_env.errors import GameError, PolicyFileError
 from ttt_env.rules import Boards, Game, catalogue
 from ttt_env.rules.catalogue import register_game
-from ttt_env.web.data import GAMES, games_on_offer, layout_facts, page_files, rule_of
+from ttt_env.web.data import GAMES, available_games, layout_facts, page_files, rule_of
 from ttt_env.web.players import PROOF, Players
 
 MISERE = get_game("tictactoe-v0:misere=true")
@@ -20,7 +20,7 @@ MISERE = get_game("tictactoe-v0:misere=true")
 
 @pytest.fixture(scope="module")
 def files():
-    return page_files(Players(), games_on_offer(is_static=True), has_answers=False, records=False)
+    return page_files(Players(), available_games(is_static=True), has_answers=False, records=False)
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +44,11 @@ def test_a_site_of_files_offers_the_games_that_it_solves_itself(app):
 
 def test_a_server_offers_all_games_with_agents_that_can_play_them():
     players = Players()
-    for game in games_on_offer(is_static=False):
-        for agent in players.offered(game):
+    for game in available_games(is_static=False):
+        for agent in players.agents_for(game):
             make_agent(agent, game)
         assert [level.name for level in players.levels(game)][:2] == ["Easy", "Medium"]
-    assert set(GAMES) == {game.name for game in games_on_offer(is_static=False)}
+    assert set(GAMES) == {game.name for game in available_games(is_static=False)}
 
 
 @pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=str)
@@ -95,7 +95,7 @@ def test_the_ladder_of_the_page_is_exact(files, app):
 
 @pytest.mark.slow
 def test_the_same_package_writes_the_same_files(files):
-    again = page_files(Players(), games_on_offer(is_static=True), has_answers=False, records=False)
+    again = page_files(Players(), available_games(is_static=True), has_answers=False, records=False)
     assert {name: content() for name, content in again.items()} == {
         name: content() for name, content in files.items()
     }
@@ -130,11 +130,11 @@ def test_winning_sets_that_nobody_would_see_are_drawn():
 def test_a_game_that_is_too_large_to_be_drawn_is_refused_by_name():
     register_game(Game("long-line", (16,), [[0, 1]]))
     with pytest.raises(GameError, match="long-line: the page draws up to 15 cells a side"):
-        games_on_offer(is_static=False)
+        available_games(is_static=False)
 
 
 def test_the_proof_is_a_level_of_qubic_alone():
-    for game in games_on_offer(is_static=False):
+    for game in available_games(is_static=False):
         proofs = [level for level in Players().levels(game) if level.agent == PROOF]
         assert bool(proofs) == (game.name == "qubic-v0") and all(level.seat == "X" for level in proofs)
 
@@ -145,6 +145,6 @@ def test_a_file_for_one_game_is_offered_in_that_game_alone(tmp_path):
     assert list(players.labels) == ["perfect", "mcts:simulations=9"]
     shown = [get_game("square-v0"), TICTACTOE]
     players.check(shown)
-    assert ["perfect" in players.offered(game) for game in shown] == [False, True]
+    assert ["perfect" in players.agents_for(game) for game in shown] == [False, True]
     with pytest.raises(PolicyFileError, match="is a table of tictactoe-v0"):
         players.check(shown[:1])

@@ -1,4 +1,4 @@
-"""`ttt certify`: agents, programs and models judged, and what is kept of it where that is asked for."""
+"""`ttt certify`: certificates of agents, programs and models, printed and saved."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -56,7 +56,7 @@ class CertifyOptions:
 
 
 def certify_and_print(options: CertifyOptions) -> int:
-    """Print what is true about the agents, the program or the model, and save it where the options say.
+    """Print the verdict on the agents, the program or the model, and save the files of the options.
 
     Returns the exit code: 0 if all of them are unbeatable, 1 if one is beatable, 3 where that is not known.
 
@@ -69,7 +69,7 @@ def certify_and_print(options: CertifyOptions) -> int:
             raise ParameterError(
                 "give agents, a --command or a --url: one of these, and --ray only with agents"
             )
-        return _certify_one(options, *_asked_player(options))
+        return _certify_one(options, *_external_player(options))
     is_program = len(options.agents) == 1 and options.settings.keys() <= {"timeout", "startup"}
     if (options.settings and not is_program) or options.model is not None:
         names = [*(["model"] if options.model is not None else []), *options.settings]
@@ -133,7 +133,7 @@ def _certify_one(options: CertifyOptions, player: Agent, name: str, file: Path |
             table = PolicyTable.of(
                 player,
                 complete=True if is_table else None,
-                progress=_pace(player, line),
+                progress=_progress_reporter(player, line),
                 workers=options.workers or 1,
                 answers=options.answers,
             )
@@ -163,8 +163,8 @@ def _status(certificates: Iterable[Certificate]) -> int:
     return 1 if False in verdicts else 3 if None in verdicts else 0
 
 
-def _pace(player: Agent, line: ProgressLine) -> Callable[[QueryCount], None]:
-    """The report of progress: the questions answered and, of an external bot, how many a second."""
+def _progress_reporter(player: Agent, line: ProgressLine) -> Callable[[QueryCount], None]:
+    """The function that reports the number of answers and, for an external bot, answers per second."""
     if not isinstance(player, AskedAgent):
         return lambda queries: line.count(queries.positions, queries.at_most)
     begin = monotonic()
@@ -176,8 +176,8 @@ def _pace(player: Agent, line: ProgressLine) -> Callable[[QueryCount], None]:
     return say
 
 
-def _asked_player(options: CertifyOptions) -> tuple[ChatAgent | CommandAgent, str]:
-    """The program or the model of the options, and what to call it."""
+def _external_player(options: CertifyOptions) -> tuple[ChatAgent | CommandAgent, str]:
+    """The program or the model of the options, and its name."""
     if options.command is not None:
         if options.model is not None or not options.settings.keys() <= {"timeout", "startup"}:
             raise ParameterError("--model, --temperature and --key-variable need a --url")

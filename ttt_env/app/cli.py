@@ -73,7 +73,7 @@ app = typer.Typer(
 )
 _PLAYERS = f"your opponent (default: minimax), or two players, X first; each is person, {AGENTS}"
 _RAY = "distribute the work with Ray, on this machine (no ADDRESS) or a cluster (host:port or auto)"
-LOCAL_RAY = "local"  # the address of a Ray of this machine that the command begins and ends
+LOCAL_RAY = "local"  # the address of a Ray on this machine that the command starts and stops
 _ADDRESS = re.compile(rf"auto|{LOCAL_RAY}|[^-].*:\d+")
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]  # of Click, or of Typer's own copy of it
 _START = """\
@@ -122,10 +122,10 @@ def play(
 
     With two agents you watch them play.
     """
-    from ttt_env.app.terminal.play import seated, sit_down
+    from ttt_env.app.terminal.play import play_in_terminal, players_for
 
     specs = [spec_of(player) for player in players or ["minimax"]]
-    sit_down(game, seated(specs, seat, game), seed, rounds, record)
+    play_in_terminal(game, players_for(specs, seat, game), seed, rounds, record)
 
 
 @command(app, "web", "ttt web models/demo.zip")
@@ -275,7 +275,7 @@ def certify(
 ) -> None:
     """Prove that an agent is unbeatable, or show how to beat it.
 
-    The agent is asked once in each position that it can reach; the answers
+    The agent is queried once in each position that it can reach; the answers
     are its policy table. --out FILE.npz saves the table: it is the proof
     (scripts/check_policy.py checks it), and you can play it as an agent.
     --out FILE.json saves the certificate with exact results. Several agents
@@ -335,7 +335,7 @@ def bench(
     """
     json_to = STANDARD_OUTPUT if as_json else None
     check_outputs(csv, plot, json_to)
-    if plot is not None:  # what is wrong with a picture is said before anything is played
+    if plot is not None:  # errors of the picture are reported before anything is played
         new_figure(1, 1)
         if plot != STANDARD_OUTPUT:
             format_of(plot, FORMATS)
@@ -428,7 +428,7 @@ def replay(
 
 
 def with_address(arguments: list[str]) -> list[str]:
-    """The arguments with "local" behind every `--ray` that has no address behind it, as Typer needs.
+    """The arguments with "local" after every `--ray` without an address, as Typer needs.
 
     >>> with_address(["--ray", "--json"]), with_address(["--ray", "auto"]), with_address(["--ray"])
     (['--ray', 'local', '--json'], ['--ray', 'auto'], ['--ray', 'local'])
@@ -442,7 +442,7 @@ def with_address(arguments: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Run the command; whatever goes wrong is said in one line."""
+    """Run the command; every error is reported in one line."""
     prepare_streams()
     arguments = with_address(sys.argv[1:])
     try:

@@ -29,12 +29,12 @@ STANDARD_OUTPUT = Path("-")
 Verbosity = Literal["quiet", "normal", "verbose"]
 _verbosity: Verbosity = "normal"
 _ASCII = str.maketrans("−–…·│─┌┬┐├┼┤└┴┘⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "--..|-+++++++++" + 10 * "*")
-_TASK_LETTERS = 36  # of a task's name: they leave room in 80 columns for its progress
-_PLAIN_SECONDS = 2.0, 10.0  # where there is no terminal: until the first line, and between two
+_TASK_LETTERS = 36  # of a task's name, which leaves room in 80 columns for its progress
+_PLAIN_SECONDS = 2.0, 10.0  # without a terminal: until the first line, and between two
 
 
 class Interrupted(Exception):
-    """Ctrl-C or SIGTERM has ended a command: with what it says then, and the exit status."""
+    """Ctrl-C or SIGTERM has ended a command, with its last message and the exit status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -49,12 +49,12 @@ class Interrupted(Exception):
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, which ends a command as Ctrl-C does."""
+    """SIGTERM, which ends a command like Ctrl-C."""
 
 
 @contextmanager
 def catching_signals() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM raise `KeyboardInterrupt`, so that children and files are left in order."""
+    """Let Ctrl-C and SIGTERM raise `KeyboardInterrupt`, so that processes and files are cleaned up."""
 
     def terminate(number: int, frame: FrameType | None) -> None:
         raise Terminated
@@ -69,7 +69,7 @@ def catching_signals() -> Iterator[None]:
 
 
 def set_verbosity(verbosity: Verbosity) -> None:
-    """Say how much of their progress the commands of this process show."""
+    """Set the amount of progress that the commands of this process show."""
     global _verbosity
     _verbosity = verbosity
 
@@ -87,23 +87,23 @@ def print_json(result: object) -> None:
 
 
 def prepare_streams() -> None:
-    """Make standard input and output take whatever comes: any bytes, any letters; a closed input is empty."""
+    """Make standard input and output accept any bytes and letters; a closed input is empty."""
     sys.stdin = sys.stdin or io.StringIO()
-    codecs.register_error("plain", _in_ascii)
+    codecs.register_error("plain", _ascii_replacement)
     for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "plain"), (sys.stderr, "plain")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=errors)
 
 
-def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """Letters that an encoding lacks, in ASCII: signs and lines by their likes, others by their numbers."""
+def _ascii_replacement(error: UnicodeError) -> tuple[str, int]:
+    """ASCII text for letters that an encoding lacks: similar signs and lines, else their numbers."""
     assert isinstance(error, UnicodeEncodeError)
     text = error.object[error.start : error.end].translate(_ASCII)
     return text.encode("ascii", "backslashreplace").decode(), error.end
 
 
 def program_here(name: str) -> str:
-    """A program of this environment as it must be typed here: by its path, if its name means another one."""
+    """The command for a program of this environment: its name, or its path if the name is another program."""
     path = Path(sys.executable).with_name(name)
     return shlex.quote(str(path)) if path.exists() and which(name) != str(path) else name
 
@@ -154,15 +154,15 @@ class ProgressLine:
 
     @property
     def text(self) -> str:
-        """The task with what was said last, or whom it waits for now."""
+        """The task with its status, or with the player that it waits for."""
         return ": ".join(filter(None, [self._task, waited_for() or self._status]))
 
     def count(self, n_done: int, total: int) -> None:
-        """Say that so many of the parts are done."""
+        """Set the status to the number of finished parts."""
         self.say(f"{n_done:,} of {total:,}")
 
     def say(self, text: str) -> None:
-        """Say how far the task is."""
+        """Set the status."""
         self._status = text
         if _verbosity == "verbose":
             typer.echo(self.text, err=True)
@@ -170,7 +170,7 @@ class ProgressLine:
 
 @contextmanager
 def progress_line(task: str) -> Iterator[ProgressLine]:
-    """Show on standard error how far a task is and for how long it has been running.
+    """Show the progress of a task and its running time on standard error.
 
     A terminal shows one line, which disappears at the end; a file or pipe gets one after two seconds, then
     every ten; with --verbose each step has a line, and with --quiet there is none. Raises `Interrupted` on
@@ -186,7 +186,7 @@ def progress_line(task: str) -> Iterator[ProgressLine]:
 
 
 class _LineColumn(TextColumn):
-    """Shows the text of a line as it is at the moment of drawing, so that nobody has to update it."""
+    """Shows the current text of a line whenever it is drawn."""
 
     def __init__(self, line: ProgressLine) -> None:
         super().__init__("{task.description}", markup=False)

@@ -18,7 +18,7 @@ games_app = typer.Typer(cls=Commands)
 
 
 def add_games(app: typer.Typer) -> None:
-    """Add `ttt games` with its commands to those of `app`."""
+    """Add `ttt games` and its commands to `app`."""
     games_app.callback(invoke_without_command=True, help=documentation(games), epilog="Example: ttt games")(
         games
     )
@@ -77,7 +77,7 @@ def import_games(
 ) -> None:
     """Add the games of a text file.
 
-    For a game of your own, give its file by --game.
+    For a game of your own, name its file with --game.
     """
     if game is not None:
         register_game(game)

@@ -36,9 +36,9 @@ def _sentence_on(name: str) -> str:
 
 
 def agent_facts(name: str) -> dict[str, Any]:
-    """The agent of this name: its documentation, and each parameter with its type and default.
+    """The documentation of an agent, and each parameter with its type and default.
 
-    Raises `UnknownAgentError` if there is none.
+    Raises `UnknownAgentError` for an unknown name.
     """
     build = agent_class(name)
     hints = get_type_hints(build.__init__)
@@ -55,7 +55,7 @@ def agent_facts(name: str) -> dict[str, Any]:
             }
             for parameter in parameters_of(build).values()
         ],
-        "documentation": documentation(build),  # not that of `Agent`, which is for authors
+        "documentation": documentation(build),  # not inherited from `Agent`, which is for authors
     }
 
 
@@ -79,14 +79,14 @@ def _noun(parameter: dict[str, Any]) -> str:
 
 
 def _placeholder(parameter: dict[str, Any]) -> str:
-    """The letters that stand for the value of a parameter without a default."""
+    """The placeholder for the value of a parameter without a default."""
     letters = {"int": "N", "float": "X", "agent": "AGENT"}
     kinds = parameter["type"].split(" | ")
     return next((letter for kind, letter in letters.items() if kind in kinds), parameter["name"].upper())
 
 
 def agent_text(name: str) -> str:
-    """The same for people: a sentence, more of its documentation, and the spec that sets each parameter."""
+    """The facts about an agent for people: its documentation, and the spec that sets each parameter."""
     facts = agent_facts(name)
     rows = []
     for parameter in facts["parameters"]:

@@ -1,4 +1,4 @@
-"""Trainings from the command line: progress, files of models, scorecards, what to do next."""
+"""Trainings from the command line, with progress, files of models, scorecards and next steps."""
 
 import json
 import shlex
@@ -27,11 +27,11 @@ from ttt_env.storage.policy_file import game_name, text_in
 from ttt_env.training.evaluation import Evaluation
 from ttt_env.training.loop import TrainingOptions, checkpoint_of
 
-_MOST_BYTES = 1 << 26  # that are read of what a model's file says about the model
+_MOST_BYTES = 1 << 26  # read from the data of a model's file
 
 
 def default_file(algo: str, game: Game) -> Path:
-    """The default file of a model: one in `models/` that names algorithm and game."""
+    """The default file of a model, in `models/`, named after algorithm and game."""
     return Path(f"models/{algo}-{as_file_name(game.name)}.{learner_class(algo).suffix}")
 
 
@@ -76,7 +76,7 @@ def train_and_judge(options: TrainingOptions, *, as_json: bool = False) -> None:
 
 
 def trained_as(path: Path) -> str | None:
-    """The training that wrote this model file, "ALGORITHM on GAME"; None if `ttt train` did not write it.
+    """The training of this model file, "ALGORITHM on GAME"; None if `ttt train` did not write it.
 
     Runs no code of the file.
     """
@@ -105,7 +105,7 @@ def _command(options: TrainingOptions) -> str:
 
 
 def _train(options: TrainingOptions) -> None:
-    """Train, and show on standard error how far it is. Raises `Interrupted` on Ctrl-C and SIGTERM."""
+    """Train, with progress on standard error. Raises `Interrupted` on Ctrl-C and SIGTERM."""
     console = Console(stderr=True, quiet=verbosity() == "quiet", highlight=False, markup=False)
     plan = f"(seed {options.seed}). {options.learner.described(options.game, options.hyperparameters)}"
     if options.resume:
@@ -143,7 +143,7 @@ def _train(options: TrainingOptions) -> None:
 
 
 def next_steps(game: Game, spec: str, *more: str) -> str:
-    """The next steps with a model: commands, `more` of the program `ttt` included, and lines of Python."""
+    """The next steps with a model, as commands, with `more` commands of `ttt`, and lines of Python."""
     name = typed_as(game)
     option = "" if game == TICTACTOE else f" --game {shlex.quote(name)}"
     can_be_proved = is_enumerable(game)

@@ -13,7 +13,7 @@ from ttt_env.rules import is_enumerable
 
 
 def scorecard(strength: Strength, name: str) -> str:
-    """The verdict first; exploitability and exact results on small games; and the games that refute it."""
+    """The verdict, then exploitability and exact results on small games, and the refutations."""
     certificate = strength.certificate
     head, *seats = paragraphs(certificate)
     verdict = verdict_line(certificate)
@@ -28,8 +28,8 @@ def scorecard(strength: Strength, name: str) -> str:
             as_x, as_o = (gain(each, 4) for each in (exploited.as_x, exploited.as_o))
             means = f"a best response scores {as_x} against it as X, {as_o} as O"
         lines += [f"Exploitability {mean}: {means}.", "", *_results(strength)]
-    for told_of_seat, record in seats:
-        lines += ["", *told_of_seat, *([draw_game(record)] if record else [])]
+    for paragraph, record in seats:
+        lines += ["", *paragraph, *([draw_game(record)] if record else [])]
     return "\n".join(lines)
 
 
@@ -45,7 +45,7 @@ def _results(strength: Strength) -> list[str]:
 
 
 def verdicts(certificates: Mapping[str, Certificate]) -> Table:
-    """The certificates of several agents, a row each: what can happen to them on each seat."""
+    """The certificates of several agents, a row each, with the worst result on each seat."""
     head = ("agent", "verdict", "worst result as X", "as O", "blunders in")
     rows = [
         (

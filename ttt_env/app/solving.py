@@ -1,4 +1,4 @@
-"""`ttt solve`: a proof with its progress, also of a search that was interrupted, in words and as JSON."""
+"""`ttt solve`: a proof with its progress, in words and as JSON, also of an interrupted search."""
 
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self
@@ -108,7 +108,7 @@ def save_proof(proof: Proof, path: Path) -> None:
 
 
 class Search(NamedTuple):
-    """A search for the value of a position: what it has proved, also where Ctrl-C has ended it."""
+    """The proof from a search for the value of a position, and the Ctrl-C that ended the search, if any."""
 
     proof: Proof
     interrupt: KeyboardInterrupt | None = None
@@ -122,13 +122,13 @@ class Search(NamedTuple):
         checkpoint: Path | None,
         line: ProgressLine,
     ) -> Self:
-        """The search of a position, which a budget or Ctrl-C may end before the value is proved."""
+        """Search a position; a budget or Ctrl-C may end this before the value is proved."""
         game, bounds = position.game, (0 if position.game.is_monotone and not position.ply else -1, 1)
         so_far = Proof(position, bounds, (), 0, 0.0)
 
         def report(progress: ProofProgress) -> None:
             nonlocal so_far
-            # It is asked about the other seat only once the mover is known not to win.
+            # The question is about the other seat only once the mover is known not to win.
             most = so_far.bounds[1] if progress.seat == position.to_move else 0
             so_far = Proof(position, (bounds[0], most), (), progress.nodes, progress.seconds)
             line.say(f"does {progress.seat} win? {progress.nodes:,} nodes")

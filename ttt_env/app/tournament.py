@@ -39,7 +39,7 @@ def tournament(
     plan = read_plan(file)
     folder = (out or file.with_name(f"{file.stem}-results")).absolute()
     interrupt: KeyboardInterrupt | None = None
-    # Relative paths are those from the folder of the file, in spec strings too.
+    # Relative paths are relative to the folder of the file, in spec strings too.
     with (
         progress_line(f"tournament {plan.name}") as line,
         chdir(plan.folder),
@@ -54,7 +54,7 @@ def tournament(
     if as_json:
         print_json(results.to_dict())
     else:
-        proved = [f"{name}: {results.proved(name)}" for name in results.order]
+        proved = [f"{name}: {results.proof_text(name)}" for name in results.order]
         lines = [*results.notes(), *proved, *results.forfeit_lines()]
         typer.echo("\n".join([str(results.to_table()), "", *lines]))
     typer.echo(f"Results in {folder}: index.html shows them, with every game.", err=True)

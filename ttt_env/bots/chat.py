@@ -1,4 +1,4 @@
-"""A language model behind an OpenAI-compatible chat endpoint as a player; accidents are asked again."""
+"""A language model behind an OpenAI-compatible chat endpoint as a player, with retries after accidents."""
 
 import asyncio
 import json
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from openai import APIStatusError
 
 FIRST_PAUSE, LONGEST_OWN_PAUSE = 0.5, 8.0  # seconds before an attempt; each is twice the one before
-LONGEST_PAUSE = 60.0  # seconds that an endpoint may ask for by `Retry-After`; what asks for more is given up
+LONGEST_PAUSE = 60.0  # seconds that an endpoint may ask for by `Retry-After`; for more, there is no retry
 LONGEST_REPLY = 1 << 24  # bytes
 _NO_KEY = "none"  # sent to servers that need no key
-_MESSAGE = 300  # letters of an endpoint's message that are shown
-_ENDING = 5.0  # seconds for open connections to be closed
+_MESSAGE_LENGTH = 300  # letters of an endpoint's message that are shown
+_CLOSE_TIMEOUT = 5.0  # seconds for open connections to be closed
 _LEAST_ERROR, _LEAST_ERROR_OF_SERVER = 400, 500  # of the statuses of HTTP
-_ASKED_AGAIN = (408, 429)  # in addition to server errors
+_RETRIED_STATUSES = (408, 429)  # in addition to server errors
 
 
 class Accident(Exception):
-    """Something that has come in the way of an answer, and may not come again. `pause` is in seconds."""
+    """A transient failure that prevented an answer. `pause` is the requested pause in seconds."""
 
     def __init__(self, message: str, pause: float | None = None) -> None:
         super().__init__(message)
@@ -43,17 +43,16 @@ class Accident(Exception):
 
 
 class CutOff(Exception):
-    """A reply that has no end."""
+    """A reply that was cut off."""
 
 
 class ChatEndpoint:
-    """An endpoint whose `url` and `key` are known, asked by as many threads at once as like.
+    """A client of an endpoint, for any number of threads at once.
 
     An attempt may take `timeout` seconds in all, from the connection to the last byte. An accident is a
-    connection that fails or is cut, a time-out, one of the statuses 408, 429 and those from 500 on, and a
-    body that is not a chat completion. After one there are up to `retries` more attempts, with pauses of
-    `FIRST_PAUSE`, then twice as many seconds each time up to `LONGEST_OWN_PAUSE`, or of as many as the
-    endpoint asks for by `Retry-After`, up to `LONGEST_PAUSE`.
+    connection that fails or is cut, a time-out, a status 408, 429 or 500 and above, and a body that is not a
+    chat completion. After one there are up to `retries` more attempts, with a pause of `FIRST_PAUSE`, doubled
+    each time up to `LONGEST_OWN_PAUSE`, or of the seconds in `Retry-After`, up to `LONGEST_PAUSE`.
 
     Raises `ImportError` without the extra "llm".
     """
@@ -82,16 +81,16 @@ class ChatEndpoint:
         self._end = weakref.finalize(self, self._loop.end)
 
     def close(self) -> None:
-        """Close the connections; whoever waits for a reply gets a `PlayerError`."""
+        """Close the connections; calls that wait for a reply raise `PlayerError`."""
         self._is_closed = True
         self._end()
-        self._thread.join(_ENDING)
+        self._thread.join(_CLOSE_TIMEOUT)
 
     def ask(self, request: Mapping[str, Any], asker: str) -> Reply:
-        """The reply to a request, a chat completion's without its stream.
+        """The reply to a request for a chat completion.
 
-        Raises `NoVerdictError` after the last attempt, and `PlayerError` for what cannot be mended by another
-        one, such as a wrong key (401), and after `close`. The messages name `asker` and never the key.
+        Raises `NoVerdictError` after the last attempt, and `PlayerError` for a permanent failure, such as a
+        wrong key (401), and after `close`. The messages name `asker` and never the key.
         """
         attempt = 0
         while True:
@@ -135,8 +134,8 @@ class ChatEndpoint:
             if error.status_code == 401 and not self._key:
                 text += f" (the environment variable {self._key_variable} is not set)"
             failure = PlayerError(f"{asker} cannot be asked: {text}")
-            if _passes(error.status_code):
-                failure = Accident(text, _asked_pause(error.response.headers))
+            if _is_transient(error.status_code):
+                failure = Accident(text, _retry_after(error.response.headers))
         except APIConnectionError as error:
             cause: BaseException = error
             while (deeper := cause.__cause__ or cause.__context__) is not None:
@@ -172,15 +171,15 @@ class ChatEndpoint:
         if reply is not None:
             return Reply(self._without_key(reply), self._without_key(reply.note))
         status, message = _error_in(completion)
-        if status is not None and not _passes(status):
+        if status is not None and not _is_transient(status):
             raise PlayerError(f"{asker} cannot be asked: {self._excerpt(message)}")
         reason = message or body.decode("utf-8", "replace")
         raise Accident(
-            f"no chat completion (is /v1 missing in the url?): {self._excerpt(reason)}", _asked_pause(headers)
+            f"no chat completion (is /v1 missing in the url?): {self._excerpt(reason)}", _retry_after(headers)
         )
 
     def _excerpt(self, text: str) -> str:
-        return self._without_key(" ".join(text.split()))[:_MESSAGE]
+        return self._without_key(" ".join(text.split()))[:_MESSAGE_LENGTH]
 
     def _without_key(self, text: str) -> str:
         """A whole text of the endpoint, in which the key might be quoted or escaped, without it."""
@@ -197,7 +196,7 @@ class _Loop(NamedTuple):
 
 
 def _serve(client: Any, started: "Future[_Loop]") -> None:
-    """Run the requests of an endpoint until its loop is ended, and cancel those that are left."""
+    """Run the requests of an endpoint until its loop is ended, and cancel the remaining ones."""
 
     async def wait() -> None:
         is_over = asyncio.Event()
@@ -213,7 +212,7 @@ def _serve(client: Any, started: "Future[_Loop]") -> None:
 
 
 def _message_of(error: "APIStatusError") -> str:
-    """The words of the endpoint about an error: its message where the body has one, else the body."""
+    """The endpoint's message about an error; the whole body if it has none."""
     text: str = error.response.text
     try:
         return _error_in(json.loads(text))[1] or text
@@ -221,13 +220,13 @@ def _message_of(error: "APIStatusError") -> str:
         return text
 
 
-def _passes(status: int) -> bool:
-    """True if this status is of a passing error: the endpoint may answer when it is asked again."""
-    return status in _ASKED_AGAIN or status >= _LEAST_ERROR_OF_SERVER
+def _is_transient(status: int) -> bool:
+    """True if this status is of a transient error, so that a retry may succeed."""
+    return status in _RETRIED_STATUSES or status >= _LEAST_ERROR_OF_SERVER
 
 
-def _asked_pause(headers: Mapping[str, str]) -> float | None:
-    """The seconds that the header `Retry-After` asks for, as a number or as a date; None if it does not."""
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds in the header `Retry-After`, a number or a date; None without a valid one."""
     value = headers.get("retry-after", "")
     try:
         seconds = float(value)
@@ -250,7 +249,7 @@ def _choice_of(completion: object) -> dict[str, Any] | None:
 
 
 def _error_in(completion: object) -> tuple[int | None, str]:
-    """The status and the message of the error that a body with the status 200 tells, as some proxies do."""
+    """The status and the message of an error in a body with the status 200, as some proxies send it."""
     error = completion.get("error") if isinstance(completion, dict) else None
     if isinstance(error, dict):
         code = error.get("code")
@@ -305,32 +304,42 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 class ChatAgent(PromptAgent):
-    """Plays what a language model behind an OpenAI-compatible chat endpoint replies.
-
-    `url` is the base of the endpoint, such as `http://localhost:8000/v1`, and `model` the model's name there.
-    Where `temperature`, `max_tokens` or `system` (a system prompt) is None, the endpoint decides. `board` and
-    `answer` are as in `PromptAgent`.
-
-    The key is read from the environment variable `key_variable` at each connection. It is never shown, saved,
-    or copied with the agent.
+    """Plays the cell that a language model behind an OpenAI-compatible chat endpoint names.
 
     Accidents are not answers: a connection that fails, a reply that is incomplete after `timeout` seconds,
-    status 408, 429 or 500 and above, or a body that is not a chat completion. The question is asked again up
-    to `retries` times, after 0.5, 1, 2, 4 and then 8 seconds each, or after the seconds in `Retry-After`, up
-    to 60. If no attempt succeeds, `NoVerdictError` is raised; what a retry cannot mend, such as a wrong key
-    (401) or an unknown model (404), raises `PlayerError` at once. Both name the position, and no answer is
-    kept.
+    status 408, 429 or 500 and above, or a body that is not a chat completion. The request is repeated up to
+    `retries` times, after 0.5, 1, 2, 4 and then 8 seconds each, or after the seconds in `Retry-After`, up to
+    60. If no attempt succeeds, `NoVerdictError` is raised; a permanent failure, such as a wrong key (401) or
+    an unknown model (404), raises `PlayerError` at once. Both name the position, and no answer is kept.
 
     The reply is the text in `content`, read by the rule of `AnswerFormat`; separate fields for reasoning are
     ignored. A reply cut off at the token limit or by a filter is requested once more, with twice the
     `max_tokens` if given; cut off again, it loses a game and ends an analysis. If a reply makes no legal
     move, the reason says whether it was a refusal, a tool call, or without text.
 
-    Raises `ParameterError` for a url with a user, password or query, which may contain secrets, without
-    showing it; `ImportError` without the extra "llm".
+    Args:
+        game: The game, or its id.
+        url: The base of the endpoint, such as `http://localhost:8000/v1`.
+        model: The name of the model there.
+        temperature: The temperature of sampling; by default the endpoint's.
+        max_tokens: The most tokens of a reply; by default the endpoint's.
+        system: A system prompt; by default none.
+        key_variable: The environment variable with the API key, which is never shown, saved, or copied with
+            the agent.
+        timeout: The seconds for a reply.
+        retries: The most further attempts after an accident.
+        board: The drawing of the board, as in `PromptAgent`.
+        answer: The form of an answer, as in `PromptAgent`.
 
-    >>> ChatAgent("tictactoe-v0", "http://localhost:8000/v1", "my-model", temperature=0)  # `certify` asks it
-    <ChatAgent my-model at http://localhost:8000/v1 of tictactoe-v0>
+    Raises:
+        ParameterError: The url has a user, password or query, which may contain secrets (it is not shown), or
+            another argument is invalid.
+        ImportError: The extra "llm" is not installed.
+
+    Example:
+        >>> ChatAgent("tictactoe-v0", "http://localhost:8000/v1", "my-model", temperature=0)
+        <ChatAgent my-model at http://localhost:8000/v1 of tictactoe-v0>
+
     """
 
     @checked
@@ -353,7 +362,7 @@ class ChatAgent(PromptAgent):
         if not isinstance(url, str) or not _URL.fullmatch(url):
             raise ParameterError(
                 "url: expected http://host:port/path or https://…, without a user, a password or a query, "
-                "in which secrets may stand; so the one given is not shown here. The key is read from an "
+                "which may contain secrets; so the given one is not shown here. The key is read from an "
                 "environment variable"
             )
         self.url, self.model = url, _as_str("model", model)
@@ -394,7 +403,7 @@ class ChatAgent(PromptAgent):
         """The model, its endpoint, and all that its answers may depend on."""
         names = ("temperature", "max_tokens", "system")
         settings = [f"{name}={getattr(self, name)!r}" for name in names if getattr(self, name) is not None]
-        return ", ".join([f"the model {self.model} at {self.url}", *settings, self._shown_as])
+        return ", ".join([f"the model {self.model} at {self.url}", *settings, self._format_text])
 
     def close(self) -> None:
         """Close the connections."""
@@ -411,7 +420,7 @@ class ChatAgent(PromptAgent):
             request["max_tokens"] = self.max_tokens
         try:
             return self._endpoint.ask(request, self.label)
-        except CutOff:  # a fuller budget may help
+        except CutOff:  # a larger limit may help
             if self.max_tokens is not None:
                 request["max_tokens"] = 2 * self.max_tokens
         try:

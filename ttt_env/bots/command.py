@@ -1,4 +1,4 @@
-"""A program that is asked by lines of JSON as a player."""
+"""A program as a player, queried by lines of JSON."""
 
 import json
 import os
@@ -25,12 +25,12 @@ from ttt_env.storage import game_to_dict
 from ttt_env.storage.models import command_label, script_of
 
 TRIES = 2
-"""The number of times that a program is asked in a position: again after an accident, in a fresh process."""
+"""The most attempts to get an answer in a position: after an accident, a fresh process tries again."""
 TIMEOUT = 10.0
 """Seconds for an answer, by default."""
 STARTUP = 10.0
 """Seconds that a process has in addition for its first answer, by default."""
-_OUT = "timed out: it has timed out twice in a position, and is asked no more"
+_TIMED_OUT_TWICE = "timed out: it has timed out twice in a position, and is not asked again"
 _MOST_MEMORY = 1 << 30  # mebibytes
 _DIGITS = 12  # of the fingerprint
 _SCRIPTS = (".py", ".js", ".mjs", ".ts", ".sh", ".rb", ".pl", ".lua", ".php", ".jar", ".r", ".jl")
@@ -39,31 +39,38 @@ _SCRIPTS = (".py", ".js", ".mjs", ".ts", ".sh", ".rb", ".pl", ".lua", ".php", ".
 class CommandAgent(AskedAgent):
     r"""Asks a program in any language for each move: "process:COMMAND" as a spec string.
 
-    The program reads a line of JSON for each question, and answers by a line of JSON with the `id` of the
-    question: see `docs/guide/bots.md`. All other lines are its own output.
+    The program reads a line of JSON for each question, and answers with a line of JSON that has the `id` of
+    the question: see `docs/guide/bots.md`. All other lines are its own output. A program runs with your
+    rights: this is not a sandbox.
 
-    `command` is a command line, split as a shell would but run without one, or a list of arguments. In a spec
-    string put it in parentheses if part of it could be taken for a parameter:
-    `process:(mybot --set a,timeout=3),timeout=10`. `folder` is the program's working directory, by default
-    the current one; `memory` limits the address space of each of its processes, in MiB, on Linux. For
-    questions asked at the same time, copies of the program run; `close`, the end of a `with` block and the
-    end of Python stop them and what they have started.
+    Simultaneous questions go to several copies of the program; `close`, the end of a `with` block and the end
+    of Python stop them and what they have started. After a time-out or the death of its process, a fresh
+    process is asked once more; after two time-outs in a position the program is not asked again. Without an
+    answer `answer` raises `NoVerdictError`, which loses a game and ends an analysis; after `close` it raises
+    `PlayerError`.
 
-    A program has `timeout` seconds for an answer, and `startup` more for the first one after its start. After
-    a time-out or the death of its process, a fresh process is asked once more; after two time-outs in a
-    position it is not asked again. Without an answer `answer` raises `NoVerdictError`, which loses a game and
-    ends an analysis; after `close`, `PlayerError`.
+    Args:
+        game: The game, or its id.
+        command: A command line, which is split as by a shell but run without one, or a list of arguments. In
+            a spec string put it in parentheses if part of it could be taken for a parameter:
+            `process:(mybot --set a,timeout=3),timeout=10`.
+        timeout: The seconds for an answer.
+        folder: The program's working directory, by default the current one.
+        memory: The limit of the address space of each process, in MiB, on Linux.
+        startup: The additional seconds for the first answer after a start.
 
-    A program runs with your rights: this is not a sandbox. Raises `ParameterError` if the program, its script
-    or the folder does not exist.
+    Raises:
+        ParameterError: The program, its script or the folder does not exist.
 
-    >>> from ttt_env import certify
-    >>> lines = "import json\nwhile line := input():\n"
-    >>> lines += "    print(json.dumps({'id': json.loads(line)['id'], 'cell': 4}), flush=True)"  # the centre
-    >>> with CommandAgent("tictactoe-v0", ["python3", "-c", lines]) as player:
-    ...     certificate = certify(player)
-    >>> certificate.unbeatable, certificate.forfeits[0].outcome
-    (False, 'taken')
+    Example:
+        >>> from ttt_env import certify
+        >>> lines = "import json\nwhile line := input():\n"
+        >>> lines += "    print(json.dumps({'id': json.loads(line)['id'], 'cell': 4}), flush=True)"
+        >>> with CommandAgent("tictactoe-v0", ["python3", "-c", lines]) as player:
+        ...     certificate = certify(player)
+        >>> certificate.unbeatable, certificate.forfeits[0].outcome
+        (False, 'taken')
+
     """
 
     @checked
@@ -87,7 +94,7 @@ class CommandAgent(AskedAgent):
         self._lock = Lock()
         self._processes: set[Process] = set()
         self._idle: list[Process] = []
-        self._is_closed = self._is_out = False
+        self._is_closed = self._has_timed_out_twice = False
         weakref.finalize(self, _end_all, self._processes)
 
     def __repr__(self) -> str:
@@ -105,9 +112,9 @@ class CommandAgent(AskedAgent):
 
     @staticmethod
     def of_function_file(file: str, function: str = "", folder: str | None = None) -> tuple[str, ...]:
-        """The command that asks a function in a Python file; "" is `choose`, `policy`, or the only one.
+        """The command that runs a function of a Python file; "" is `choose`, `policy`, or the only one.
 
-        Raises `ParameterError` for a file that is not there or no Python, and a function that is not in it.
+        Raises `ParameterError` if the file does not exist, is not Python, or lacks the function.
         """
         name = function_in(Path(folder or "", file), function)
         return (sys.executable, "-P", "-m", FUNCTION_FILE, file, name)
@@ -119,7 +126,7 @@ class CommandAgent(AskedAgent):
 
     @property
     def label(self) -> str:
-        """The names of the program and of the script that it is given: see `command_label`."""
+        """The names of the program and of its script, as from `command_label`."""
         if self._function:
             file, function = self._function
             return f"{Path(file).name}:{function}"
@@ -129,7 +136,7 @@ class CommandAgent(AskedAgent):
     def identity(self) -> str:
         """The label, and a fingerprint of the command line, the program and the script.
 
-        So a tournament knows that a bot has been changed. What else it reads is not looked at.
+        It tells a tournament that a bot has changed, unless the change is in another file.
         """
         fingerprint = sha256(repr(self.arguments).encode("utf-8", "surrogatepass"))
         for path in (
@@ -147,21 +154,21 @@ class CommandAgent(AskedAgent):
 
     def answer(self, position: Position) -> Answer:  # noqa: D102
         accidents: list[AccidentError] = []
-        if self._is_out:
-            raise NoVerdictError(self.label, position, _OUT, "timed out")
+        if self._has_timed_out_twice:
+            raise NoVerdictError(self.label, position, _TIMED_OUT_TWICE, "timed out")
         while len(accidents) < TRIES:
             tries = f"try {len(accidents) + 1} of {TRIES}"
             try:
                 with waiting_for(self.label, position, tries):
                     return self._ask(position, is_fresh=bool(accidents))
             except AccidentError as accident:
-                if not accident.is_quiet:
+                if not accident.is_clean_exit:
                     accidents.append(accident)
-        self._is_out = all(each.outcome == "timed out" for each in accidents)
-        raise self._no_answer(position, accidents)
+        self._has_timed_out_twice = all(each.outcome == "timed out" for each in accidents)
+        raise self._no_answer_error(position, accidents)
 
     def _ask(self, position: Position, is_fresh: bool) -> Answer:
-        """The answer of a process, of a new one if it is to be fresh. Raises `AccidentError`."""
+        """The answer of a process, a new one if `is_fresh`. Raises `AccidentError`."""
         process, seconds = None if is_fresh else self._idle_process(), self.timeout
         if process is None:
             process, seconds = self._start(), seconds + self.startup
@@ -178,7 +185,7 @@ class CommandAgent(AskedAgent):
         return read_answer(answer, position)
 
     def _idle_process(self) -> Process | None:
-        """A process that nobody asks at the moment, None if there is none."""
+        """An idle process; None if there is none."""
         while True:
             with self._lock:
                 if not self._idle:
@@ -189,7 +196,7 @@ class CommandAgent(AskedAgent):
             self._drop(process)
 
     def _start(self) -> Process:
-        with self._lock:  # by which `close` waits for it
+        with self._lock:  # so that `close` waits for the start
             if self._is_closed:
                 raise PlayerError(f"{self!r} is closed")
             process = Process(self._command_line(), self.folder, self.memory)
@@ -197,7 +204,7 @@ class CommandAgent(AskedAgent):
         return process
 
     def _command_line(self) -> tuple[str, ...]:
-        """The arguments; a function in a file is told the rules of a game that is in no catalogue."""
+        """The arguments; for a function in a file with the rules of a game that is not in the catalogue."""
         if self._function:
             try:
                 is_known = get_game(self.game.name) == self.game
@@ -212,7 +219,7 @@ class CommandAgent(AskedAgent):
             self._processes.discard(process)
         process.end()
 
-    def _no_answer(self, position: Position, accidents: list[AccidentError]) -> NoVerdictError:
+    def _no_answer_error(self, position: Position, accidents: list[AccidentError]) -> NoVerdictError:
         last = accidents[-1]
         what = last.outcome or "cannot be started"
         if what == "timed out" and len(accidents) == TRIES:
@@ -225,15 +232,15 @@ class CommandAgent(AskedAgent):
         """True if it has a process."""
         return bool(self._processes)
 
-    def rest(self) -> None:
-        """End the processes that are asked nothing at the moment; the next question starts one again."""
+    def end_idle(self) -> None:
+        """End the idle processes; the next question starts one again."""
         with self._lock:
             idle, self._idle = self._idle, []
         for process in idle:
             self._drop(process)
 
     def close(self) -> None:
-        """End all processes; whoever waits for an answer gets a `PlayerError`."""
+        """End all processes; calls that wait for an answer raise `PlayerError`."""
         with self._lock:
             self._is_closed = True
             processes, self._idle = list(self._processes), []
@@ -267,5 +274,5 @@ def _split_command(command: str | Sequence[str], folder: Path) -> tuple[str, ...
 
 
 def _executable(program: str, folder: Path) -> str | None:
-    """The file of a program, None if it cannot be run; a relative path is one from the folder."""
+    """The file of a program; None if it cannot be run. Relative paths are relative to the folder."""
     return shutil.which(Path(folder, program) if os.path.dirname(program) else program)

@@ -23,9 +23,9 @@ from ttt_env.errors import (
 )
 from ttt_env.tournament.matches import (
     NotCountedError,
-    NotJudged,
     Pair,
     PlayedGame,
+    UnjudgedAgent,
     play_to_the_end,
     reason_of,
 )
@@ -35,13 +35,13 @@ JOURNAL, CERTIFICATES = "journal.jsonl", "certificates"
 WRITTEN = ("results.json", "table.md", "table.csv", "games.txt", "index.html")
 """The files that show the results."""
 _LIBRARIES = ("jinja2", "scipy")
-Say = Callable[[str], object]
+StatusReport = Callable[[str], object]
 
 
 class Verdict(NamedTuple):
-    """The certificate of an entry, or why there is none.
+    """The certificate of an entry, or the reason `lack` why there is none.
 
-    `not_judged` tells the accidents by which an entry could not be judged.
+    `not_judged` is the reason if an accident prevented a verdict.
     """
 
     certificate: Certificate | None
@@ -50,17 +50,17 @@ class Verdict(NamedTuple):
 
 
 class Contest:
-    """A tournament in a folder, where it is kept, and goes on from its journal.
+    """A tournament in a folder, which resumes from its journal.
 
-    Certificates are made anew in each run. With `again` what an entry that has changed took part in is
-    played anew, as in `Journal`. `say` is told what is being done.
+    Certificates are computed again in each run. With `again` the results of entries that have changed are
+    replayed, as in `Journal`. `say` is called with the current step.
 
     Raises `ParameterError` for a folder that holds anything but a tournament, `ImportError` if the extra
     `tournament` is not installed, and as `Players` and `Journal` do; then nothing is played.
     """
 
     def __init__(
-        self, plan: TournamentPlan, folder: Path, *, again: bool = False, say: Say = lambda _: None
+        self, plan: TournamentPlan, folder: Path, *, again: bool = False, say: StatusReport = lambda _: None
     ) -> None:
         self.plan, self.folder, self._say = plan, folder, say
         if missing := [name for name in _LIBRARIES if find_spec(name) is None]:
@@ -69,7 +69,7 @@ class Contest:
             raise ParameterError(f"{str(folder)!r} is not a folder: choose another one (--out)")
         if folder.is_dir() and any(folder.iterdir()) and not (folder / JOURNAL).is_file():
             raise ParameterError(
-                f"{str(folder)!r} is not empty, and no tournament's: choose another one (--out)"
+                f"{str(folder)!r} is not empty and holds no tournament: choose another one (--out)"
             )
         self.players = Players(plan, say)
         if len(self.players.names) < 2:
@@ -84,7 +84,7 @@ class Contest:
                 path.unlink(missing_ok=True)
         self.verdicts: dict[str, Verdict] = {}
         self.schedule = [Pair(*pair) for pair in combinations(self.players.names, 2)]
-        self.not_judged: dict[Pair, NotJudged] = {}
+        self.not_judged: dict[Pair, UnjudgedAgent] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -102,23 +102,26 @@ class Contest:
         return Tournament(self.plan.game, names, finished, dict.fromkeys(names), not_judged=unjudged)
 
     def play(self) -> None:
-        """Certify, and let all play that have not. Raises `ResultFileError` if the journal cannot be kept."""
+        """Certify the entries, and play the missing matches.
+
+        Raises `ResultFileError` if the journal cannot be written.
+        """
         for name in self.players.names:
             self._say(f"asking {name}")
             self.verdicts[name] = self._verdict(name)
         for pair in self.schedule:
-            self._meet(pair)
+            self._play_match(pair)
 
     def _verdict(self, name: str) -> Verdict:
         try:
             table = self.players.table(name)
             if isinstance(table, str):
                 return Verdict(None, table)
-            certificate = certify(table, complete=True)  # now: one that lies in the folder is not believed
+            certificate = certify(table, complete=True)  # a file in the folder is not trusted
         except (NoVerdictError, PlayerError) as error:
             return Verdict(None, not_judged=reason_of(error))
         except Exception as error:  # nothing that an entry does may end the tournament
-            return Verdict(None, f"it fails where it is asked: {type(error).__name__}: {error}")
+            return Verdict(None, f"it raises an error: {type(error).__name__}: {error}")
         certificate.save(self.certificate_file(name))
         return Verdict(certificate)
 
@@ -126,8 +129,8 @@ class Contest:
         """The file of an entry's certificate."""
         return self.folder / CERTIFICATES / f"{self.players.file_name(name)}.certificate.json"
 
-    def _meet(self, pair: Pair) -> None:
-        """Compute or play the part of a match that the journal does not hold."""
+    def _play_match(self, pair: Pair) -> None:
+        """Compute a match, or play its games, as far as the journal does not hold them."""
         if self.journal.match(pair) is not None:
             return
         text = f"{pair.first} v {pair.second}"
@@ -141,23 +144,23 @@ class Contest:
                 self.journal.add_game(pair, self._play(pair, number))
             except NotCountedError as error:
                 x, o = pair.seated(number)
-                self.not_judged[pair] = NotJudged(x if error.seat == "X" else o, str(error))
+                self.not_judged[pair] = UnjudgedAgent(x if error.seat == "X" else o, str(error))
                 return
 
     def _compute(self, pair: Pair) -> ExactMatch | None:
         if not self.plan.exact or any(self.verdicts[name].certificate is None for name in pair):
             return None
-        result = match(*self.players.pair(*pair), self.plan.game, exact=True)
+        result = match(*self.players.players_of(*pair), self.plan.game, exact=True)
         return ExactMatch(result, tuple(self._play(pair, number) for number in range(2)))
 
     def _play(self, pair: Pair, number: int) -> PlayedGame:
         """The game of this number, whose random numbers depend on the seed and the names alone."""
         key = (*(crc32(name.encode()) for name in pair), number)
         rng = np.random.default_rng(np.random.SeedSequence(self.plan.seed, spawn_key=key))
-        return play_to_the_end(*self.players.pair(*pair.seated(number)), rng)
+        return play_to_the_end(*self.players.players_of(*pair.seated(number)), rng)
 
     def games_of(self, pair: Pair) -> tuple[PlayedGame, ...]:
-        """The games of a match: those that count or, where it is computed, examples."""
+        """The games of a match; examples if it is computed."""
         if (computed := self.journal.computed.get(pair)) is not None:
             return computed.examples
         return tuple(self.journal.games.get(pair, ()))

@@ -9,10 +9,10 @@ from ttt_env.analysis.verdict import summary_line
 from ttt_env.bots.contest import Contest, Verdict
 from ttt_env.render.table import Column, Table, as_markdown
 from ttt_env.render.words import signed
-from ttt_env.tournament.matches import ASKED_AGAIN, PlayedGame
+from ttt_env.tournament.matches import N_REPEATED_QUERIES, PlayedGame
 from ttt_env.tournament.standings import PRIOR, Standing, share
 
-NOT_MET = "·"
+NO_MATCH = "·"
 NOT_JUDGED = "not judged"
 RANKING = (
     "Ranked by points: the share of its games that an entry won against an opponent, a draw counting half, "
@@ -21,12 +21,12 @@ RANKING = (
 LEGEND = "Numbers with ± are sampled (95 % interval), the others exact."
 RATINGS = (
     "Ratings are Bradley–Terry ratings in Elo points, of mean 0, under a normal prior with a standard "
-    f"deviation of {PRIOR:.0f} points, which keeps those finite that never lose."
+    f"deviation of {PRIOR:.0f} points, which keeps the rating of an entry that never loses finite."
 )
 
 
-class GameShown(NamedTuple):
-    """A game of the tournament: who had X and O, and whether it counts or only shows how the two play."""
+class TournamentGame(NamedTuple):
+    """A game of the tournament, with the names of X and O; `counts` is False for an example."""
 
     x: str
     o: str
@@ -35,7 +35,7 @@ class GameShown(NamedTuple):
 
 
 class Documents:
-    """The tournament of a file, as far as it is finished, in data, tables and words."""
+    """The finished part of the tournament of a file, in data, tables and words."""
 
     def __init__(self, contest: Contest) -> None:
         self.contest, self.plan, self.tournament = contest, contest.plan, contest.tournament
@@ -50,24 +50,24 @@ class Documents:
 
     def verdict(self, name: str) -> Verdict:
         """The verdict on an entry."""
-        return self.contest.verdicts.get(name, Verdict(None, "the tournament has not come to that"))
+        return self.contest.verdicts.get(name, Verdict(None, "the tournament has not got that far"))
 
-    def games(self) -> Iterator[GameShown]:
+    def games(self) -> Iterator[TournamentGame]:
         """All games, in the order in which they were played."""
         for pair in self.contest.schedule:
             counts = pair not in self.contest.journal.computed
             for number, game in enumerate(self.contest.games_of(pair)):
-                yield GameShown(*pair.seated(number), game, counts)
+                yield TournamentGame(*pair.seated(number), game, counts)
 
     def notes(self) -> list[str]:
         """The sentences that a reader needs to understand the numbers."""
         lines, matches = [], self.tournament.pairs.values()
         if not self.tournament.is_complete:
-            lines.append("The tournament is not finished: the same command goes on with it.")
+            lines.append("The tournament is not finished: rerun the command to resume it.")
         lines += [f"{name} is set aside: {why}." for name, why in self.contest.players.set_aside.items()]
         lines += [
             f"{each.first} v {each.second} is not judged, and does not count, as "
-            f"{name} could not be asked: {why}. The same command tries it again."
+            f"{name} did not answer: {why}. Rerun the command to try again."
             for each, (name, why) in self.not_judged.items()
         ]
         if n_computed := sum(each.exact for each in matches):
@@ -76,16 +76,18 @@ class Documents:
             lines.append(
                 f"{_matches(n_sampled)} sampled, in {self.plan.games} games each, half of them on each seat."
             )
-        asked_names = [name for name in self.contest.players.names if self.contest.players.is_asked(name)]
+        asked_names = [
+            name for name in self.contest.players.names if self.contest.players.is_asked_agent(name)
+        ]
         if repeating := [name for name in asked_names if self.verdict(name).certificate is not None]:
             lines.append(
                 f"{', '.join(repeating)}: asked once in each position that it can reach, on which computed "
-                f"results rest; repeated itself in all of {ASKED_AGAIN} positions asked twice."
+                f"results rest; repeated itself in all of {N_REPEATED_QUERIES} positions asked twice."
             )
         return lines
 
     def to_table(self, crossed: bool = False) -> Table:
-        """The standings; `crossed` adds a column for each opponent with the points a game taken from it."""
+        """The standings; `crossed` adds a column for each opponent, with the points per game against it."""
         rows = self.standings
         columns = [
             Column("rank", rows, self.rank_text),
@@ -99,16 +101,16 @@ class Documents:
         return Table(columns)
 
     def is_unplayed(self, name: str) -> bool:
-        """True if an entry could not be asked in any of its games, so that it has won and lost nothing."""
-        has_met = any(name in (each.first, each.second) for each in self.tournament.pairs)
-        return not has_met and any(blamed == name for blamed, _ in self.not_judged.values())
+        """True if an entry has no match, because it did not answer in any."""
+        has_match = any(name in (each.first, each.second) for each in self.tournament.pairs)
+        return not has_match and any(unjudged == name for unjudged, _ in self.not_judged.values())
 
     def rank_text(self, standing: Standing) -> str:
         """The rank of a row."""
         return "–" if self.is_unplayed(standing.name) else str(standing.rank)
 
     def points_text(self, standing: Standing) -> str:
-        """The points of a row, with their margin where they are sampled."""
+        """The points of a row, with their margin if they are sampled."""
         if self.is_unplayed(standing.name):
             return NOT_JUDGED
         return with_margin(f"{standing.points:.2f}", standing.margin, standing.is_exact)
@@ -121,34 +123,34 @@ class Documents:
         return f"{text} ±{standing.rating_margin:.0f}" if standing.rating_margin else text
 
     def to_markdown(self) -> str:
-        """The table with the cross table, what is proved about each entry, and by what it has lost."""
-        proved = [f"- {as_markdown(name)}: {as_markdown(self.proved(name))}" for name in self.order]
+        """The standings with the cross table, the proofs about the entries, and their forfeits."""
+        proofs = [f"- {as_markdown(name)}: {as_markdown(self.proof_text(name))}" for name in self.order]
         losses = [f"- {as_markdown(line)}" for line in self.forfeit_lines()]
         parts = [
             f"# {as_markdown(self.plan.name)}",
             f"{as_markdown(self.plan.game.name)}, {len(self.order)} entries, seed {self.plan.seed}.",
             *map(as_markdown, self.notes()),
             self.to_table(crossed=True).to_markdown(),
-            "The numbered columns are the points a game against the player of that row. "
+            "The numbered columns are the points per game against the player of that row. "
             f"{RANKING} {LEGEND} {RATINGS}",
             "## What is proved",
-            "\n".join(proved),
+            "\n".join(proofs),
             *(["## Games lost without a free cell", "\n".join(losses)] if losses else []),
         ]
         return "\n\n".join(parts) + "\n"
 
     @property
     def forfeits(self) -> list[tuple[str, Forfeited]]:
-        """The losses of the entries by naming no free cell, the best entry first."""
+        """The games that entries lost by naming no free cell, the best entry first."""
         losses = self.tournament.forfeits
         return [(name, loss) for name in self.order for loss in losses.get(name, ())]
 
     def forfeit_lines(self) -> list[str]:
-        """The losses of the entries by naming no free cell, with the reasons, a line each."""
+        """The games that entries lost by naming no free cell, with the reasons, one per line."""
         return [f"{name} lost {each}." for name, each in self.forfeits]
 
     def to_csv(self) -> str:
-        """The table with all digits, one row an entry; empty where there is no number."""
+        """The table with all digits and one row per entry; empty where there is no number."""
         against = [f"{kind} {name}" for name in self.order for kind in ("against", "margin against")]
         head = [
             "rank", "name", "author", "points", "margin", "exact", "rating", "rating_margin", "unbeatable",
@@ -214,14 +216,14 @@ class Documents:
                 else {"seat": certificate.refuted_as, "record": str(certificate.shortest_refutation)},
                 "file": file.relative_to(self.contest.folder).as_posix(),
             },
-            "proved": self.proved(name),
+            "proved": self.proof_text(name),
             "not_certified": lack or None,
             "not_judged": not_judged or None,
             "forfeits": [loss._asdict() for loss in self.tournament.forfeits.get(name, ())],
         }
 
-    def proved(self, name: str) -> str:
-        """A line with the proof about an entry."""
+    def proof_text(self, name: str) -> str:
+        """The verdict on an entry in a line."""
         certificate, lack, not_judged = self.verdict(name)
         if not_judged:
             return f"{NOT_JUDGED}: {not_judged}"
@@ -230,10 +232,10 @@ class Documents:
     def _cell(self, row: str, column: str) -> str:
         if (match := self.tournament.matches.get((row, column))) is not None:
             return with_margin(f"{share(match):.2f}", match.margin / 2, match.exact)
-        return NOT_JUDGED if self.is_not_judged(row, column) else NOT_MET
+        return NOT_JUDGED if self.is_not_judged(row, column) else NO_MATCH
 
     def is_not_judged(self, one: str, other: str) -> bool:
-        """True if the two were to meet, and one of them could not be asked."""
+        """True if the match of the two was not judged, as one of them did not answer."""
         return any({one, other} == {each.first, each.second} for each in self.not_judged)
 
 

@@ -28,14 +28,14 @@ from ttt_env.storage import game_from_dict, opened, reason
 
 MODULE = "ttt_env.bots"
 FUNCTIONS = ("choose", "policy")
-"""The functions that are taken where none is named: the first that the file has, else its only function."""
+"""The default functions: the first of these in the file, else its only function."""
 
 
 def function_in(path: Path, name: str) -> str:
-    """The name of the function that is asked, of a file that is read and not run; "" names none.
+    """The name of the function to call, from the file without running it; "" names none.
 
-    Raises `ParameterError` for a file that is not there, that cannot be read, such as a pipe, or that is no
-    Python, and for a function that it does not have.
+    Raises `ParameterError` for a file that does not exist, cannot be read, such as a pipe, or is not Python,
+    and for a function that it does not have.
     """
     try:
         with opened(path) as file:
@@ -49,7 +49,7 @@ def function_in(path: Path, name: str) -> str:
         message = error.msg if isinstance(error, SyntaxError) else str(error)
         raise ParameterError(f"{path.name}{line}: {message}") from None
     for at, module in _imports_of(tree):
-        if not _is_there(module, path.parent):
+        if not _module_exists(module, path.parent):
             raise ParameterError(f"{path.name}, line {at}: there is no module named {module}")
     names = list(_names_in(tree.body))
     for each in [name] if name else FUNCTIONS:
@@ -74,7 +74,7 @@ def _imports_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.module
 
 
-def _is_there(module: str, folder: Path) -> bool:
+def _module_exists(module: str, folder: Path) -> bool:
     package = module.partition(".")[0]
     return find_spec(package) is not None or any(folder.glob(f"{package}.*")) or (folder / package).is_dir()
 
@@ -97,8 +97,8 @@ def _names_in(body: list[ast.stmt]) -> Iterator[str]:
 def main(path: str, function: str, game: str = "") -> None:
     """Answer questions until the input ends."""
     game_of_bot: Game | None = game_from_dict(json.loads(game)) if game else None
-    questions, say = _own_streams()
-    choose = _imported(Path(path), function)
+    questions, say = _bot_streams()
+    choose = _import_function(Path(path), function)
     is_random, rng = takes_rng(choose), np.random.default_rng()
     for line in questions:
         position, _, number = read_question(line, game_of_bot)
@@ -110,9 +110,9 @@ def main(path: str, function: str, game: str = "") -> None:
 
 
 def _read(choice: object, position: Position, rng: np.random.Generator) -> dict[str, Any]:
-    """The answer for what the function has returned: a cell, or probabilities of which one is drawn."""
+    """The answer for the returned value, a cell, or probabilities from which a cell is drawn."""
     if isinstance(choice, list | tuple | np.ndarray) and np.ndim(choice) == 1:
-        return {"cell": chosen_cell(_Drawing(position.game, choice), position, rng)}
+        return {"cell": chosen_cell(_FixedPolicy(position.game, choice), position, rng)}
     if (cell := integer_of(choice)) is not None:
         return {"cell": cell}
     return {"returned": f"returned {brief(choice)}; return a cell, such as position.legal_cells[0]"}
@@ -125,8 +125,8 @@ def _error_line(error: BaseException, file: str) -> str:
     return f"{': '.join(filter(None, [type(error).__name__, str(error)]))}{place}"
 
 
-class _Drawing(Agent):
-    """Has this policy, wherever it is asked."""
+class _FixedPolicy(Agent):
+    """An agent with the same policy in every position."""
 
     def __init__(self, game: Game, probabilities: Any) -> None:
         super().__init__(game)
@@ -139,10 +139,10 @@ class _Drawing(Agent):
         return np.asarray(self._probabilities)
 
 
-def _own_streams() -> tuple[Iterator[str], Callable[[str], object]]:
-    """The lines of standard input, and a function that says a line; nobody else reads or writes there.
+def _bot_streams() -> tuple[Iterator[str], Callable[[str], object]]:
+    """The lines of standard input, and a function that writes a line; other code gets other streams.
 
-    When the input ends, so does the process, whatever the function is busy with.
+    When the input ends, the process ends, even in the middle of a call of the function.
     """
     questions, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -159,7 +159,7 @@ def _own_streams() -> tuple[Iterator[str], Callable[[str], object]]:
     return iter(lines.get, None), lambda line: os.write(answers, line.encode() + b"\n")
 
 
-def _imported(path: Path, function: str) -> Callable[..., object]:
+def _import_function(path: Path, function: str) -> Callable[..., object]:
     sys.path.insert(0, str(path.absolute().parent))
     spec = spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None

@@ -1,4 +1,4 @@
-"""The journal of a tournament: what has been played, to resume from."""
+"""The journal of a tournament, with its finished games, from which it resumes."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from ttt_env.tournament.matches import Pair, PlayedGame
 _FORM = "ttt_env tournament journal"
 _FORMAT = f"{_FORM} 5"
 _LISTED = 6  # keys that have changed
-_OF_ENTRY = re.compile(r"entry (\".*\")\.\w+")
+_ENTRY_KEY = re.compile(r"entry (\".*\")\.\w+")
 
 
 class _Header(NamedTuple):
@@ -28,31 +28,32 @@ class _Header(NamedTuple):
 
 
 class ExactMatch(NamedTuple):
-    """The computed result of a match, and two games that show how the two play: one on each seat."""
+    """The computed result of a match, and two example games, one on each seat."""
 
     match: Match
     examples: tuple[PlayedGame, ...]
 
     @classmethod
     def read(cls, data: Mapping[str, Any], game: Game) -> "ExactMatch":
-        """The content of a line."""
+        """The match of a line of the file."""
         examples = tuple(PlayedGame.read(each, game) for each in data["examples"])
         return cls(Match.from_dict(data["match"]), examples)
 
 
 class Journal:
-    """The finished games and the computed matches of a tournament: a line for each, on the disk as it comes.
+    """The finished games and the computed matches of a tournament, each a line that is written at once.
 
     The first line holds what the results depend on: the keys of the plan, the rules of its game, and the
-    `fingerprints` of the entries. With `again` what an entry that has changed took part in is forgotten; all
-    is, if something else has changed, or nothing. `forgotten` names the entries of which nothing is left.
+    `fingerprints` of the entries. With `again` the results of entries that have changed are discarded; all
+    results are, if something else has changed, or nothing. `forgotten` names the entries whose results have
+    been discarded.
 
     Raises `TournamentFileError`, which names what has changed, if the file has other results and `again` is
-    not set; `ResultFileError` for a file that is not a journal, for lines that are no part of this
-    tournament, and where another process writes to it now.
+    not set; `ResultFileError` for a file that is not a journal, for lines that are not of this tournament,
+    and if another process is writing to it.
     """
 
-    _old: _Header | None = None  # as it is in the file
+    _old: _Header | None = None  # of the file
 
     def __init__(
         self, path: Path, plan: TournamentPlan, fingerprints: Mapping[str, str], again: bool = False
@@ -65,13 +66,13 @@ class Journal:
         self._header = _Header(_FORMAT, keys, rules, dict(fingerprints))
         self._file.reserve()
         try:
-            self._file.read(self._take, self._begin)
+            self._file.read(self._read_line, self._begin)
             changes = self._changes()
             if changes and not again and (self.games or self.computed):
                 raise TournamentFileError(
-                    f"{path.parent} holds another tournament, since these have changed: "
-                    f"{_listed(list(changes))}. Change them back, name another folder (--out), or play again "
-                    "what they change (--again)"
+                    f"{path.parent} holds another tournament, as these have changed: "
+                    f"{_list_text(list(changes))}. Change them back, name another folder (--out), or play "
+                    "again what they change (--again)"
                 )
             if self._old is None or (again and not changes) or not all(changes.values()):
                 self._forget({*plan.names})
@@ -87,23 +88,23 @@ class Journal:
             raise ResultFileError(f"its format is {self._old.format!r}, expected {_FORMAT!r}")
 
     def _changes(self) -> dict[str, str]:
-        """The changes since the header was written, each with the entry that it is about, if any."""
+        """The changes since the header was written, each with the entry that it concerns, if any."""
         if self._old is None:
             return {}
-        changes = {f"the game's {name}": "" for name in _differing(self._old.rules, self._header.rules)}
-        for key in _differing(self._old.keys, self._header.keys):
-            of_entry = _OF_ENTRY.match(key)
+        changes = {f"the game's {name}": "" for name in _differing_keys(self._old.rules, self._header.rules)}
+        for key in _differing_keys(self._old.keys, self._header.keys):
+            of_entry = _ENTRY_KEY.match(key)
             if key != "entries":
                 changes[key] = json.loads(of_entry[1]) if of_entry else ""
-        for name in _differing(self._old.files, self._header.files):
+        for name in _differing_keys(self._old.files, self._header.files):
             changes[f"the program or model of {name!r}"] = name
-        before = {*self._old.keys["entries"], ""}  # who comes late changes nothing
+        before = {*self._old.keys["entries"], ""}  # a new entry changes no result
         changes = {what: name for what, name in changes.items() if name in before}
         gone = before - {*self._plan.names, ""}
         return changes | {f"the entry {name!r}, which is gone": name for name in gone}
 
     def _forget(self, names: set[str]) -> None:
-        """Write the file anew, without the results of these entries."""
+        """Rewrite the file without the results of these entries."""
         self.forgotten = names
         for results in (self.games, self.computed):
             for pair in [each for each in results if {*each} & self.forgotten]:
@@ -119,23 +120,23 @@ class Journal:
             self.add_computed(pair, result)
 
     def close(self) -> None:
-        """Let others write to the file."""
+        """Release the file, so that other processes may write to it."""
         self._file.release()
 
     def add_game(self, pair: Pair, game: PlayedGame) -> None:
-        """Keep a game, the next one of its match, on the disk first."""
+        """Write the next game of a match to the disk, then add it."""
         self._file.add({**pair._asdict(), **game.to_dict()}, is_synced=True)
         self.games.setdefault(pair, []).append(game)
 
     def add_computed(self, pair: Pair, computed: ExactMatch) -> None:
-        """Keep a computed match, on the disk first."""
+        """Write a computed match to the disk, then add it."""
         examples = [example.to_dict() for example in computed.examples]
         line = {**pair._asdict(), "match": computed.match.to_dict(), "examples": examples}
         self._file.add(line, is_synced=True)
         self.computed[pair] = computed
 
     def match(self, pair: Pair) -> Match | None:
-        """The match of a pair, computed or of its games; None if it is not finished."""
+        """The match of a pair, computed or from its games; None if it is not finished."""
         if (computed := self.computed.get(pair)) is not None:
             return computed.match
         games = self.games.get(pair, [])
@@ -143,7 +144,7 @@ class Journal:
             return None
         return match_of_games((SEATS[at % 2], each.record, each.forfeit) for at, each in enumerate(games))
 
-    def _take(self, data: Mapping[str, Any]) -> None:
+    def _read_line(self, data: Mapping[str, Any]) -> None:
         pair = decoded(Pair, data)
         assert self._old is not None
         if not {*pair} <= {*self._old.keys["entries"]}:
@@ -154,10 +155,10 @@ class Journal:
             self.games.setdefault(pair, []).append(PlayedGame.read(data, self._plan.game))
 
 
-def _listed(changes: list[str]) -> str:
+def _list_text(changes: list[str]) -> str:
     return ", ".join(changes[:_LISTED]) + (" and more" if len(changes) > _LISTED else "")
 
 
-def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """The keys that only one of the two has, or that they have differently."""
+def _differing_keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """The keys that only one of the two has, or whose values differ."""
     return [key for key in {**old, **new} if key not in old or key not in new or old[key] != new[key]]

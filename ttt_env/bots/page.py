@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BEST_PLAY = ""
 """The opponent of an entry in the game of its certificate: the one name that no entry can have."""
-_CALLED = {BEST_PLAY: "best play"}
+_DISPLAY_NAMES = {BEST_PLAY: "best play"}
 LOOKS = (
     TileStyle(None),
     *(TileStyle(seat, accent) for seat in SEATS for accent in ("none", "last", "completed")),
@@ -72,7 +72,7 @@ def page(results: Documents) -> str:
 
 
 class _GameView(NamedTuple):
-    """A game on the page: who had X and O, its cells, what it is, and how it ends."""
+    """A game on the page, with the names of X and O, its cells, its kind, and its end."""
 
     x: str
     o: str
@@ -108,7 +108,7 @@ class _Page:
 
     @cached_property
     def games(self) -> list[_GameView]:
-        """All games of the tournament, then those of the certificates."""
+        """All games of the tournament, then the games of the certificates."""
         numbers: Counter[frozenset[str]] = Counter()
         games = []
         for each in self.results.games():
@@ -140,7 +140,7 @@ class _Page:
         certificate = self.results.verdict(name).certificate
         if certificate is not None:
             return verdict_in_a_line(certificate)
-        text = self.results.proved(name)
+        text = self.results.proof_text(name)
         return f"{text[0].upper()}{text[1:]}"
 
     def lost_to(self, name: str) -> list[str]:
@@ -167,7 +167,7 @@ class _Page:
         boards = [_Board(_blunder_svg(blunder), f"Move {blunder.position.ply + 1}")] if blunder else []
         if record.cells:  # else the reason says it all
             end = draw_svg(record.positions()[-1], record.cells[-1], _SMALL)
-            boards.append(_Board(end, _how_over(record)))
+            boards.append(_Board(end, _result_text(record)))
         return _Loss(number, blunder.sentence if blunder else "", boards)
 
     def interval(self, row: Standing) -> tuple[float, float, float]:
@@ -178,19 +178,19 @@ class _Page:
 
     @property
     def board(self) -> str:
-        """The empty board, whose tiles are one group: the script fills it."""
+        """The empty board, whose tiles are one group that the script fills."""
         layout = layout_of(self.plan.game)
         tiles = [tile(box, LOOKS[0], layout) for box in layout.tiles]
         return document("the board", layout, layout.width // 2, ['<g id="tiles">', *tiles, "</g>"])
 
     @property
     def data(self) -> dict[str, Any]:
-        """The data of the script: the tiles in all looks, the winning sets, the names and the games."""
+        """The data of the script, with the tiles in all looks, the winning sets, the names and the games."""
         names = [*self.results.order, BEST_PLAY]
         place = {name: at for at, name in enumerate(names)}
         layout = layout_of(self.plan.game)
         return {
-            "names": [_CALLED.get(name, name) for name in names],
+            "names": [_DISPLAY_NAMES.get(name, name) for name in names],
             "sets": self.plan.game.winning_sets,
             "tiles": [[tile(box, look, layout) for look in LOOKS] for box in layout.tiles],
             "games": [
@@ -209,14 +209,14 @@ def _blunder_svg(blunder: MoveVerdict) -> str:
     return draw_svg(position, blunder.cell, _SMALL, is_blunder=True, better=blunder.better)
 
 
-def _how_over(record: GameRecord) -> str:
+def _result_text(record: GameRecord) -> str:
     if not record.is_over:
         return f"{record.positions()[-1].to_move} makes no legal move"
     return f"{record.winner} wins" if record.winner else "draw"
 
 
 def _end(x: str, o: str, game: PlayedGame) -> str:
-    names = {"X": _CALLED.get(x, x), "O": _CALLED.get(o, o)}
+    names = {"X": _DISPLAY_NAMES.get(x, x), "O": _DISPLAY_NAMES.get(o, o)}
     if game.forfeit is not None:
         position, outcome, reply = game.forfeit
         loser, why = names[position.to_move], quoted(reply, outcome)

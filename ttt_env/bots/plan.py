@@ -32,8 +32,9 @@ _SECONDS = 2.0  # for a move
 class Entry:
     """A player: an agent by its spec string, the command of a program, or the file of a model.
 
-    `source` is which one, `folder` where a program runs, `memory` how many MiB each of its processes may
-    have, `timeout` its seconds for a move, `startup` those for its start.
+    `source` is the spec string, the command or the file, `folder` the working directory of a program,
+    `memory` the limit of each of its processes in MiB, `timeout` its seconds for a move, `startup` its
+    seconds to start.
     """
 
     name: str
@@ -51,8 +52,8 @@ class TournamentPlan:
     """A tournament as its file describes it.
 
     `games` is the number of games in each match, half of them on each seat. With `exact` results are
-    computed where that is possible. `folder` is that of the file; `keys` holds all that the file says, by
-    key: of entries, in whose commands secrets may stand, only digests.
+    computed where that is possible. `folder` is the folder of the file; `keys` holds all values of the file
+    by key, and only digests for entries, whose commands may contain secrets.
     """
 
     name: str
@@ -71,9 +72,9 @@ class TournamentPlan:
 
 
 def read_plan(path: Path) -> TournamentPlan:
-    """The plan in a TOML file; relative paths in it are those from its folder.
+    """Read the plan in a TOML file; relative paths in it are relative to its folder.
 
-    Raises `TournamentFileError`, which names the file and the key, for what cannot be read, an unknown key, a
+    Raises `TournamentFileError`, which names the file and the key, for an unreadable file, an unknown key, a
     value of a wrong type or out of its range, and a file or folder that does not exist.
     """
     try:
@@ -87,7 +88,7 @@ def read_plan(path: Path) -> TournamentPlan:
 
 
 class _Table:
-    """A table of the file, of which keys are read one after another."""
+    """A table of the file, read key by key."""
 
     def __init__(self, data: object, owner: str, allowed: tuple[str, ...]) -> None:
         if not isinstance(data, dict):
@@ -96,7 +97,7 @@ class _Table:
         self.data, self.owner = data, owner
 
     def read(self, key: str, read: Callable[[str, object, str], Value]) -> Value | None:
-        """The value of a key as `read(key, value, owner)` gives it; None if the key is missing."""
+        """The value of a key, `read(key, value, owner)`; None if the key is missing."""
         return read(key, self.data[key], self.owner) if key in self.data else None
 
     def need(self, key: str, read: Callable[[str, object, str], Value]) -> Value:
@@ -146,7 +147,7 @@ def _entries(table: _Table, folder: Path) -> tuple[Entry, ...]:
 
 
 def _entry(data: object, number: int, folder: Path, limits: dict[str, Any]) -> Entry:
-    """The entry of a table; a program that has no limits of its own has these."""
+    """The entry of a table; `limits` are the defaults of a program's limits."""
     name_or_none = data.get("name") if isinstance(data, dict) else None
     table = _Table(data, f"entry {brief(name_or_none) if name_or_none else number}", _ENTRY_KEYS)
     name = table.need("name", _name)

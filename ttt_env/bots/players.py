@@ -1,4 +1,4 @@
-"""Those who take part in a tournament, made from its entries."""
+"""The agents of a tournament, made from its entries."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,11 +16,11 @@ from ttt_env.storage.models import files_of
 from ttt_env.tournament.matches import judged_table
 
 _DIGITS = 12  # of a fingerprint
-_MOST_RUNNING = 30  # programs, of which each may take tens of MB: those of a class need no second start
+_MOST_RUNNING = 30  # programs, which take tens of MB each; enough for a class without restarts
 
 
 def _fingerprints(agent: Agent, entry: Entry) -> Iterator[str]:
-    """The identities of the programs that an entry's agent asks, and digests of the files that it names."""
+    """The identities of the programs of an entry's agent, and digests of the files that it names."""
     yield from _identities(agent)
     for file in () if isinstance(agent, AskedAgent) else files_of(str(entry.source)):
         with suppress(OSError):
@@ -37,9 +37,8 @@ def _identities(agent: Agent) -> Iterator[str]:
 class Players:
     """The agents of a plan, one for each entry that can play.
 
-    On games of few positions each entry is asked once in every position that it can reach, and the results
-    are computed from these answers: an agent that declares itself stationary, and a bot that answers the same
-    again in twenty of the positions.
+    On games of few positions the results are computed from one answer of each entry in every position that it
+    can reach, if it declares itself stationary or is a bot that repeats its answers in twenty positions.
 
     An entry that cannot play, such as a file with an error in it, is in `set_aside`, with the reason.
     """
@@ -81,39 +80,39 @@ class Players:
         return make_agent(with_parameters(spec, limits) if is_program else spec, self._plan.game)
 
     def file_name(self, name: str) -> str:
-        """The beginning of the names of an entry's files: its number in the plan, and its name."""
+        """The stem of the names of an entry's files, from its number in the plan and its name."""
         return f"{self._plan.names.index(name) + 1:03}-{as_file_name(name)}"
 
-    def is_asked(self, name: str) -> bool:
-        """True for a program, or another player that is asked."""
+    def is_asked_agent(self, name: str) -> bool:
+        """True for a program or a language model."""
         return isinstance(self._agents[name], AskedAgent)
 
     def table(self, name: str) -> PolicyTable | str:
-        """The answers of an entry in all positions that it can reach; or why its games are played.
+        """The answers of an entry in all positions that it can reach, or the reason why it has to play games.
 
         Raises `NoVerdictError` or `PlayerError` for a bot that does not answer.
         """
         if name in self._tables:
             return self._tables[name]
 
-        def tell(queries: QueryCount) -> None:
+        def report(queries: QueryCount) -> None:
             self._say(f"asking {name}, {queries.positions:,} positions")
 
-        table = judged_table(self._agents[name], tell)
+        table = judged_table(self._agents[name], report)
         if isinstance(table, PolicyTable):
             self._tables[name] = table
         return table
 
-    def pair(self, one: str, other: str) -> tuple[Agent, Agent]:
-        """The players of two entries, ready to play; if many programs run, those of all others are ended."""
+    def players_of(self, one: str, other: str) -> tuple[Agent, Agent]:
+        """The players of two entries; if many programs run, all others are ended."""
         others = [agent for name, agent in self._agents.items() if name not in (one, other)]
         programs = [agent for agent in others if isinstance(agent, CommandAgent) and agent.is_running]
         if len(programs) >= _MOST_RUNNING:
             for program in programs:
-                program.rest()
-        return self._seated(one), self._seated(other)
+                program.end_idle()
+        return self._player_of(one), self._player_of(other)
 
-    def _seated(self, name: str) -> Agent:
+    def _player_of(self, name: str) -> Agent:
         return self._tables.get(name, self._agents[name]) if self._plan.exact else self._agents[name]
 
 

@@ -1,4 +1,4 @@
-"""A process that is asked by lines of JSON: a line with the `id` of its question answers it."""
+"""A bot process that is queried by lines of JSON: a line with the `id` of a question answers it."""
 
 import os
 import signal
@@ -18,21 +18,21 @@ from ttt_env.bots.protocol import json_object
 
 _LONGEST_LINE = 1 << 16  # bytes; a longer one is not an answer
 _STDERR_BYTES = 900  # the last ones are kept
-_N_SAID = 10  # lines of its own that are kept
+_N_OUTPUT_LINES = 10  # the last lines of its own output are kept
 _GRACE = 1.0  # seconds for a process that has closed its output to end
 _ENDED = None
 
 
 class AccidentError(Exception):
-    """A process has not answered; it is of no further use, and has to be ended.
+    """A process has not answered and has to be ended.
 
-    `outcome` is "timed out" or "crashed", None if it cannot be started; `reason` its last words. `is_quiet`
-    is true for a process that has ended with status 0 after it had answered another question.
+    `outcome` is "timed out" or "crashed", None if it cannot be started; `reason` its last output.
+    `is_clean_exit` is True for a process that has ended with status 0 after it had answered another question.
     """
 
-    def __init__(self, outcome: str | None, reason: str, is_quiet: bool = False) -> None:
+    def __init__(self, outcome: str | None, reason: str, is_clean_exit: bool = False) -> None:
         super().__init__(outcome, reason)
-        self.outcome, self.reason, self.is_quiet = outcome, reason, is_quiet
+        self.outcome, self.reason, self.is_clean_exit = outcome, reason, is_clean_exit
 
 
 class Process:
@@ -58,10 +58,11 @@ class Process:
         self._number: int | None = None
         self._n_answers = 0
         self._answers: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
-        self._output: deque[str] = deque(maxlen=_N_SAID)
+        self._output: deque[str] = deque(maxlen=_N_OUTPUT_LINES)
         self._stderr = b""
         self._readers = [
-            Thread(target=read, name="reading", daemon=True) for read in (self._hear, self._overhear)
+            Thread(target=read, name="reading", daemon=True)
+            for read in (self._read_stdout, self._read_stderr)
         ]
         for reader in self._readers:
             reader.start()
@@ -72,15 +73,15 @@ class Process:
             arguments, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, cwd=folder, start_new_session=True
         )
         self.end = weakref.finalize(self, _end, self._popen)
-        """Kills the process and all of its group; at the end of Python, too."""
+        """Kills the process and its whole group; also called when Python exits."""
 
     @property
     def has_ended(self) -> bool:
-        """True if it runs no more."""
+        """True if the process has ended."""
         return self._popen.poll() is not None
 
     def ask(self, line: str, number: int, seconds: float) -> dict[str, Any]:
-        """Send it the question of this number and return the answer. Raises `AccidentError` if none comes."""
+        """Send the question with this number and return the answer. Raises `AccidentError` if none comes."""
         self._number = number
         self._output.clear()
         assert self._popen.stdin is not None
@@ -89,19 +90,19 @@ class Process:
         try:
             answer = self._answers.get(timeout=seconds)
         except Empty:
-            raise AccidentError("timed out", self._last_words(number)) from None
+            raise AccidentError("timed out", self._diagnostics(number)) from None
         finally:
             self._number = None
         if answer is _ENDED:
             with suppress(subprocess.TimeoutExpired):
                 self._popen.wait(_GRACE)
-            is_quiet = self._n_answers > 0 and self._popen.returncode == 0
-            raise AccidentError("crashed", self._last_words(number), is_quiet)
+            is_clean_exit = self._n_answers > 0 and self._popen.returncode == 0
+            raise AccidentError("crashed", self._diagnostics(number), is_clean_exit)
         self._n_answers += 1
         return answer
 
-    def _hear(self) -> None:
-        """Take what it writes to standard output: the answer, or lines of its own."""
+    def _read_stdout(self) -> None:
+        """Read its standard output: answers, and lines of its own."""
         assert self._popen.stdout is not None
         for line in _lines(self._popen.stdout):
             data = json_object(line)
@@ -113,15 +114,15 @@ class Process:
         self._answers.put(_ENDED)
         self._popen.stdout.close()
 
-    def _overhear(self) -> None:
-        """Keep the end of what it writes to standard error."""
+    def _read_stderr(self) -> None:
+        """Read its standard error, and keep the end."""
         assert self._popen.stderr is not None
         while chunk := self._popen.stderr.read(_LONGEST_LINE):
             self._stderr = (self._stderr + chunk)[-_STDERR_BYTES:]
         self._popen.stderr.close()
 
-    def _last_words(self, number: int) -> str:
-        """Its exit status, and the end of what it has written."""
+    def _diagnostics(self, number: int) -> str:
+        """Its exit status, and the end of its output."""
         if self.has_ended:
             self._readers[1].join(_GRACE)
         status = self._popen.returncode
@@ -135,7 +136,7 @@ class Process:
 
 
 def _lines(stream: IO[bytes]) -> Iterator[str]:
-    """The lines of a stream; of one that is too long, its parts."""
+    """The lines of a stream; a line that is too long comes in parts."""
     unread = b""
     while chunk := stream.read(_LONGEST_LINE):
         *lines, unread = (unread + chunk).split(b"\n")
@@ -151,4 +152,4 @@ def _end(popen: "subprocess.Popen[bytes]") -> None:
     popen.wait()
     assert popen.stdin is not None
     with suppress(OSError):
-        popen.stdin.close()  # who reads the others closes them
+        popen.stdin.close()  # the reading threads close the others

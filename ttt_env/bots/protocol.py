@@ -12,9 +12,9 @@ _KEYS: dict[str, Outcome] = {"raised": "raised", "returned": "no cell", "error":
 
 
 class Question(NamedTuple):
-    """A question to a bot: the position, in which the game goes on, the seconds for its answer, its number.
+    """A question to a bot, with an unfinished position, the seconds for its answer, and its number.
 
-    `seconds` is None if nobody waits for the answer. `id` grows from question to question.
+    `seconds` is None without a time limit. `id` grows from question to question.
     """
 
     position: Position
@@ -23,7 +23,7 @@ class Question(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The question as a line of JSON, without its end: ASCII, its keys always in this order.
+        """The question as a line of ASCII JSON without its end, with the keys always in this order.
 
         >>> print(Question(Position.parse("XOX/OXX/O.."), id=7).line)
         {"id": 7, "game": "tictactoe-v0", "position": "XOX/OXX/O..", "to_move": "O", "legal": [7, 8]}
@@ -39,11 +39,11 @@ class Question(NamedTuple):
 
 
 def read_question(line: str, game: Game | None = None) -> Question:
-    """The question that a line asks, of this game or, by default, of the one that it names.
+    """The question on a line, about this game or, by default, the one that it names.
 
-    Only `position` has to be there. Keys that the protocol does not have are passed over, as are `to_move`
-    and `legal`, which follow from the position. Raises `NotationError` for a line that is not a question, and
-    the errors of `get_game` and `Position.parse`.
+    Only `position` is required. Unknown keys are ignored, as are `to_move` and `legal`, which follow from the
+    position. Raises `NotationError` for a line that is not a question, and the errors of `get_game` and
+    `Position.parse`.
     """
     data = json_object(line)
     if data is None or "position" not in data:
@@ -55,10 +55,10 @@ def read_question(line: str, game: Game | None = None) -> Question:
 
 
 def read_answer(data: Mapping[str, Any], position: Position) -> Answer:
-    """The answer: the cell, if it is free in the position; else the fault.
+    """The answer of a bot, with the cell if it is free in the position, else with the fault.
 
-    A bot that has no cell says why as `error`. A function in a file has `raised` an exception, or `returned`
-    what is not a cell.
+    A bot without a cell gives the reason as `error`. A function in a file has `raised` an exception, or
+    `returned` something else than a cell.
 
     >>> start = get_game("tictactoe-v0").start
     >>> read_answer({"id": 1, "cell": 4, "value": 0.5}, start)

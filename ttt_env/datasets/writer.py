@@ -59,7 +59,7 @@ _POSITIONS: Columns = {
         "moves to the end if the winner wins as soon and the loser loses as late as possible",
     ),
     "perfect_cells": (_CELLS, "best cells that also win as soon, or lose as late, as possible"),
-    "symmetry_class": (pa.string(), "the position that stands for all its rotations and reflections"),
+    "symmetry_class": (pa.string(), "the representative of all its rotations and reflections"),
 }
 _GAMES: Columns = {
     "record": (pa.string(), "the game as text: its id, and the cells in the order of the moves"),
@@ -122,8 +122,9 @@ def write_dataset(
         game: A game of at most 18 cells, or its id.
         folder: The output folder, which is made if it is missing.
         games: The number of games to play.
-        players: The agents that play; a mapping gives names. Both players of a game are drawn among them.
-        seed: The seed of the games; more games of a seed begin with these.
+        players: The agents that play, or a mapping from names to agents. Both players of a game are drawn
+            from them.
+        seed: The seed of the games; a larger number of games begins with the same ones.
 
     Raises:
         GameTooLargeError: The game has more than 18 cells.
@@ -160,11 +161,11 @@ def _write_all(game: Game, folder: Path, agents: dict[str, Agent], games: int, s
         title=as_markdown(f"Exact data of {game.name}"),
         rules=rules_text(game),
         n_positions=sum(len(layer.open) for layer in reachable(game)),
-        positions=_explained(_POSITIONS),
+        positions=_columns_table(_POSITIONS),
         n_games=games,
         players=", ".join(map(as_markdown, agents)),
         seed=seed,
-        games=_explained(_GAMES),
+        games=_columns_table(_GAMES),
     )
     write_atomically(folder / "README.md", card.encode())
 
@@ -200,7 +201,7 @@ def _position_columns(boards: Boards) -> dict[str, Any]:
 
 
 def _lists_of_cells(is_in: Bools) -> pa.Array:
-    """For each row, `[B, cells]`, the list of the cells that are in it."""
+    """The list of the True cells of each row, `[B, cells]`."""
     ends = np.concatenate([[0], is_in.sum(axis=1).cumsum()])
     return pa.ListArray.from_arrays(ends.astype(np.int32), np.nonzero(is_in)[1].astype(np.int8))
 
@@ -234,7 +235,7 @@ def _write(path: Path, columns: Columns, batches: Iterable[Mapping[str, Any]]) -
     write_atomically(path, fill)
 
 
-def _explained(columns: Columns) -> str:
+def _columns_table(columns: Columns) -> str:
     """A table of the columns in Markdown."""
     rows = [(f"`{name}`", f"`{kind}`", meaning) for name, (kind, meaning) in columns.items()]
     return Table.of(("column", "type", "meaning"), rows, "lll").to_markdown(is_markup=True)

@@ -1,4 +1,4 @@
-"""The actions of an environment: cells, or columns of cells that rest on each other."""
+"""The actions of an environment: cells, or columns in games with gravity."""
 
 from typing import Literal
 
@@ -16,8 +16,8 @@ ActionKind = Literal["columns", "cells"]
 class Actions:
     """The actions of an environment, numbered from 0, and the cell that each of them plays.
 
-    With "columns" an action drops a stone onto one of `Game.columns`, and so plays its first free cell from
-    below. Where no cell rests on another, these are the cells, as with "cells".
+    With "columns" an action drops a stone onto one of `Game.columns`, and so plays its lowest free cell.
+    Without gravity each column is a cell, as with "cells".
     """
 
     def __init__(self, game: Game, kind: ActionKind = "columns") -> None:
@@ -36,9 +36,9 @@ class Actions:
         return spaces.Discrete(self.n)
 
     def cell(self, action: object, playable: int) -> int:
-        """The cell that an action plays where these cells may be played; the top of a column that is full.
+        """The cell that an action plays if `playable` are the legal cells; the top of a full column.
 
-        Raises `CellError` for what is not an action.
+        Raises `CellError` for anything but an action.
         """
         number = action if type(action) is int else integer_of(action)
         if number is None or not 0 <= number < self.n:
@@ -50,11 +50,11 @@ class Actions:
         return stone.bit_length() - 1 if stone else self._tops[number]
 
     def of_cell(self, cell: int) -> int:
-        """The action that plays a cell where the cell may be played."""
+        """The action that plays a legal cell."""
         return cell if self.are_cells else self._game.column_of[cell]
 
     def mask(self, cells: NDArray[np.int8]) -> NDArray[np.int8]:
-        """The actions that play one of these cells, `int8[cells]`: `int8[actions]`."""
+        """The actions, `int8[actions]`, that play one of these cells, `int8[cells]`."""
         if self.are_cells:
             return cells
         return np.array([cells[list(column)].any() for column in self._game.columns], np.int8)

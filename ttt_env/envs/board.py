@@ -38,18 +38,21 @@ from ttt_env.rules.checks import as_weights
 Illegal = Literal["lose", "raise", "resample"]
 RenderMode = Literal["ansi", "rgb_array", "human"]
 PlayAs = Literal["X", "O", "random", "alternate"]
-MAX_STARTS = 1000  # how often the start of an episode is drawn before the error that none can begin
+MAX_STARTS = 1000  # attempts to draw the start of an episode before an error
 StartLike: TypeAlias = Position | Callable[[np.random.Generator], Position]
 
 
 class Info(TypedDict):
-    """The `info` that `reset` and `step` of the single-agent environment return: numbers and arrays alone.
+    """The `info` that `reset` and `step` of the single-agent environment return, of numbers and arrays only.
 
-    `action_mask` `int8[actions]` are the actions that are legal now; once the episode is over it is all 1, so
-    that a softmax over the legal actions is defined there, too. `seat` is the user's: 0 for X, 1 for O;
-    `env.seat` is its name. `winner` is there after the step that ends an episode: the seat that has won, −1
-    in a draw and after an illegal move, by which its player loses and nobody wins. `forfeit`, True, is there
-    if the opponent has lost by naming no free cell; `env.forfeit` says why.
+    Attributes:
+        action_mask: The legal actions, `int8[actions]`; all 1 once the episode is over, so that a softmax
+            over the legal actions is defined there, too.
+        seat: The user's seat: 0 for X, 1 for O; `env.seat` is its name.
+        winner: Only after the step that ends an episode: the seat that has won, as 0 or 1; −1 in a draw, and
+            after an illegal move, with which its player loses but neither seat wins.
+        forfeit: True if the opponent has lost by naming no free cell, else absent; `env.forfeit` says why.
+
     """
 
     action_mask: NDArray[np.int8]
@@ -59,7 +62,7 @@ class Info(TypedDict):
 
 
 NUMBER_OF: dict[Seat | None, int] = {"X": 0, "O": 1, None: -1}
-"""The seats, and nobody, as they are in `info`."""
+"""The numbers of the seats, and of None, in `info`."""
 
 
 class Rewards(NamedTuple):
@@ -72,7 +75,7 @@ class Rewards(NamedTuple):
 
     @classmethod
     def of(cls, rewards: "Sequence[float] | Mapping[str, float]") -> "Rewards":
-        """From four finite numbers, or some of them by name. Raises `ParameterError` for anything else."""
+        """The rewards from four finite numbers, or from some by name. Raises `ParameterError` otherwise."""
         try:
             unchecked = cls(**rewards) if isinstance(rewards, Mapping) else cls._make(_in_order(rewards))
             numbers = cls._make(float(reward) for reward in unchecked)
@@ -102,8 +105,8 @@ def _in_order(rewards: object) -> Sequence[float]:
 class GameEnv:
     """The settings that all environments have.
 
-    With `actions="columns"` an action is a column, where cells rest on each other, and else a cell; with
-    "cells" it is a cell of every game.
+    With `actions="columns"` an action is a column in games with gravity, and a cell in others; with "cells"
+    it is a cell in every game.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": list(get_args(RenderMode)), "render_fps": 4}
@@ -123,7 +126,7 @@ class GameEnv:
         render_mode: RenderMode | None,
         actions: ActionKind,
     ) -> None:
-        """Check and keep the settings, before anything else of the environment is made."""
+        """Check and store the settings, before anything else of the environment is made."""
         of_game = parameters_of_game(game)
         self._settings = frozenset({*of_game, *declared(type(self)), "opponent"})
         self.game = get_game(game, **{name: parameters[name] for name in of_game if name in parameters})
@@ -131,7 +134,7 @@ class GameEnv:
             text = unknown(f"parameter of {self.game.name}", name, self._settings)
             if name == "device":
                 text += ". These environments run on the CPU; ttt_env.integrations.jax has one for GPUs"
-            # Python's words, by which libraries that try a keyword know that it is not there.
+            # Python's own words: libraries that try a keyword look for them.
             raise ParameterError(f"{text} (unexpected keyword argument {name!r})")
         self.rewards_of = Rewards.of(rewards)
         self.illegal = illegal
@@ -156,7 +159,7 @@ class GameEnv:
 
 
 class BoardEnv(GameEnv):
-    """One board, as an environment shows it."""
+    """The board of an environment with a single game."""
 
     _scene: Scene | None = None
     _legal = 0  # the bit mask of the cells that may be played now; 0 when the episode is over
@@ -169,18 +172,23 @@ class BoardEnv(GameEnv):
 
     @property
     def position(self) -> Position:
-        """The current position. Raises `EpisodeOrderError` before the first `reset`."""
+        """The current position.
+
+        Raises:
+            EpisodeOrderError: `reset` has not been called.
+
+        """
         if self._scene is None:
             raise EpisodeOrderError("there is no position yet: call reset() first")
         return self._scene.position
 
     def _repr_svg_(self) -> str:
-        """The board as notebooks show it, the empty one before the first `reset`."""
+        """The board for notebooks; the empty board before the first `reset`."""
         position = self.game.start if self._scene is None else self._scene.position
         return draw_svg(position, self.last_cell)
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """The actions that are legal now, `bool[actions]`; sb3-contrib asks for them by this name.
+        """The legal actions, `bool[actions]`; sb3-contrib calls this method.
 
         All are False before the first `reset`. Once an episode is over they are as in its last `info`.
         """
@@ -193,13 +201,13 @@ class BoardEnv(GameEnv):
         return (scene.free if self._legal else self._scenes.all).copy()
 
     def _show(self, scene: Scene, cell: int | None) -> None:
-        """Make this the board, after a move to `cell`."""
+        """Show this scene, after a move to `cell`."""
         self._scene, self._legal, self.last_cell = scene, scene.legal, cell
         if self._window is not None:
             self._window.show(scene.position, cell)
 
-    def _instead_of(self, cell: int) -> int | None:
-        """The cell to play when a taken one was chosen; None if the player loses by it.
+    def _replacement_cell(self, cell: int) -> int | None:
+        """The cell to play in place of a taken one; None if the player loses.
 
         Raises `IllegalMoveError` if `illegal` is "raise".
         """
@@ -211,9 +219,9 @@ class BoardEnv(GameEnv):
         return cells[int(self.np_random.random() * len(cells))]
 
     def render(self) -> str | NDArray[np.uint8] | None:
-        """The board as `render_mode` says: text, an RGB picture `uint8[height, width, 3]`, or None.
+        """The board as text ("ansi"), as an RGB picture `uint8[height, width, 3]` ("rgb_array"), or None.
 
-        In the mode "human" every move is shown as it is made, so there is nothing left to do.
+        With `render_mode="human"` a window shows every move as it is made.
         """
         if self.render_mode == "ansi":
             return draw_text(self.position, self.last_cell)
@@ -233,11 +241,11 @@ Opponents: TypeAlias = AgentLike | Sequence[AgentLike]
 
 
 class OpponentMix:
-    """The agents that `opponent` names, one or a list of them, and the chance of each to be drawn.
+    """One opponent or a list of them, and the probability with which each is drawn.
 
-    `weights` are one finite number ≥ 0 for each agent, not all 0, in proportion to the chances; None makes
-    all equally likely. `trusted` is as in `make_agent`. Raises `ParameterError` for other weights and for an
-    empty list.
+    `weights` are one finite number ≥ 0 for each agent, not all 0, in proportion to the probabilities; None
+    makes all equally likely. `trusted` is as in `make_agent`. Raises `ParameterError` for other weights and
+    for an empty list.
     """
 
     def __init__(
@@ -251,6 +259,6 @@ class OpponentMix:
         self.totals = np.cumsum(as_weights("opponent_weights", weights, len(agents)))
         self.totals /= self.totals[-1]
 
-    def picked(self, draw: float) -> Agent:
-        """The agent that a draw from [0, 1) picks: the first whose cumulative chance exceeds it."""
+    def pick(self, draw: float) -> Agent:
+        """The agent for a draw from [0, 1), the first whose cumulative probability exceeds it."""
         return self.agents[int(self.totals.searchsorted(draw, side="right"))]

@@ -1,4 +1,4 @@
-"""The one place where positions become arrays and spaces."""
+"""Observations: positions as arrays, and the spaces of these."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar
@@ -18,7 +18,7 @@ _MEMO_SIZE = 10_000
 
 
 class DictObservation(TypedDict):
-    """The planes `int8[*shape, 2]`, and which actions are legal, `int8[actions]`: as in PettingZoo."""
+    """The planes `int8[*shape, 2]` and the legal actions `int8[actions]`, as in PettingZoo."""
 
     observation: Planes
     action_mask: NDArray[np.int8]
@@ -28,9 +28,9 @@ class DictObservation(TypedDict):
 class Scene:
     """The view of a position that an environment shows. The arrays are shared: hand out copies of them.
 
-    `value` is the value of a finished game for the player who made the last move, None while it goes on.
+    `value` is the value of a finished game for the player who made the last move, None during the game.
     `legal` is the bit mask of the legal cells, 0 once the game is over. `free`, `int8[actions]`, are the
-    actions that may be chosen, or might be if the game went on. `mover` and `waiting` are the planes
+    actions that play a free cell, also once the game is over. `mover` and `waiting` are the planes
     `int8[*shape, 2]` that the two players see.
     """
 
@@ -43,12 +43,12 @@ class Scene:
 
     @property
     def winner(self) -> Seat | None:
-        """The seat that has won; None in a draw and while the game goes on."""
+        """The seat that has won; None in a draw and during the game."""
         return SEATS[(self.position.ply + (self.value > 0)) % 2] if self.value else None
 
 
 class Scenes:
-    """The scenes of a game, remembered: copying an array costs a tenth of making it."""
+    """A cache of the scenes of a game: copying an array costs a tenth of making it."""
 
     def __init__(self, game: Game, actions: Actions) -> None:
         self.game, self.actions = game, actions
@@ -61,21 +61,21 @@ class Scenes:
     def of(self, position: Position) -> Scene:
         """The scene of a position."""
         scene = self._memo.get((position.mine, position.theirs))
-        return scene or self._new(position, self.game.owns_set(position.theirs))
+        return scene or self._make_scene(position, self.game.owns_set(position.theirs))
 
     def after(self, position: Position, cell: int) -> Scene:
         """The scene after a legal cell has been played."""
         stones = position.mine | 1 << cell
         scene = self._memo.get((position.theirs, stones))
-        return scene or self._new(position.child(cell), self.game.completes(stones, cell))
+        return scene or self._make_scene(position.child(cell), self.game.completes(stones, cell))
 
-    def _new(self, position: Position, is_won: bool) -> Scene:
+    def _make_scene(self, position: Position, is_won: bool) -> Scene:
         game, mine, theirs = self.game, position.mine, position.theirs
         free = game.playable(mine | theirs)
         legal = 0 if is_won else free
         of_win = -1 if game.misere else 1  # for the player who made the last move
         value = None if legal else of_win * is_won
-        bits = _spread(game.n_cells, mine, theirs, free)
+        bits = _unpack_bits(game.n_cells, mine, theirs, free)
         mover, waiting = (bits[order].T.reshape(*game.shape, 2) for order in (_MOVER, _WAITING))
         scene = Scene(position, value, legal, mover, waiting, self.actions.mask(bits[2]))
         if len(self._memo) >= _MEMO_SIZE:
@@ -87,7 +87,7 @@ class Scenes:
 _MOVER, _WAITING = slice(0, 2), slice(1, None, -1)
 
 
-def _spread(n_cells: int, *masks: int) -> NDArray[np.int8]:
+def _unpack_bits(n_cells: int, *masks: int) -> NDArray[np.int8]:
     """Bit masks as rows of 0 and 1, `int8[masks, n_cells]`."""
     n_octets = -(-n_cells // 8)
     packed = b"".join(mask.to_bytes(n_octets, "little") for mask in masks)
@@ -96,16 +96,16 @@ def _spread(n_cells: int, *masks: int) -> NDArray[np.int8]:
 
 
 def flat_of(planes: Planes) -> Flat:
-    """Planes `int8[B, *shape, 2]` as `observation="flat"` shows them: `float32[B, 2 * cells]`, in C order."""
+    """Planes `int8[B, *shape, 2]` in the form `float32[B, 2 * cells]` of `observation="flat"`, in C order."""
     return planes.reshape(len(planes), -1).astype(np.float32)
 
 
 def observation_space(game: Game, kind: ObservationKind, n_actions: int) -> spaces.Space[Any]:
     """A new space of observations.
 
-    "planes": `int8[*shape, 2]`, plane 0 the stones of the player who looks, plane 1 the other's.
+    "planes": `int8[*shape, 2]`, plane 0 the stones of the observing player, plane 1 the other's.
     "dict": `{"observation": planes, "action_mask": int8[actions]}`, as in PettingZoo.
-    "flat": `float32[2 * cells]`, the planes in C order, as most networks of other libraries take them.
+    "flat": `float32[2 * cells]`, the planes in C order, for the networks of most other libraries.
     """
     if kind == "flat":
         return spaces.Box(0, 1, (2 * game.n_cells,), np.float32)

@@ -59,14 +59,14 @@ def make(
 def make(
     id: Game | str, opponent: Opponents | None = None, *, api: Api = "aec", **kwargs: Any
 ) -> TwoPlayerEnv[Any] | ParallelEnv[str, Any, Any] | SingleAgentEnv[Any]:
-    """The environment of a game: for one player against an agent, or for two players.
+    """Make the environment of a game, for one player against an agent or for two players.
 
     Args:
         id: The game, or its id.
-        opponent: An agent, or a list of agents of which one is drawn for each episode. Without one both
-            players are yours.
+        opponent: An agent, or a list of agents from which one is drawn for each episode. Without it, you
+            step both players.
         api: With two players, `"aec"` for PettingZoo's turn-based interface, or `"parallel"` for the one in
-            which both agents act in each step: the action of the one that is not to move does not count.
+            which both agents act in each step, and the action of the agent that is not to move is ignored.
         **kwargs: Parameters of the game (`m`, `n`, `k`, `misere`, …), and of `SingleAgentEnv` or
             `TwoPlayerEnv`.
 
@@ -75,10 +75,9 @@ def make(
         `agent_names` says otherwise, or a `pettingzoo.ParallelEnv`.
 
     Raises:
-        UnknownGameError: There is no game of this id.
-        UnknownAgentError: There is no agent of this name.
-        ParameterError: A parameter does not exist, only an env with an opponent has it, or its value is not
-            allowed.
+        UnknownGameError: There is no game with this id.
+        UnknownAgentError: There is no agent with this name.
+        ParameterError: A parameter does not exist, needs an opponent, or has an invalid value.
 
     Example:
         >>> env = make("tictactoe-v0", opponent="minimax", play_as="X")
@@ -138,22 +137,22 @@ def make_vec(
 def make_vec(
     id: Game | str, num_envs: int = 1, opponent: Opponents | None = "random", **kwargs: Any
 ) -> VectorGameEnv[Any]:
-    """A batch of games that are stepped together, as a `gymnasium.vector.VectorEnv`.
+    """Make a batch of games that are stepped together, as a `gymnasium.vector.VectorEnv`.
 
     Args:
         id: The game, or its id.
         num_envs: The number of games, B.
-        opponent: An agent, or a list of agents of which one is drawn for each episode; None to step both
-            sides.
+        opponent: An agent, or a list of agents from which one is drawn for each episode; None to step both
+            players.
         **kwargs: Parameters of the game (`m`, `n`, `k`, `misere`, …) and of `VectorGameEnv`.
 
     Returns:
-        The environment: observations `[B, rows, columns, 2]`, masks `[B, cells]`.
+        The environment, with observations `[B, rows, columns, 2]` and masks `[B, actions]`.
 
     Raises:
-        UnknownGameError: There is no game of this id.
-        UnknownAgentError: There is no agent of this name.
-        ParameterError: A parameter does not exist, or has a value that is not allowed.
+        UnknownGameError: There is no game with this id.
+        UnknownAgentError: There is no agent with this name.
+        ParameterError: A parameter does not exist, or has an invalid value.
 
     Example:
         >>> envs = make_vec("tictactoe-v0", num_envs=4, opponent="random", play_as="X")
@@ -173,7 +172,7 @@ def make_vec(
 
 
 class _TwoPlayerParallelEnv(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc]
-    """PettingZoo's wrapper, with our errors for steps out of order and actions that lack the mover's."""
+    """PettingZoo's wrapper, with our errors for steps out of order and a missing action of the mover."""
 
     agents: Sequence[str] = ()  # until the first reset
 
@@ -206,14 +205,14 @@ def _spec(id: Game | str, game: Game, kwargs: dict[str, Any]) -> EnvSpec:
 
 
 def registered_vector_env(*, max_episode_steps: int | None = None, **kwargs: Any) -> VectorGameEnv[Any]:
-    """The vector env that Gymnasium's `make_vec` makes, to which it passes `max_episode_steps` of the spec.
+    """The vector env for Gymnasium's `make_vec`, which passes `max_episode_steps` of the spec.
 
-    No episode is cut off. Raises `ParameterError` where `max_episode_steps` would do so.
+    No episode is truncated. Raises `ParameterError` if `max_episode_steps` would do so.
     """
     envs: VectorGameEnv[Any] = VectorGameEnv(**kwargs)
     if max_episode_steps is not None and max_episode_steps < envs.game.n_cells:
         raise ParameterError(
-            f"max_episode_steps={max_episode_steps}: no episode of a vector env is cut off, and one of "
+            f"max_episode_steps={max_episode_steps}: no episode of a vector env is truncated, and one of "
             f"{envs.game.name} may have {envs.game.n_cells} moves"
         )
     return envs
@@ -222,7 +221,7 @@ def registered_vector_env(*, max_episode_steps: int | None = None, **kwargs: Any
 def register_envs() -> None:
     """Register all games, as `ttt_env/tictactoe-v0` and so on; `import ttt_env` does it.
 
-    Gymnasium gets the envs with an opponent, PettingZoo (1.27 or newer) those for two players.
+    Gymnasium gets the envs with an opponent, PettingZoo (1.27 or newer) the envs for two players.
     """
     for name in CATALOGUE:
         if f"{NAMESPACE}/{name}" not in gymnasium.registry:
@@ -245,15 +244,20 @@ def register_envs() -> None:
 
 
 class PettingZooModule:
-    """A module such as PettingZoo users import: the functions `env`, `raw_env` and `parallel_env`.
+    """A module in PettingZoo's convention, with the functions `env`, `raw_env` and `parallel_env`.
 
-    The first two are the same: the checks of PettingZoo's wrappers are built into the environment.
+    `env` and `raw_env` are the same, as the checks of PettingZoo's wrappers are built into the environment.
 
-    >>> from ttt_env import mnk_v0
-    >>> env = mnk_v0.env(m=4, n=3, k=3)
-    >>> env.reset(seed=0)
-    >>> env.agent_selection, len(env.position.legal_cells)
-    ('X', 12)
+    Args:
+        id: The id of a game.
+
+    Example:
+        >>> from ttt_env import mnk_v0
+        >>> env = mnk_v0.env(m=4, n=3, k=3)
+        >>> env.reset(seed=0)
+        >>> env.agent_selection, len(env.position.legal_cells)
+        ('X', 12)
+
     """
 
     def __init__(self, id: str) -> None:
@@ -269,12 +273,22 @@ class PettingZooModule:
     @overload
     def env(self, *, observation: Literal["flat"], **kwargs: Any) -> TwoPlayerEnv[Flat]: ...
     def env(self, **kwargs: Any) -> TwoPlayerEnv[Any]:
-        """The environment of two players, as `make` gives it."""
+        """Make the environment for two players.
+
+        Args:
+            **kwargs: The arguments of `make` without an opponent.
+
+        """
         env: TwoPlayerEnv[Any] = make(self._id, **kwargs)
         return env
 
     raw_env = env
 
     def parallel_env(self, **kwargs: Any) -> ParallelEnv[str, Any, Any]:
-        """The environment of two players who act in each step, as `make` gives it with `api="parallel"`."""
+        """Make the environment for two players who act in each step.
+
+        Args:
+            **kwargs: The arguments of `make` with `api="parallel"`.
+
+        """
         return make(self._id, api="parallel", **kwargs)

@@ -1,4 +1,4 @@
-"""The vector environment as a `VecEnv` of Stable-Baselines3, which is imported when one is made."""
+"""The vector environment as a `VecEnv` of Stable-Baselines3, which is imported on first use."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
 
 Indices: TypeAlias = int | Iterable[int] | None
-_NO_INFO: dict[str, Any] = {}  # the info of every sub-env whose episode goes on
+_NO_INFO: dict[str, Any] = {}  # the info of every sub-env whose episode is not over
 # Attributes that each sub-env has for itself.
 _PER_SUB_ENV = ("position", "seat", "opponent", "observation_space", "action_space")
 
@@ -32,22 +32,22 @@ def make_vec_env(
     env_kwargs: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> "VecEnv":
-    """Many games against an opponent, for the algorithms of Stable-Baselines3.
+    """Make many games against an opponent, for the algorithms of Stable-Baselines3.
 
     Args:
         id: The game, or its id.
         n_envs: The number of games.
-        seed: Used by the first `reset`: sub-env `i` is seeded by `seed` + i.
-        opponent: An agent, or a list from which one is drawn for each episode.
-        env_kwargs: Arguments of `make_vec`, `opponent` among them, as in SB3's own `make_vec_env`.
-        **kwargs: The same arguments by name. `autoreset_mode` cannot be chosen: SB3 resets in the same step.
+        seed: The seed of the first `reset`; sub-env `i` gets `seed` + i.
+        opponent: An agent, or a list of agents from which one is drawn for each episode.
+        env_kwargs: Arguments of `make_vec`, with `opponent`, as a mapping, as in SB3's own `make_vec_env`.
+        **kwargs: Arguments of `make_vec` except `autoreset_mode`, as SB3 resets in the same step.
 
     Returns:
         A `stable_baselines3.common.vec_env.VecEnv`.
 
     Raises:
         ImportError: The extra `train` is not installed.
-        ParameterError: An argument has a value that is not allowed.
+        ParameterError: An argument does not exist or has an invalid value.
 
     Example:
         >>> import ttt_env
@@ -71,7 +71,7 @@ def make_vec_env(
 
 @cache
 def __getattr__(name: str) -> Any:
-    """`GameVecEnv`, made when first asked for, so that importing this module imports no SB3."""
+    """`GameVecEnv`, made on first use, so that importing this module does not import SB3."""
     if name != "GameVecEnv":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with extra_for("a VecEnv needs", "train"):
@@ -80,18 +80,17 @@ def __getattr__(name: str) -> Any:
 
 
 class _VectorEnvOfSB3(VectorGameEnv[Any]):
-    """The vector env behind a `VecEnv`: `final_obs` has the rows of the ended episodes alone, in order."""
+    """The vector env behind a `VecEnv`, whose `final_obs` has only the rows of the ended episodes."""
 
     def _final(self, games: Games, outcome: StepOutcome) -> dict[str, Any]:
-        return {"final_obs": self._observation(self._some(games, outcome.over.nonzero()[0]))}
+        return {"final_obs": self._observation(self._take_games(games, outcome.over.nonzero()[0]))}
 
 
 class _Adapter:
-    """The `VecEnv` that `make_vec_env` returns; its attribute `envs` is the vector env below it.
+    """The `VecEnv` that `make_vec_env` returns; its attribute `envs` is the underlying vector env.
 
-    The infos of sub-envs whose episode goes on are one shared empty dict: do not write to it. The info of an
-    episode's end has `terminal_observation`, `TimeLimit.truncated` (False), and `episode` with r, l, t as a
-    `Monitor` gives them.
+    Until an episode is over its info is one shared empty dict: do not write to it. The info of the end has
+    `terminal_observation`, `TimeLimit.truncated` (False), and `episode` with r, l, t as from a `Monitor`.
     """
 
     _seeds: list[int | None]
@@ -108,19 +107,19 @@ class _Adapter:
 
     @checked
     def seed(self, seed: Annotated[int, Between(0)] | None = None) -> Sequence[int | None]:
-        """Seed the next `reset`: sub-env `i` by `seed` + i, as in SB3; None draws one. Returns the seeds."""
+        """Seed the next `reset`, sub-env `i` with `seed` + i as in SB3; None draws one. Returns the seeds."""
         seeds: Sequence[int | None] = super().seed(seed)  # type: ignore[misc]
         return seeds
 
     def set_options(self, options: "list[dict[str, Any]] | dict[str, Any] | None" = None) -> None:
-        """Set the options of the next `reset`: one dict, or an equal one for each sub-env."""
+        """Set the options of the next `reset` by one dict, or by an equal one for each sub-env."""
         of_each = options if isinstance(options, list) else [options] * self.num_envs
         if len(of_each) != self.num_envs:
             raise ParameterError(f"{len(of_each)} options for {self.num_envs} sub-envs: one for each, or one")
         self._options = [dict(as_options(one, "VecEnv.set_options")) for one in of_each]
 
     def reset(self) -> "VecEnvObs":
-        """The observations of new episodes, for which the seeds and options set before are used once."""
+        """Start an episode in all sub-envs, with the seeds and options set before, which are used once."""
         seeds = [seed for seed in self._seeds if seed is not None]
         options = self._options[0]
         if any(other != options for other in self._options):
@@ -136,7 +135,7 @@ class _Adapter:
         self._actions = actions
 
     def step_wait(self) -> "tuple[VecEnvObs, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]":
-        """Observations, rewards, dones, infos after the actions; ended episodes are followed by new ones."""
+        """The observations, rewards, dones and infos after the actions; ended episodes are reset."""
         observation, rewards, over, _, info = self.envs.step(self._actions)
         self._lengths += 1
         infos = [_NO_INFO] * self.num_envs
@@ -155,7 +154,7 @@ class _Adapter:
         return observation, rewards.astype(np.float32), over, infos
 
     def close(self) -> None:
-        """Close the vector env, which holds nothing open."""
+        """Close the vector env."""
         self.envs.close()
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
@@ -168,7 +167,7 @@ class _Adapter:
         return attr_name in _PER_SUB_ENV or hasattr(self.envs, attr_name)
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
-        """`position`, `seat`, `opponent` or the space of each sub-env; other attributes are common to all."""
+        """The attribute of each sub-env; all but `position`, `seat`, `opponent` and the spaces are shared."""
         numbers = self._numbers(indices)
         if attr_name in _PER_SUB_ENV:
             of_each = self.envs.get_attr(attr_name)
@@ -176,15 +175,15 @@ class _Adapter:
         return [getattr(self.envs, attr_name)] * len(numbers)
 
     def set_attr(self, attr_name: str, value: object, indices: Indices = None) -> None:
-        """Set an attribute of the vector env, which raises `ParameterError` where it cannot be set.
+        """Set an attribute of the vector env.
 
-        Raises `ParameterError` unless `indices` are all sub-envs.
+        Raises `ParameterError` if it cannot be set, or `indices` are not all sub-envs.
         """
         self._need_all(attr_name, indices)
         self.envs.set_attr(attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Indices = None, **kwargs: Any) -> list[Any]:
-        """The masks of the sub-envs for `action_masks`; other methods are called once, for all of them.
+        """The masks of the sub-envs for `action_masks`; any other method is called once, for all of them.
 
         Raises `ParameterError` if such a method is called for only some of the sub-envs.
         """

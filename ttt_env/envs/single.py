@@ -42,24 +42,43 @@ class _Start(NamedTuple):
 
 
 class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
-    """A game against an opponent, seen by one player.
+    """A game against an opponent, as a Gymnasium environment of one player.
 
-    `step` plays a cell and returns after the opponent's reply; a loss by that reply arrives with it.
-    An episode that the opponent would end by its first move is drawn anew. `info` is an `Info`: the
-    mask of the cells that may be played, the user's seat and, at the end, the winner. The user wins where a
-    program, or another opponent that is asked, names no free cell to reply with: `info["forfeit"]` is then
-    True, and the attribute `forfeit`, else None, says what it answered.
+    `step` plays a cell and returns after the opponent's reply; a loss by that reply arrives with it. `info`
+    is an `Info`. An episode that the opponent would end with its first move is drawn again. If an opponent
+    such as a program names no free cell, the user wins: `info["forfeit"]` is then True, and the attribute
+    `forfeit`, else None, has its answer.
 
-    `opponent` is an agent or a list of agents, of which one is drawn for each episode, with chances in
-    proportion to `opponent_weights` (None: all equally likely). `play_as` is the user's seat: "X", "O",
-    "random" (drawn for each episode) or "alternate" (X in the first episode after making the env or giving a
-    seed, then in turn).
+    Args:
+        game: The game, or its id.
+        opponent: An agent, or a list of agents from which one is drawn for each episode.
+        opponent_weights: One number ≥ 0 for each agent of a list, in proportion to its probability; by
+            default all are equally likely.
+        play_as: The user's seat: "X", "O", "random" (drawn for each episode) or "alternate" (X in the first
+            episode after the env is made or seeded, then in turn).
+        illegal: The effect of a taken cell: "lose" ends the episode with the reward `rewards.illegal`,
+            "raise" raises `IllegalMoveError`, "resample" plays a random legal cell instead.
+        rewards: The rewards for win, draw, loss and an illegal move at the end of an episode; every other
+            reward is 0. A mapping may give some of them by name.
+        observation: "planes", `int8[*shape, 2]` with the user's stones on plane 0 and the opponent's on plane
+            1; "dict", with `observation` (the planes) and `action_mask`; "flat", the planes as
+            `float32[2 * cells]`.
+        start: The first position of each episode, or a function that draws one with a generator; by default
+            the empty board.
+        actions: "columns": an action is a column in games with gravity, else a cell; "cells": always a cell.
+        render_mode: "ansi", "rgb_array", "human" or None.
+        **parameters: The parameters of the game.
 
-    >>> env = SingleAgentEnv("tictactoe-v0", opponent="minimax", play_as="X")
-    >>> observation, info = env.reset(seed=0)
-    >>> observation, reward, terminated, truncated, info = env.step(4)
-    >>> env.position.ply, env.action_masks().sum().item()
-    (2, 7)
+    Raises:
+        ParameterError: An argument does not exist or has an invalid value.
+
+    Example:
+        >>> env = SingleAgentEnv("tictactoe-v0", opponent="minimax", play_as="X")
+        >>> observation, info = env.reset(seed=0)
+        >>> observation, reward, terminated, truncated, info = env.step(4)
+        >>> env.position.ply, env.action_masks().sum().item()
+        (2, 7)
+
     """
 
     @checked
@@ -94,26 +113,42 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         return f"<{type(self).__name__} of {self.game.name} against {opponents}>"
 
     def set_opponent(self, opponent: Opponents, weights: ArrayLike | None = None) -> None:
-        """Play against this agent, or one drawn from a list of them, from the next reply on.
+        """Play against another opponent from the next reply on.
 
-        `weights`, one number ≥ 0 for each of a list, are in proportion to the chances; None makes all equal.
-        Raises `ParameterError` for other weights, and nothing has changed then.
+        Args:
+            opponent: An agent, or a list of agents, as in the constructor.
+            weights: The weights of a list, as `opponent_weights`.
+
+        Raises:
+            ParameterError: The weights are invalid; nothing has changed then.
+
         """
         self._lineup = OpponentMix(opponent, weights, self.game)
-        self.opponent = self._drawn_opponent()
+        self.opponent = self._draw_opponent()
 
-    def _drawn_opponent(self) -> Agent:
+    def _draw_opponent(self) -> Agent:
         agents = self._lineup.agents
-        return agents[0] if len(agents) == 1 else self._lineup.picked(self.np_random.random())
+        return agents[0] if len(agents) == 1 else self._lineup.pick(self.np_random.random())
 
     def reset(  # type: ignore[override]  # a typed dict is a dict, which Gymnasium's type cannot say
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Observed, Info]:
-        """Start an episode. `options` may give its `play_as` and its first `position`.
+        """Start an episode.
 
-        Raises `ParameterError` or `ImpossiblePositionError` for bad options, and whatever an opponent or a
-        `start` function raises, such as `ForfeitError` for an opponent that begins and names no free cell;
-        nothing has changed then.
+        An error leaves the env as it was; errors of an opponent or a `start` function are raised, too.
+
+        Args:
+            seed: The seed of the random numbers; None continues their stream.
+            options: `play_as` and `position`, the seat and the first position of this episode.
+
+        Returns:
+            The observation and the info.
+
+        Raises:
+            ParameterError: An option or the seed is invalid.
+            ImpossiblePositionError: The position is impossible, or the opponent always ends the game from it.
+            ForfeitError: The opponent moves first and names no free cell.
+
         """
         options = as_options(options, "reset")
         seed = None if seed is None else as_integer("seed", seed, "reset", 0)
@@ -126,7 +161,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         gymnasium.Env.reset(self, seed=seed)
         try:
             self._episodes = 0 if seed is not None else self._episodes
-            self.opponent = self._drawn_opponent()
+            self.opponent = self._draw_opponent()
             self.seat, scene, cell = self._first_scene(play_as, options)
         except BaseException:
             self._np_random, (self._np_random_seed, self._episodes, self.opponent) = rng, before
@@ -138,7 +173,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         return self._observation(scene), {"action_mask": self._mask(), "seat": NUMBER_OF[self.seat]}
 
     def _first_scene(self, play_as: PlayAs, options: Mapping[str, Any]) -> _Start:
-        """The first scene in which the user moves, and how it came about."""
+        """The user's seat, the first scene in which the user moves, and the opponent's move before it."""
         for _ in range(MAX_STARTS):
             if play_as == "random":
                 seat = SEATS[int(self.np_random.random() * 2)]
@@ -158,16 +193,25 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
     def step(  # type: ignore[override]  # as for `reset`
         self, action: SupportsIndex
     ) -> tuple[Observed, float, bool, bool, Info]:
-        """Choose an action. Returns observation, reward, terminated, truncated (never), info.
+        """Play an action, and the opponent's reply.
 
-        Raises `EpisodeOrderError` before `reset` and after the end, `IllegalMoveError` for an action
-        that does not exist; nothing has changed then.
+        Args:
+            action: A cell; in games with gravity a column (see `actions`).
+
+        Returns:
+            The observation, the reward, terminated, truncated (always False), and the info.
+
+        Raises:
+            EpisodeOrderError: The episode has not begun, or is over.
+            IllegalMoveError: The action does not exist, or its cell is taken and `illegal` is "raise";
+                nothing has changed then.
+
         """
         scene = self._scene
         if scene is None or not self._legal:
             raise EpisodeOrderError("step() before reset(), or after the end of the episode: call reset()")
         named_cell = self._actions.cell(action, self._legal)
-        cell = named_cell if self._legal >> named_cell & 1 else self._instead_of(named_cell)
+        cell = named_cell if self._legal >> named_cell & 1 else self._replacement_cell(named_cell)
         if cell is None:
             self._legal = 0
             reward = self.rewards_of.illegal
@@ -200,7 +244,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         return scene, 0.0 if scene.value is None else self.rewards_of.at_end(scene.value)[1]
 
     def _observation(self, scene: Scene) -> Any:
-        # If a cell may be played it is the user's turn: `to_move` would take a tenth of the step's time.
+        # If a cell is legal it is the user's turn: `to_move` would take a tenth of the step's time.
         is_mover = self._legal or scene.position.to_move == self.seat
         planes = scene.mover if is_mover else scene.waiting
         if self._observation_kind == "planes":

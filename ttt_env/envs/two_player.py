@@ -21,31 +21,45 @@ _RESET = "call reset()"
 
 
 class MaskInfo(TypedDict):
-    """The `info` of an agent: the legal actions, `int8[actions]`, if it is selected, else none."""
+    """The `info` of an agent, with the legal actions, `int8[actions]`; all 0 if it is not selected."""
 
     action_mask: NDArray[np.int8]
 
 
 class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generic[Observed]):
-    """Both players of a game, one move at a time.
+    """A game of two players, as a PettingZoo AEC environment.
 
-    The checks of PettingZoo's wrappers (order of calls, illegal moves, actions out of bounds) are
-    built in, so no wrapper slows it down. An illegal move under `illegal="lose"` ends the episode with
-    the reward `rewards.illegal` for the player who made it and 0 for the other, as in PettingZoo.
+    The checks of PettingZoo's wrappers (order of calls, illegal moves, actions out of bounds) are built in,
+    so that no wrapper slows it down. Masks, in `infos`, in observations and from `action_masks`, are as in
+    PettingZoo's tic-tac-toe: 1 on the free cells for the selected agent, 0 for the other; also after the end,
+    when None is the only action.
 
-    `agent_names` are the names of the agents, that of the first player first: "X" and "O", unless others are
-    given, such as PettingZoo's usual `("player_0", "player_1")`.
+    Args:
+        game: The game, or its id.
+        illegal: The effect of a taken cell: "lose" ends the episode with the reward `rewards.illegal` for the
+            player who made the move and 0 for the other, "raise" raises `IllegalMoveError`, "resample" plays
+            a random legal cell instead.
+        rewards: The rewards for win, draw, loss and an illegal move, as in `SingleAgentEnv`.
+        observation: "dict", with `observation` (the planes) and `action_mask`; "planes", `int8[*shape, 2]`
+            with the agent's own stones on plane 0; "flat", the planes as `float32[2 * cells]`.
+        start: The first position of each episode, as in `SingleAgentEnv`.
+        actions: "columns": an action is a column in games with gravity, else a cell; "cells": always a cell.
+        render_mode: "ansi", "rgb_array", "human" or None.
+        agent_names: The names of the agents, the first player's first; PettingZoo's usual ones are
+            `("player_0", "player_1")`.
+        **parameters: The parameters of the game.
 
-    Masks, in `infos`, in observations and from `action_masks`, are as in PettingZoo's tic-tac-toe: 1 on the
-    free cells for the agent that is selected, and 0 for the other. After the end that is so, too, though the
-    one action is None then: what is free is not a cell that may be played.
+    Raises:
+        ParameterError: An argument does not exist or has an invalid value.
 
-    >>> env = TwoPlayerEnv("tictactoe-v0")
-    >>> env.reset()
-    >>> for cell in (0, 3, 1, 4, 2):
-    ...     env.step(cell)
-    >>> env.rewards, env.position.winner
-    ({'X': 1.0, 'O': -1.0}, 'X')
+    Example:
+        >>> env = TwoPlayerEnv("tictactoe-v0")
+        >>> env.reset()
+        >>> for cell in (0, 3, 1, 4, 2):
+        ...     env.step(cell)
+        >>> env.rewards, env.position.winner
+        ({'X': 1.0, 'O': -1.0}, 'X')
+
     """
 
     @checked
@@ -84,7 +98,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         self.agents: list[str] = []
         self.agent_selection = self._to_move = names[0]
         self._cumulative_rewards: dict[str, float] = {}
-        self._infos: dict[str, MaskInfo] = {}  # of those agents whose info was asked for
+        self._infos: dict[str, MaskInfo] = {}  # made when first read
         n_actions = self._actions.n
         self.observation_spaces = {
             name: observation_space(self.game, observation, n_actions) for name in names
@@ -97,11 +111,20 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         return self.observation_spaces[one_of("agent", agent, self.possible_agents)]
 
     def action_space(self, agent: str) -> spaces.Discrete:
-        """The action space of this agent: the cells, or the columns."""
+        """The action space of this agent, the cells or the columns."""
         return self.action_spaces[one_of("agent", agent, self.possible_agents)]
 
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
-        """Start an episode, from `options={"position": …}` if given; other options are ignored."""
+        """Start an episode.
+
+        Args:
+            seed: The seed of the random numbers; None continues their stream.
+            options: `position` is the first position; other options are ignored.
+
+        Raises:
+            ImpossiblePositionError: The position is impossible, or the game is over in it.
+
+        """
         options = as_options(options, "reset")
         seed = None if seed is None else as_integer("seed", seed, "reset", 0)
         rng = self.np_random if seed is None else np.random.default_rng(seed)
@@ -123,7 +146,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         self._show(self._scenes.of(position), None)
 
     def agent_iter(self, max_iter: int = 2**63) -> Iterator[str]:
-        """The agent to step next, until none is left or `max_iter` steps have been made."""
+        """Iterate over the agents to step, until the episode is over or `max_iter` steps have been made."""
         if self._scene is None:
             raise EpisodeOrderError(f"there are no agents yet: {_RESET}")
         for _ in repeat(None, min(max_iter, sys.maxsize)):
@@ -132,17 +155,22 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
             yield self.agent_selection
 
     def state(self) -> NDArray[np.int8]:
-        """The whole board, whoever is to move: `int8[*shape, 2]`, X's stones on plane 0, O's on plane 1.
+        """The board as `int8[*shape, 2]`, always with X's stones on plane 0 and O's on plane 1.
 
-        Raises `EpisodeOrderError` before the first `reset`.
+        Raises:
+            EpisodeOrderError: `reset` has not been called.
+
         """
         planes = self.position.planes
         return planes if self.position.to_move == "X" else planes[..., ::-1].copy()
 
     def observe(self, agent: str) -> Observed:
-        """The observation of this agent: its own stones on plane 0. Off its turn, the mask is all 0.
+        """The observation of this agent, with its own stones on plane 0; the mask is all 0 off its turn.
 
-        Raises `EpisodeOrderError` before `reset`, `ParameterError` for an agent that is not one of the two.
+        Raises:
+            EpisodeOrderError: `reset` has not been called.
+            ParameterError: There is no such agent.
+
         """
         scene = self._scene
         if scene is None:
@@ -163,9 +191,14 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
     @overload
     def last(self, observe: bool) -> tuple[Observed | None, float, bool, bool, MaskInfo]: ...
     def last(self, observe: bool = True) -> tuple[Observed | None, float, bool, bool, MaskInfo]:
-        """Observation, reward since its last move, terminated, truncated, info of `agent_selection`.
+        """The observation, reward since its last move, terminated, truncated and info of `agent_selection`.
 
-        Raises `EpisodeOrderError` before `reset` and after the last agent has left.
+        Args:
+            observe: False to return None in place of the observation.
+
+        Raises:
+            EpisodeOrderError: `reset` has not been called, or the last agent has left.
+
         """
         agent = self.agent_selection
         try:
@@ -183,7 +216,7 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
 
     @property
     def infos(self) -> dict[str, MaskInfo]:
-        """For each agent its `MaskInfo`."""
+        """The `MaskInfo` of each agent."""
         self._infos = {name: self._infos.get(name) or self._info_of(name) for name in self.agents}
         return self._infos
 
@@ -203,17 +236,24 @@ class TwoPlayerEnv(BoardEnv, AECEnv[str, Observed, SupportsIndex | None], Generi
         return scene.free.copy()
 
     def step(self, action: SupportsIndex | None) -> None:
-        """Choose an action for `agent_selection`; after the end, None takes this agent out of `agents`.
+        """Play an action of `agent_selection`.
 
-        Raises `EpisodeOrderError` before `reset` and after the end, `IllegalMoveError` for an action
-        that does not exist; nothing has changed then.
+        Args:
+            action: A cell; in games with gravity a column (see `actions`). After the end it is None, which
+                removes the agent from `agents`.
+
+        Raises:
+            EpisodeOrderError: `reset` has not been called, or the last agent has left.
+            IllegalMoveError: The action does not exist, or its cell is taken and `illegal` is "raise";
+                nothing has changed then.
+
         """
         scene = self._scene
         if scene is None or not self._legal:
             self._step_dead(action)
             return
         named_cell = self._actions.cell(action, self._legal)
-        cell = named_cell if self._legal >> named_cell & 1 else self._instead_of(named_cell)
+        cell = named_cell if self._legal >> named_cell & 1 else self._replacement_cell(named_cell)
         mover = self._to_move
         self._infos = {}
         self.agent_selection = self._other[mover]
@@ -253,11 +293,11 @@ class Transition(NamedTuple, Generic[Observed]):
     """One transition of a player.
 
     Attributes:
-        observation: What the player saw.
-        action: The cell that it played.
-        reward: The reward that it had for it, once the other player had replied.
-        next_observation: What it saw after the reply.
-        terminated: Whether the episode was over then.
+        observation: The observation in which the player moved.
+        action: The action that it played.
+        reward: The sum of the rewards up to the next observation, with a loss by the other's reply.
+        next_observation: The observation on its next turn, or at the end.
+        terminated: True if the episode was over then.
 
     Example:
         >>> import ttt_env
@@ -270,35 +310,35 @@ class Transition(NamedTuple, Generic[Observed]):
     """
 
     observation: Observed
-    """The observation in which the player was to move."""
+    """The observation in which the player moved."""
     action: int
-    """The cell that it played."""
+    """The action that it played."""
     reward: float
-    """The sum of rewards between the two observations, a loss by the other's reply included."""
+    """The sum of the rewards up to the next observation, with a loss by the other's reply."""
     next_observation: Observed
-    """The observation on its next turn, or when the game was over."""
+    """The observation on its next turn, or at the end."""
     terminated: bool
-    """True if the game was over then."""
+    """True if the episode was over then."""
 
 
 def collect_episode(
     env: TwoPlayerEnv[Observed], agents: Mapping[str, AgentLike], seed: int | None = None
 ) -> dict[str, list[Transition[Observed]]]:
-    """Play one episode, and collect each player's own transitions.
+    """Play one episode, and collect the transitions of each player.
 
-    In PettingZoo's loop the user has to pair these up: `last()` gives the reward of the move *before*
-    together with the observation for the move to come.
+    In PettingZoo's own loop `last()` returns the reward of the *previous* move with the observation for the
+    next one; here they are paired up.
 
     Args:
         env: A two-player environment; it is reset first.
         agents: An agent for each player, by the names of the environment.
-        seed: The seed of the reset, which decides the episode: agents draw from `env.np_random`.
+        seed: The seed of the reset and, since agents draw from `env.np_random`, of the whole episode.
 
     Returns:
         The transitions of each player, in order, by name.
 
     Raises:
-        ParameterError: The environment is of another kind, or a player has no agent.
+        ParameterError: The environment is not a `TwoPlayerEnv`, or a player has no agent.
 
     Example:
         >>> rows = collect_episode(TwoPlayerEnv("tictactoe-v0"), {"X": "minimax", "O": "random"}, seed=1)

@@ -38,9 +38,9 @@ class State:
     """A game, with the fields of Pgx's states.
 
     `observation` is `bool[*shape, 2]`: plane 0 the stones of `current_player`, plane 1 the other player's.
-    `rewards` are those of players 0 and 1 for the last step. After the end all actions are legal and change
-    nothing, as in Pgx, so that a masked policy is a distribution there, too. `_mine` and `_theirs` are the
-    bit masks of the position, `uint32[words]`, as in `Position`.
+    `rewards` are the rewards of players 0 and 1 for the last step. After the end all actions are legal and
+    change nothing, as in Pgx, so that a masked policy is a distribution there, too. `_mine` and `_theirs` are
+    the bit masks of the position, `uint32[words]`, as in `Position`.
     """
 
     current_player: jax.Array
@@ -54,20 +54,26 @@ class State:
     _theirs: jax.Array
 
     def replace(self, **fields: Any) -> "State":
-        """A copy with other values of some fields."""
+        """A copy with new values of some fields."""
         return replace(self, **fields)
 
 
 class JaxGame:
-    """A game as pure functions: `init(key)` and `step(state, action, key)`.
-
-    Without an `opponent` both players are stepped, and the key decides which of them begins. Against one,
-    player 0 is stepped, with the seat `play_as`, and the opponent's reply is part of the step. It is asked
-    for its policy in all positions when this is made; a game against it has at most 12 cells.
+    """A game as pure functions, `init(key)` and `step(state, action, key)`.
 
     An illegal action ends the game: −1 for the player and 1 for the other, as in Pgx.
 
-    Raises the errors of `make_agent`, `GameTooLargeError`, and `ParameterError` for another `play_as`.
+    Args:
+        game: The game, or its id.
+        opponent: An agent, whose policy is tabulated in all positions of a game of at most 12 cells; player 0
+            is then stepped, and the reply is part of the step. None to step both players; the key then
+            decides which of them begins.
+        play_as: The seat of player 0 against an opponent: "X", "O" or "random".
+
+    Raises:
+        GameTooLargeError: The game against an opponent has more than 12 cells.
+        ParameterError: `play_as` is invalid, or an error of `make_agent`.
+
     """
 
     num_players = 2
@@ -102,7 +108,7 @@ class JaxGame:
         )
         self._support = np.array([0 if below is None else below for below in self.game.supports])
         self._is_ground = np.array([below is None for below in self.game.supports])
-        self._totals = None if opponent is None else self._tabulated(opponent)
+        self._totals = None if opponent is None else self._cumulative_policies(opponent)
 
     def init(self, key: jax.Array) -> State:
         """The start of a game."""
@@ -114,12 +120,12 @@ class JaxGame:
         if self._totals is None:
             return state
         replied = self._reply(state, jax.random.fold_in(key, 1))
-        return _choose(begins == 1, replied.replace(_step_count=state._step_count), state)
+        return _select(begins == 1, replied.replace(_step_count=state._step_count), state)
 
     def step(self, state: State, action: jax.Array, key: jax.Array | None = None) -> State:
         """The game after an action of `current_player`, and after the opponent's reply if there is one.
 
-        `key` is for that reply alone.
+        `key` is only needed for that reply.
         """
         stepped = self._step(state, action)
         if self._totals is None:
@@ -128,7 +134,7 @@ class JaxGame:
             raise ParameterError("step(state, action, key): the opponent's reply is drawn from a key")
         replied = self._reply(stepped, key)
         is_on = ~(stepped.terminated | state.terminated | state.truncated)
-        return _choose(is_on, replied.replace(_step_count=stepped._step_count), stepped)
+        return _select(is_on, replied.replace(_step_count=stepped._step_count), stepped)
 
     def observe(self, state: State, player_id: jax.Array | None = None) -> jax.Array:
         """The observation of a player, by default of the current one."""
@@ -172,7 +178,7 @@ class JaxGame:
         return self._play(state, column[jnp.argmax(playable[column])], is_legal)
 
     def _playable(self, taken: jax.Array) -> jax.Array:
-        """The cells that may be played if these are taken, `bool[cells]`."""
+        """The legal cells if these are taken, `bool[cells]`."""
         return ~taken & (taken[self._support] | self._is_ground)
 
     def _play(self, state: State, cell: jax.Array, is_legal: jax.Array) -> State:
@@ -215,8 +221,8 @@ class JaxGame:
         cell = (jnp.asarray(self._totals)[number] <= draw).sum(-1)
         return self._play(state, cell, jnp.bool_(True))
 
-    def _tabulated(self, opponent: AgentLike) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """The summed probabilities of the cells in each position: `float32[3**cells, cells]`."""
+    def _cumulative_policies(self, opponent: AgentLike) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """The cumulative policy in each position, `float32[3**cells, cells]`."""
         game = self.game
         check_coded(game, TABLE_CELLS, "for the table of an opponent")
         table = PolicyTable.of(opponent, game, positions="all")
@@ -243,6 +249,6 @@ def _words(cells: np.ndarray[Any, np.dtype[np.bool_]]) -> np.ndarray[Any, np.dty
     return octets.view("<u4").astype(np.uint32)
 
 
-def _choose(condition: jax.Array, if_true: State, if_false: State) -> State:
+def _select(condition: jax.Array, if_true: State, if_false: State) -> State:
     state: State = jax.tree.map(lambda a, b: jnp.where(condition, a, b), if_true, if_false)
     return state

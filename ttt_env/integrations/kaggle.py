@@ -28,15 +28,15 @@ KaggleFunction = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, i
 class KaggleAgent(FunctionAgent):
     """A function of kaggle-environments as an agent; it sees the board as `observationString`.
 
-    It may look at more than the board, so it is asked once in each position and judged by its answers, as any
-    function is. Without a `submission` it names no cell.
+    It may depend on more than the board, so it is queried once in each position and judged by its answers,
+    like any function. An answer without a `submission` names no cell.
     """
 
     def __init__(self, function: KaggleFunction, game: Game | str = GAME) -> None:
-        super().__init__(get_game(game), update_wrapper(partial(_submitted, function), function))
+        super().__init__(get_game(game), update_wrapper(partial(_submitted_cell, function), function))
 
 
-def _submitted(function: KaggleFunction, position: Position) -> Any:
+def _submitted_cell(function: KaggleFunction, position: Position) -> Any:
     player = position.ply % 2
     observation = {
         "observationString": str(position).replace("/", "\n").lower(),
@@ -50,7 +50,7 @@ def _submitted(function: KaggleFunction, position: Position) -> Any:
 
 
 def submission(agent: AgentLike, seed: int | None = None) -> KaggleFunction:
-    """A function that plays as the agent, to hand to `env.run` of kaggle-environments."""
+    """A function that plays as the agent, for `env.run` of kaggle-environments."""
     player, rng = make_agent(agent, GAME), np.random.default_rng(seed)
 
     def act(observation: Mapping[str, Any], configuration: Mapping[str, Any]) -> dict[str, int]:

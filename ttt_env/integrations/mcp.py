@@ -1,4 +1,4 @@
-"""Games as tools of the Model Context Protocol: a model plays, and asks what a position is worth.
+"""Games as tools of the Model Context Protocol, with which a model plays and gets exact values.
 
     python -m ttt_env.integrations.mcp
 
@@ -28,14 +28,14 @@ _FOR_OTHER: dict[int | None, Payoffs] = {1: "loss", 0: "draw", -1: "win", None: 
 
 
 def make_server() -> FastMCP:
-    """A server with one game, tic-tac-toe against `minimax` as X until the client begins another one.
+    """Make a server with one game, tic-tac-toe against `minimax` as X until the client begins another one.
 
     A client names games and opponents by their specs; as in the row of a data set, an opponent is an agent of
-    this package without files and commands. A refused call, such as a move to a taken cell, is an error that
-    says why, and changes nothing.
+    this package without files and commands. An invalid call, such as a move to a taken cell, is an error with
+    the reason, and changes nothing.
 
     Returns:
-        The server: `run()` serves standard input and output.
+        The server, whose `run()` serves standard input and output.
 
     Example:
         >>> make_server().run()  # doctest: +SKIP
@@ -56,7 +56,7 @@ def make_server() -> FastMCP:
 
         """
         nonlocal env
-        with _refusals():
+        with _as_tool_errors():
             new_env = TextEnv(game, play_as=seat, illegal="raise")
             prompt = new_env.reset(opponent=opponent)
             env = new_env
@@ -72,11 +72,11 @@ def make_server() -> FastMCP:
         """Put your mark on a free cell, by its number. Returns the opponent's reply and the board."""
         if env.done:
             raise ToolError("the game is over: call new_game")
-        with _refusals():
+        with _as_tool_errors():
             return env.move(cell)
 
     @server.tool
-    def worth() -> dict[str, Payoffs | dict[int, Payoffs]]:
+    def values() -> dict[str, Payoffs | dict[int, Payoffs]]:
         """The exact value of the position, and of each free cell, for you under best play by both.
 
         "unknown" where the game is large and a short search proves nothing.
@@ -93,8 +93,8 @@ def make_server() -> FastMCP:
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
-    """Tell the client what the package refuses, without fastmcp's report of a failure of the server."""
+def _as_tool_errors() -> Iterator[None]:
+    """Raise errors of the package as errors of the tool, which fastmcp does not report as server failures."""
     try:
         yield
     except TttEnvError as error:

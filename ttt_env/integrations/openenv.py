@@ -1,7 +1,7 @@
 """Games as an environment of OpenEnv: its models, the environment, the server, and the client.
 
-The command serves games on the loopback address, against the first agent that it names, or against another
-one of these that a client asks for:
+The command serves games on the loopback address, against the first of the named agents, or another one of
+them that a client chooses:
 
     python -m ttt_env.integrations.openenv minimax random --game tictactoe-v0
 
@@ -26,7 +26,7 @@ from ttt_env.agent import Agent, AgentLike, make_agent, named_agents
 from ttt_env.envs.board import Opponents, PlayAs
 from ttt_env.errors import EpisodeOrderError, TttEnvError, extra_for
 from ttt_env.rules import Game, Position, Seat, as_integer, one_of
-from ttt_env.text.answers import whole
+from ttt_env.text.answers import complete_reply
 from ttt_env.text.env import IllegalReply, RewardName, TextEnv
 from ttt_env.text.wording import BoardStyle
 
@@ -43,10 +43,10 @@ with extra_for("OpenEnv needs", "openenv"):
 
 
 class TttAction(Action):
-    """A player's answer: a `cell`, or a `reply` in free text that names one; exactly one of the two.
+    """A player's answer, either a `cell` or a `reply` in free text that names one.
 
     A reply that was cut off, with a `finish_reason` of "length" or "content_filter", is not read: it counts
-    as one that names no cell, which loses the game or, with `illegal="retry"`, is asked for again.
+    as one that names no cell, which loses the game or, with `illegal="retry"`, may be retried.
     """
 
     cell: int | None = Field(None, strict=True, description="the cell to play, as TextEnv.move takes it")
@@ -78,12 +78,12 @@ class TttState(State):
 
 
 class TttEnvironment(Environment[TttAction, TttObservation, TttState]):
-    """The games of one session, on the server: a `TextEnv` behind OpenEnv's interface.
+    """The games of one session on the server, a `TextEnv` behind OpenEnv's interface.
 
-    `opponent` plays where `reset` names nobody. Clients may name it if it is a spec string, or strings, and
-    those of `opponents`, agents of which a mapping gives the names. They can name no others: the spec string
-    of a stranger could load a file or search for hours. An agent that is given as an object is shared by all
-    sessions, each of which asks it in a thread of its own. `options` are those of `TextEnv`.
+    `opponent` is the default opponent of `reset`. Clients may name it if it is a spec string, or several, and
+    the `opponents`: agents, or a mapping from names to agents. They can name no others, as a stranger's spec
+    string could load a file or search for hours. An agent that is given as an object is shared by all
+    sessions, which query it in threads of their own. `options` are the settings of `TextEnv`.
     """
 
     SUPPORTS_CONCURRENT_SESSIONS = True
@@ -131,7 +131,7 @@ class TttEnvironment(Environment[TttAction, TttObservation, TttState]):
     def step(self, action: TttAction, timeout_s: float | None = None, **options: object) -> TttObservation:
         """Play the cell, or reply the text, of an action; raises as `TextEnv.move`."""
         if action.cell is None:
-            text = self._env.reply(whole(action.reply or "", action.finish_reason))
+            text = self._env.reply(complete_reply(action.reply or "", action.finish_reason))
         else:
             text = self._env.move(action.cell)
         self._n_steps += 1
@@ -162,8 +162,8 @@ class TttEnvironment(Environment[TttAction, TttObservation, TttState]):
 class TttEnv(EnvClient[TttAction, TttObservation, TttState]):
     """The client: `reset(seed=…, position=…, play_as=…, opponent=…)`, `step(TttAction(…))` and `state()`.
 
-    Each client has a game of its own on the server. `reset(**row)` takes a row of a data set. What the server
-    refuses raises OpenEnv's `RuntimeError`, whose text says why; the game goes on as it was.
+    Each client has a game of its own on the server. `reset(**row)` takes a row of a data set. An invalid
+    request raises OpenEnv's `RuntimeError` with the reason and leaves the game as it was.
     """
 
     def _step_payload(self, action: TttAction) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def make_app(
 ) -> FastAPI:
     """The server's app, made by OpenEnv's `create_app`, for up to `max_concurrent_envs` sessions at once.
 
-    The rest is as in `TttEnvironment`, whose errors are raised here and not in the first session.
+    The other arguments are as in `TttEnvironment`, whose errors are raised here, not in the first session.
     """
 
     def environment() -> TttEnvironment:
@@ -198,12 +198,12 @@ def make_app(
     app: FastAPI = create_app(
         environment, TttAction, TttObservation, env_name="ttt_env", max_concurrent_envs=max_concurrent_envs
     )
-    app.add_exception_handler(TttEnvError, _refused)
-    app.add_exception_handler(WebSocketDisconnect, _has_left)
+    app.add_exception_handler(TttEnvError, _error_response)
+    app.add_exception_handler(WebSocketDisconnect, _ignore_disconnect)
     return app
 
 
-def _refused(request: Request, error: Exception) -> JSONResponse:
+def _error_response(request: Request, error: Exception) -> JSONResponse:
     """The answer to a bad request over HTTP; over a WebSocket, OpenEnv sends the text of the error itself."""
     detail = str(error)
     if isinstance(error, EpisodeOrderError):
@@ -211,8 +211,8 @@ def _refused(request: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"detail": detail}, 422)
 
 
-async def _has_left(websocket: WebSocket, error: Exception) -> None:
-    """Nothing: OpenEnv 0.3 answers a client that has just left, and takes it for a failure of the server."""
+async def _ignore_disconnect(websocket: WebSocket, error: Exception) -> None:
+    """Do nothing: OpenEnv 0.3 answers a client that has just left, and reports a failure of the server."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -46,8 +46,8 @@ def masked_space(game: Game) -> spaces.Dict:
 class MultiAgentGameEnv(MultiAgentEnv):
     """Both players of a game, "X" and "O": one acts at a time, and at the end both get their rewards.
 
-    `config` has the `game` and other arguments of `ttt_env.make` by their names. Only the player to move has
-    an observation, so no step is asked of the other; a loss by the other's last move arrives with the last
+    `config` has the `game` and other arguments of `ttt_env.make` by name. Only the player to move has an
+    observation, so the other one makes no step; a loss by the other's last move arrives with the last
     observation.
     """
 
@@ -62,24 +62,24 @@ class MultiAgentGameEnv(MultiAgentEnv):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[dict[str, MaskedObservation], dict[str, Any]]:
-        """Start a game; `options` are those of `TwoPlayerEnv.reset`."""
+        """Start a game, with the `options` of `TwoPlayerEnv.reset`."""
         self.env.reset(seed=seed, options=options)
-        return self._seen_by(self.env.agent_selection), {}
+        return self._observations_of(self.env.agent_selection), {}
 
     def step(
         self, action_dict: Mapping[str, int]
     ) -> tuple[
         dict[str, MaskedObservation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]
     ]:
-        """Play the cell of the player to move; the other one observes the board next, at the end both do."""
+        """Play the cell of the player to move; then the other one gets an observation, at the end both."""
         self.env.step(action_dict[self.env.agent_selection])
         mover = self.env.agent_selection
         is_over = self.env.terminations[mover]
         names = self.agents if is_over else [mover]
         rewards = {name: self.env.rewards[name] for name in names}
-        return self._seen_by(*names), rewards, {"__all__": is_over}, {"__all__": False}, {}
+        return self._observations_of(*names), rewards, {"__all__": is_over}, {"__all__": False}, {}
 
-    def _seen_by(self, *names: str) -> dict[str, MaskedObservation]:
+    def _observations_of(self, *names: str) -> dict[str, MaskedObservation]:
         infos = self.env.infos
         return {
             name: {"observations": self.env.observe(name), "action_mask": infos[name]["action_mask"]}
@@ -102,7 +102,7 @@ def _masked(observation: DictObservation) -> MaskedObservation:
 
 
 def module_agent(module: Any, game: Game | str) -> Agent:
-    """The agent that plays the likeliest cell of an `RLModule`, which has learned in these environments."""
+    """The agent that plays the likeliest cell of an `RLModule` trained in these environments."""
     game = get_game(game)
 
     def logits(flat: Any) -> Any:

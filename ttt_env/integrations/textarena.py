@@ -8,12 +8,12 @@ Importing this registers the games, so that TextArena makes them and lets two of
     env = ta.make("ttt_env/tictactoe-v0")
     players = {0: ta.agents.OpenAIAgent("gpt-4o"), 1: AgentPlayer("minimax", env)}
 
-As with TextArena's own games, there is each with other wrappers: `ttt_env/tictactoe-v0-train` shows a player
-the rules and the board and nothing of what was before, and `ttt_env/tictactoe-v0-raw` has no wrappers. Make
-one for each game: TextArena's wrappers forget nothing when a game is reset.
+As with TextArena's own games, each has variants: `ttt_env/tictactoe-v0-train` shows a player the rules and
+the board but no history, and `ttt_env/tictactoe-v0-raw` has no wrappers. Make a new environment for each
+game, as a reset does not clear TextArena's wrappers.
 
-The other way is open as well. An agent of TextArena is a function of a text, and what `-train` shows it is
-the prompt of the position, so that `ttt_env.certify(PromptAgent("tictactoe-v0", agent))` judges it.
+An agent of TextArena is a function of a text, and `-train` shows it the prompt of the position, so that
+`ttt_env.certify(PromptAgent("tictactoe-v0", agent))` judges it.
 """
 
 from typing import Annotated, Any
@@ -40,13 +40,13 @@ _SEATS: tuple[Seat, Seat] = ("X", "O")
 class GameEnv(ta.Env):
     """A game of two players who read texts and reply with texts; player 0 is X, player 1 is O.
 
-    `game`, `board`, `answer` and `nodes` are those of `TextEnv`, and so are the texts and how replies are
-    read. A player may give as many replies in a row that are not moves as `error_allowance` says, and loses
-    with the next one. The other player is told the cell that was played and nothing else of a reply, so that
-    players cannot talk to each other.
+    `game`, `board`, `answer` and `nodes` are as in `TextEnv`, and so are the texts and the reading of
+    replies. A player may give `error_allowance` replies in a row that are not moves, and loses with the next
+    one. The other player learns only the cell that was played, so that players cannot talk to each other.
 
-    The rewards are 1, 0 and −1. `close` gives, beside what TextArena knows, the value that each move of a
-    player has given away, as `regret`: None where it is not known. Raises the errors of `get_game`.
+    The rewards are 1, 0 and −1. The game info that `close` returns has, in addition to TextArena's entries,
+    `regret`, the value that each move of a player has given away (None where it is not known). Raises the
+    errors of `get_game`.
     """
 
     @checked
@@ -67,23 +67,23 @@ class GameEnv(ta.Env):
         self.state: Any = None
 
     def reset(self, num_players: int = 2, seed: int | None = None) -> None:
-        """Begin a game; nothing is drawn, so `seed` changes nothing."""
+        """Begin a game; `seed` has no effect, as nothing is random."""
         self.position = self.game.start
         self.state = ta.TwoPlayerState(num_players, error_allowance=self.error_allowance)
         seats = dict(enumerate(_SEATS))
         self.state.reset(player_prompt_function=self._prompt, role_mapping=dict(seats), secret_roles=seats)
         for player in seats:
             self.state.game_info[player]["regret"] = []
-        self._tell_turn()
+        self._send_turn_text()
 
     def step(self, action: str) -> tuple[bool, dict[str, Any]]:
         """Play the cell that the reply of the player to move names.
 
-        Returns whether the game is over, and TextArena's infos of the step. Raises `EpisodeOrderError` before
-        `reset` and after the end, and `ParameterError` for no str.
+        Returns True if the game is over, and TextArena's infos of the step. Raises `EpisodeOrderError` before
+        `reset` and after the end, and `ParameterError` for anything but a str.
         """
         if self.state is None or self.state.done:
-            raise EpisodeOrderError("no game is on: call reset()")
+            raise EpisodeOrderError("no game in progress: call reset()")
         cell, outcome, _ = self.answer.answer(action, self.position)
         player = self.state.current_player_id
         kind = ta.ObservationType.PLAYER_ACTION
@@ -107,7 +107,7 @@ class GameEnv(ta.Env):
                 self.state.set_draw("It is a draw.")
         is_over, info = self.state.step()
         if not is_over:
-            self._tell_turn()
+            self._send_turn_text()
         return is_over, info
 
     def get_board_str(self) -> str:
@@ -117,7 +117,7 @@ class GameEnv(ta.Env):
     def _prompt(self, player_id: int, game_state: Any) -> str:
         return intro_text(self.game, _SEATS[player_id])
 
-    def _tell_turn(self) -> None:
+    def _send_turn_text(self) -> None:
         text = "\n" + turn_text(
             self.position, self.board, self.answer.template
         )  # wrappers put "[GAME]" before
@@ -132,11 +132,11 @@ class GameEnv(ta.Env):
 class AgentPlayer(ta.Agent):
     """An agent of this package as a player of TextArena, in the games that `env` plays, also under wrappers.
 
-    It looks at the position of the environment and not at the text that it is shown. `rng` is what it draws
-    its moves with, a generator or a seed. An agent that has no answer replies nothing, which is not a move.
+    It reads the position of the environment, not the text that it is shown. `rng` is the generator of its
+    moves, or a seed. An agent without an answer replies with an empty text, which is not a move.
 
-    TextArena's own models hand over the text of a reply and not how it ended. A reply that was cut off is no
-    reply of `AgentPlayer("chat:URL,model=NAME", env)`: it is asked for once more, and then none.
+    TextArena's own models do not report that a reply was cut off. `AgentPlayer("chat:URL,model=NAME", env)`
+    requests such a reply once more, and then has no answer.
     """
 
     def __init__(

@@ -34,18 +34,18 @@ INSTRUCTION = "Play this game to its end: call the tool `move` once in each of y
 class GameEnvironment:
     """A game against an opponent, in which a model plays by calling the tool `move`.
 
-    The arguments are those of `TextEnv`, which is in `text_env`. TRL makes an environment for each rollout of
+    It takes the arguments of `TextEnv`; `text_env` is that env. TRL makes an environment for each rollout of
     a batch and resets it with the columns of its row. A group of rollouts shares the row's `seed`, so that
-    all of them have the same seat and, with `replies="by_position"`, meet the same reply on the same board.
-    Without that column they do so only if the environments have a `seed=`.
+    all of them have the same seat and, with `replies="by_position"`, get the same reply on the same board.
+    Without that column this holds only if the environments have a `seed=`.
 
-    What `illegal` says of taken cells happens in the tool: with "lose" and "retry" it answers with a text;
-    with "raise" TRL tells the model the error, and the game goes on for as long as TRL lets it.
+    For a taken cell, the tool returns a text if `illegal` is "lose" or "retry"; with "raise" TRL shows the
+    model the error, and the game continues as long as TRL allows.
 
     A completion that is cut off at `max_completion_length` has no end-of-sequence token. TRL reads a call
-    from it only if the call is whole, so half a call plays nothing; the game that is still on is given up,
-    and so lost, as without an answer. `GRPOConfig(mask_truncated_completions=True)` keeps such completions
-    out of the loss.
+    from it only if the call is complete, so half a call plays nothing; the unfinished game is given up, and
+    so lost, as without an answer. `GRPOConfig(mask_truncated_completions=True)` keeps such completions out of
+    the loss.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class GameEnvironment:
         self.text_env = TextEnv(game, opponent, answer=answer, **settings)
 
     def reset(self, **row: Any) -> str:
-        """Begin the game of a row of the data set and return its prompt: see `TextEnv.reset`."""
+        """Begin the game of a row of the data set and return its prompt, as `TextEnv.reset` does."""
         return self.text_env.reset(**row)
 
     def move(self, cell: int) -> str:
@@ -77,9 +77,9 @@ class GameEnvironment:
         return self.text_env.move(cell)
 
     def get_reward(self) -> float:
-        """The sum of the rewards of the rollout, which TRL asks for once it has ended.
+        """The sum of the rewards of the rollout, which TRL reads once it has ended.
 
-        A game that is still on, because the model called no tool or wrote too much, is given up: it is lost.
+        An unfinished game, because the model called no tool or wrote too much, is given up and so lost.
         """
         if not self.text_env.done:
             self.text_env.give_up()
@@ -89,8 +89,8 @@ class GameEnvironment:
 def rows(starts: Iterable[Mapping[str, Any]], *, instruction: str = INSTRUCTION) -> list[dict[str, Any]]:
     """A row of TRL's data set for each start of a game, for `datasets.Dataset.from_list`.
 
-    The columns of a start, such as `start_rows` gives them, are what `TextEnv.reset` takes. `prompt`, a
-    user's message with the `instruction`, is put before them.
+    The columns of a start, as from `start_rows`, are arguments of `TextEnv.reset`. The first column,
+    `prompt`, is a user's message with the `instruction`.
 
     >>> from ttt_env.rules.catalogue import get_game
     >>> row = rows(start_rows(get_game("tictactoe-v0"), plies=1))[-1]

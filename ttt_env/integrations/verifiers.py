@@ -23,7 +23,7 @@ from typing import Any, Literal
 from ttt_env.agent import Outcome
 from ttt_env.errors import extra_for
 from ttt_env.rules import Seat
-from ttt_env.text.answers import whole
+from ttt_env.text.answers import complete_reply
 from ttt_env.text.env import Replies, TextEnv, start_rows
 from ttt_env.text.two_player import TwoPlayerTextEnv
 from ttt_env.text.wording import BoardStyle
@@ -71,10 +71,10 @@ class GameData(vf.TaskData):
 
 
 class GameTask(vf.Task[GameData, vf.State, vf.TaskConfig]):
-    """A game, and what the player earns by it.
+    """A game and its rewards.
 
-    The rewards are those of `TextEnv`: with the weights 1, 0, 0, as they are unless the configuration says
-    otherwise, that of "result", and with 1, 1, 0 that of "shaped".
+    The rewards are as in `TextEnv`: with the default weights 1, 0, 0 the reward "result", with 1, 1, 0 the
+    reward "shaped".
     """
 
     @vf.reward(weight=1.0)
@@ -84,34 +84,34 @@ class GameTask(vf.Task[GameData, vf.State, vf.TaskConfig]):
 
     @vf.reward(weight=0.0)
     async def regret(self, trace: vf.Trace) -> float:
-        """Minus the value that the moves have given away, exactly; 0 for what is not known."""
+        """Minus the value that the moves have given away, exactly; 0 for moves whose value is not known."""
         return 0.0 - sum(regret or 0 for regret in trace.info["game"]["regret"])
 
     @vf.reward(weight=0.0)
     async def format(self, trace: vf.Trace) -> float:
-        """The share of the answers that name one cell in the agreed form, be it free or not."""
+        """The share of the answers that name one cell in the agreed form, free or taken."""
         outcomes = trace.info["game"]["outcomes"]
         return sum(outcome in _IN_FORM for outcome in outcomes) / max(len(outcomes), 1)
 
 
 class GameTaskset(vf.Taskset[GameTask, GameConfig]):
-    """A task for each of `start_rows`: its prompt, and the row as `info`.
+    """A task for each of `start_rows`, with its prompt, and the row as `info`.
 
-    For a game of your own, or another argument of `TextEnv`, derive from this and give another `text_env`
-    or, where models play both sides, another `two_player_env`.
+    For a game of your own, or another argument of `TextEnv`, derive from this class and override `text_env`
+    or, where models play both seats, `two_player_env`.
     """
 
     def text_env(self) -> TextEnv:
-        """The environment that a game is played in, a new one for each."""
+        """A new environment for a game against the opponent."""
         config = self.config
-        return TextEnv(config.game, config.opponent, replies=config.replies, **self._of_both())
+        return TextEnv(config.game, config.opponent, replies=config.replies, **self._shared_settings())
 
     def two_player_env(self) -> TwoPlayerTextEnv:
-        """The environment that a game of two models is played in, a new one for each."""
-        return TwoPlayerTextEnv(self.config.game, **self._of_both())
+        """A new environment for a game of two models."""
+        return TwoPlayerTextEnv(self.config.game, **self._shared_settings())
 
-    def _of_both(self) -> dict[str, Any]:
-        """The settings that hold with an opponent and with two players."""
+    def _shared_settings(self) -> dict[str, Any]:
+        """The settings that both environments have."""
         settings: dict[str, Any] = self.config.model_dump(include={"illegal", "retries", "board", "answer"})
         return settings
 
@@ -125,16 +125,16 @@ class GameTaskset(vf.Taskset[GameTask, GameConfig]):
 
 @cache
 def _ssl_context() -> ssl.SSLContext:
-    """The certificates that are trusted: reading them takes longer than all else that is done for a reply."""
+    """The trusted certificates, cached: reading them takes longer than the rest of a reply."""
     return ssl.create_default_context()
 
 
 class GameHarnessConfig(vf.HarnessConfig):
-    """Nothing to set beside what each harness has."""
+    """No settings beyond the common ones of a harness."""
 
 
 class GameHarness(vf.Harness[GameHarnessConfig]):
-    """The player's program: it asks the model for one reply, in this process and without tools."""
+    """The player's program, which requests one reply of the model, in this process and without tools."""
 
     APPENDS_SYSTEM_PROMPT = True
     SUPPORTS_RESUME = True
@@ -151,7 +151,7 @@ class GameHarness(vf.Harness[GameHarnessConfig]):
         mcp_urls: dict[str, str],
         data: vf.TaskData,
     ) -> vf.ProgramResult:
-        """Ask for the reply to the conversation so far; verifiers records it on its way."""
+        """Request the reply to the conversation so far; verifiers records it."""
         system, prompt = self.resolve_prompt(data)
         messages: list[Any] = [{"role": "system", "content": system}] if system else []
         if isinstance(prompt, str):
@@ -178,12 +178,11 @@ class GameEnvConfig(vf.EnvConfig):
 
 
 class GameEnv(vf.Env[GameEnvConfig]):
-    """A game of the player against the opponent: each reply is a move, and what follows the next message.
+    """A game of the player against the opponent, in which each reply is a move.
 
-    What came of it is kept in `trace.info["game"]`. A conversation that a limit of turns or tokens cuts off
-    before its game is over counts as given up, and so as lost. A reply that ends at the limit of its tokens
-    is not read: it counts as one that names no cell, which loses the game or, with `illegal="retry"`, is
-    asked for again.
+    The outcome is in `trace.info["game"]`. A conversation that a limit of turns or tokens cuts off before its
+    game is over counts as given up, and so as lost. A reply that ends at the limit of its tokens is not read:
+    it counts as one that names no cell, which loses the game or, with `illegal="retry"`, may be retried.
     """
 
     async def run(self, task: GameTask, agents: vf.Agents) -> None:
@@ -194,7 +193,7 @@ class GameEnv(vf.Env[GameEnvConfig]):
         async with agents.player.interaction(task) as interaction:
             segment = await interaction.turn()
             while not segment.terminated:
-                text = env.reply(_whole_reply(interaction, segment))
+                text = env.reply(_complete_reply(interaction, segment))
                 outcomes.append(env.outcome)
                 if env.done:
                     break
@@ -212,11 +211,11 @@ class SelfPlayEnvConfig(vf.EnvConfig):
 
 
 class SelfPlayEnv(vf.Env[SelfPlayEnvConfig]):
-    """A game between two models, or of a model with itself: an episode has the traces of both players.
+    """A game between two models, or of a model with itself; an episode has the traces of both players.
 
-    The set of tasks gives the start; what it says of a seat, an opponent and a seed has no meaning here. Each
-    trace has its player's rewards, and is otherwise as in `GameEnv`. For an opponent that does not learn,
-    name a model in `env.o.model`, say, and set `agents.o.trainable` to False in `setup`.
+    The task gives the start; its seat, opponent and seed are ignored. Each trace has its player's rewards,
+    and is otherwise as in `GameEnv`. For an opponent that does not learn, name a model in `env.o.model`, for
+    example, and set `agents.o.trainable` to False in `setup`.
     """
 
     async def run(self, task: GameTask, agents: vf.Agents) -> None:
@@ -237,15 +236,15 @@ class SelfPlayEnv(vf.Env[SelfPlayEnvConfig]):
                 if segment.terminated:
                     env.give_up()
                 else:
-                    message = env.reply(_whole_reply(interactions[seat], segment))
+                    message = env.reply(_complete_reply(interactions[seat], segment))
                     outcomes[seat].append(env.outcome)
             for seat, interaction in interactions.items():
                 interaction.trace.info["game"] = _game_info(env.players[seat], outcomes[seat])
 
 
-def _whole_reply(interaction: vf.Interaction, segment: vf.Segment) -> str:
+def _complete_reply(interaction: vf.Interaction, segment: vf.Segment) -> str:
     """The player's reply, empty if it was cut off."""
-    return whole(segment.last_reply, interaction.trace.calls[-1].finish_reason)
+    return complete_reply(segment.last_reply, interaction.trace.calls[-1].finish_reason)
 
 
 def _game_info(env: TextEnv, outcomes: list[Outcome | None]) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from ttt_env.proofs.strategy import Strategy
 from ttt_env.rules import Game, Position, Seat
 
 
-class _ByStrategy:
-    """The common part of both kinds of the agent."""
+class _StrategyMixin:
+    """What the stationary and the sampled agent share."""
 
     fallback: Agent
     _strategies: dict[Seat, Strategy]
@@ -46,14 +46,20 @@ class _ByStrategy:
         return Explanation(position, policy, reason)
 
 
-class ProvedStrategy(_ByStrategy, Agent):
+class ProvedStrategy(_StrategyMixin, Agent):
     """Plays the strategy of a proof file, written by `Proof.save`, and so wins or draws as proved.
 
-    Where the file has no move, on the other seat and in positions that the strategy never reaches, the agent
-    `fallback` plays.
+    Loading a file runs no code and does not check the proof (`scripts/check_proof.py` does).
 
-    Loading a file runs no code and does not check the proof (`scripts/check_proof.py` does). Raises
-    `PolicyFileError` if the file is not a proof of this game, or has no strategy.
+    Args:
+        game: The game, or its id.
+        path: The file.
+        fallback: Plays where the file has no move: on the other seat, and in positions that the strategy
+            never reaches.
+
+    Raises:
+        PolicyFileError: The file is not a proof of this game, or has no strategy.
+
     """
 
     is_stationary = True
@@ -79,7 +85,7 @@ class ProvedStrategy(_ByStrategy, Agent):
         return policy
 
 
-class _SampledStrategy(_ByStrategy, Agent):
+class _SampledStrategy(_StrategyMixin, Agent):
     """The agent with a fallback that is not stationary."""
 
     variant_of = ProvedStrategy

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ttt_env.errors import PolicyFileError, ResultFileError
-from ttt_env.proofs.file import forms_in, joined, separated
+from ttt_env.proofs.file import arrays_by_seat, joined_arrays, specs_in
 from ttt_env.rules import Position, Seat
 from ttt_env.storage import Arrays, ArraySpec, array_names, read_arrays, save_arrays
 
@@ -26,7 +26,7 @@ _QUESTION = {  # of a seat: does it win?
 
 
 def write(path: Path, start: Position, nodes: int, seconds: float, of_seats: Mapping[Seat, Arrays]) -> None:
-    """Write what is known about each seat. Raises `ResultFileError` if that fails."""
+    """Write the table of each seat. Raises `ResultFileError` if that fails."""
     arrays: Arrays = {
         "format": np.array(_FORMAT),
         "start": np.array([start.x_mask, start.o_mask], np.uint64),
@@ -34,18 +34,18 @@ def write(path: Path, start: Position, nodes: int, seconds: float, of_seats: Map
         "seconds": np.array(seconds),
     }
     try:
-        save_arrays(path, start.game, arrays | joined(of_seats))
+        save_arrays(path, start.game, arrays | joined_arrays(of_seats))
     except PolicyFileError as error:
         raise ResultFileError(str(error)) from error
 
 
 def read(path: Path, start: Position) -> tuple[int, float, dict[Seat, Arrays]]:
-    """The nodes and seconds of the runs so far, and what is known about each seat.
+    """The nodes and seconds of the runs so far, and the table of each seat.
 
     Raises `ResultFileError` for a file that is not a checkpoint, or one of another game or another position.
     """
     try:
-        forms = _HEAD | forms_in(array_names(path), _QUESTION)
+        forms = _HEAD | specs_in(array_names(path), _QUESTION)
         arrays = read_arrays(path, start.game, _KIND, forms)
     except PolicyFileError as error:
         raise ResultFileError(str(error)) from error
@@ -54,7 +54,7 @@ def read(path: Path, start: Position) -> tuple[int, float, dict[Seat, Arrays]]:
         raise ResultFileError(f"{path} is not a {_KIND}: its format is not {_FORMAT!r}")
     if (x, o) != (start.x_mask, start.o_mask):
         raise ResultFileError(f"{path} is the checkpoint of another position than {start!r}")
-    of_seats = separated(arrays)
+    of_seats = arrays_by_seat(arrays)
     for seat, parts in of_seats.items():
         if parts.keys() != _QUESTION.keys():
             raise ResultFileError(f"{path} is not a {_KIND}: a part about {seat} is missing")

@@ -1,9 +1,9 @@
-"""The strategy that a search has proved, taken out of it position by position, so that others can check it.
+"""The strategy that a search has proved, extracted position by position, so that others can check it.
 
-Nothing is taken on trust: which move the search thinks best is asked, and then each reply has to be answered,
-by a sequence of threats that is played out, by pairs of cells, or by a position of its own, which is asked
-for in turn. So the table is complete whatever the search knew; where it knew nothing, or two positions had
-the same key, it searches again.
+Nothing is taken on trust: the search names its best move, and then each reply has to be answered, by a
+sequence of threats that is played out, by pairs of cells, or by a position of its own, for which the search
+names a move in turn. So the table is complete even if the search had forgotten a position, or two positions
+had the same key: then it searches again.
 
 A strategy that does not lose needs only some of the free cells, its zone (`search_kernel`). In the table, all
 others are the other player's, so that the position covers every one with fewer of that player's stones: the
@@ -23,9 +23,9 @@ from ttt_env.errors import ProofError
 from ttt_env.proofs.strategy import MOST_POSITIONS, Strategy, moved
 from ttt_env.rules import Masks, Position, Seat
 
-_BATCH = 1024  # positions whose replies are looked at in one call
+_BATCH = 1024  # positions whose replies are checked in one call
 _MOST_THREATS = 1000  # tried for a sequence that wins
-_MOST_PAIRS = 20_000  # tried for those that hold a draw: where there are some, they are nearly always found
+_MOST_PAIRS = 20_000  # tried to hold a draw: pairs that hold are nearly always found
 _OPEN = 6  # sequences that take as much room as a position
 _REPORTED = 1000  # positions from one report to the next
 
@@ -142,7 +142,7 @@ class _Move(NamedTuple):
 
 
 class _Rows:
-    """The positions of a table with the same stones of the seat, `[R, 2]`, of which there may be more."""
+    """The positions of a table with the same stones of the seat, `[R, 2]`: a growing array."""
 
     def __init__(self) -> None:
         self._positions, self._is_reached, self._size = np.empty((8, 2), np.uint64), np.empty(8, np.bool_), 0
@@ -162,10 +162,10 @@ class _Rows:
 
 
 class Extraction:
-    """Collects the positions of a strategy: after each move, those that the replies lead to, one by one.
+    """Collects the positions of a strategy: after each move, the positions that the replies lead to.
 
-    The `guide` names moves that keep the result. For a strategy that does not lose, it is not asked where one
-    of the `likely` moves, which need not keep it, leaves nothing to be answered.
+    The `guide` names moves that keep the result. A strategy that does not lose first tries the `likely`
+    moves, which need not keep it: one that leaves nothing to be answered needs no guide.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class Extraction:
         self._guide, self._likely, self._report = guide, None if wins else likely, report
         self._has_zones = not (wins or start.game.misere)
         self._table: list[tuple[int, int, int, NDArray[np.uint8]]] = []  # both stones, move and sequences
-        self._rows: dict[int, _Rows] = {}  # those of the table, by own stones
+        self._rows: dict[int, _Rows] = {}  # of the table, by own stones
 
     def strategy(self) -> Strategy:
         """The strategy of the seat, which wins or does not lose from `start` on.
@@ -322,7 +322,7 @@ class Extraction:
 
 
 def _distinct(positions: Masks) -> Masks:
-    """The positions `[P, 2]` in ascending order, each of them once."""
+    """The positions `[P, 2]` in ascending order, without duplicates."""
     ordered = positions[np.lexsort((positions[:, 1], positions[:, 0]))]
     is_new = np.ones(len(ordered), np.bool_)
     is_new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)

@@ -56,10 +56,10 @@ class ProofContents(NamedTuple):
 
 
 def claims(position: Position, bounds: tuple[int, int]) -> list[tuple[Seat, bool]]:
-    """The seats that need a strategy to show a value, each with whether it wins or does not lose by it.
+    """The seats that need a strategy to show a value, each with True if it wins, False if it does not lose.
 
-    None if the value is not known, or the game is over. The first player on an empty board, if the game
-    is monotone, cannot lose in any case (strategy stealing), and needs none.
+    There are none if the value is not known, or the game is over. The first player on an empty board of a
+    monotone game cannot lose in any case (strategy stealing), and needs none.
     """
     mover, other = position.to_move, SEATS[1 - position.ply % 2]
     if bounds[0] != bounds[1] or position.is_over:
@@ -77,9 +77,9 @@ def check_result(
     nodes: int,
     seconds: float,
 ) -> None:
-    """Raise `ValueError`, which names the part, if these cannot be what a search has said about the position.
+    """Raise `ValueError`, which names the part, if these cannot be the result of a search on the position.
 
-    Whether the bounds are true is not looked at, but in a position in which the game is over.
+    The bounds are verified only in a position in which the game is over.
     """
     lower, upper = bounds
     if not -1 <= lower <= upper <= 1:
@@ -124,14 +124,13 @@ def write(path: str | Path, filed: "ProofContents | Proof") -> None:
     of_seats = {
         strategy.seat: {name: getattr(strategy, name) for name in _TABLE} for strategy in filed.strategies
     }
-    save_arrays(path, position.game, arrays | joined(of_seats))
+    save_arrays(path, position.game, arrays | joined_arrays(of_seats))
 
 
 def read(path: str | Path, game: Game | None = None) -> ProofContents:
     """The proof in a file, by default of any game.
 
-    Its parts fit each other, as `check_result` says. Whether the strategies do what they should is not looked
-    at: `extraction.check_strategy` does that.
+    Its parts fit each other, as `check_result` says; `extraction.check_strategy` verifies the strategies.
 
     Raises `PolicyFileError` for a file that is not a proof, or one of another game than asked for.
     """
@@ -142,19 +141,19 @@ def read(path: str | Path, game: Game | None = None) -> ProofContents:
             f"{path} is not a {KIND}: {game.name} has gravity, where there are no strategies"
         )
     names = array_names(path)
-    forms = _RESULT | forms_in(names, _TABLE)
+    forms = _RESULT | specs_in(names, _TABLE)
     arrays = read_arrays(path, game, KIND, forms)
     if others := names - forms.keys() - IDENTITY:
         raise PolicyFileError(f"{path} is not a {KIND}: it also holds {brief(', '.join(sorted(others)))}")
     if str(arrays["format"]) not in (FORMAT, _FORMAT_2):
         raise PolicyFileError(f"{path} is not a {KIND}: its format is neither {FORMAT!r} nor {_FORMAT_2!r}")
     try:
-        return _filed(game, arrays)
+        return _contents_of(game, arrays)
     except ValueError as error:
         raise PolicyFileError(f"{path} is not a {KIND}: {error}") from error
 
 
-def _filed(game: Game, arrays: Arrays) -> ProofContents:
+def _contents_of(game: Game, arrays: Arrays) -> ProofContents:
     """The contents of these arrays. Raises `ValueError` if they are not a proof."""
     x, o = arrays["start"].tolist()
     position = Position(game, *((o, x) if (x | o).bit_count() % 2 else (x, o))).checked()
@@ -166,7 +165,7 @@ def _filed(game: Game, arrays: Arrays) -> ProofContents:
     check_result(position, (lower, upper), line, nodes, seconds)
     if arrays["automorphisms"].tolist() != [*map(list, automorphisms(game))]:
         raise ValueError(f"its automorphisms are not those by which positions of {game.name} are merged")
-    of_seats, seat_claims = separated(arrays), claims(position, (lower, upper))
+    of_seats, seat_claims = arrays_by_seat(arrays), claims(position, (lower, upper))
     if of_seats.keys() != {seat for seat, _ in seat_claims}:
         seats = [
             " and ".join(sorted(group)) or "nobody" for group in (of_seats, {seat for seat, _ in seat_claims})
@@ -210,7 +209,7 @@ def _has_added_stones(strategy: Strategy) -> bool:
 
 
 def _n_added_stones(seat: Seat, positions: Masks) -> NDArray[np.int64]:
-    """The other's stones beyond those of a game in which the seat is to move, `[P]`."""
+    """The number of the other's stones beyond a real game in which the seat is to move, `[P]`."""
     own, other = np.bitwise_count(positions).astype(np.int64).T
     n_added: NDArray[np.int64] = other - own - (seat == "O")
     return n_added
@@ -222,7 +221,7 @@ def _check_sequences(game: Game, wins: bool, sequences: NDArray[np.uint8]) -> No
     if (is_cell & (sequences >= game.n_cells)).any() or (sequences > BOARD_CELLS).any():
         raise ValueError("a cell of its sequences is outside of the board")
     if (is_cell[:, 1:] & ~is_cell[:, :-1]).any():
-        raise ValueError("one of its sequences goes on after its end")
+        raise ValueError("one of its sequences has cells after its end")
     if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] < BOARD_CELLS)).any():
         raise ValueError("a cell is in one of its sequences twice")
     if not wins and (is_cell.sum(axis=1) % 2).any():
@@ -231,20 +230,20 @@ def _check_sequences(game: Game, wins: bool, sequences: NDArray[np.uint8]) -> No
         raise ValueError("it has sequences, and the game is misère")
 
 
-def joined(of_seats: Mapping[Seat, Arrays]) -> Arrays:
+def joined_arrays(of_seats: Mapping[Seat, Arrays]) -> Arrays:
     """The arrays of each seat under the names that they have in a file."""
     return {
         _prefix(seat) + name: array for seat, arrays in of_seats.items() for name, array in arrays.items()
     }
 
 
-def forms_in(names: Collection[str], forms: Mapping[str, ArraySpec]) -> dict[str, ArraySpec]:
+def specs_in(names: Collection[str], forms: Mapping[str, ArraySpec]) -> dict[str, ArraySpec]:
     """The forms of the arrays with these names in a file, the same for each seat."""
     of_seats = {_prefix(seat) + name: form for seat in SEATS for name, form in forms.items()}
     return {name: form for name, form in of_seats.items() if name in names}
 
 
-def separated(arrays: Arrays) -> dict[Seat, Arrays]:
+def arrays_by_seat(arrays: Arrays) -> dict[Seat, Arrays]:
     """The arrays of each seat that has any in a file."""
     of_seats: dict[Seat, Arrays] = {}
     for seat in SEATS:

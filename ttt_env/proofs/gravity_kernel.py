@@ -47,9 +47,8 @@ class GravitySearch(NamedTuple):
 
     `stones` `[depth, symmetries, 2]` are the masks of each image of a position, the attacker's first, and
     `completes` `[depth, 2]` the cells that complete a set of each player, supported or not; some of them may
-    be taken by now. Of the moves in a position are kept the `candidates` that are left to try, and the
-    `weights` `[depth, cells]` that order them. `images` `[symmetries, cells]` are the stones that each cell
-    goes to.
+    be taken by now. `candidates` are the moves in a position that are left to try, and `weights` `[depth,
+    cells]` order them. `images` `[symmetries, cells]` are the stones that each cell is mapped to.
     """
 
     stones: Masks
@@ -105,7 +104,7 @@ def _least_image(s: GravitySearch, depth: int) -> tuple[np.uint64, np.uint64]:
 
 
 @inner
-def _recall(s: GravitySearch, depth: int) -> int:
+def _answer_in_table(s: GravitySearch, depth: int) -> int:
     """The answer in the table, OPEN if there is none."""
     attacker, defender = _least_image(s, depth)
     if defender == NONE:
@@ -121,7 +120,7 @@ def _recall(s: GravitySearch, depth: int) -> int:
 
 
 @inner
-def _put(table: Masks, bits: int, attacker: np.uint64, defender: np.uint64, answer: int) -> None:
+def _store(table: Masks, bits: int, attacker: np.uint64, defender: np.uint64, answer: int) -> None:
     if defender == NONE:
         return
     first, stones = _place(attacker, defender, bits), attacker | defender
@@ -132,22 +131,22 @@ def _put(table: Masks, bits: int, attacker: np.uint64, defender: np.uint64, answ
 
 
 @compiled
-def _put_all(table: Masks, bits: int, entries: Masks) -> None:
+def _store_all(table: Masks, bits: int, entries: Masks) -> None:
     for row in range(len(entries)):
         stones, defender = entries[row, 0], entries[row, 1]
-        _put(table, bits, stones & ~defender, defender, NO if stones & defender == NONE else YES)
+        _store(table, bits, stones & ~defender, defender, NO if stones & defender == NONE else YES)
 
 
 # --- Its size ---------------------------------------------------------------------------------------------
 
 
 def n_nodes_left(s: GravitySearch) -> float:
-    """The nodes that may be searched until the table should be larger; without end if it does not grow."""
+    """The nodes that may be searched until the table should grow; infinite if it has its largest size."""
     bits = int(s.state[TABLE_BITS])
     return inf if bits >= _MAX_BITS else (1 << bits) - int(s.state[NODES])
 
 
-def grown(s: GravitySearch) -> GravitySearch:
+def with_larger_table(s: GravitySearch) -> GravitySearch:
     """The same search, with a larger table if no nodes are left for this one."""
     if n_nodes_left(s) > 0:
         return s
@@ -167,7 +166,7 @@ def with_answers(s: GravitySearch, bits: int, answers: Masks) -> GravitySearch:
     if not _FIRST_BITS <= bits <= _MAX_BITS or answers.shape[1:] != s.table.shape[1:]:
         raise ValueError("its answers do not fit into the table")
     table = np.zeros((1 << bits, 2), np.uint64)
-    _put_all(table, bits, answers)
+    _store_all(table, bits, answers)
     s.state[TABLE_BITS] = bits
     return s._replace(table=table)
 
@@ -212,13 +211,13 @@ def _enter(s: GravitySearch, sets: WinningSets) -> None:
     s.state[NODES] += 1
     s.state[PHASE] = _RETURN
     free = playable(sets, s.stones[depth, 0, 0] | s.stones[depth, 0, 1])
-    candidates, wins = _keeping(free, s.completes[depth, side], s.completes[depth, 1 - side], sets)
+    candidates, wins = _safe_moves(free, s.completes[depth, side], s.completes[depth, 1 - side], sets)
     if free == NONE:
         s.state[ANSWER] = NO
     elif wins or candidates == NONE:
         s.state[ANSWER] = YES if wins == (side == 0) else NO
     else:
-        s.state[ANSWER] = _recall(s, depth)
+        s.state[ANSWER] = _answer_in_table(s, depth)
         if s.state[ANSWER] == OPEN:
             s.candidates[depth] = candidates
             _weigh(s, depth, side, candidates, sets)
@@ -226,8 +225,10 @@ def _enter(s: GravitySearch, sets: WinningSets) -> None:
 
 
 @inner
-def _keeping(free: np.uint64, own: np.uint64, other: np.uint64, sets: WinningSets) -> tuple[np.uint64, bool]:
-    """The moves after which the game is not lost at once, and whether one of them wins.
+def _safe_moves(
+    free: np.uint64, own: np.uint64, other: np.uint64, sets: WinningSets
+) -> tuple[np.uint64, bool]:
+    """The moves after which the game is not lost at once, and True if one of them wins.
 
     `own` and `other` are the cells that complete sets of the two players.
     """
@@ -275,13 +276,13 @@ def _make_move(s: GravitySearch, depth: int, side: int, sets: WinningSets) -> No
 
 @inner
 def _return_to_parent(s: GravitySearch, sets: WinningSets) -> None:
-    """Take the answer up a ply: it is the parent's if the mover wants it, or has no move left."""
+    """Return to the parent: the answer is final there if it suits its mover, or no move is left to try."""
     depth = s.state[DEPTH] - 1
     side = _side(s, depth)
     s.state[DEPTH] = depth
     if s.state[ANSWER] == (YES if side == 0 else NO) or s.candidates[depth] == NONE:
         attacker, defender = _least_image(s, depth)
-        _put(s.table, s.state[TABLE_BITS], attacker, defender, s.state[ANSWER])
+        _store(s.table, s.state[TABLE_BITS], attacker, defender, s.state[ANSWER])
     else:
         _make_move(s, depth, side, sets)
 
@@ -296,17 +297,17 @@ def set_root(s: GravitySearch, attacker: int, defender: int, attacks: bool, pati
     s.state[[DEPTH, PHASE, ROOT_SIDE]] = 0, _BEGIN, not attacks
 
 
-def first_look(s: GravitySearch, sets: WinningSets) -> tuple[int, list[int]]:
+def root_candidates(s: GravitySearch, sets: WinningSets) -> tuple[int, list[int]]:
     """The moves at the root that are tried, as a mask, and the weights of all cells."""
-    _look(s, sets)
+    _list_root_candidates(s, sets)
     return int(s.candidates[0]), s.weights[0].tolist()
 
 
 @compiled
-def _look(s: GravitySearch, sets: WinningSets) -> None:
+def _list_root_candidates(s: GravitySearch, sets: WinningSets) -> None:
     _begin(s, sets)
     side, free = s.state[ROOT_SIDE], playable(sets, s.stones[0, 0, 0] | s.stones[0, 0, 1])
     own, other = s.completes[0, side], s.completes[0, 1 - side]
-    candidates, _ = _keeping(free, own, other, sets)
+    candidates, _ = _safe_moves(free, own, other, sets)
     s.candidates[0] = candidates if candidates != NONE else free & other
     _weigh(s, ZERO, side, free, sets)

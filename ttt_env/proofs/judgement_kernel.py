@@ -83,7 +83,7 @@ def _holds_by_pairs(s: ProofSearch, depth: int, sets: WinningSets) -> bool:
         if n_pairs >= 0:
             s.candidates[depth] = s.zones[depth] = reply
             for number in range(n_pairs):
-                s.zones[depth] |= s.pairs.chosen[number]
+                s.zones[depth] |= s.pairs.chosen_pairs[number]
             return True
     return False
 

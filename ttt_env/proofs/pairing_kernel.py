@@ -25,7 +25,7 @@ from ttt_env.rules import BOARD_CELLS, Game, Masks
 _LEVELS = 33  # a pair takes two of 64 cells
 _MOST_PAIRS = 64 * 63 // 2
 _TRIED = 1 << 62
-_LITTLE = 0.1  # the growth of a set's weight where it refuses one pair; 1 where there is none for it
+_SMALL_GROWTH = 0.1  # the growth of a set's weight where it refuses one pair; 1 where there is none for it
 _GROUP_MOVES = 5000  # tried in one group
 _REPAIRS = 1000  # pairs tried beside those that held in the last position
 
@@ -36,9 +36,10 @@ class Pairs(NamedTuple):
     `rests` `[levels, sets]` are the cells outside of all pairs that the attacker still lacks of the sets that
     no pair breaks, `n_rests` of them, and `numbers` say which sets these are; `missing` `[sets]` is what the
     attacker lacks of each set. `weights` `[sets]` grow when a set cannot be broken, and stay for the next
-    search. `options` `[levels, pairs]` are the pairs of which one is `chosen`, and `costs` how much they
-    leave to be broken. `level_of` `[cells]` is the level of the pair of each cell; the bits of `blamed` are
-    the levels whose pairs rule others out at this one. `held` are the pairs that held last, and then zeros.
+    search. `options` `[levels, pairs]` are the pairs to choose from, `chosen_pairs` the choice at each level,
+    and `costs` how much they leave to be broken. `level_of` `[cells]` is the level of the pair of each cell;
+    the bits of `conflicts` are the levels whose pairs rule others out at this one. `last_pairs` are the pairs
+    that held in the last position, then zeros.
     `in_group` `[2 · depths, sets]` is what the attacker lacks in the larger group, before a move of the
     attacker and after it at each depth, `gains` and `replies` `[depths]` the moves of the two players that
     are not tried yet.
@@ -50,12 +51,12 @@ class Pairs(NamedTuple):
     missing: Masks
     weights: NDArray[np.float64]
     level_of: NDArray[np.int64]
-    blamed: Masks
+    conflicts: Masks
     options: Masks
     costs: NDArray[np.int64]
     n_options: NDArray[np.int64]
-    chosen: Masks
-    held: Masks
+    chosen_pairs: Masks
+    last_pairs: Masks
     in_group: Masks
     n_in_group: NDArray[np.int64]
     gains: Masks
@@ -72,12 +73,12 @@ def new_pairs(game: Game) -> Pairs:
         missing=np.zeros(n_sets, np.uint64),
         weights=np.ones(n_sets, np.float64),
         level_of=np.zeros(BOARD_CELLS, np.int64),
-        blamed=np.zeros(_LEVELS, np.uint64),
+        conflicts=np.zeros(_LEVELS, np.uint64),
         options=np.zeros((_LEVELS, _MOST_PAIRS), np.uint64),
         costs=np.zeros((_LEVELS, _MOST_PAIRS), np.int64),
         n_options=np.zeros(_LEVELS, np.int64),
-        chosen=np.zeros(_LEVELS, np.uint64),
-        held=np.zeros(_LEVELS, np.uint64),
+        chosen_pairs=np.zeros(_LEVELS, np.uint64),
+        last_pairs=np.zeros(_LEVELS, np.uint64),
         in_group=np.zeros((2 * _LEVELS, n_sets), np.uint64),
         n_in_group=np.zeros(_LEVELS, np.int64),
         gains=np.zeros(_LEVELS, np.uint64),
@@ -99,25 +100,25 @@ def holds_by_groups(
         return -1
     n_pairs = -1
     if max_group == 0:
-        n_kept = _place_held(p)
+        n_kept = _place_last_pairs(p)
         if n_kept > 0:
             n_pairs = _place_others(p, n_kept, min(budget, _REPAIRS), ZERO)
     if n_pairs < 0:
         n_pairs = _place_others(p, ZERO, budget, max_group)
     if n_pairs >= 0 and max_group == 0:
         for level in range(_LEVELS):
-            p.held[level] = p.chosen[level] if level < n_pairs else NONE
+            p.last_pairs[level] = p.chosen_pairs[level] if level < n_pairs else NONE
     return n_pairs
 
 
 @inner
-def _place_held(p: Pairs) -> int:
-    """Choose the pairs that held last, as far as they break a set and leave no single cell; their number."""
+def _place_last_pairs(p: Pairs) -> int:
+    """Choose the pairs that held last if they break a set and leave no single cell; returns their number."""
     level = 0
     for number in range(_LEVELS):
-        pair = p.held[number]
+        pair = p.last_pairs[number]
         if pair != NONE and _breaks(p, level, pair) and _cost(p, level, pair) >= 0:
-            p.chosen[level] = pair
+            p.chosen_pairs[level] = pair
             _place(p, level)
             level += 1
     return level
@@ -137,7 +138,7 @@ def _place_others(p: Pairs, n_kept: int, budget: int, max_group: int) -> int:
     level = n_kept
     while level >= n_kept:
         p.n_options[level] = 0
-        p.blamed[level] = NONE if max_group == 0 else (ONE << np.uint64(level)) - ONE
+        p.conflicts[level] = NONE if max_group == 0 else (ONE << np.uint64(level)) - ONE
         unbroken = NONE  # the cells of what no pair breaks
         for number in range(p.n_rests[level]):
             unbroken |= p.rests[level, number]
@@ -147,7 +148,7 @@ def _place_others(p: Pairs, n_kept: int, budget: int, max_group: int) -> int:
         if answer == OPEN:
             _list_options(p, level)
         while not _choose(p, level):
-            level = _last_blamed(p, level)
+            level = _last_conflict(p, level)
             if level < n_kept:
                 return -1
         if budget == 0:
@@ -159,13 +160,13 @@ def _place_others(p: Pairs, n_kept: int, budget: int, max_group: int) -> int:
 
 
 @inner
-def _last_blamed(p: Pairs, level: int) -> int:
+def _last_conflict(p: Pairs, level: int) -> int:
     """The last level whose pair rules others out at this one, and so has to change; −1 if there is none."""
-    blamed = p.blamed[level]
+    conflicts = p.conflicts[level]
     while level > 0:
         level -= 1
-        if blamed & (ONE << np.uint64(level)) != NONE:
-            p.blamed[level] |= blamed ^ (ONE << np.uint64(level))
+        if conflicts & (ONE << np.uint64(level)) != NONE:
+            p.conflicts[level] |= conflicts ^ (ONE << np.uint64(level))
             return level
     return -1
 
@@ -201,9 +202,9 @@ def _is_apart(p: Pairs, rest: np.uint64, n_apart: int) -> bool:
 @inner
 def _list_options(p: Pairs, level: int) -> None:
     """The pairs that break the hardest set, without those that leave a single cell of another."""
-    hardest, n = _hardest(p, level), 0
+    hardest, n = _hardest_set(p, level), 0
     cells = p.rests[level, hardest]
-    _blame(p, level, hardest)
+    _add_conflicts(p, level, hardest)
     while cells != NONE:
         first = lowest(cells)
         cells ^= first
@@ -213,8 +214,8 @@ def _list_options(p: Pairs, level: int) -> None:
             others ^= lowest(others)
             cost = _cost(p, level, pair)
             if cost < 0:
-                _blame(p, level, -1 - cost)
-                p.weights[p.numbers[level, -1 - cost]] += _LITTLE
+                _add_conflicts(p, level, -1 - cost)
+                p.weights[p.numbers[level, -1 - cost]] += _SMALL_GROWTH
             else:
                 p.options[level, n], p.costs[level, n] = pair, cost
                 n += 1
@@ -224,7 +225,7 @@ def _list_options(p: Pairs, level: int) -> None:
 
 
 @inner
-def _hardest(p: Pairs, level: int) -> int:
+def _hardest_set(p: Pairs, level: int) -> int:
     """The set of two cells or, without one, of the fewest for its weight."""
     best, least = 0, np.inf
     for number in range(p.n_rests[level]):
@@ -238,18 +239,18 @@ def _hardest(p: Pairs, level: int) -> int:
 
 
 @inner
-def _blame(p: Pairs, level: int, number: int) -> None:
-    """Blame the pairs that hold the other cells that the attacker lacks of this set."""
+def _add_conflicts(p: Pairs, level: int, number: int) -> None:
+    """Add the levels of the pairs that hold the other cells that the attacker lacks of this set."""
     cells = p.missing[p.numbers[level, number]] & ~p.rests[level, number]
     while cells != NONE:
         cell = lowest(cells)
         cells ^= cell
-        p.blamed[level] |= ONE << np.uint64(p.level_of[cell_of(cell)])
+        p.conflicts[level] |= ONE << np.uint64(p.level_of[cell_of(cell)])
 
 
 @inner
 def _cost(p: Pairs, level: int, pair: np.uint64) -> int:
-    """The weight of what is left, Σ 2^(−cells); −1 − the place of a set of which a single cell is left."""
+    """The weight of what is left, Σ 2^(−cells); −1 − the place of a set with a single cell left."""
     total = 0
     for number in range(p.n_rests[level]):
         rest = p.rests[level, number]
@@ -270,14 +271,14 @@ def _choose(p: Pairs, level: int) -> bool:
             best, least = number, p.costs[level, number]
     if best < 0:
         return False
-    p.chosen[level], p.costs[level, best] = p.options[level, best], _TRIED
+    p.chosen_pairs[level], p.costs[level, best] = p.options[level, best], _TRIED
     return True
 
 
 @inner
 def _place(p: Pairs, level: int) -> None:
     """Put at the next level what the chosen pair does not break."""
-    pair, n = p.chosen[level], 0
+    pair, n = p.chosen_pairs[level], 0
     for number in range(p.n_rests[level]):
         rest = p.rests[level, number]
         if rest & pair != pair:
@@ -292,7 +293,7 @@ def _place(p: Pairs, level: int) -> None:
 
 @inner
 def _takes_all(p: Pairs, level: int) -> int:
-    """YES if the attacker, to move, can take all of a set that is left; NO if not, OPEN after too long."""
+    """YES if the attacker, to move, can take all of a remaining set; NO if not, OPEN after too many moves."""
     p.n_in_group[0] = p.n_rests[level]
     for number in range(p.n_rests[level]):
         p.in_group[0, number] = p.rests[level, number]

@@ -1,4 +1,4 @@
-"""Values proved by search, for games too large to look at every position."""
+"""Values proved by search, for games too large to solve."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
@@ -27,18 +27,18 @@ _MOST = 1e300  # finite nodes or seconds: much larger ints do not fit a float
 class Proof(Saved):
     """The result of a search on a position, all from the side of the player to move.
 
-    The proof of a value keeps its search, some megabytes up to an eighth of the memory, for its `strategies`;
-    use `without_search` to keep many proofs.
+    A proof of a value keeps its search, from some megabytes to an eighth of the memory, to extract its
+    `strategies`; use `without_search` to keep many proofs.
 
     Attributes:
         position: The position.
         bounds: The lowest and the highest value, −1, 0 or 1, that it can still have.
-        principal_variation: The cells of best play from it on: to the end, or until neither player can
-            complete a set any more, unless the budget ended before.
+        principal_variation: The cells of best play from it to the end, or until neither player can complete
+            a set any more; shorter if the budget was used up.
         nodes: The number of positions searched.
-        seconds: The time that it took, without compilation.
+        seconds: The duration of the search, without compilation.
         regions: Groups of free cells which prove that the player to move does not win, as `drawing_regions`
-            describes; empty if that was proved by search, or is not true.
+            describes; empty if the search proved that, or if it is not true.
 
     Example:
         >>> import ttt_env
@@ -60,11 +60,11 @@ class Proof(Saved):
     _prover: Prover | None = field(default=None, repr=False, compare=False, metadata={"saved": False})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Without what the search knows, which is large: where it is wanted again, the search is repeated."""
+        """Pickle the proof without its search, which is large and is repeated where it is needed again."""
         return type(self), tuple(getattr(self, item.name) for item in fields(self) if item.compare)
 
     def without_search(self) -> Self:
-        """The same proof without what the search knows: its `strategies` have to search again."""
+        """The same proof without its search, which `strategies` would have to repeat."""
         return replace(self, _prover=None)
 
     @property
@@ -82,29 +82,36 @@ class Proof(Saved):
         """The strategies that secure the value; none if the value is not known, or the game is over.
 
         In a won or lost position it is the winner's strategy. In a drawn one each player has a strategy that
-        avoids losing, except the first player on an empty board who cannot lose in any case (see `prove`).
+        avoids losing, except the first player on an empty board, who cannot lose in any case (see `prove`).
 
         Extracting the strategy from the search takes some time, and may need more memory than the search.
-        Raises `ProofError` if there are more than `MOST_POSITIONS`, and for a game with gravity.
-        """
-        return self._extracted(None)
 
-    def _extracted(self, report: Callable[[int], None] | None) -> tuple[Strategy, ...]:
+        Raises:
+            ProofError: The game has gravity, or a strategy has too many positions to save.
+
+        """
+        return self._extract(None)
+
+    def _extract(self, report: Callable[[int], None] | None) -> tuple[Strategy, ...]:
         position = self.position
         check_has_strategies(position.game)
         if self.value is None or position.is_over:
             return ()
-        guide = self._searched
+        guide = self._full_search
         return tuple(
             Extraction(position, seat, wins, guide.keeping_cells, report, guide.likely_cells).strategy()
             for seat, wins in proof_file.claims(position, self.bounds)
         )
 
     def check(self) -> None:
-        """Raise `ProofError` unless the value is proved: the `strategies` answer every reply.
+        """Check that the value is proved, by playing the `strategies` against all replies.
 
-        Their moves are played against all replies, by the rules of this package; no search is asked. For a
-        check that needs none of this package, `save` the proof and run `scripts/check_proof.py`.
+        This needs no search, only the rules of this package. For a check without this package, `save` the
+        proof and run `scripts/check_proof.py`.
+
+        Raises:
+            ProofError: The value is not proved, or a strategy fails against a reply.
+
         """
         parts = self.bounds, self.principal_variation, self.nodes, self.seconds
         try:
@@ -124,8 +131,8 @@ class Proof(Saved):
             check_strategy(strategy)
 
     @cached_property
-    def _searched(self) -> Prover:
-        """The search with all that it knows, without a budget; after the proof was pickled, a new one."""
+    def _full_search(self) -> Prover:
+        """The search with its table, without a budget; repeated if the proof was pickled."""
         prover = self._prover or Prover(self.position.game)
         prover.begin()
         if self._prover is None:
@@ -133,18 +140,23 @@ class Proof(Saved):
         return prover
 
     def save(self, path: str | Path, progress: Callable[[int], None] | None = None) -> None:
-        """Write the proof with its `strategies`, which others can check.
+        """Write the proof with its `strategies`, so that others can check it.
 
         docs/reference/formats.md specifies the format.
 
-        `progress` is called with the number of positions of a strategy that are done. Raises `ProofError` as
-        `strategies` does and for a position in which the game is over, which has nothing to check;
-        `ResultFileError` if the file cannot be written.
+        Args:
+            path: The `.npz` file.
+            progress: Called with the number of extracted positions of a strategy.
+
+        Raises:
+            ProofError: The game is over in the position, or `strategies` raises it.
+            ResultFileError: The file cannot be written.
+
         """
         if self.position.is_over:
             raise ProofError(f"the game {self.position} is over: a file needs a position to play from")
         if "strategies" not in self.__dict__:
-            self.__dict__["strategies"] = self._extracted(progress)
+            self.__dict__["strategies"] = self._extract(progress)
         try:
             proof_file.write(path, self)
         except PolicyFileError as error:
@@ -152,12 +164,14 @@ class Proof(Saved):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The proof that `save` has written, with its strategies.
+        """Read a proof that `save` has written, with its strategies.
 
-        The parts of the file fit each other: rules and name, bounds, line and seats of the strategies.
-        Whether these do what they should is not looked at: `check` does that, and `scripts/check_proof.py`.
+        The parts of the file fit each other: rules and name, bounds, line and seats of the strategies. Use
+        `check` or `scripts/check_proof.py` to verify that the strategies prove the value.
 
-        Raises `ResultFileError` for another file, which says which part does not fit.
+        Raises:
+            ResultFileError: The file is not a proof; the message names the part that does not fit.
+
         """
         try:
             filed = proof_file.read(path)
@@ -181,7 +195,7 @@ class Proof(Saved):
 
 
 def _regions_of(position: Position, bounds: tuple[int, int]) -> Regions:
-    """The regions of a proof with these bounds: those that show that the player to move does not win."""
+    """The regions of a proof with these bounds, which show that the player to move does not win."""
     return () if position.is_over or bounds[1] == 1 else drawing_regions(position) or ()
 
 
@@ -195,16 +209,16 @@ def prove(
     progress: ProofReport | None = None,
     checkpoint: str | Path | None = None,
 ) -> Proof:
-    """The value of one position of a game, proved by a search: of games too large to solve, too.
+    """Prove the value of one position by search, also in games too large to solve.
 
-    Two questions are asked, "does the player to move win?" and, if not, "does the other one?". Where the
-    other one holds by pairs and groups of cells (`drawing_regions`), the first needs no search. The second
-    needs no search on the empty board of a game that is not misère: an additional stone never hurts there, so
-    the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). The search is by proof
-    numbers (Allis 1994), and in every position by sequences of threats. In a game with gravity none of this
-    is sound; there it is alpha-beta with a table of positions, and the proof has no `strategies`. Without a
-    limit in seconds it searches the same nodes each time, on every machine with the memory for its table. It
-    may be interrupted at any time.
+    The search answers two questions, "does the player to move win?" and, if not, "does the other one?". Where
+    the other one holds by pairs and groups of cells (`drawing_regions`), the first needs no search. The
+    second needs no search on the empty board of a game that is not misère: an additional stone never hurts
+    there, so the second player cannot win (J. Nash's strategy stealing; Hales and Jewett 1963). The search is
+    by proof numbers (Allis 1994), with a threat-sequence search in every position. In a game with gravity
+    none of this is sound; there it is alpha-beta with a transposition table, and the proof has no
+    `strategies`. Without a limit in seconds it searches the same nodes each time, on every machine with the
+    memory for its table. It may be interrupted at any time.
 
     Args:
         game: The game, or its id.
@@ -214,10 +228,10 @@ def prove(
         progress: Called about ten times a second with the state of the search.
         checkpoint: A file in which the state of the search is kept, written every minute and at the end.
             Another call resumes from it, with a budget of its own, and its proof counts the nodes and seconds
-            of all calls. This file is trusted, unlike the one that `Proof.save` writes.
+            of all calls. This file is trusted: its entries are not checked.
 
     Returns:
-        The proof; its `value` is None if the budget ended first, and `bounds` then say what is known.
+        The proof; its `value` is None if the budget was used up, and `bounds` then say what is known.
 
     Raises:
         ImpossiblePositionError: The position is not one of this game.
@@ -236,7 +250,7 @@ def prove(
     path = None if checkpoint is None else Path(checkpoint)
     prover = Prover(game, progress)
     if path is not None:
-        prover.go_on(path, root)
+        prover.use_checkpoint(path, root)
     prover.begin(inf if nodes is None else nodes, inf if seconds is None else seconds)
     try:
         bounds = prover.bounds(root)
@@ -248,5 +262,5 @@ def prove(
 
 
 def short_proof(position: Position, nodes: int) -> Proof | None:
-    """The proof that a search of so many nodes finds; None where it finds none, and for 0 nodes."""
+    """The result of a search of at most `nodes` nodes; None for 0 nodes."""
     return prove(position.game, position, nodes=nodes).without_search() if nodes else None

@@ -31,7 +31,7 @@ _CHECKPOINT_SHARE = 20  # a checkpoint is written no more often than this multip
 
 @dataclass(frozen=True)
 class ProofProgress:
-    """The progress of a proof, which asks whether `seat` wins."""
+    """The progress of a proof that searches for a win of `seat`."""
 
     seat: Seat
     nodes: int
@@ -46,7 +46,7 @@ class OutOfBudgetError(Exception):
 
 
 class Prover:
-    """The searches of the two questions, and what is left of the budget."""
+    """The searches of the two questions, and the remaining budget."""
 
     def __init__(self, game: Game, report: ProofReport | None = None) -> None:
         self.game, self.report = game, report
@@ -57,22 +57,22 @@ class Prover:
 
     @property
     def effort(self) -> tuple[int, float]:
-        """The nodes and the seconds of this run and of those before."""
-        return self._earlier_nodes + self.nodes, self._earlier_seconds + time.monotonic() - self.begun
+        """The nodes and the seconds of this run and all earlier ones."""
+        return self._earlier_nodes + self.nodes, self._earlier_seconds + time.monotonic() - self.started_at
 
-    def go_on(self, path: Path, position: Position) -> None:
-        """Take what the file knows, if there is one, and write it there from now on."""
+    def use_checkpoint(self, path: Path, position: Position) -> None:
+        """Resume from the file if it exists, and save the state of the search in it from now on."""
         if path.exists():
             self._earlier_nodes, self._earlier_seconds, of_seats = checkpoint_file.read(path, position)
             try:
                 for seat, parts in of_seats.items():
-                    self.questions[seat].recall(int(parts["table_bits"]), parts["table"])
+                    self.questions[seat].restore_entries(int(parts["table_bits"]), parts["table"])
             except ValueError as error:
                 raise ResultFileError(f"{path} is not a checkpoint of a proof: {error}") from error
         self._checkpoint = path, position
 
     def end(self) -> None:
-        """Write what is known a last time, if there is a file for it."""
+        """Write the last checkpoint, if there is a file for it."""
         if self._checkpoint is not None:
             self._write_checkpoint(*self._checkpoint)
             self._checkpoint = None
@@ -81,7 +81,7 @@ class Prover:
         begin = time.monotonic()
         of_seats: dict[Seat, Arrays] = {}
         for seat, question in self.questions.items():
-            table_bits, table = question.known()
+            table_bits, table = question.kept_entries()
             of_seats[seat] = {"table_bits": np.array(table_bits, np.int64), "table": table}
         checkpoint_file.write(path, position, *self.effort, of_seats)
         end = time.monotonic()
@@ -89,13 +89,13 @@ class Prover:
 
     def begin(self, nodes: float = inf, seconds: float = inf) -> None:
         """Start the clock of a search with this budget."""
-        self.begun = time.monotonic()
-        self.nodes, self.max_nodes, self.deadline = 0, nodes, self.begun + seconds
+        self.started_at = time.monotonic()
+        self.nodes, self.max_nodes, self.deadline = 0, nodes, self.started_at + seconds
         self.regions: Regions = ()
-        self._slice, self._next_checkpoint = _FIRST_SLICE, self.begun + _CHECKPOINT_SECONDS
+        self._slice, self._next_checkpoint = _FIRST_SLICE, self.started_at + _CHECKPOINT_SECONDS
 
     def bounds(self, position: Position) -> tuple[int, int]:
-        """The lowest and the highest value that the position can still have when the budget is used up."""
+        """The lowest and the highest value that the position can have after a search within the budget."""
         if position.is_over:
             value = 0 if position.winner is None else 1 if position.winner == position.to_move else -1
             return value, value
@@ -138,11 +138,11 @@ class Prover:
         if self._checkpoint is not None and end >= self._next_checkpoint:
             self._write_checkpoint(*self._checkpoint)
         if self.report is not None and answer is None:
-            self.report(ProofProgress(question.seat, self.nodes, end - self.begun))
+            self.report(ProofProgress(question.seat, self.nodes, end - self.started_at))
         return answer
 
     def principal_variation(self, position: Position, value: int) -> tuple[int, ...]:
-        """Best play from a position of this value, as far as the budget goes."""
+        """Best play from a position of this value, until the budget is used up."""
         line: list[int] = []
         try:
             while not position.is_over and not _is_dead(position):
@@ -189,11 +189,10 @@ class Prover:
 
 
 class _Question:
-    """The search for whether one seat wins, which can be asked about one position after another.
+    """The question "does this seat win?", which can be searched for one position after another.
 
-    Which answer is right is not known before, and the way to find it soonest differs. So hasty and patient
-    searches take turns, each from the root with what the table knows by then, and both are longer by two
-    fifths after each two.
+    A hasty search finds a win sooner, a patient one refutes it sooner. They take turns, each from the root
+    with the table so far, and each pair of turns is two fifths longer than the last.
     """
 
     def __init__(self, game: Game, seat: Seat) -> None:
@@ -205,7 +204,7 @@ class _Question:
         self.game, self.seat = game, seat
 
     def begin(self, position: Position, spent: int = 0) -> None:
-        """Begin to search this position, or go on after earlier runs have spent so many nodes."""
+        """Begin to search this position, or resume the search after `spent` nodes of earlier runs."""
         self._position, self._spent = position, spent
         self._begin_turn()
 
@@ -216,12 +215,12 @@ class _Question:
         self._kernel.set_root(self._search, *stones, attacks, patient)
 
     def search(self, n_nodes: float) -> tuple[bool | None, int]:
-        """The answer, None if `n_nodes` or those that the table is for were too few; and the nodes used."""
+        """The answer, and the nodes used; None if `n_nodes`, or the nodes left to the table, were too few."""
         kernel, counts = self._kernel, self._search.state
         if self._n_left == 0:
             self._begin_turn()
         before = int(counts[self._state.NODES])
-        self._search = self._state.grown(self._search)
+        self._search = self._state.with_larger_table(self._search)
         n_nodes = min(n_nodes, self._n_left)
         n_nodes = min(n_nodes, self._state.n_nodes_left(self._search))  # so no slice's end changes the search
         answer = kernel.search(self._search, self._sets, int(n_nodes))
@@ -229,24 +228,24 @@ class _Question:
         self._spent, self._n_left = self._spent + used, self._n_left - used
         return None if answer == kernel.OPEN else answer == kernel.YES, used
 
-    def known(self) -> tuple[int, Masks]:
-        """The size of the table, and the answers in it that took longest: `recall` takes them."""
+    def kept_entries(self) -> tuple[int, Masks]:
+        """The size of the table, and the entries that took most work: the arguments of `restore_entries`."""
         return int(self._search.state[self._state.TABLE_BITS]), self._state.answers_of(self._search)
 
-    def recall(self, table_bits: int, answers: Masks) -> None:
-        """Go on with what was known in another run. Raises `ValueError` if it does not fit."""
+    def restore_entries(self, table_bits: int, answers: Masks) -> None:
+        """Resume with the `kept_entries` of another run. Raises `ValueError` if they do not fit."""
         self._search = self._state.with_answers(self._search, table_bits, answers)
 
     def ordered_cells(self, position: Position) -> list[int]:
-        """The legal cells, those first that the search would try first."""
+        """The legal cells, in the order in which the search would try them."""
         self.begin(position)
-        urgent, weights = self._kernel.first_look(self._search, self._sets)
+        urgent, weights = self._kernel.root_candidates(self._search, self._sets)
         first = set(cells_of(urgent))
         return sorted(position.legal_cells, key=lambda cell: (cell not in first, -weights[cell]))
 
 
 def _claim(position: Position, value: int) -> tuple[Seat, bool]:
-    """The seat that a question is asked about, and the answer after a move that keeps this value."""
+    """The seat to ask "does it win?" for, and the answer after a move that keeps this value."""
     if value == 1:
         return position.to_move, True
     return SEATS[1 - position.ply % 2], False
@@ -258,7 +257,7 @@ def _is_dead(position: Position) -> bool:
 
 
 def _turn(spent: int) -> tuple[bool, int]:
-    """The turn of a search that has spent so many nodes: True if it is patient, and the nodes left of it."""
+    """The turn after `spent` nodes: True if it is patient, and the nodes left in it."""
     length = _FIRST_TURN
     while spent >= 2 * length:
         spent, length = spent - 2 * length, length * 7 // 5
@@ -267,7 +266,7 @@ def _turn(spent: int) -> tuple[bool, int]:
 
 @cache
 def _prepare(has_gravity: bool) -> None:
-    """Compile all that most searches call, or load it from disk, before the clock of a search starts."""
+    """Compile what most searches call, or load it from disk, before the clock of a search starts."""
     from ttt_env.compiled.compiler import ready
 
     game = _TWO_CELLS.with_gravity() if has_gravity else _TWO_CELLS

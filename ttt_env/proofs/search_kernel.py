@@ -76,7 +76,7 @@ def _zone_after(s: ProofSearch, depth: int, move: int) -> np.uint64:
 
 @inner
 def _cover(s: ProofSearch, depth: int, zone: np.uint64) -> None:
-    """Remember that the attacker does not win by a move outside of this zone, which is that of another."""
+    """Store that no move of the attacker outside of this zone wins; it is the zone of another move."""
     for move in range(s.n_moves[depth]):
         key = s.keys[depth, move]
         if zone & (ONE << np.uint64(s.moves[depth, move])) == NONE and not is_held(s, key):
@@ -96,7 +96,7 @@ def _zone_of_moves(s: ProofSearch, depth: int, sets: WinningSets) -> np.uint64:
     if not attacking:
         return np.uint64(zones[_move_of_smallest_zone(s, depth, rest)])
     zone = NONE
-    while rest != NONE:  # until each move has its own zone joined, or is outside of a joined one
+    while rest != NONE:  # until the zone of each move is joined, or the move is outside of a joined one
         move = _move_of_smallest_zone(s, depth, rest)
         zone |= zones[move]
         rest &= zones[move] & ~(ONE << np.uint64(s.moves[depth, move]))
@@ -138,7 +138,8 @@ def search(s: ProofSearch, sets: WinningSets, n_nodes: int) -> int:
         depth = s.state[DEPTH]
         won, not_won = _enter(s, sets) if s.state[PHASE] == _ENTER else _choose(s, sets)
         if won != NEVER or not_won != NEVER:
-            _leave(s, depth, won, not_won, sets)  # only here: it is compiled into each of its callers
+            # The only call: the function is compiled into each of its callers.
+            _return_to_parent(s, depth, won, not_won, sets)
     return OPEN
 
 
@@ -164,7 +165,7 @@ def _enter(s: ProofSearch, sets: WinningSets) -> tuple[int, int]:
 
 @inner
 def _list_moves(s: ProofSearch, depth: int) -> None:
-    """List the candidates, best first, one of those that lead to symmetric positions."""
+    """List the candidates, best first, one of each group that leads to symmetric positions."""
     side = 0 if attacks(s, depth) else 1
     candidates, n_moves = s.candidates[depth], 0
     while candidates != NONE:
@@ -237,8 +238,8 @@ def _make_move(s: ProofSearch, depth: int, side: int, cell: int) -> None:
 
 
 @inner
-def _leave(s: ProofSearch, depth: int, won: int, not_won: int, sets: WinningSets) -> None:
-    """Remember the numbers of a position, and go back to the one before."""
+def _return_to_parent(s: ProofSearch, depth: int, won: int, not_won: int, sets: WinningSets) -> None:
+    """Store the numbers of a position, and return to its parent."""
     image = least_code(s.codes[depth])
     zone = moved(s.zones[depth], s.permutations, image) if not_won == 0 else NONE
     remember(s, s.codes[depth, image] * SCATTER, won, not_won, zone, s.state[NODES] - s.entered[depth])
@@ -279,7 +280,7 @@ def set_root(s: ProofSearch, attacker: int, defender: int, attacks: bool, patien
     s.state[PATIENCE] = _PATIENT if patient else _HASTY
 
 
-def first_look(s: ProofSearch, sets: WinningSets) -> tuple[int, list[int]]:
+def root_candidates(s: ProofSearch, sets: WinningSets) -> tuple[int, list[int]]:
     """The candidates at the root, as a mask, and the weights of all cells."""
     s.candidates[0] = 0
     search(s, sets, 0)

@@ -31,11 +31,11 @@ DEPTH, PHASE, ANSWER, NODES, ROOT_ATTACKS, BY_THREATS, TABLE_BITS, PATIENCE = ra
 class ProofSearch(NamedTuple):
     """The positions from the root to the current one, `[depth]`, and the transposition table.
 
-    `codes` are those of each position by `canonical.stone_codes`, which `of_stones` holds, the attacker's
-    stones first; the symmetries themselves are `permutations` and their `inverses`. Of the moves in a
-    position, `[depth, cells]`, are kept the cell, the key of the position after it and the symmetry that
-    gives this key, the number with which it begins, and the zone if the defender holds after it; `limits`
-    `[depth, 2]` are those of its two numbers. `zones` are those of positions in which the defender holds.
+    `codes` are the codes of each position, sums of `of_stones` (`canonical.stone_codes`, the attacker's
+    stones first); the symmetries are `permutations` and their `inverses`. Each move in a position, `[depth,
+    cells]`, has its cell, the key of the position after it and the symmetry that gives this key, its first
+    number, and the zone if the defender holds after it. `limits` `[depth, 2]` bound the two numbers of a
+    position; `zones` belong to positions in which the defender holds.
     """
 
     attacker: Masks
@@ -154,12 +154,12 @@ def remember(s: ProofSearch, key: np.uint64, won: int, not_won: int, zone: np.ui
 
 
 def n_nodes_left(s: ProofSearch) -> float:
-    """The nodes that may be searched until the table should be larger; without end if there is no memory."""
+    """The nodes that may be searched until the table should grow; infinite if there is no memory for more."""
     bits = int(s.state[TABLE_BITS])
     return inf if bits >= _max_table_bits() else (2 << bits) - int(s.state[NODES])
 
 
-def grown(s: ProofSearch) -> ProofSearch:
+def with_larger_table(s: ProofSearch) -> ProofSearch:
     """The same search, with a larger table if no nodes are left for this one."""
     if n_nodes_left(s) > 0:
         return s
@@ -167,9 +167,9 @@ def grown(s: ProofSearch) -> ProofSearch:
 
 
 def answers_of(s: ProofSearch) -> Masks:
-    """The entries of the table, `[answers, 3]`: of a large one those that took 64 positions or more.
+    """The entries of the table, `[answers, 3]`; from a large one only entries of 64 nodes or more.
 
-    A search that is called again for few nodes each time ends only if what these found is kept.
+    A search that is resumed for few nodes each time ends only if these entries are kept.
     """
     answers: Masks = s.table[s.table[:, 1] != NONE]
     return answers if len(answers) <= _KEPT else answers[answers[:, 1] >> _56 >= _LONG]

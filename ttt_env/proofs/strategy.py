@@ -27,9 +27,9 @@ def drawing_regions(position: Position) -> Regions | None:
     an enhancement of the Hales-Jewett pairing strategy, 2017): all those that hold no pair and have cells in
     it.
 
-    There are no groups, `()`, where every set is broken already. That none are found does not say that the
-    player to move wins. In a misère game none are looked for, nor where stones rest on each other, so that
-    the answer in a group need not be a legal move.
+    There are no groups, `()`, where every set is broken already. None does not mean that the player to move
+    wins. It is returned for every misère game, and for games with gravity, in which the answer in a group
+    need not be a legal move.
     """
     if not position.game.is_monotone:
         return None
@@ -46,7 +46,7 @@ def drawing_regions(position: Position) -> Regions | None:
     for mask in p.rests[n_pairs, : p.n_rests[n_pairs]].tolist():
         apart = [group for group in groups if not group & mask]
         groups = [*apart, mask | sum(group for group in groups if group & mask)]
-    return tuple(tuple(cells_of(int(mask))) for mask in [*p.chosen[:n_pairs], *groups])
+    return tuple(tuple(cells_of(int(mask))) for mask in [*p.chosen_pairs[:n_pairs], *groups])
 
 
 def check_has_strategies(game: Game) -> None:
@@ -71,13 +71,13 @@ class Strategy:
     """The move of a seat in every position that can be reached from `start` with it to move.
 
     With `wins` it wins against every reply, else it does not lose. `positions` `[P, 2]` are its own stones
-    and the other player's; of symmetric positions there is one, that with the smallest mask of its own. Each
-    is also for all positions with fewer of the other's stones, except in a misère game. `moves` `[P]` are its
-    cells there. A position has `n_sequences` `[P]` of the `sequences` `[Q, most]` of
-    cells, which are in the order of the positions, each padded with 64s. With `wins` these are threats, each
-    of which leaves one reply: they answer some replies to the move. Else they are pairs, one after the other,
-    that break every set of the other player: the seat answers in the pair of each reply. A reply that neither
-    answers leads to a position of the table, or needs none: see `cell`.
+    and the other player's; of symmetric positions it holds the one with the smallest mask of its own. Except
+    in a misère game, each also covers all positions with fewer of the other's stones. `moves` `[P]` are its
+    cells there. A position has `n_sequences` `[P]` of the `sequences` `[Q, most]` of cells, which are in the
+    order of the positions, each padded with 64s. With `wins` these are threats that leave one reply each:
+    they answer some replies to the move. Else they are pairs, one after the other, that break every set of
+    the other player: the seat answers in the pair of each reply. A reply that no sequence answers leads to a
+    position of the table, or needs none: see `cell`.
     """
 
     start: Position
@@ -97,7 +97,7 @@ class Strategy:
         return self.start.game
 
     def in_words(self, own: int, other: int) -> str:
-        """A board with these stones in words; there need not be as many as in a game."""
+        """A board with these stones in words; their numbers need not be possible in a game."""
         x, o = (own, other) if self.seat == "X" else (other, own)
         board = Position(self.game, *((o, x) if (x | o).bit_count() % 2 else (x, o)))
         return f"{board} of {self.game.name}"
@@ -105,10 +105,10 @@ class Strategy:
     def cell(self, position: Position) -> int | None:
         """The strategy's move; None if the other seat is to move, or if the strategy never leads here.
 
-        It completes a set where it can, else it plays as the table says. Where the position is not in it, a
-        strategy that wins goes on with a sequence of threats, and one that does not lose answers in the pair
-        of the reply, or plays the cell through which the sets that the other can still complete weigh most
-        (Erdős and Selfridge 1973).
+        It completes a set where it can, else it plays the move of the table. In other positions, a strategy
+        that wins continues a sequence of threats; one that does not lose answers in the pair of the reply, or
+        plays the cell with the largest weight of sets that the other can still complete (Erdős and Selfridge
+        1973).
         """
         if position.to_move != self.seat or position.is_over:
             return None
@@ -117,14 +117,14 @@ class Strategy:
             for cell in position.legal_cells:
                 if self.game.completes(own | 1 << cell, cell):
                     return cell
-        if (cell_here := self._tabulated(own, other)) is not None:
+        if (cell_here := self._cell_by_table(own, other)) is not None:
             return cell_here
         if self.wins:
             return self._next_threat(own, other)
-        cell_here = self._heaviest(position)
-        return self._paired(position) if cell_here is None else cell_here
+        cell_here = self._cell_by_weight(position)
+        return self._cell_by_pairs(position) if cell_here is None else cell_here
 
-    def _tabulated(self, own: int, other: int) -> int | None:
+    def _cell_by_table(self, own: int, other: int) -> int | None:
         from ttt_env.proofs.strategy_kernel import covering
 
         (table, rows), position = self.ordered, np.array([[own, other]], np.uint64)
@@ -153,7 +153,7 @@ class Strategy:
         cell = next_threat(*stones, self.positions, *table, *rules)
         return None if cell < 0 else int(cell)
 
-    def _paired(self, position: Position) -> int | None:
+    def _cell_by_pairs(self, position: Position) -> int | None:
         """The answer by the pairs of a position from which this one has come; None if there is none."""
         after, pairs = self._with_pairs
         for permutation in self._permutations.tolist():
@@ -171,7 +171,7 @@ class Strategy:
     def _with_pairs(self) -> tuple[Masks, Masks]:
         """Own stones `[L]` after moves of the table, and pairs `[L, most]` that hold then, as masks.
 
-        They are those of the sequences that break every set: a file may have others, which do nothing.
+        Only sequences that break every set count: a file may have others, which do nothing.
         """
         one = np.uint64(1)
         rows = np.repeat(np.arange(len(self)), self.n_sequences)
@@ -188,7 +188,7 @@ class Strategy:
             holds &= (after & np.uint64(mask) != 0) | is_within.any(axis=1)
         return after[holds], pairs[holds]
 
-    def _heaviest(self, position: Position) -> int | None:
+    def _cell_by_weight(self, position: Position) -> int | None:
         """The cell by which most weight is taken from sets of the other, if what is left is small enough.
 
         In a misère game any cell, if the seat cannot complete a set any more.

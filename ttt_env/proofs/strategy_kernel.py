@@ -128,7 +128,7 @@ def _is_answered(
 
 
 @inner
-def _answered(
+def _replies_answered(
     own: np.uint64, other: np.uint64, replies: np.uint64, gains: Masks, n_gains: int, sets: WinningSets
 ) -> np.uint64:
     """The replies after which a sequence of threats wins."""
@@ -162,7 +162,7 @@ def _answer_by_threats(
     number: int,
     cover: Cover,
 ) -> np.uint64:
-    """The replies that no sequence of threats answers; those that answer one or more are kept."""
+    """The replies that no sequence of threats answers; sequences that answer one or more are kept."""
     t, unanswered, reply = finder.threats, NONE, NONE  # a sequence that would win after a pass comes first
     if not is_several(replies):
         replies, reply = NONE, replies
@@ -170,7 +170,7 @@ def _answer_by_threats(
         block = NONE if reply == NONE else completing_through(other | reply, own, sets, cell_of(reply))
         if not is_several(block) and wins_soon(own, other | reply, block, sets, t, finder.budget):
             n_gains = size(t.winning[GAINS])
-            answered = _answered(own, other, replies | unanswered, t.gain, n_gains, sets)
+            answered = _replies_answered(own, other, replies | unanswered, t.gain, n_gains, sets)
             replies, unanswered = replies & ~answered, unanswered & ~answered
             if answered != NONE or reply != NONE:
                 row = _new_sequence(number, cover)
@@ -194,9 +194,9 @@ def _holds_by_pairs(
     if n_pairs >= 0:
         row = _new_sequence(number, cover)
         for level in range(n_pairs):
-            first = lowest(p.chosen[level])
+            first = lowest(p.chosen_pairs[level])
             cover.sequences[row, 2 * level] = cell_of(first)
-            cover.sequences[row, 2 * level + 1] = cell_of(p.chosen[level] ^ first)
+            cover.sequences[row, 2 * level + 1] = cell_of(p.chosen_pairs[level] ^ first)
     return bool(n_pairs >= 0)
 
 
@@ -250,9 +250,9 @@ def follow_replies(
 ) -> int:
     """The number of positions `[B, 2]` whose moves `[B]` are all right, and `cover` is filled for them.
 
-    It is the index of the first wrong move if there is one. The sequences are those that the `finder` finds,
-    which are kept; without one they are those of `cover`, and none are looked for: they are of different
-    cells of the board, pairs among them of an even number, then `NO_CELL`.
+    It is the index of the first wrong move if there is one. A `finder` searches for sequences, which are
+    kept in `cover`; without one the sequences in `cover` are used: each is of different cells of the board,
+    of an even number if they are pairs, then `NO_CELL`.
     """
     cover.totals[:] = 0
     if finder is not None:
@@ -266,7 +266,7 @@ def follow_replies(
             return number
         replies = _replies(own, other, wins, sets, weights)
         if finder is None:
-            replies = _unanswered(own, other, replies, wins, sets, gains, number, cover)
+            replies = _replies_unanswered(own, other, replies, wins, sets, gains, number, cover)
         elif finder.budget > 0 and replies != NONE and not sets.misere:
             if wins:
                 replies = _answer_by_threats(own, other, replies, sets, finder, number, cover)
@@ -305,7 +305,7 @@ def _leave_open(
 
 
 @inner
-def _unanswered(
+def _replies_unanswered(
     own: np.uint64,
     other: np.uint64,
     replies: np.uint64,
@@ -315,13 +315,13 @@ def _unanswered(
     number: int,
     cover: Cover,
 ) -> np.uint64:
-    """The replies that none of the next sequences answers, as many as the position has."""
+    """The replies that no sequence of this position answers; moves on to the sequences of the next one."""
     for _ in range(cover.n_sequences[number]):
         sequence = cover.sequences[cover.totals[N_SEQUENCES]]
         cover.totals[N_SEQUENCES] += 1
         if wins:
             n_gains = _gains_of(sequence, gains)
-            replies &= ~_answered(own, other, replies, gains, n_gains, sets)
+            replies &= ~_replies_answered(own, other, replies, gains, n_gains, sets)
         elif _are_breaking(own, other, sequence, sets):
             replies = NONE
     return replies
@@ -416,7 +416,7 @@ def next_threat(
 ) -> int:
     """The next cell of a sequence of a table that has led to these stones and wins; −1 if there is none.
 
-    These are the stones of a seat that wins, and of the other; the arrays are those of `Strategy`.
+    `own` are the stones of a seat that wins; the arrays are the fields of `Strategy`.
     """
     gains = np.zeros(MOST_CELLS + 1, np.uint64)
     for symmetry in range(len(permutations)):

@@ -10,7 +10,7 @@ from ttt_env.errors import ParameterError, brief
 from ttt_env.rules import Game, Position
 from ttt_env.text.wording import answer_text, places
 
-_LONGEST = 1_000_000  # letters of a reply that are looked at: what a model says after them is not an answer
+_LONGEST = 1_000_000  # letters of a reply that are read; the rest is ignored
 Marks: TypeAlias = tuple[tuple[str, str], ...]
 REASONING: Marks = (
     *((f"<{name}>", f"</{name}>") for name in ("think", "thinking", "thought", "reasoning")),
@@ -21,24 +21,24 @@ REASONING: Marks = (
     ("<|channel|>analysis", "<|channel|>final"),
     ("analysis", "assistantfinal"),  # the same, with the special tokens skipped
 )
-"""The marks at which models begin and end their reasoning, by pairs. Case does not count, a tag may have
+"""The pairs of marks with which models begin and end their reasoning. Case is ignored, a tag may have
 attributes, and a mark of letters alone counts only at the start of a reply."""
 
 CUT_OFF = {
     "length": "the reply was cut off at the limit of tokens",
     "content_filter": "the reply was stopped by the endpoint's filter of contents",
 }
-"""The values of `finish_reason`, in the words of chat completions, of a reply that has no end."""
+"""The values of `finish_reason` in chat completions that say that a reply was cut off."""
 _PLACE = re.compile(r"\{(cell|name|row|column)\}")
 _PLACES = (["cell"], ["name"], ["column", "row"], ["column"])
 _WORDS = {"name": "[0-9]{0,2}[a-z]{1,2}[0-9]{1,2}"}  # of the others, a number
 
 
-def whole(reply: str, finish_reason: str | None) -> str:
-    """The reply, or an empty one if it was cut off: what has no end is not read.
+def complete_reply(reply: str, finish_reason: str | None) -> str:
+    """The reply, or an empty one if it was cut off.
 
-    >>> whole("If I play [3], O may", "length"), whole("[3]", "stop"), whole("[3]", None)
-    ('', '[3]', '[3]')
+    >>> complete_reply("If I play [3], O may", "length"), complete_reply("[3]", "stop")
+    ('', '[3]')
     """
     return "" if finish_reason in CUT_OFF else reply
 
@@ -54,39 +54,45 @@ class Reading(NamedTuple):
     cell: int | None
     """The cell, or None."""
     outcome: Outcome
-    """The reason why it names none; "played" means here that the form allows the cell to be played."""
+    """The reason why it names none; "played" if it names a cell of the board, which may be taken."""
 
 
 @dataclass(frozen=True)
 class AnswerFormat:
-    r"""The form of an answer: a text in which places stand for a cell, such as `[{cell}]`.
+    r"""The form of an answer, a text with placeholders for a cell, such as `[{cell}]`.
 
-    `{cell}` is its number, `{name}` its name in drawings, such as b2, and `{row}` and `{column}` count from 1
-    at the top left. `{column}` alone is for boards where stones fall: it names the cell on which one would
-    come to lie. The prompt asks for what the form has.
+    Every reply is read by this rule:
 
-    This is the one rule by which replies are read:
-
-    1. Reasoning before the answer does not count: blocks such as `<think>…</think>`, between the marks of
+    1. Reasoning before the answer is ignored: blocks such as `<think>…</think>`, between the marks of
        `reasoning`. A block that is not closed extends to the end; one that is only closed, because it was
        opened by the prompt, begins at the start of the reply.
     2. In the rest, the last line that names a cell in this form decides. If it names different cells, the
        reply names "several".
 
-    Anything may surround the form, and spaces and line breaks the places. Case does not count. Numbers are
-    written with the digits 0 to 9. Raises `ParameterError` for a form with other places than these or none,
-    and for one with a mark of reasoning.
+    Anything may surround the form, and spaces and line breaks the placeholders. Case is ignored. Numbers are
+    written with the digits 0 to 9.
 
-    >>> from ttt_env.rules.catalogue import get_game
-    >>> form, start = AnswerFormat(), get_game("tictactoe-v0").start
-    >>> form.read("<think>[0] or [1]? No.</think>\nNot [8].\nI play [4].", start)
-    Reading(cell=4, outcome='played')
-    >>> form.read("[0] or [1]", start).outcome
-    'several'
-    >>> AnswerFormat("<move>{cell}</move>").read("The centre: <move>4</move>", start)
-    Reading(cell=4, outcome='played')
-    >>> AnswerFormat("row {row}, column {column}").read("Row 2, column 3 it is.", start)
-    Reading(cell=5, outcome='played')
+    Args:
+        template: The text. `{cell}` is the number of the cell, `{name}` its name in drawings, such as b2, and
+            `{row}` and `{column}` count from 1 at the top left. `{column}` alone is for boards where stones
+            fall: it names the cell where a stone would land. The prompt asks for an answer of this form.
+        reasoning: The pairs of marks around reasoning; by default the marks of known models.
+
+    Raises:
+        ParameterError: The template has other placeholders or none, or contains a mark of reasoning.
+
+    Example:
+        >>> from ttt_env.rules.catalogue import get_game
+        >>> form, start = AnswerFormat(), get_game("tictactoe-v0").start
+        >>> form.read("<think>[0] or [1]? No.</think>\nNot [8].\nI play [4].", start)
+        Reading(cell=4, outcome='played')
+        >>> form.read("[0] or [1]", start).outcome
+        'several'
+        >>> AnswerFormat("<move>{cell}</move>").read("The centre: <move>4</move>", start)
+        Reading(cell=4, outcome='played')
+        >>> AnswerFormat("row {row}, column {column}").read("Row 2, column 3 it is.", start)
+        Reading(cell=5, outcome='played')
+
     """
 
     template: str = "[{cell}]"
@@ -108,7 +114,7 @@ class AnswerFormat:
 
     @property
     def _texts(self) -> list[str]:
-        """The texts around the places: one more than these."""
+        """The texts around the placeholders."""
         return _PLACE.split(self.template)[::2]
 
     @cached_property
@@ -124,17 +130,26 @@ class AnswerFormat:
         return re.compile(pattern, re.IGNORECASE)
 
     def text_of(self, cell: int, game: Game) -> str:
-        """A reply that names this cell. Raises `ParameterError` for rows and columns on a board of layers."""
+        """A reply that names this cell.
+
+        Raises:
+            ParameterError: The form has rows and columns, and the board has layers.
+
+        """
         return answer_text(self.template, cell, game)
 
     def read(self, reply: str, position: Position) -> Reading:
-        """The cell that a reply names; nothing in it is ever run. Raises `ParameterError` for no str.
+        """The cell that a reply names; nothing in it is ever run.
 
-        Of the cells of a column it is the one that may be played in the position.
+        A column names its cell that may be played in the position.
+
+        Raises:
+            ParameterError: The reply is not a str.
+
         """
         if not isinstance(reply, str):
             raise ParameterError(f"a reply is a str, not {brief(reply)}")
-        names = self._last_named(_without_reasoning(reply[:_LONGEST], self.reasoning))
+        names = self._cells_on_last_line(_without_reasoning(reply[:_LONGEST], self.reasoning))
         if len(names) != 1:
             return Reading(None, "several" if names else "unreadable")
         (name,) = names
@@ -143,9 +158,11 @@ class AnswerFormat:
         cells.sort(key=lambda cell: not position.legal_mask >> cell & 1)
         return Reading(cells[0], "played") if cells else Reading(None, "no cell")
 
-    def _last_named(self, text: str) -> set[tuple[str, ...]]:
-        """The cells on the last line that names any; the line of a form is the one on which it ends."""
-        names = [(match.end(), tuple(map(_plain, match.groups()))) for match in self._pattern.finditer(text)]
+    def _cells_on_last_line(self, text: str) -> set[tuple[str, ...]]:
+        """The cells on the last line that names any; a match belongs to the line on which it ends."""
+        names = [
+            (match.end(), tuple(map(_normalised, match.groups()))) for match in self._pattern.finditer(text)
+        ]
         if not names:
             return set()
         last_end = names[-1][0]
@@ -153,14 +170,19 @@ class AnswerFormat:
         return {name for end, name in names if end > start}
 
     def answer(self, reply: str, position: Position) -> Answer:
-        """The reply in a position: its cell if it is free, else why it plays none. Raises as `read`."""
+        """The answer of a reply in a position, with its cell if it is free, else the reason.
+
+        Raises:
+            ParameterError: The reply is not a str.
+
+        """
         reading = self.read(reply, position)
         if reading.cell is None:
             return Answer.failed(reading.outcome, reply)
         return Answer.of(reading.cell, position, reply)
 
 
-def _plain(text: str) -> str:
+def _normalised(text: str) -> str:
     """A number without leading zeros, a name in small letters."""
     return str(int(text)) if text.isdigit() else text.lower()
 
@@ -183,7 +205,7 @@ def _marks(pairs: Marks) -> re.Pattern[str]:
 
 
 def _without_reasoning(reply: str, pairs: Marks) -> str:
-    """The reply without its blocks of reasoning, as the rule of `AnswerFormat` says."""
+    """The reply without its blocks of reasoning, by the rule of `AnswerFormat`."""
     parts: list[str] = []
     start, opened = 0, ""
     for mark in _marks(pairs).finditer(reply):

@@ -10,7 +10,7 @@ from ttt_env.text.wording import BoardStyle, prompt_text
 
 
 class Reply(str):
-    """A reply with a `note` on how it came about, which is told where the reply names no free cell."""
+    """A reply with a `note` on how it came about, which is quoted if the reply names no free cell."""
 
     __slots__ = ("note",)
     note: str
@@ -23,22 +23,29 @@ class Reply(str):
 
 
 class PromptAgent(AskedAgent):
-    """Plays as a function of a prompt replies: what a language model is, with all that is around it.
+    """Plays the cell that a function from prompt to reply names, such as a call of a language model.
 
-    The prompt of a position is what `TextEnv.reset(position=…)` says there, with the same `board` and
-    `answer`; the reply is read by the rule of `AnswerFormat`. An exception of the function comes through,
-    with a note that names the position. What is not a str is unreadable.
+    An exception of the function is raised, with a note that names the position. An accident of the machine
+    or the network is not an answer: an `OSError`, such as a time-out or a failed connection, an exception
+    caused by one, and a `MemoryError` raise `NoVerdictError`.
 
-    An accident of the machine or the network is not an answer: an `OSError`, such as a time-out or a
-    connection that failed, or an exception that comes from one, and a `MemoryError` raise `NoVerdictError`.
+    Args:
+        game: The game, or its id.
+        reply: The function, which is given the text of `TextEnv.reset(position=…)` with the same `board` and
+            `answer`. Its reply is read by the rule of `AnswerFormat`; anything but a str is unreadable.
+        board: The drawing of the board: "grid", "coordinates" or "line" (see `board_text`).
+        answer: The form of an answer, as in `TextEnv`.
 
-    Raises `ParameterError` for a `reply` that cannot be called and for other bad settings.
+    Raises:
+        ParameterError: `reply` cannot be called, or another argument is invalid.
 
-    >>> from ttt_env import certify
-    >>> def first_free(prompt: str) -> str:
-    ...     return f"[{prompt.partition('Free cells: ')[2].partition(' ')[0].rstrip('.')}]"
-    >>> certify(PromptAgent("tictactoe-v0", first_free)).unbeatable
-    False
+    Example:
+        >>> from ttt_env import certify
+        >>> def first_free(prompt: str) -> str:
+        ...     return f"[{prompt.partition('Free cells: ')[2].partition(' ')[0].rstrip('.')}]"
+        >>> certify(PromptAgent("tictactoe-v0", first_free)).unbeatable
+        False
+
     """
 
     @checked
@@ -62,15 +69,15 @@ class PromptAgent(AskedAgent):
 
     @property
     def label(self) -> str:
-        """The name of the function, and what it is shown."""
-        return f"the function {function_name(self.reply)} of prompts, {self._shown_as}"
+        """The name of the function, and the form of its prompts."""
+        return f"the function {function_name(self.reply)} of prompts, {self._format_text}"
 
     @property
-    def _shown_as(self) -> str:
+    def _format_text(self) -> str:
         return f"board={self.board!r}, answer={self.answer_format.template!r}"
 
     def prompt(self, position: Position) -> str:
-        """The prompt that the function is given in a position."""
+        """The prompt for a position."""
         return prompt_text(position, self.board, self.answer_format.template)
 
     def answer(self, position: Position) -> Answer:  # noqa: D102
@@ -79,13 +86,13 @@ class PromptAgent(AskedAgent):
                 reply: object = self.reply(self.prompt(position))
         except NoVerdictError as error:
             error.position = position
-            error.add_note(self._asked_in(position))
+            error.add_note(self._query_note(position))
             raise
         except Exception as error:
             if _is_accident(error):
                 reason = f"gave no answer: {brief(error)}"
                 raise NoVerdictError(self.label, position, reason) from error
-            error.add_note(self._asked_in(position))
+            error.add_note(self._query_note(position))
             raise
         if not isinstance(reply, str):
             return Answer.failed("unreadable", brief(reply))
@@ -94,12 +101,12 @@ class PromptAgent(AskedAgent):
             return Answer.failed(answer.outcome, f"({reply.note}) {reply}".rstrip())
         return answer
 
-    def _asked_in(self, position: Position) -> str:
+    def _query_note(self, position: Position) -> str:
         return f"when it was asked in {position} of {self.game.name}"
 
 
 def _is_accident(error: BaseException | None) -> bool:
-    """True if an exception, or one that it comes from, is an accident of the machine or the network."""
+    """True if an exception, or one that caused it, is an accident of the machine or the network."""
     ids: set[int] = set()
     while error is not None and id(error) not in ids:
         if isinstance(error, OSError | MemoryError):

@@ -1,4 +1,4 @@
-"""The words of a conversation: the rules of a game from its data, the board, and what has happened."""
+"""The texts of a conversation: the rules of a game from its data, the board, and what has happened."""
 
 from functools import lru_cache
 from textwrap import fill
@@ -20,7 +20,7 @@ _MOST_SETS = 200  # listed one by one; of more, the first ones and the number of
 
 @lru_cache(maxsize=64)
 def rules_text(game: Game) -> str:
-    """The rules of a game in some sentences, worded from its data.
+    """The rules of a game in a few sentences, generated from its data.
 
     >>> from ttt_env.rules.catalogue import get_game
     >>> print(rules_text(get_game("tictactoe-v0")))
@@ -68,7 +68,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _end_words(game: Game) -> str:
-    """The winning sets in words, as a known pattern or as lists of cells, and whether they win or lose."""
+    """The winning sets in words, as a known pattern or as lists of cells, and "wins" or "loses"."""
     end = "loses" if game.misere else "wins"
     sets = set(game.winning_sets)
     sizes = {len(cells) for cells in sets}
@@ -94,20 +94,24 @@ def _as_sets(cells: list[tuple[int, ...]]) -> set[tuple[int, ...]]:
 def board_text(position: Position, style: BoardStyle = "grid") -> str:
     """The board of a position as text.
 
-    "grid" draws it with the numbers of its free cells, "coordinates" lists who owns which cell, "line" is the
-    text of the position.
+    Args:
+        position: The position.
+        style: "grid" draws the board with the numbers of its free cells, "coordinates" lists the cells of X
+            and O and the free ones, "line" is the text of the position.
 
-    >>> position = Position.parse("X../.O./...")
-    >>> print(board_text(position))
-     X | 1 | 2
-    ---+---+---
-     3 | O | 5
-    ---+---+---
-     6 | 7 | 8
-    >>> print(board_text(position, "coordinates"))
-    X: 0 (a1). O: 4 (b2). Free: 1 (b1), 2 (c1), 3 (a2), 5 (c2), 6 (a3), 7 (b3), 8 (c3).
-    >>> print(board_text(position, "line"))
-    X../.O./...
+    Example:
+        >>> position = Position.parse("X../.O./...")
+        >>> print(board_text(position))
+         X | 1 | 2
+        ---+---+---
+         3 | O | 5
+        ---+---+---
+         6 | 7 | 8
+        >>> print(board_text(position, "coordinates"))
+        X: 0 (a1). O: 4 (b2). Free: 1 (b1), 2 (c1), 3 (a2), 5 (c2), 6 (a3), 7 (b3), 8 (c3).
+        >>> print(board_text(position, "line"))
+        X../.O./...
+
     """
     if style == "line":
         return str(position)
@@ -138,7 +142,7 @@ def _grid(position: Position) -> str:
 
 @lru_cache(maxsize=64)
 def places(game: Game) -> tuple[dict[str, str], ...]:
-    """The texts of the places of an answer for each cell, by name: see `AnswerFormat`.
+    """The values of the placeholders of an answer for each cell, by name (see `AnswerFormat`).
 
     >>> from ttt_env.rules.catalogue import get_game
     >>> places(get_game("tictactoe-v0"))[5]
@@ -153,7 +157,7 @@ def places(game: Game) -> tuple[dict[str, str], ...]:
 
 
 def answer_text(answer: str, cell: int, game: Game) -> str:
-    """An answer of this form that names a cell: see `AnswerFormat`, which reads it.
+    """An answer of this form that names a cell; `AnswerFormat` reads it.
 
     Raises `ParameterError` for rows and columns on a board of layers.
     """
@@ -166,7 +170,7 @@ def answer_text(answer: str, cell: int, game: Game) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def turn_text(position: Position, style: BoardStyle, answer: str) -> str:
-    """The board, the free cells, and how to name one in the form `answer`: see `AnswerFormat`."""
+    """The board, the free cells, and how to name one in the form `answer` of an `AnswerFormat`."""
     free, game = position.legal_cells, position.game
     kind, listed, form = "{cell}", "", "number"
     if "{name}" in answer:
@@ -194,18 +198,25 @@ def intro_text(game: Game, seat: Seat) -> str:
 def prompt_text(
     position: Position, style: BoardStyle = "grid", answer: str = "[{cell}]", last: int | None = None
 ) -> str:
-    """The prompt of the player to move at the start of a conversation: the rules, its mark, and its turn.
+    """The first prompt of the player to move, with the rules, its mark, and its turn.
 
-    `last` is the cell that the other player has just played, if the prompt should say it. `style` and
-    `answer` are as in `turn_text`. `TextEnv.reset(position=…)` returns this text.
+    `TextEnv.reset(position=…)` returns this text.
 
-    >>> from ttt_env.rules.catalogue import get_game
-    >>> print(prompt_text(Position.parse("X../.O./..."), "line").partition("draw.")[2].strip())
-    You are X.
-    <BLANKLINE>
-    X../.O./...
-    <BLANKLINE>
-    It is your turn. Free cells: 1 2 3 5 6 7 8. Answer with the number of a free cell in the form [1].
+    Args:
+        position: The position.
+        style: The drawing of the board, as in `board_text`.
+        answer: The template of an `AnswerFormat`.
+        last: The cell that the other player has just played, if the prompt should name it.
+
+    Example:
+        >>> from ttt_env.rules.catalogue import get_game
+        >>> print(prompt_text(Position.parse("X../.O./..."), "line").partition("draw.")[2].strip())
+        You are X.
+        <BLANKLINE>
+        X../.O./...
+        <BLANKLINE>
+        It is your turn. Free cells: 1 2 3 5 6 7 8. Answer with the number of a free cell in the form [1].
+
     """
     seat = position.to_move
     moved = "" if last is None else f" {'O' if seat == 'X' else 'X'} has played {last}."
@@ -221,7 +232,7 @@ _FAULTS: dict[Outcome, str] = {
 
 
 def fault_text(outcome: Outcome, example: str, game: Game) -> str:
-    """The reason why a reply is not a move: half a sentence, with an example of an answer.
+    """The reason why a reply is not a move, as half a sentence with an example of an answer.
 
     >>> from ttt_env.rules.catalogue import get_game
     >>> fault_text("unreadable", "[0]", get_game("tictactoe-v0"))
@@ -242,8 +253,8 @@ def end_text(winner: Seat | None, seat: Seat) -> str:
 
 
 _VALUES = {1: "a win for you", 0: "a draw", -1: "a loss for you"}
-_KEPT = {1: "the win", 0: "the draw"}
-_FAILED: dict[Outcome, str] = {
+_RESULT_NOUNS = {1: "the win", 0: "the draw"}
+_FORFEIT_TEXTS: dict[Outcome, str] = {
     "unreadable": "You answered {said}, which names no cell in the agreed form.",
     "several": "You answered {said}, which names more than one cell.",
     "no cell": "You answered {said}, and the board has no such cell.",
@@ -252,19 +263,24 @@ _FAILED: dict[Outcome, str] = {
     "crashed": "You ended without an answer: {said}.",
     "timed out": "You gave no answer in time.",
 }
-_SAID = 200  # letters of an answer that are quoted
+_QUOTED_LENGTH = 200  # letters of an answer that are quoted
 
 
 def refutation_text(certificate: Certificate, board: BoardStyle = "grid") -> str:
-    """The shortest game that refutes the player, told to the player, or the words that none exists.
+    """The shortest refutation of a player as feedback to that player, or a sentence that none exists.
 
-    It says what the game shows; for each move that gives value away what the board was, what the player
-    answered, and which cells would have kept the value; and how the game ends. The boards are drawn as
-    `board_text` draws them.
+    It gives the cells played; for each blunder the board, the player's answer, and the cells that would have
+    kept the value; and the end of the game.
 
-    >>> from ttt_env import certify
-    >>> print(refutation_text(certify("minimax")).partition(".")[0])
-    No game of tictactoe-v0 refutes you
+    Args:
+        certificate: The certificate of the player.
+        board: The drawing of the boards, as in `board_text`.
+
+    Example:
+        >>> from ttt_env import certify
+        >>> print(refutation_text(certify("minimax")).partition(".")[0])
+        No game of tictactoe-v0 refutes you
+
     """
     record, seat = certificate.shortest_refutation, certificate.refuted_as
     if record is None or seat is None:
@@ -279,14 +295,14 @@ def refutation_text(certificate: Certificate, board: BoardStyle = "grid") -> str
     solution, forfeit = solve(certificate.game), certificate.forfeit_after(record)
     *before, end = record.positions()
     turns = [
-        _mistake(position, position.play(cell), cell, solution, board)
+        _blunder_text(position, position.play(cell), cell, solution, board)
         for position, cell in zip(before, record.cells, strict=True)
         if position.to_move == seat
     ]
     ending = (
         f"The game ends so:\n\n{board_text(end, board)}\n\n{end_text(end.winner, seat)}"
         if forfeit is None
-        else _lost_by(forfeit, solution, board)
+        else _forfeit_text(forfeit, solution, board)
     )
     value = solution.value if seat == "X" else -solution.value
     moves = f"The cells played were {' '.join(map(str, record.cells))}." if record.cells else ""
@@ -297,34 +313,36 @@ def refutation_text(certificate: Certificate, board: BoardStyle = "grid") -> str
     return "\n\n".join([opening.rstrip(), *filter(None, turns), ending])
 
 
-def _mistake(position: Position, after: Position, cell: int, solution: Solution, board: BoardStyle) -> str:
-    """The value that a move of the player has given away, in words; empty if none."""
+def _blunder_text(
+    position: Position, after: Position, cell: int, solution: Solution, board: BoardStyle
+) -> str:
+    """A blunder of the player in words; empty if the move is not one."""
     old, new = solution.value_of(position), -solution.value_of(after)
     if new == old:
         return ""
     return (
-        f"{_shown_board(position, board)}\n\nYou answered {cell}. With best play the game was "
-        f"{_VALUES[old]}; your move made it {_VALUES[new]}. {_better(position, solution)}"
+        f"{_board_shown_text(position, board)}\n\nYou answered {cell}. With best play the game was "
+        f"{_VALUES[old]}; your move made it {_VALUES[new]}. {_best_cells_text(position, solution)}"
     )
 
 
-def _lost_by(forfeit: Forfeit, solution: Solution, board: BoardStyle) -> str:
+def _forfeit_text(forfeit: Forfeit, solution: Solution, board: BoardStyle) -> str:
     position, outcome, reply = forfeit
-    quoted = repr(reply[:_SAID]) + "…" * (len(reply) > _SAID)
-    failed = _FAILED[outcome].format(said=quoted, taken=_not_playable(position.game))
+    quoted = repr(reply[:_QUOTED_LENGTH]) + "…" * (len(reply) > _QUOTED_LENGTH)
+    failed = _FORFEIT_TEXTS[outcome].format(said=quoted, taken=_not_playable(position.game))
     return (
-        f"{_shown_board(position, board)}\n\n{failed} That lost the game, which with "
-        f"best play was {_VALUES[solution.value_of(position)]}. {_better(position, solution)}"
+        f"{_board_shown_text(position, board)}\n\n{failed} That lost the game, which with "
+        f"best play was {_VALUES[solution.value_of(position)]}. {_best_cells_text(position, solution)}"
     ).rstrip()
 
 
-def _shown_board(position: Position, board: BoardStyle) -> str:
+def _board_shown_text(position: Position, board: BoardStyle) -> str:
     return (
         f"You were shown this board, on which {position.to_move} is to move:\n\n{board_text(position, board)}"
     )
 
 
-def _better(position: Position, solution: Solution) -> str:
+def _best_cells_text(position: Position, solution: Solution) -> str:
     """The cells that keep the value of a position, in words; empty if it is lost anyway."""
     cells, value = solution.best_cells(position), solution.value_of(position)
-    return f"Cells that keep {_KEPT[value]}: {' '.join(map(str, cells))}." if value >= 0 else ""
+    return f"Cells that keep {_RESULT_NOUNS[value]}: {' '.join(map(str, cells))}." if value >= 0 else ""

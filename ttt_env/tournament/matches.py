@@ -1,4 +1,4 @@
-"""Matches of two players on both seats, computed or played, in any process and in any order."""
+"""Matches of two players on both seats, computed or played; processes and order do not change the results."""
 
 from collections.abc import Mapping
 from traceback import walk_tb
@@ -21,7 +21,7 @@ _BATCH = 100
 
 
 class Pair(NamedTuple):
-    """Two players; the first has X in their games of even number."""
+    """Two players; the first is X in their even-numbered games."""
 
     first: str
     second: str
@@ -31,15 +31,15 @@ class Pair(NamedTuple):
         return (self.first, self.second) if number % 2 == 0 else (self.second, self.first)
 
 
-class NotJudged(NamedTuple):
-    """The player that could not be asked, and the reason."""
+class UnjudgedAgent(NamedTuple):
+    """A player whose answers could not be obtained, and the reason."""
 
     name: str
     reason: str
 
 
 def both_sides(pairs: Mapping[Pair, Match]) -> dict[tuple[str, str], Match]:
-    """The match of each pair that has met, from both sides."""
+    """The match of each pair, from the side of each player."""
     matches: dict[tuple[str, str], Match] = {}
     for (first, second), match in pairs.items():
         matches |= {(first, second): match, (second, first): match.turned()}
@@ -47,7 +47,7 @@ def both_sides(pairs: Mapping[Pair, Match]) -> dict[tuple[str, str], Match]:
 
 
 class _Line(NamedTuple):
-    """A game as a file has it."""
+    """A game as a file stores it."""
 
     record: GameRecord
     forfeit: Outcome | None
@@ -55,41 +55,39 @@ class _Line(NamedTuple):
 
 
 class PlayedGame(NamedTuple):
-    """A game that was played, and by which forfeit it ended, if by one."""
+    """A game that was played, and the forfeit that ended it, if there was one."""
 
     record: GameRecord
     forfeit: Forfeit | None = None
 
     @property
     def winner(self) -> Seat | None:
-        """The seat that won, None for a draw."""
+        """The seat that won; None for a draw."""
         if self.forfeit is None:
             return self.record.winner
         return other_seat(self.forfeit.position.to_move)
 
     @property
     def value(self) -> int:
-        """The value for X: 1 won, 0 drawn, −1 lost."""
+        """The value for X, 1 won, 0 drawn, −1 lost."""
         return {"X": 1, None: 0, "O": -1}[self.winner]
 
     def to_dict(self) -> dict[str, Any]:
-        """The game as a dictionary that JSON can hold."""
+        """The game as a dictionary for JSON."""
         outcome, reply = (None, "") if self.forfeit is None else self.forfeit[1:]
         return {"record": str(self.record), "forfeit": outcome, "reply": reply}
 
     @classmethod
     def read(cls, data: Mapping[str, Any], game: Game) -> "PlayedGame":
-        """The game whose `to_dict` gave this. Raises `ResultFileError` for one that cannot end so."""
+        """The game of a `to_dict`. Raises `ResultFileError` for a game that cannot end in this way."""
         record, outcome, reply = decoded(_Line, data, game)
         if (outcome is None) is not record.is_over or outcome == "played":
-            raise ResultFileError(
-                f"record: {record}, which ends on the board or in a forfeit, and not in both"
-            )
+            raise ResultFileError(f"record: {record}: expected an end on the board or in a forfeit, not both")
         return cls(record, Forfeit(record.positions()[-1], outcome, reply) if outcome else None)
 
 
 class NotCountedError(Exception):
-    """A game that does not count, since the player on this seat could not be asked at all."""
+    """A game that does not count, since an accident prevented the answer of the player on this seat."""
 
     def __init__(self, seat: Seat, reason: str) -> None:
         super().__init__(reason)
@@ -97,9 +95,9 @@ class NotCountedError(Exception):
 
 
 def play_to_the_end(x: Agent, o: Agent, rng: np.random.Generator) -> PlayedGame:
-    """A game of `x` moving first against `o`; who names no free cell, or fails in any way, has lost it.
+    """A game of `x` moving first against `o`; a player that names no free cell, or raises an error, loses.
 
-    Raises `NotCountedError` where one of them cannot be asked at all.
+    Raises `NotCountedError` if an accident prevents an answer of one of them.
     """
     cells: list[int] = []
     forfeit = None
@@ -127,7 +125,7 @@ def reason_of(error: NoVerdictError | PlayerError) -> str:
 
 
 class AgentsByName:
-    """The agents of a tournament by name, each made once in every process that plays a part of it."""
+    """The agents of a tournament by name, each made once in every process that plays its matches."""
 
     def __init__(self, game: Game, entrants: Mapping[str, AgentLike]) -> None:
         self.game, self.entrants = game, entrants
@@ -142,15 +140,15 @@ class AgentsByName:
         return self._agents[name]
 
 
-ASKED_AGAIN = 20
-"""The positions in which a bot is asked twice, to see whether it repeats itself."""
+N_REPEATED_QUERIES = 20
+"""The number of positions in which a bot is queried twice, to test that it repeats itself."""
 
 
 def judged_table(agent: Agent, progress: Asking | None = None) -> PolicyTable | str:
-    """The answers of an agent in all positions that it can reach, by which it is judged; or why not.
+    """The answers of an agent in all positions that it can reach, or the reason why it is not judged by them.
 
-    That is for games of few positions, an agent that declares itself stationary, and a bot that answers the
-    same again in twenty of the positions. Raises `NoVerdictError` or `PlayerError` for a bot that does not
+    The game must have few positions, and the agent must declare itself stationary, or be a bot that repeats
+    its answers in twenty of the positions. Raises `NoVerdictError` or `PlayerError` for a bot that does not
     answer.
     """
     if not is_tabulated(agent.game):
@@ -159,14 +157,14 @@ def judged_table(agent: Agent, progress: Asking | None = None) -> PolicyTable | 
         return "it is random"
     table = PolicyTable.of(agent, progress=progress, complete=True)
     if isinstance(agent, AskedAgent):
-        for position, cell in _some_answers(table):
+        for position, cell in _sample_answers(table):
             if answer_of(agent, position).cell != cell:
                 return "it is random: asked twice in a position, it gave two answers"
     return table
 
 
-def _some_answers(table: PolicyTable) -> list[tuple[Position, int]]:
-    """Twenty positions of all plies in which the player was asked, with the cells that it answered."""
+def _sample_answers(table: PolicyTable) -> list[tuple[Position, int]]:
+    """Up to twenty positions of all plies in which the player has answered, with its cells."""
     lost_positions = {forfeit.position for forfeit in table.forfeits}
     positions = [
         position
@@ -177,41 +175,41 @@ def _some_answers(table: PolicyTable) -> list[tuple[Position, int]]:
     ]
     if not positions:
         return []
-    places = np.unique(np.linspace(0, len(positions) - 1, ASKED_AGAIN).round().astype(int)).tolist()
+    places = np.unique(np.linspace(0, len(positions) - 1, N_REPEATED_QUERIES).round().astype(int)).tolist()
     return [(positions[at], int(table.policy(positions[at]).argmax())) for at in places]
 
 
-class Examined(NamedTuple):
-    """An agent before its matches."""
+class JudgedAgent(NamedTuple):
+    """The exploitability of an agent and the player for its matches."""
 
     exploitability: Exploitability | None
-    player: Agent | None  # its table, with all the answers it will ever give; None if it is asked again
+    player: Agent | None  # its table, with every answer that matches need; None to query the agent again
 
 
-def examined(agents: AgentsByName, name: str) -> Examined | NotJudged:
+def judge_agent(agents: AgentsByName, name: str) -> JudgedAgent | UnjudgedAgent:
     """The exploitability of an agent, None where it is not computed, and its table on small games.
 
-    Whoever plays against a best response meets all positions that he can ever meet. So these answers, which
-    may take an agent long to find, are all that its matches need, in whatever process.
+    The table has all positions that the agent can reach. So its answers, which may be slow to obtain, are all
+    that its matches need, in any process.
     """
     agent = agents[name]
     try:
         if isinstance(table := judged_table(agent), PolicyTable):
-            return Examined(exploitability(table), table)
-        return Examined(
+            return JudgedAgent(exploitability(table), table)
+        return JudgedAgent(
             exploitability(agent) if agent.is_stationary and is_enumerable(agents.game) else None, None
         )
     except (NoVerdictError, PlayerError) as error:
-        return NotJudged(name, str(error))
+        return UnjudgedAgent(name, str(error))
 
 
-def pairing(
+def play_match(
     agents: AgentsByName, entropy: int, width: float, max_games: int, first: str, second: str
-) -> Match | NotJudged:
-    """One match: exact where `match` is, else played until its interval is no wider than `width`.
+) -> Match | UnjudgedAgent:
+    """A match, exact where `match` is, else played until its interval is no wider than `width`.
 
-    Its random numbers depend on `entropy` and the two names alone. Instead of the match, the one of the two
-    that cannot be asked.
+    Its random numbers depend on `entropy` and the two names alone. If one of the two does not answer, that
+    player is returned instead.
     """
     names = [crc32(name.encode()) for name in (first, second)]
     rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=names))
@@ -230,6 +228,6 @@ def pairing(
         for name in (first, second):
             if any(agents[name] is each for each in selves):
                 if isinstance(error, NoVerdictError | PlayerError):
-                    return NotJudged(name, str(error))
+                    return UnjudgedAgent(name, str(error))
                 error.add_note(f"raised by the agent {name!r}")
         raise

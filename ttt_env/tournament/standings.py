@@ -1,4 +1,4 @@
-"""The table of a tournament: points, and ratings from the scores of those who have met."""
+"""The table of a tournament, with points, and ratings from the scores of the matches."""
 
 from collections.abc import Mapping, Sequence
 from math import nan
@@ -10,7 +10,7 @@ from ttt_env.agent import Floats
 from ttt_env.analysis.results import Match
 from ttt_env.errors import extra_for
 
-ELO = 400 / np.log(10)  # points per unit of the logistic curve: 400 more are ten to one
+ELO = 400 / np.log(10)  # points per unit of the logistic curve: 400 points are odds of ten to one
 _PRECISION = 0.01  # of the prior
 PRIOR = ELO / _PRECISION**0.5
 """The standard deviation of the prior of the ratings, in Elo points: 1737."""
@@ -19,8 +19,8 @@ PRIOR = ELO / _PRECISION**0.5
 def bradley_terry(scores: Floats) -> Floats:
     """The Bradley–Terry ratings `[n]`, in Elo points of mean 0, for scores `[n, n]` in [−1, 1].
 
-    `scores[i, j]` is win − loss of `i` against `j`, NaN where they did not meet; a draw is half a win,
-    and every pairing weighs as much as one game. The advantage of the first move is not modelled, as scores
+    `scores[i, j]` is win − loss of `i` against `j`, NaN without a match; a draw is half a win, and
+    every match weighs as much as one game. The advantage of the first move is not modelled, as scores
     are over both seats. The ratings are the posterior mode under a wide normal prior (1737 points), without
     which agents that never lose would be infinitely strong (Bradley and Terry 1952; Caron and Doucet 2012).
 
@@ -36,8 +36,8 @@ def bradley_terry(scores: Floats) -> Floats:
 def rating_margins(scores: Floats, margins: Floats) -> Floats:
     """The 95 % margins of the `bradley_terry` ratings, `[n]`, for scores with these 95 % margins, `[n, n]`.
 
-    A score that is computed has the margin 0, and so has a rating that rests on such scores alone. The errors
-    of different pairs are independent, and small enough for the ratings to change in proportion to them (the
+    An exact score has the margin 0, and so has a rating from exact scores alone. The errors of different
+    pairs are taken as independent, and small enough for the ratings to change in proportion to them (the
     delta method).
     """
     n = len(scores)
@@ -79,7 +79,7 @@ def _hessian(strengths: Floats, scores: Floats) -> Floats:
 
 
 def _expected(strengths: Floats) -> Floats:
-    """The points that row is expected to get of each game against column, `[n, n]` in [0, 1]."""
+    """The expected points per game of row against column, `[n, n]` in [0, 1]."""
     expected: Floats = (1 + np.tanh((strengths[:, None] - strengths) / 2)) / 2
     return expected
 
@@ -88,11 +88,10 @@ _DIGITS = 9  # of points that decide the order; the rest is rounding
 
 
 class Standing(NamedTuple):
-    """A row of the table: a player's points, a share of the games of each match, and its rating.
+    """A row of the table, with the points per game of a player, summed over its matches, and its rating.
 
-    `is_exact` says whether all results behind the points are computed; otherwise `margin` reaches from
-    `points` to the ends of their 95 % interval. `rating_margin` is 0 for a rating that rests on computed
-    results alone.
+    `is_exact` is True if all results behind the points are computed; otherwise `margin` is half the width of
+    the 95 % interval of the points. `rating_margin` is 0 for a rating from computed results alone.
     """
 
     rank: int
@@ -105,7 +104,7 @@ class Standing(NamedTuple):
 
 
 def share(match: Match) -> float:
-    """The points per game of the first player, in [0, 1]: a draw is half a win."""
+    """The points per game of the first player, in [0, 1]; a draw is half a win."""
     return (1 + match.score) / 2
 
 
@@ -130,7 +129,7 @@ def standings(names: Sequence[str], matches: Mapping[tuple[str, str], Match]) ->
 
 
 def cross_table(names: Sequence[str], matches: Mapping[tuple[str, str], Match]) -> tuple[Floats, Floats]:
-    """The scores of row against column and their 95 % margins, `[n, n]`; NaN where the two have not met."""
+    """The scores of row against column and their 95 % margins, `[n, n]`; NaN without a match."""
     cells = [
         [
             (match.score, match.margin) if (match := matches.get((row, column))) else (nan, nan)

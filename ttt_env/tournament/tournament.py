@@ -29,12 +29,12 @@ from ttt_env.storage import file_errors, game_to_dict
 from ttt_env.storage.codec import Saved, decoded
 from ttt_env.tournament.matches import (
     AgentsByName,
-    Examined,
-    NotJudged,
+    JudgedAgent,
     Pair,
+    UnjudgedAgent,
     both_sides,
-    examined,
-    pairing,
+    judge_agent,
+    play_match,
 )
 from ttt_env.tournament.standings import (
     Standing,
@@ -50,12 +50,12 @@ if TYPE_CHECKING:
 
     from ttt_env.render.charts import Figure
 
-_SHORT = 1.0  # seconds of a tournament that shows no bar of its own accord
+_BAR_DELAY = 1.0  # seconds after which a progress bar is shown by default
 _LEGEND = "score of the row against the column, win − loss over both seats"
 
 
 class _Row(NamedTuple):
-    """An agent as a file has it; its rating and score follow from the matches."""
+    """An agent as a file stores it; its rating and score follow from the matches."""
 
     name: str
     exploitability: Exploitability | None
@@ -63,19 +63,19 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Tournament(Saved):
-    """The results of a round robin: each agent against each other one, on both seats.
+    """The results of a round robin, with each agent against each other one on both seats.
 
-    Tables and pictures are ordered by points, everything else as the agents were given.
+    Tables and pictures are ordered by points, everything else in the order of the given agents.
 
     Attributes:
         game: The game.
         names: The names of the agents.
-        matches: The match of each pair that is finished.
+        pairs: The match of each pair, as far as it is finished.
         exploitability: The exploitability of each agent; None where it cannot be computed or was not
             requested.
         width: The requested width of the intervals; None where the number of games was fixed.
-        not_judged: The agents that could not be asked, with the reason. No match counts in which that
-            happened.
+        not_judged: The agents whose answers could not be obtained, with the reason. Such matches do not
+            count.
 
     Example:
         >>> print(tournament(["random", "win-block"], "tictactoe-v0"))
@@ -99,7 +99,7 @@ class Tournament(Saved):
 
     @cached_property
     def matches(self) -> dict[tuple[str, str], Match]:
-        """The match of each pair that has met, from both sides."""
+        """The match of each pair, as far as it is finished, from the side of each agent."""
         return both_sides(self.pairs)
 
     @property
@@ -114,18 +114,18 @@ class Tournament(Saved):
 
     @cached_property
     def table(self) -> Floats:
-        """The score of row against column, `[n, n]`; NaN on the diagonal and for those that have not met."""
+        """The score of row against column, `[n, n]`; NaN on the diagonal and without a match."""
         return cross_table(self.names, self.matches)[0]
 
     @cached_property
     def scores(self) -> dict[str, float]:
-        """The mean score of each agent against those it has met, in [−1, 1]; 0 if it has met nobody."""
+        """The mean score of each agent over its matches, in [−1, 1]; 0 if it has none."""
         n_opponents = np.maximum(1, (~np.isnan(self.table)).sum(axis=1))
         return dict(zip(self.names, (np.nansum(self.table, axis=1) / n_opponents).tolist(), strict=True))
 
     @cached_property
     def ratings(self) -> dict[str, float]:
-        """The rating of each agent in Elo points, of mean 0: see `bradley_terry`."""
+        """The Bradley–Terry rating of each agent, in Elo points of mean 0."""
         ratings = {row.name: row.rating for row in self.standings}
         return {name: ratings[name] for name in self.names}
 
@@ -135,14 +135,14 @@ class Tournament(Saved):
         return [row.name for row in self.standings]
 
     @property
-    def wide(self) -> list[tuple[str, str]]:
-        """The pairings that `max_games` ended before their interval was as narrow as asked."""
+    def imprecise_pairs(self) -> list[tuple[str, str]]:
+        """The pairs whose match reached `max_games` before its interval was as narrow as `width`."""
         width = inf if self.width is None else self.width
         return [(pair.first, pair.second) for pair, match in self.pairs.items() if match.width > width]
 
     @property
     def forfeits(self) -> dict[str, tuple[Forfeited, ...]]:
-        """The losses of each agent by naming no free cell; agents that always named one are not listed."""
+        """The games that each agent lost by naming no free cell; agents without any are not listed."""
         losses: dict[str, tuple[Forfeited, ...]] = dict.fromkeys(self.names, ())
         for (name, _), match in self.matches.items():
             losses[name] += match.forfeits[0]
@@ -162,20 +162,28 @@ class Tournament(Saved):
         return self.to_table().to_markdown()
 
     def to_csv(self) -> str:
-        """The table with all digits, one row an agent; empty where there is no number."""
+        """The table with all digits and one row per agent; empty where there is no number."""
         return self.to_table().to_csv()
 
     def to_dataframe(self) -> "DataFrame":
-        """The table as a pandas data frame, one row an agent, by ranking; NaN where there is no number.
+        """The table as a pandas data frame with one row per agent, by ranking; NaN where there is no number.
 
         The columns are `rating`, `score`, `exploited_as_x`, `exploited_as_o`, and one for each opponent,
-        under its name; that of an opponent called like one of these is `against score`.
-        Raises `ImportError` if pandas, of the extra `dataframe`, is not installed.
+        under its name; an opponent named "score" has the column `against score`.
+
+        Raises:
+            ImportError: pandas, of the extra `dataframe`, is not installed.
+
         """
         return self.to_table().to_dataframe().set_index("agent")
 
     def to_table(self, numbered: bool = False) -> Table:
-        """The table, one row an agent, by ranking; opponents are named by their rank if `numbered`."""
+        """The table with one row per agent, by ranking.
+
+        Args:
+            numbered: True to name opponents by their rank.
+
+        """
         order = self.ranking
         ranks = [str(place) for place in range(1, len(order) + 1)]
         exploited = [self.exploitability[name] for name in order]
@@ -238,10 +246,16 @@ class Tournament(Saved):
         )
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """A heat map of the table as a matplotlib figure, also saved under `path` if there is one.
+        """A heat map of the table as a matplotlib figure.
 
-        Raises `ParameterError` for a path that does not end in .svg, .png or .pdf, `ResultFileError` if the
-        file cannot be written, and `ImportError` if matplotlib, of the extra `plot`, is not installed.
+        Args:
+            path: A file for the figure, which ends in .svg, .png or .pdf.
+
+        Raises:
+            ParameterError: The path has another ending.
+            ResultFileError: The file cannot be written.
+            ImportError: matplotlib, of the extra `plot`, is not installed.
+
         """
         order = self.ranking
         places = [self.names.index(name) for name in order]
@@ -257,20 +271,20 @@ class Tournament(Saved):
     def _notes(self) -> list[str]:
         sampled = any(not match.exact for match in self.pairs.values())
         notes = ["scores with ± are sampled (95 % interval), the others exact"] if sampled else ["all exact"]
-        if self.wide:
-            pairs = ", ".join(" v ".join(pair) for pair in self.wide)
+        if self.imprecise_pairs:
+            pairs = ", ".join(" v ".join(pair) for pair in self.imprecise_pairs)
             notes.append(f"stopped by max_games at intervals wider than {self.width:g}: {pairs}")
         if not self.is_complete:
             notes.append("not all matches are finished")
         for name, why in self.not_judged.items():
-            lack = "could not be asked in all matches" if name in self.names else "is not in the table"
+            lack = "did not answer in all matches" if name in self.names else "is not in the table"
             notes.append(f"{name} {lack}: {why}")
         notes += [f"{name} lost {loss}" for name, losses in self.forfeits.items() for loss in losses]
         return notes
 
 
 def _score_text(match: Match) -> str:
-    """The score of the first agent, with its margin where it is sampled."""
+    """The score of the first agent, with its margin if it is sampled."""
     return signed(match.score, 2) + ("" if match.exact else f" ±{match.margin:.2f}")
 
 
@@ -288,15 +302,15 @@ def tournament(
     progress: bool | Progress | None = None,
     exploitability: bool = True,
 ) -> Tournament:
-    """A round robin: every agent against every other one, on both seats.
+    """Play a round robin, every agent against every other one on both seats.
 
-    Results are computed where `match` computes them, and sampled elsewhere. Who works on it changes no
-    result: the random numbers of a match depend on `rng` and the two names alone.
+    Results are computed where `match` computes them, and sampled elsewhere. They do not depend on the number
+    of workers: the random numbers of a match depend on `rng` and the two names alone.
 
     Args:
-        agents: At least two agents, or a mapping that gives them names. A spec string is its own name, a
-            function goes by its `__name__`, an `Agent` by its class.
-        game: The game, or its id; by default that which the agents play.
+        agents: At least two agents, or a mapping from names to agents. By default, the name of a spec string
+            is the string, of a function its `__name__`, and of an `Agent` its class.
+        game: The game, or its id; by default the game of the agents.
         width: Sampled matches end when the 95 % interval of the score is not wider than this.
         max_games: The most games of a sampled match.
         rng: A generator or a seed.
@@ -304,14 +318,14 @@ def tournament(
         backend: `"loky"` for processes of this machine, `"ray"` for a Ray cluster.
         address: The address of the Ray cluster; by default a new one on this machine.
         progress: True or False to show a bar always or never; by default it is shown in a terminal, after a
-            second. A function is called with the numbers of tasks that are done and of all.
-        exploitability: Whether to compute the exploitability of each agent, too.
+            second. A function is called with the numbers of finished tasks and of all tasks.
+        exploitability: True to compute the exploitability of each agent, too.
 
     Returns:
-        The results. An agent that cannot be asked is not in the table: see `Tournament.not_judged`.
+        The results. `Tournament.not_judged` has the agents that did not answer, which are not in the table.
 
     Raises:
-        ParameterError: There are fewer than two agents, two of one name, or an argument that is not allowed.
+        ParameterError: There are fewer than two agents or two with the same name, or an argument is invalid.
         NoVerdictError: Fewer than two agents answered.
         WorkerError: A process ended unexpectedly.
         ImportError: The extra `tournament` or `ray` is not installed.
@@ -327,7 +341,7 @@ def tournament(
     entrants = named_agents(agents)
     if len(entrants) < 2:
         raise ParameterError(f"a tournament needs at least two agents, got {', '.join(entrants) or 'none'}")
-    solvers()  # the ratings need it: a missing extra is told now, not after hours of play
+    solvers()  # the ratings need it: a missing extra is reported now, not after hours of play
     shared = Workers(workers, backend, address)
     agents_by_name = AgentsByName(game_of(game, *entrants.values()), entrants)
     for name in entrants:
@@ -335,28 +349,30 @@ def tournament(
     entropy = int(as_generator(rng).integers(2**63))
     entered = list(entrants) if exploitability or is_tabulated(agents_by_name.game) else []
     total = len(entered) + comb(len(entrants), 2)
-    with _reporter(progress) as tell:
+    with _progress_callback(progress) as tell:
         examinations = shared.map(
-            partial(examined, agents_by_name),
+            partial(judge_agent, agents_by_name),
             [(name,) for name in entered],
             named=lambda name: f"the agent {name!r}, asked in all positions",
             progress=lambda n_done, _: tell(n_done, total),
         )
         by_name = {
-            name: each for name, each in zip(entered, examinations, strict=True) if isinstance(each, Examined)
+            name: each
+            for name, each in zip(entered, examinations, strict=True)
+            if isinstance(each, JudgedAgent)
         }
         players = {name: each.player for name, each in by_name.items() if each.player}
-        unjudged = [each for each in examinations if isinstance(each, NotJudged)]
+        unjudged = [each for each in examinations if isinstance(each, UnjudgedAgent)]
         all_players = AgentsByName(agents_by_name.game, entrants | players)
         ready = sorted(set(entrants) - {name for name, _ in unjudged})
         to_play = [Pair(*pair) for pair in combinations(ready, 2)]
         results = shared.map(
-            partial(pairing, all_players, entropy, width, max_games),
+            partial(play_match, all_players, entropy, width, max_games),
             to_play,
             named=lambda first, second: f"{first!r} v {second!r}",
             progress=lambda n_done, _: tell(len(entered) + n_done, total),
         )
-    unjudged += [each for each in results if isinstance(each, NotJudged)]
+    unjudged += [each for each in results if isinstance(each, UnjudgedAgent)]
     not_judged = {name: reason for name, reason in reversed(unjudged)}
     names = tuple(name for name in entrants if name not in not_judged)
     if len(names) < 2:
@@ -373,15 +389,15 @@ def tournament(
 
 
 @contextmanager
-def _reporter(progress: bool | Progress | None) -> Iterator[Progress]:
-    """The function that is told how many tasks are done: it moves a bar or calls back."""
+def _progress_callback(progress: bool | Progress | None) -> Iterator[Progress]:
+    """The function to call with the numbers of finished and of all tasks: a bar's or the user's."""
     if callable(progress):
         yield progress
         return
     from tqdm import tqdm
 
     disable = None if progress is None else not progress  # None: unless standard error is a terminal
-    with tqdm(desc="matches", delay=_SHORT if progress is None else 0, disable=disable) as bar:
+    with tqdm(desc="matches", delay=_BAR_DELAY if progress is None else 0, disable=disable) as bar:
 
         def move(n_done: int, total: int) -> None:
             bar.total = total

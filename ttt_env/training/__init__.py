@@ -22,12 +22,12 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, from its module, which is imported when the name is first asked for."""
+    """A public name, from its module, which is imported when the name is first used."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    """The public names beside those that are there."""
+    """All names of the module, with public names that are not yet imported."""
     return [*globals(), *__all__]

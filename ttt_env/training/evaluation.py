@@ -24,15 +24,21 @@ _SAMPLED_GAMES = 200
 class Evaluation:
     """The strength of a learner after some agent steps and seconds.
 
-    `results` are its matches against some opponents. Certificate and exploitability are None on a game that
-    cannot be enumerated, and the matches are sampled there, as `Match.exact` says. `everywhere` are all
-    positions of the game in which the learner may give value away, where that was asked for.
+    Attributes:
+        steps: The steps so far, as the algorithm counts them.
+        seconds: The seconds of training so far.
+        results: The matches against some opponents, by name; sampled on a game that cannot be enumerated.
+        certificate: The certificate; None on a game that cannot be enumerated.
+        exploitability: The exploitability; None on a game that cannot be enumerated.
+        everywhere: All positions of the game in which the learner may blunder; None if not computed.
 
-    >>> import ttt_env
-    >>> found = []
-    >>> agent = ttt_env.train("tictactoe-v0", "q-learning", report=found.append)
-    >>> print(found[-1])
-    2,500 steps, exploitability 0.0000, worst: X draws, O draws
+    Example:
+        >>> import ttt_env
+        >>> evaluations = []
+        >>> agent = ttt_env.train("tictactoe-v0", "q-learning", report=evaluations.append)
+        >>> print(evaluations[-1])
+        2,500 steps, exploitability 0.0000, worst: X draws, O draws
+
     """
 
     steps: int
@@ -54,30 +60,30 @@ class Evaluation:
 
     @property
     def blunders_everywhere(self) -> int | None:
-        """The number of positions, of the whole game, where the learner may blunder; None if not counted."""
+        """The number of all positions of the game where the learner may blunder; None if not computed."""
         return None if self.everywhere is None else len(self.everywhere)
 
     @property
     def blunders(self) -> Boards | None:
-        """The positions in which the learner may give value away, of those that were looked at."""
+        """The positions in which the learner may blunder; only reachable ones if `everywhere` is None."""
         if self.everywhere is not None or self.certificate is None:
             return self.everywhere
         return self.certificate.blunders
 
     @property
     def criterion(self) -> tuple[float, float]:
-        """The criterion to minimise: exploitability, then blunders everywhere; infinite where not known."""
+        """The exploitability and the number of blunders everywhere, to minimise; infinite where not known."""
         exploitable = math.inf if self.exploitability is None else self.exploitability.exploitability
         return exploitable, math.inf if self.blunders_everywhere is None else self.blunders_everywhere
 
     def reaches(self, until: Until) -> bool:
-        """True if the learner is as strong as `until` asks for; always False for "budget"."""
+        """True if the learner has reached the goal `until`; always False for "budget"."""
         if until == "optimal":
             return self.blunders_everywhere == 0
         return until == "unbeatable" and bool(self.certificate)
 
     def scalars(self) -> dict[str, float]:
-        """The figures by the names they are logged under: `exact/…` are computed, `sampled/…` estimated."""
+        """The figures by the names in the log, computed ones as `exact/…`, estimates as `sampled/…`."""
         scalars: dict[str, float] = {}
         for name, result in self.results.items():
             kind = "exact" if result.exact else "sampled"
@@ -120,10 +126,10 @@ def evaluate(
     )
 
 
-def costly(learner: Agent, errors: Boards) -> Boards:
-    """The errors of a learner after which it may end below the value of the game for its seat."""
+def costly_blunders(learner: Agent, boards: Boards) -> Boards:
+    """The blunders of a learner after which it may end below the value of the game for its seat."""
     solution = solve(learner.game)
-    worth = np.where(errors.ply % 2, -solution.value, solution.value)
-    q = np.where(learner.policies(errors) > 0, solution.values.q(errors), np.inf).min(axis=1, initial=np.inf)
-    costly_errors: Boards = errors[(solution.values.of(errors) >= worth) & (q < worth)]
-    return costly_errors
+    worth = np.where(boards.ply % 2, -solution.value, solution.value)
+    q = np.where(learner.policies(boards) > 0, solution.values.q(boards), np.inf).min(axis=1, initial=np.inf)
+    costly_only: Boards = boards[(solution.values.of(boards) >= worth) & (q < worth)]
+    return costly_only

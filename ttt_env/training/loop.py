@@ -1,7 +1,7 @@
 """Training anything that learns: one loop around all learners, with budgets, evaluations, files and logs.
 
-A training is one file, its checkpoint, from which it goes on as if nothing had happened. Loading such a file
-runs code, as loading any pickled object does: go on only with trainings that you trust.
+A training is saved in one file, its checkpoint, from which it resumes as if it had never stopped. Loading a
+checkpoint runs code, as loading any pickled object does: resume only trainings that you trust.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ _CHECKSUM = 32  # bytes
 class TrainingProgress:
     """The progress of a training: seconds used, last and best evaluation, and the best agent.
 
-    `n_passed` is how many agents had reached the goal when the best one was judged, itself included.
+    `n_passed` is the number of agents that had reached the goal when the best one was judged, with itself.
     """
 
     seconds: float = 0.0
@@ -46,9 +46,9 @@ class TrainingProgress:
     snapshot: Any = None
 
     def is_best(self, evaluation: Evaluation, n_passed: int, keeps_latest: bool = False) -> bool:
-        """True if it takes the place of the best: the best criterion, or else more agents have passed.
+        """True if the evaluation becomes the best: by its criterion, and then by `n_passed`.
 
-        Also if nothing is better and `keeps_latest`, and always where evaluations are sampled.
+        Also in a tie if `keeps_latest`, and always if evaluations are sampled.
         """
         if self.best is None or evaluation.exploitability is None:
             return True
@@ -69,12 +69,12 @@ class TrainingCheckpoint:
 
 
 def checkpoint_of(out: str | Path) -> Path:
-    """The file of the checkpoint from which the training of the model file `out` goes on."""
+    """The file of the checkpoint from which the training of the model file `out` resumes."""
     return Path(f"{out}.checkpoint")
 
 
 def write_checkpoint(path: str | Path, checkpoint: TrainingCheckpoint) -> None:
-    """Write all that is needed to go on with a training."""
+    """Write all that is needed to resume a training."""
     try:
         import cloudpickle as pickler  # comes with Stable-Baselines3; opponents and starts may be functions
     except ImportError:
@@ -84,9 +84,9 @@ def write_checkpoint(path: str | Path, checkpoint: TrainingCheckpoint) -> None:
 
 
 def read_checkpoint(path: str | Path) -> TrainingCheckpoint:
-    """The training in such a file, which runs code: load only files that you trust. Damage is found before.
+    """Read a checkpoint, after a checksum. This runs code: load only files that you trust.
 
-    Raises `PolicyFileError` for a file that is not a whole checkpoint, or one of another version.
+    Raises `PolicyFileError` for a file that is not a complete checkpoint, or one of another version.
     """
     try:
         with opened(path) as file:
@@ -157,7 +157,7 @@ class TrainingOptions:
         return Budget(self.steps or inf, self.seconds or inf)
 
     def begin(self, report: Report | None = None, checkpoint: Path | None = None) -> "Training":
-        """The training as it begins, or goes on from this checkpoint. Raises as `train` does."""
+        """The training at its start, or resumed from this checkpoint. Raises as `train` does."""
         contents = TrainingCheckpoint(self.algo, self.game, self.seed, dict(self.hyperparameters))
         if checkpoint is not None:
             contents = read_checkpoint(checkpoint)
@@ -176,7 +176,7 @@ class TrainingOptions:
         return Training(learner, contents, until=self.until, out=self.out, report=report)
 
     def run(self, report: Report | None = None) -> Agent:
-        """The agent that was trained: see `train`."""
+        """Train the agent and return it, as `train` does."""
         threads = one_thread() if self.learner.uses_torch else nullcontext()
         with threads, nullcontext() if self.out is None else reserved(self.out):
             file = None if self.out is None else checkpoint_of(self.out)
@@ -207,10 +207,10 @@ def _tensorboard(folder: Path | None) -> Iterator[Log]:
 
 
 class Training:
-    """A learner in training: judged, kept where it is better than before, written to files.
+    """A learner in training, which is evaluated, and saved whenever it is better than before.
 
-    `kept` is the task of the training and its progress. The best agent is written to the file `out`, and
-    all that is needed to go on to the file `checkpoint`; `report` is called after every evaluation.
+    `contents` is the task of the training and its progress. The best agent is written to the file `out`, and
+    all that is needed to resume to the file `checkpoint`; `report` is called after every evaluation.
     """
 
     def __init__(
@@ -239,7 +239,7 @@ class Training:
 
     @property
     def is_done(self) -> bool:
-        """True if the agent is as strong as `until` asks for."""
+        """True if the agent has reached the goal `until`."""
         evaluation = self.progress.evaluation
         return evaluation is not None and evaluation.reaches(self.until)
 
@@ -250,9 +250,9 @@ class Training:
         return evaluation is not None and evaluation.steps >= self.learner.steps
 
     def run(self, budget: Budget) -> None:
-        """Train until the goal is reached or the budget used up; what was used before counts.
+        """Train until the goal is reached or the budget, which counts earlier runs, is used up.
 
-        A best agent of an earlier run whose file is gone is written again.
+        If the file of the best agent of an earlier run is missing, it is written again.
         """
         if self.out is not None and self.progress.snapshot is not None and not self.out.exists():
             with self._as_best():
@@ -270,14 +270,14 @@ class Training:
             self.count_seconds()
 
     def count_seconds(self) -> float:
-        """The seconds used so far, which `progress` now has."""
+        """Update the seconds used so far in `progress`, and return them."""
         self.progress.seconds = self._clock() - self._begin - self.learner.uncounted
         return self.progress.seconds
 
     def look(self) -> None:
-        """Judge the agents, keep each that is the best so far, and write the files.
+        """Evaluate the agents, keep each that is the best so far, and write the files.
 
-        The last evaluation is that of the first agent that does not reach the goal, if there is one.
+        The last evaluation is of the first agent that does not reach the goal, if there is one.
         """
         self.count_seconds()
         evaluations = list(self._evaluated())
@@ -290,7 +290,7 @@ class Training:
         self.write()
 
     def _evaluated(self) -> Iterator[Evaluation]:
-        """The evaluations of the agents that are judged, up to the first that does not reach the goal."""
+        """The evaluations of the candidate agents, up to the first that does not reach the goal."""
         goal: Until = "unbeatable" if self.until == "budget" else self.until
         learner, opponents, everywhere = self.learner, self.learner.opponents(), self.until == "optimal"
         for number, agent in enumerate(learner.candidates()):
@@ -307,13 +307,13 @@ class Training:
 
     @contextmanager
     def _as_best(self) -> Iterator[Agent]:
-        """A block in which the learner is the best agent so far; after it, it has its own weights again."""
+        """A block in which the learner is the best agent so far; its own weights are restored afterwards."""
         now = self.learner.snapshot()
         yield self.learner.agent_of(self.progress.snapshot)
         self.learner.agent_of(now)
 
     def _count_blunders(self) -> None:
-        """Rank the best agent of a training that had another goal by its blunders everywhere, too."""
+        """Count the blunders everywhere of the best agent of a training that had another goal."""
         best = self.progress.best
         if best is None or best.exploitability is None or best.everywhere is not None:
             return
@@ -361,19 +361,20 @@ def train(
         seed: The seed of everything that is drawn.
         out: A file to which the agent is written whenever it is better than before; all that is needed to
             resume is written to `checkpoint_of(out)`.
-        resume: Whether to resume from that file, with the seed, opponents and hyperparameters of the
-            beginning; budgets include what was used before.
+        resume: True to resume from that file, with its seed, opponents and hyperparameters; budgets include
+            what was used before.
         tensorboard: A folder for a log of TensorBoard.
         report: Called with every `Evaluation`.
-        **hyperparameters: Those of the learner, or what `Recipe.adjusted` takes; `opponents` takes the place
-            of a recipe's scripted opponents.
+        **hyperparameters: The learner's hyperparameters; for a recipe its algorithm's,
+            `random_starts`, `blunder_starts`, `pool.NAME`, `envs.NAME`, and `opponents`, which replaces its
+            scripted opponents.
 
     Returns:
         The best agent of the training; of a game that cannot be enumerated, the last one.
 
     Raises:
-        ParameterError: The algorithm or a hyperparameter is unknown, or a value is not allowed.
-        PolicyFileError: There is nothing to resume, or it is a training of something else.
+        ParameterError: The algorithm or a hyperparameter is unknown, or a value is invalid.
+        PolicyFileError: There is nothing to resume, or it is a training of another game or algorithm.
         ImportError: The extra `train` is needed and not installed.
 
     Example:

@@ -1,4 +1,4 @@
-"""A2C, DQN and QR-DQN that know the rules: taken cells are never explored, chosen, or valued in a target.
+"""A2C, DQN and QR-DQN with action masks: taken cells are never explored, chosen, or used in a target.
 
 The observation of this package's environments shows which cells are taken, so a network can mask by what it
 sees, and the buffers of Stable-Baselines3 stay as they are. All are for observations of the kind "planes".
@@ -80,7 +80,7 @@ class MaskedQRDQNPolicy(QRDQNPolicy):
 
 
 class _MaskedExploration:
-    """Epsilon-greedy exploration among the free cells, drawn for each environment on its own."""
+    """Epsilon-greedy exploration among the free cells, independent for each environment."""
 
     policy: Any
     exploration_rate: float
@@ -90,12 +90,12 @@ class _MaskedExploration:
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = False
     ) -> tuple[NDArray[np.int64], Any]:
-        """The greedy cells; unless `deterministic`, random free ones in place of a share of them."""
+        """The greedy cells; unless `deterministic`, each is a random free cell with the exploration rate."""
         cells, _ = self.policy.predict(observation, deterministic=True)
         if deterministic or not self.exploration_rate:
             return cells, state
         batch = np.reshape(observation, (-1, *self.policy.observation_space.shape))
-        explored = self._explored(batch, self.exploration_rate, np.reshape(cells, -1))
+        explored = self._epsilon_greedy(batch, self.exploration_rate, np.reshape(cells, -1))
         return explored.reshape(np.shape(cells)), state
 
     def _sample_action(
@@ -103,12 +103,12 @@ class _MaskedExploration:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The actions of a rollout, for SB3: random ones in the first `learning_starts` steps."""
         if self.num_timesteps < learning_starts:
-            cells = self._explored(self._last_obs, 1.0, np.zeros(n_envs, np.int64))
+            cells = self._epsilon_greedy(self._last_obs, 1.0, np.zeros(n_envs, np.int64))
         else:
             cells, _ = self.predict(self._last_obs)
         return cells, cells
 
-    def _explored(self, planes: Any, rate: float, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _epsilon_greedy(self, planes: Any, rate: float, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         # SB3 seeds NumPy's global generator, and draws its own exploration from it.
         free = ~_is_taken(planes)
         random_cells = np.where(free, np.random.random_sample(free.shape), -1.0).argmax(axis=1)

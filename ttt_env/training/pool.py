@@ -1,4 +1,4 @@
-"""The opponents of self-play, kept as they were at one moment, and the positions in which episodes begin."""
+"""The opponents of self-play, with snapshots of the learner, and the positions in which episodes begin."""
 
 import math
 from collections import deque
@@ -16,7 +16,7 @@ from ttt_env.rules import Boards, Game, Position, get_game, is_tabulated, random
 
 
 def response_to(agent: Agent) -> Agent:
-    """A best response to an agent; if the game is not small, only where play against it can lead.
+    """A best response to an agent; on larger games only in the positions that it can reach.
 
     Raises `GameTooLargeError` for an agent that reaches too many positions.
     """
@@ -33,7 +33,7 @@ _MOST_KEPT = 1_000_000  # past selves, and best responses
 
 
 def named_opponents(specs: Iterable[AgentLike], game: Game) -> dict[str, Agent]:
-    """The agents of a game by name, in this order; a name that is taken gets a number, as in "name (2)".
+    """The agents of a game by name, in this order; a repeated name gets a number, as in "name (2)".
 
     Raises the errors of `make_agent`.
     """
@@ -42,20 +42,26 @@ def named_opponents(specs: Iterable[AgentLike], game: Game) -> dict[str, Agent]:
 
 
 class OpponentPool:
-    """Agents to train against: `scripted` ones and the latest `past` selves and best `responses` to them.
+    """The opponents of self-play: scripted agents, past selves of the learner, and best responses to it.
 
-    Results against scripted agents go by their names; of several with one name, the second is "name (2)".
+    Args:
+        scripted: An agent, or a list of agents. Results are recorded by their names; of several with one
+            name, the second is "name (2)".
+        past: The number of latest snapshots of the learner to keep.
+        responses: The number of latest best responses to keep.
+        draw: The distribution from which each episode draws an opponent. "uniform": all equally often.
+            "prioritised": in proportion to (1 − p)², where p is the learner's result against it, from 0
+            (lost) to 1 (won) (prioritised fictitious self-play: Vinyals et al., "Grandmaster level in
+            StarCraft II using multi-agent reinforcement learning", 2019). A mapping from "scripted", "past",
+            "responses" to weights: first a kind by its weight, then one of that kind uniformly.
 
-    `draw` says how an episode gets one of them. "uniform": all equally often. "prioritised": the
-    hard ones more often, in proportion to (1 − p)², p being its result against them, from 0 for
-    lost to 1 for won (prioritised fictitious self-play: Vinyals et al., "Grandmaster level in StarCraft II
-    using multi-agent reinforcement learning", 2019). A mapping from "scripted", "past", "responses" to
-    weights: a kind by its weight, and then one of that kind uniformly.
+    Raises:
+        ParameterError: `draw` is invalid, or the pool would never have an opponent.
 
-    Raises `ParameterError` for another `draw`, and for a pool that never has an opponent.
+    Example:
+        >>> from ttt_env.training import OpponentPool
+        >>> pool = OpponentPool(["random", "minimax"], past=4, responses=4, draw="prioritised")
 
-    >>> from ttt_env.training import OpponentPool
-    >>> pool = OpponentPool(["random", "minimax"], past=4, responses=4, draw="prioritised")
     """
 
     @rules.checked
@@ -70,7 +76,7 @@ class OpponentPool:
         is_one = isinstance(scripted, str) or not isinstance(scripted, Sequence)
         self.specs: list[AgentLike] = [scripted] if is_one else list(scripted)  # type: ignore[list-item,arg-type]
         if not (self.specs or past or responses):
-            raise ParameterError("scripted=[], past=0, responses=0: a pool needs an opponent at all")
+            raise ParameterError("scripted=[], past=0, responses=0: a pool needs at least one opponent")
         if isinstance(draw, Mapping):
             rules.check_names("draw", draw, KINDS)
             if not any(draw.values()) or not all(0 <= weight < math.inf for weight in draw.values()):
@@ -83,22 +89,33 @@ class OpponentPool:
         self.responses: deque[Agent] = deque(maxlen=responses)
 
     def bind(self, game: Game) -> None:
-        """Make the scripted agents of a game. Raises the errors of `make_agent`."""
+        """Make the scripted agents for a game.
+
+        Raises:
+            TttEnvError: An agent cannot be made, as in `make_agent`.
+
+        """
         self.scripted = named_opponents(self.specs, game)
 
     @property
     def agents(self) -> list[Agent]:
-        """All opponents: scripted agents, past selves, responses."""
+        """All opponents, in the order scripted agents, past selves, best responses."""
         return [*self.scripted.values(), *self.past, *self.responses]
 
     def add(self, learner: Agent, exact: bool) -> None:
-        """Add the learner, which must not change any more, and, if `exact`, the best response to it."""
+        """Add a snapshot of the learner and the best response to it.
+
+        Args:
+            learner: The snapshot, which must not change any more.
+            exact: False to add no best response, as on a game that cannot be enumerated.
+
+        """
         self.past.append(learner)
         if exact and self.responses.maxlen:
             self.responses.append(response_to(learner))
 
     def weights(self, learner: Agent) -> list[float] | None:
-        """The relative frequency at which each of `agents` is drawn; None if all are equally likely."""
+        """The relative frequency with which each of `agents` is drawn; None if all are equally likely."""
         if self.draw == "uniform":
             return None
         if isinstance(self.draw, str):
@@ -115,25 +132,32 @@ class OpponentPool:
         return weights if any(weights) else None
 
 
-_COSTLY = 0.8  # the share of costly blunders among starts at blunders, if there are any
+_COSTLY_SHARE = 0.8  # the share of costly blunders among starts at blunders, if there are any
 
 
 class StartDistribution:
-    """A start for episodes: with this probability a random position, else the empty board.
+    """A distribution of first positions of episodes, for the argument `start` of the environments.
 
-    With the probability `blunders` one in which the learner blunders instead, once `set_blunders` has told
-    which these are.
+    Args:
+        game: The game, or its id.
+        probability: The probability of a random position.
+        blunders: The probability of a position in which the learner blunders, once `set_blunders` has been
+            called. Otherwise an episode begins on the empty board.
 
-    Raises `ParameterError` for probabilities whose sum is above 1.
+    Raises:
+        ParameterError: The sum of the probabilities is above 1.
 
-    >>> import ttt_env
-    >>> env = ttt_env.make("tictactoe-v0", opponent="random", start=StartDistribution("tictactoe-v0", 1.0))
-    >>> for seed in range(3):
-    ...     observation, info = env.reset(seed=seed)
-    ...     print(env.position)
-    X../.../.OX
-    .../.../..X
-    X.O/..O/.X.
+    Example:
+        >>> import ttt_env
+        >>> start = StartDistribution("tictactoe-v0", 1.0)
+        >>> env = ttt_env.make("tictactoe-v0", opponent="random", start=start)
+        >>> for seed in range(3):
+        ...     observation, info = env.reset(seed=seed)
+        ...     print(env.position)
+        X../.../.OX
+        .../.../..X
+        X.O/..O/.X.
+
     """
 
     @rules.checked
@@ -146,10 +170,13 @@ class StartDistribution:
         self._costly = self._all = Boards.joined(self.game, [])
 
     def set_blunders(self, boards: Boards, costly: Boards) -> None:
-        """Begin at these positions, in which the learner blunders.
+        """Set the positions in which the learner blunders, from which episodes may begin.
 
-        Most such episodes begin at the `costly` ones among them, where there are any: those that cost it what
-        the game is worth.
+        Args:
+            boards: The positions.
+            costly: The positions among them in which a blunder costs the learner the value of the game;
+                if there are any, four in five of these episodes begin there.
+
         """
         self._all, self._costly = boards, costly
 
@@ -159,7 +186,7 @@ class StartDistribution:
         if draw < self.probability:
             return random_position(self.game, rng)
         if draw < self.probability + self.blunders and len(self._all):
-            is_costly = len(self._costly) > 0 and rng.random() < _COSTLY
+            is_costly = len(self._costly) > 0 and rng.random() < _COSTLY_SHARE
             boards = self._costly if is_costly else self._all
             return boards[int(rng.integers(len(boards)))]
         return self.game.start

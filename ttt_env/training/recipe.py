@@ -38,10 +38,10 @@ _SET_BY_TRAINING = {"env", "seed", "device", "verbose", "tensorboard_log", "_ini
 class Recipe:
     """The contents of a file of `recipes/`.
 
-    `algorithm` is the class as `module:name`; `seconds` the budget of a training for which none is given;
-    `pool` the parameters of an `OpponentPool`, `envs` the options of `make_vec_env`, `random_starts` and
-    `blunder_starts` the shares of episodes from random positions and from those where the learner blunders,
-    `hyperparameters` the algorithm's.
+    `algorithm` is the class as `module:name`; `seconds` the default budget of a training; `pool` the
+    parameters of an `OpponentPool`, `envs` the options of `make_vec_env`, `random_starts` and
+    `blunder_starts` the shares of episodes from random positions and from positions where the learner
+    blunders, `hyperparameters` the algorithm's.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Recipe:
     def adjusted(self, changes: Mapping[str, Any]) -> "Recipe":
         """The recipe with other values, by name.
 
-        A name is that of a hyperparameter of the algorithm, `random_starts`, `blunder_starts`, `pool.NAME`,
+        A name is a hyperparameter of the algorithm, `random_starts`, `blunder_starts`, `pool.NAME`,
         `envs.NAME`, or `opponents` for `pool.scripted`; an entry of a hyperparameter that is a table is named
         as in `policy_kwargs.net_arch`.
 
@@ -90,7 +90,7 @@ class Recipe:
                 self._check_name("hyperparameters", first)
                 if not entry:
                     self._check_type(first, value)
-                _set(tables["hyperparameters"], name.split("."), value)
+                _set_nested(tables["hyperparameters"], name.split("."), value)
         return replace(self, **shares, **tables)
 
     def _check_name(self, table: str, name: str) -> None:
@@ -125,15 +125,15 @@ class Recipe:
             raise ParameterError(f"{name}={brief(value)} of {self.name}: expected {expected}")
 
     def of_game(self, game: Game) -> "Recipe":
-        """The recipe with `random` in place of `minimax` where the game has too many positions for that."""
+        """The recipe with `random` in place of `minimax` if the game cannot be enumerated."""
         if is_enumerable(game):
             return self
         names = ["random" if name == "minimax" else name for name in self.pool["scripted"]]
         return replace(self, pool={**self.pool, "scripted": list(dict.fromkeys(names))})
 
 
-def _set(table: dict[str, Any], path: Sequence[str], value: object) -> None:
-    """Set an entry of a table inside of tables; those that are missing are made."""
+def _set_nested(table: dict[str, Any], path: Sequence[str], value: object) -> None:
+    """Set an entry of nested tables; missing tables are created."""
     *outer, last = path
     for name in outer:
         inner = table.setdefault(name, {})
@@ -149,14 +149,14 @@ def recipe_names() -> list[str]:
 
 
 def recipe(name: str) -> Recipe:
-    """The recipe of this name, read anew. Raises `ParameterError` if there is none."""
+    """Read the recipe of this name. Raises `ParameterError` if there is none."""
     if name not in recipe_names():
         raise ParameterError(unknown("algorithm", name, recipe_names()))
     return read_recipe(_FOLDER / f"{name}.toml")
 
 
 def read_recipe(path: Path) -> Recipe:
-    """The recipe in a file, by the file's name. Raises `ParameterError` for a file that holds none."""
+    """The recipe in a file, with the file's name. Raises `ParameterError` if it is not a recipe."""
     try:
         with opened(path) as file:
             content = parse_toml(file.read())

@@ -30,7 +30,7 @@ from ttt_env.rules import (
     is_tabulated,
 )
 from ttt_env.storage import write_atomically
-from ttt_env.training.evaluation import Evaluation, Report, Until, costly
+from ttt_env.training.evaluation import Evaluation, Report, Until, costly_blunders
 from ttt_env.training.loop import (
     Training,
     TrainingCheckpoint,
@@ -47,26 +47,26 @@ with extra_for("self-play needs", "train"):
     from stable_baselines3.common.utils import configure_logger
     from stable_baselines3.common.vec_env import VecEnvWrapper
 
-_EVERY = 4096  # steps
+_INTERVAL = 4096  # steps
 _POSITIONS_PER_STEP = 512  # larger games are evaluated after as many steps as they have positions / 128
-_EVERY_SAMPLED = 65_536
-_MANY = 2**62  # steps
-_OF_LOGS = ("_custom_logger",)  # which a loaded model does not have
-_PRINTED = 33  # letters of a figure's name; SB3 cuts longer ones, and fails where two become the same
+_INTERVAL_SAMPLED = 65_536
+_MAX_STEPS = 2**62  # steps
+_LOG_ATTRIBUTES = ("_custom_logger",)  # not to save: a loaded model does not have it
+_MAX_NAME_LENGTH = 33  # letters of a figure's name; SB3 cuts longer ones, and fails where two become the same
 
 
 class ModelLearner(Learner):
     """A model of Stable-Baselines3 that learns against a pool of opponents; its steps are moves of the model.
 
-    They are counted over all calls of `learn`, also where the model itself counts each from 0.
+    Steps are counted over all calls of `learn`, even if the model counts each call from 0.
 
-    It is due when a rollout begins, but not sooner than `every` steps after the last time (by default 4,096,
-    more on games of more than 2,097,152 positions). The agent is the model's greedy policy, with masks
-    whether or not it was trained with them. After each evaluation the model is added to the pool, and the
-    best response to it, the pool is handed to the environments, and `starts` is told in which positions the
-    model gives value away, so that episodes begin there.
+    An evaluation is due when a rollout begins, but not sooner than `every` steps after the last one (by
+    default 4,096, more on games of more than 2,097,152 positions). The agent is the model's greedy policy,
+    masked even if it was trained without masks. After each evaluation the model and the best response to it
+    are added to the pool, the environments get the new pool, and `starts` the positions in which the model
+    blunders, so that episodes begin there.
 
-    Raises `ParameterError` for a model on environments of others, or on normalised observations.
+    Raises `ParameterError` for a model on other environments, or on normalised observations.
     """
 
     plays_as, suffix, uses_torch = "sb3", "zip", True
@@ -84,13 +84,13 @@ class ModelLearner(Learner):
             raise ParameterError("SelfPlayCallback needs environments of ttt_env.envs.sb3.make_vec_env")
         normalized = model.get_vec_normalize_env()
         if normalized is not None and normalized.norm_obs:
-            raise ParameterError("self-play needs observations as they are: VecNormalize(…, norm_obs=False)")
+            raise ParameterError("self-play needs raw observations: use VecNormalize(…, norm_obs=False)")
         super().__init__(envs.get_attr("game")[0], seed)
         self.model, self.pool, self.starts = model, pool, starts
         if every is None:
-            every = _EVERY_SAMPLED
+            every = _INTERVAL_SAMPLED
             if is_enumerable(self.game):
-                every = max(_EVERY, sum(map(len, reachable(self.game))) // _POSITIONS_PER_STEP)
+                every = max(_INTERVAL, sum(map(len, reachable(self.game))) // _POSITIONS_PER_STEP)
         self.every = every
         self._steps = model.num_timesteps
         self._frozen: tuple[int, Agent] | None = None
@@ -102,7 +102,7 @@ class ModelLearner(Learner):
         return self._steps
 
     def count(self, steps: int) -> None:
-        """Add steps that the model has made."""
+        """Add steps of the model."""
         self._steps += steps
 
     @property
@@ -112,8 +112,8 @@ class ModelLearner(Learner):
         return self.steps >= self._judged_at + self.every
 
     def advance(self, budget: Budget = NO_LIMIT) -> None:  # noqa: D102
-        callback, n_steps = _Stretch(self, budget.seconds), int(min(budget.steps, _MANY))
-        with suppress(_IsDue):
+        callback, n_steps = _AdvanceCallback(self, budget.seconds), int(min(budget.steps, _MAX_STEPS))
+        with suppress(_EvaluationDue):
             self.model.learn(n_steps, callback, reset_num_timesteps=False)
 
     def agent(self) -> Agent:
@@ -130,12 +130,12 @@ class ModelLearner(Learner):
     def on_evaluation(self, evaluation: Evaluation) -> None:  # noqa: D102
         agent, self._judged_at = self.agent(), self.steps
         self.pool.add(agent, is_enumerable(self.game))
-        self.meet()
+        self.update_opponents()
         if self.starts is not None and evaluation.blunders is not None:
-            self.starts.set_blunders(evaluation.blunders, costly(agent, evaluation.blunders))
+            self.starts.set_blunders(evaluation.blunders, costly_blunders(agent, evaluation.blunders))
 
-    def meet(self) -> None:
-        """Hand the pool to the environments, drawn by how the learner does against them."""
+    def update_opponents(self) -> None:
+        """Give the environments the agents of the pool, with their weights against the current agent."""
         envs: Any = self.model.get_env()
         envs.env_method("set_opponent", self.pool.agents, self.pool.weights(self.agent()))
 
@@ -151,31 +151,28 @@ class ModelLearner(Learner):
             logger.close()
 
     def record(self, scalars: Mapping[str, float], step: int) -> None:
-        """Write numbers to the model's own log, at the step that the model has in it."""
+        """Write numbers to the model's own log, at its current time step."""
         for name, value in scalars.items():
-            is_printed = len(name.partition("/")[2]) <= _PRINTED
+            is_printed = len(name.partition("/")[2]) <= _MAX_NAME_LENGTH
             self.model.logger.record(name, value, exclude=None if is_printed else ("stdout", "log"))
         self.model.logger.dump(self.model.num_timesteps)
 
     def save(self, path: str | Path) -> None:  # noqa: D102
-        write_atomically(path, lambda file: self.model.save(file, exclude=_OF_LOGS))
+        write_atomically(path, lambda file: self.model.save(file, exclude=_LOG_ATTRIBUTES))
 
     def snapshot(self) -> Any:
         """The weights of the model."""
         return deepcopy(self.model.policy.state_dict())
 
     def agent_of(self, snapshot: Any) -> SB3:
-        """The agent of the model, which gets these weights."""
+        """The agent of the model after loading these weights into it."""
         self.model.policy.load_state_dict(snapshot)
         return SB3.from_model(self.game, self.model)
 
     def state(self) -> dict[str, Any]:
-        """The model, optimizer, replay buffer, environments in the middle of their games, and the pool.
-
-        Also the state of all random generators.
-        """
+        """The model, optimizer, replay buffer, environments in mid-game, pool, and random generators."""
         file = io.BytesIO()
-        self.model.save(file, exclude=_OF_LOGS)
+        self.model.save(file, exclude=_LOG_ATTRIBUTES)
         return {
             "algorithm": type(self.model),
             "model": file.getvalue(),
@@ -186,7 +183,7 @@ class ModelLearner(Learner):
         }
 
     def restore(self, state: Any) -> None:
-        """Go on from such a state; sets the random generators of torch, NumPy and Python, too."""
+        """Resume from such a state; also sets the random generators of torch, NumPy and Python."""
         self.model = state["algorithm"].load(
             io.BytesIO(state["model"]), env=state["envs"], device="cpu", force_reset=False
         )
@@ -199,12 +196,12 @@ class ModelLearner(Learner):
         random.setstate(of_python)
 
 
-class _IsDue(Exception):
-    """Ends a call of `learn` when a rollout begins, where the model is as a next call finds it."""
+class _EvaluationDue(Exception):
+    """Ends a call of `learn` at the start of a rollout, so that the next call resumes there."""
 
 
-class _Counting(BaseCallback):
-    """Counts the learner's steps, and measures the first of the environments, in which they are compiled."""
+class _StepCounter(BaseCallback):
+    """Counts the learner's steps, and measures the first step of the environments, which compiles them."""
 
     learner: ModelLearner
 
@@ -219,8 +216,8 @@ class _Counting(BaseCallback):
         return True
 
 
-class _Stretch(_Counting):
-    """Ends a call of `learn` when the learner is due, or after some seconds."""
+class _AdvanceCallback(_StepCounter):
+    """Ends a call of `learn` when an evaluation is due, or after some seconds."""
 
     def __init__(self, learner: ModelLearner, seconds: float) -> None:
         super().__init__()
@@ -228,7 +225,7 @@ class _Stretch(_Counting):
 
     def _on_rollout_start(self) -> None:
         if self.learner.is_due:
-            raise _IsDue
+            raise _EvaluationDue
         super()._on_rollout_start()
 
     def _on_step(self) -> bool:
@@ -236,30 +233,39 @@ class _Stretch(_Counting):
         return time.monotonic() - self.learner.uncounted < self._end
 
 
-class SelfPlayCallback(_Counting):
-    """Trains a model against a pool of opponents, and looks exactly at how strong it has become.
+class SelfPlayCallback(_StepCounter):
+    """A callback of Stable-Baselines3 that trains a model by self-play and evaluates it exactly.
 
-    For `learn` of any algorithm on the vector environments of this package. It evaluates the model, renews
-    its opponents and writes its files as `ttt_env.train` does, when `ModelLearner` says that the model is
-    due, and when the training ends: the model is written to the file `best` if it is less exploitable than
-    ever (always, if the game cannot be enumerated), and all that is needed to go on, by `resumed`, to the
-    file `checkpoint`. What is evaluated is logged by the model's logger and handed to `report`; with
-    `verbose` 1 a line is printed when the model is less exploitable than ever, with 0 nothing.
+    It is for `learn` of any algorithm on the vector environments of this package. Every few thousand steps
+    (see `every`) and at the end of the training it evaluates the model, updates its opponents and writes its
+    files, as `ttt_env.train` does. Evaluations go to the model's logger. Further calls of `learn` with the
+    same callback continue with its pool, its steps and its evaluations.
 
-    It ends the training when the model is certified unbeatable ("optimal": when it gives value away in no
-    position of the game at all; "budget": never), and after `seconds`. The first step of the environments, in
-    which they are compiled, does not count in these.
+    Args:
+        pool: The opponents; by default an `OpponentPool()`.
+        every: The fewest steps between two evaluations, which take place between rollouts; by default 4,096,
+            more on games of more than 2,097,152 positions.
+        until: The goal that ends the training: "unbeatable", when `certify` says so; "optimal", when the
+            model blunders in no position of the game; "budget": none.
+        seconds: The most seconds, without the first step of the environments, which compiles them.
+        best: A file to which the model is written when it is less exploitable than ever before; always, if
+            the game cannot be enumerated.
+        checkpoint: A file to which all that `resumed` needs is written.
+        report: Called with every `Evaluation`.
+        starts: The distribution of starts of the environments, which is given the model's blunders.
+        verbose: 1 to print a line when the model is less exploitable than ever before, 0 to print nothing.
 
-    Further calls of `learn` with the same callback go on with its pool, its steps and its evaluations.
+    Raises:
+        ParameterError: A value is invalid.
 
-    Raises `ParameterError` for values that are not allowed.
+    Example:
+        >>> from sb3_contrib import MaskablePPO
+        >>> from ttt_env.envs.sb3 import make_vec_env
+        >>> envs, callback = make_vec_env("tictactoe-v0", n_envs=8, seed=0), SelfPlayCallback(verbose=0)
+        >>> model = MaskablePPO("MlpPolicy", envs, n_steps=8, seed=0).learn(64, callback=callback)
+        >>> callback.is_done, callback.evaluation.steps
+        (False, 64)
 
-    >>> from sb3_contrib import MaskablePPO
-    >>> from ttt_env.envs.sb3 import make_vec_env
-    >>> envs, callback = make_vec_env("tictactoe-v0", n_envs=8, seed=0), SelfPlayCallback(verbose=0)
-    >>> model = MaskablePPO("MlpPolicy", envs, n_steps=8, seed=0).learn(64, callback=callback)
-    >>> callback.is_done, callback.evaluation.steps
-    (False, 64)
     """
 
     training: Training
@@ -288,14 +294,19 @@ class SelfPlayCallback(_Counting):
 
     @classmethod
     def resumed(cls, path: str | Path, **options: Any) -> tuple[BaseAlgorithm, "SelfPlayCallback"]:
-        """The model and the callback of a checkpoint, for `learn(..., reset_num_timesteps=False)`.
+        """Load the model and the callback of a checkpoint, for `learn(..., reset_num_timesteps=False)`.
 
-        The options are the constructor's except `pool` and `starts`, which the environments of the checkpoint
-        have already; without `every` it is that of the checkpoint. The file holds pickled objects: loading
-        one runs code, so load only files that you trust.
+        Loading the pickled objects of a checkpoint runs code: load only files that you trust.
 
-        Raises `PolicyFileError` for a file that is not a whole checkpoint, `ParameterError` for options that
-        are not allowed.
+        Args:
+            path: The file.
+            **options: The arguments of the constructor except `pool` and `starts`, which are in the
+                checkpoint; by default, `every` is as in the checkpoint.
+
+        Raises:
+            PolicyFileError: The file is not a complete checkpoint.
+            ParameterError: An option is invalid.
+
         """
         for name in ("pool", "starts"):
             if (value := options.get(name)) is not None:
@@ -305,7 +316,7 @@ class SelfPlayCallback(_Counting):
         learner, callback.progress = ModelLearner.__new__(ModelLearner), checkpoint.progress
         try:
             learner.restore(checkpoint.state)
-        except Exception as error:  # whatever the objects do while they are made
+        except Exception as error:  # the objects may raise anything
             raise of_another_version(path, error) from error
         learner.every = callback.every = callback.every or learner.every
         callback.learner, callback.pool, callback.starts = learner, learner.pool, learner.starts
@@ -318,7 +329,7 @@ class SelfPlayCallback(_Counting):
 
     @property
     def is_done(self) -> bool:
-        """True if the model is as strong as `until` asks for."""
+        """True if the model has reached the goal `until`."""
         return self.evaluation is not None and self.evaluation.reaches(self.until)
 
     def restore_best(self, model: BaseAlgorithm) -> None:
@@ -334,7 +345,7 @@ class SelfPlayCallback(_Counting):
         best, checkpoint = self._files
         if checkpoint is not None and isinstance(envs := self.model.get_env(), VecEnvWrapper):
             raise ParameterError(
-                f"checkpoint={brief(str(checkpoint))} of self-play: it does not keep environments that are "
+                f"checkpoint={brief(str(checkpoint))} of self-play: it cannot save environments that are "
                 f"wrapped in {type(envs).__name__}"
             )
         name = type(self.model).__name__

@@ -1,10 +1,10 @@
 """Policies whose network sees a board as its winning sets, and so treats symmetric positions the same way.
 
-The state of a winning set is who may still complete it, and how many stones that takes. The network learns
-one vector for each state, adds up the vectors of the sets through a cell, and lets cells and sets exchange
+The state of a winning set is which player may still complete it, with how many stones. The network learns one
+vector for each state, adds up the vectors of the sets through a cell, and lets cells and sets exchange
 messages for some rounds. All cells share its weights, so that it has a few thousand of them on every board,
-and what it has learned in one corner it knows in all. It is a message passing network (Gilmer et al., "Neural
-message passing for quantum chemistry", 2017) on the graph of cells and winning sets.
+and generalises from one corner to all. It is a message passing network (Gilmer et al., "Neural message
+passing for quantum chemistry", 2017) on the graph of cells and winning sets.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ with extra_for("networks of winning sets need", "train"):
 _N_STONES = 3  # of a cell: none, mine, theirs
 _FIRST_SCALE = 0.5  # the initial scale of learned vectors of sets and cells
 _SUM_SCALE = 0.5  # of sums over the sets of a cell or the cells of a set
-_TIE = 1e-4  # far above rounding errors, far below what a move is worth
+_TIE = 1e-4  # far above rounding errors, far below the value of a move
 
 
 class WinningSets(BaseFeaturesExtractor):
@@ -54,8 +54,8 @@ class WinningSets(BaseFeaturesExtractor):
         for row, cells in zip(incidence, game.winning_sets, strict=True):
             row[list(cells)] = 1
         self._largest = max(map(len, game.winning_sets))
-        self._dead = 2 * self._largest + 1  # the state of a set that nobody can complete any more
-        set_kinds, cell_kinds = _kinds(game)
+        self._dead = 2 * self._largest + 1  # the state of a set that neither player can complete any more
+        set_kinds, cell_kinds = _symmetry_classes(game)
         keep = partial(self.register_buffer, persistent=False)
         keep("_incidence", torch.from_numpy(incidence))
         keep("_incidence_of_cells", torch.from_numpy(incidence.T.copy()))
@@ -73,7 +73,7 @@ class WinningSets(BaseFeaturesExtractor):
         of_other = torch.where(own == 0, self._largest + other, self._dead)
         sets = self.states(torch.where(other == 0, own, of_other) + self._rows_of_sets)
         stones = self.stones((mine + 2 * theirs).long() + self._rows_of_cells)
-        cells = torch.relu(stones + _summed(self._incidence_of_cells, sets))
+        cells = torch.relu(stones + _sum_by_row(self._incidence_of_cells, sets))
         for exchange in self.rounds:
             cells = exchange(cells, sets, self._incidence, self._incidence_of_cells)
         return cells.transpose(0, 1).flatten(1)
@@ -95,20 +95,20 @@ class _Round(nn.Module):
         incidence: torch.Tensor,
         incidence_of_cells: torch.Tensor,
     ) -> torch.Tensor:
-        informed_sets = torch.relu(sets + self.of_sets(_summed(incidence, cells) * _SUM_SCALE))
-        informed = _summed(incidence_of_cells, informed_sets) * _SUM_SCALE
+        informed_sets = torch.relu(sets + self.of_sets(_sum_by_row(incidence, cells) * _SUM_SCALE))
+        informed = _sum_by_row(incidence_of_cells, informed_sets) * _SUM_SCALE
         new = self.of_cells(torch.cat([cells, informed], dim=-1)) + self.of_board(cells.mean(dim=0))
         return cells + torch.relu(new)
 
 
-def _summed(incidence: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
-    """Sums `[M, B, width]` of vectors `[N, B, width]`, of those for which a row of `[M, N]` has a 1."""
+def _sum_by_row(incidence: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
+    """Sums `[M, B, width]` of the vectors `[N, B, width]` for which a row of `[M, N]` has a 1."""
     summed = incidence @ vectors.flatten(1)
     return summed.reshape(len(incidence), *vectors.shape[1:])
 
 
-def _kinds(game: Game) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The class of symmetric ones that each winning set, `[sets]`, and each cell, `[cells]`, belongs to."""
+def _symmetry_classes(game: Game) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The class of symmetric sets or cells of each winning set, `[sets]`, and of each cell, `[cells]`."""
     moved = motions(game)
     numbers = {frozenset(cells): number for number, cells in enumerate(game.winning_sets)}
     first_sets = [
@@ -122,10 +122,10 @@ def _kinds(game: Game) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return set_kinds, cell_kinds
 
 
-class _Scores(nn.Module):
-    """One number for each cell, `[B, cells]`, from their vectors; the first of symmetric cells is ahead.
+class _ScoreHead(nn.Module):
+    """One number for each cell, `[B, cells]`, from their vectors, which prefers the first of symmetric cells.
 
-    Symmetric cells would have the same number but for rounding, which depends on the size of the batch.
+    Otherwise rounding, which depends on the size of the batch, would choose among symmetric cells.
     """
 
     _order: torch.Tensor
@@ -142,13 +142,13 @@ class _Scores(nn.Module):
         return scores + self._order
 
 
-class _Worth(nn.Module):
+class _ValueHead(nn.Module):
     """One number for each board, `[B, 1]`, from the mean of its cells' vectors."""
 
     def __init__(self, extractor: WinningSets) -> None:
         super().__init__()
         self.n_cells = extractor.n_cells
-        self.worth = nn.Linear(extractor.width, 1)
+        self.worth = nn.Linear(extractor.width, 1)  # a key of saved models
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
         worth: torch.Tensor = self.worth(vectors.reshape(vectors.shape[0], self.n_cells, -1).mean(dim=1))
@@ -156,12 +156,12 @@ class _Worth(nn.Module):
 
 
 class WinningSetsActorCriticPolicy(MaskableActorCriticPolicy):
-    """A `MaskableActorCriticPolicy` with a score of each cell and a value from what `WinningSets` sees."""
+    """A `MaskableActorCriticPolicy` with a score of each cell and a value, from `WinningSets` features."""
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
         extractor: Any = self.features_extractor
-        scores, worth = _Scores(extractor), _Worth(extractor)
+        scores, worth = _ScoreHead(extractor), _ValueHead(extractor)
         with torch.no_grad():
             scores.score.weight.mul_(0.1)  # nearly random at first
         self.action_net, self.value_net = scores, worth  # type: ignore[assignment]
@@ -170,16 +170,16 @@ class WinningSetsActorCriticPolicy(MaskableActorCriticPolicy):
 
 
 class WinningSetsQNetwork(MaskedQNetwork):
-    """Action values `[B, cells]` from what `WinningSets` sees, far below all others on taken cells."""
+    """Action values `[B, cells]` from the features of `WinningSets`, far below all others on taken cells."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         extractor: Any = self.features_extractor
-        self.q_net = _Scores(extractor)  # type: ignore[assignment]
+        self.q_net = _ScoreHead(extractor)  # type: ignore[assignment]
 
 
 class WinningSetsDQNPolicy(MaskedDQNPolicy):
-    """A `MaskedDQNPolicy` of networks that look at winning sets."""
+    """A `MaskedDQNPolicy` of networks of winning sets."""
 
     network_class = WinningSetsQNetwork
 
@@ -188,8 +188,8 @@ class WinningSetsDQNPolicy(MaskedDQNPolicy):
 class FallingRate:
     """A learning rate that is `first`, half of it after `halves_after` steps, a third after twice as many.
 
-    It falls for as long as a training goes on, and so needs not know when that will end, as the schedules of
-    Stable-Baselines3 do. `steps` is how many there have been.
+    Unlike the schedules of Stable-Baselines3 it does not need the length of the training. `steps` are the
+    steps so far.
     """
 
     first: float
@@ -197,12 +197,12 @@ class FallingRate:
     steps: int = 0
 
     def __call__(self, progress_remaining: float) -> float:
-        """The rate now."""
+        """The current rate."""
         return self.first / (1 + self.steps / self.halves_after)
 
 
-class _OnItsGame:
-    """An algorithm that tells `WinningSets` which game it is to look at: that of its environments.
+class _WinningSetsMixin:
+    """An algorithm that gives `WinningSets` the game of its environments.
 
     Its `learning_rate` may also be a mapping with the fields of `FallingRate`.
     """
@@ -244,7 +244,7 @@ class _OnItsGame:
         super()._setup_model()  # type: ignore[misc]
 
 
-class WinningSetsPPO(_OnItsGame, MaskablePPO):
+class WinningSetsPPO(_WinningSetsMixin, MaskablePPO):
     """`sb3_contrib.MaskablePPO` that has the policy "WinningSetsPolicy", too."""
 
     policy_aliases = {  # noqa: RUF012 (as in the base class)
@@ -253,7 +253,7 @@ class WinningSetsPPO(_OnItsGame, MaskablePPO):
     }
 
 
-class WinningSetsDQN(_OnItsGame, MaskedDQN):
+class WinningSetsDQN(_WinningSetsMixin, MaskedDQN):
     """`MaskedDQN` that has the policy "WinningSetsPolicy", too."""
 
     policy_aliases = {**MaskedDQN.policy_aliases, "WinningSetsPolicy": WinningSetsDQNPolicy}  # noqa: RUF012

@@ -7,7 +7,7 @@ from ttt_env.web.build import build, single
 
 
 def main() -> None:
-    """Write the files, and say where they are."""
+    """Write the files, and print their place."""
     parser = argparse.ArgumentParser(prog="python -m ttt_env.web", description=__doc__)
     parser.add_argument("command", choices=["build"])
     parser.add_argument(

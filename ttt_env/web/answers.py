@@ -1,7 +1,7 @@
-"""The five answers that only Python can give: policy, value, verdict, training and record.
+"""Answers to the five questions that need Python: policy, value, verdict, training and record.
 
-Each question is a dataclass that the page sends as JSON. Agents and games are named, never defined: a game is
-one of the page's, an agent one of the command line by its label, or one of the package with plain parameters.
+Each question is a dataclass that the page sends as JSON. Agents and games are named, never defined: a game of
+the page, an agent of the command line by its label, or an agent of the package with plain parameters.
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ from ttt_env.web.data import certificate_facts
 from ttt_env.web.players import PERSON, PROOF, Players
 
 _SOURCE = "web"
-_SEARCHES, _SIMULATIONS = 4, 16_000  # whose results differ by as much as an estimate may be wrong
+_SEARCHES, _SIMULATIONS = 4, 16_000  # the spread of their results shows the error of the estimate
 _MOST_TREE = 1 << 21  # nodes of an agent's search, 67 MB
 _MOST_POSITIONS = 20_000_000  # that a certificate holds
 _TRAINED_SECONDS = 60.0
@@ -36,7 +36,7 @@ _TRAINED_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class PolicyQuestion:
-    """The question for the chances of an agent's moves in a position."""
+    """The question for an agent's policy in a position."""
 
     game: str
     moves: tuple[int, ...]
@@ -45,7 +45,7 @@ class PolicyQuestion:
 
 @dataclass(frozen=True)
 class EvaluateQuestion:
-    """The question for the value of a position and of each move; a `brief` answer leaves the moves out."""
+    """The question for the value of a position and of each move; a `brief` answer omits the moves."""
 
     game: str
     moves: tuple[int, ...]
@@ -54,7 +54,7 @@ class EvaluateQuestion:
 
 @dataclass(frozen=True)
 class CertifyQuestion:
-    """The question for an agent's certificate, with a game that it loses."""
+    """The question for an agent's certificate and its refutations."""
 
     game: str
     agent: str
@@ -94,10 +94,10 @@ class Answers:
         return GameRecord(self._game(game), tuple(moves)).positions()[-1]
 
     def policy(self, question: PolicyQuestion) -> dict[str, Any]:
-        """The chance of each move; of an agent that is not stationary, the move that it draws now."""
+        """The probability of each move; for an agent that is not stationary, one sampled move."""
         position = self._position(question.game, question.moves)
         if position.is_over:
-            raise NotationError("The game is over there: nobody is to move.")
+            raise NotationError("The game is over in this position: there is no move.")
         with self._moves, trees_of(_MOST_TREE):
             agent = self.players.make(question.agent, position.game)
             if not agent.is_stationary:
@@ -106,10 +106,10 @@ class Answers:
         return {"moves": [[cell, float(policy[cell])] for cell in position.legal_cells], "isSample": False}
 
     def evaluate(self, question: EvaluateQuestion) -> dict[str, Any]:
-        """The value for X, how it is known, and the value of each move for the player who makes it.
+        """The value for X, its basis, and the value of each move for the player who makes it.
 
-        A solution or a proof comes first; where there is none, the range in which the results of some
-        searches lie.
+        Values are from a solution or a proof; without one, they are the range of the results of some
+        searches.
         """
         position = self._position(question.game, question.moves)
         if (proved := self._by_proof(position)) is not None:
@@ -120,7 +120,7 @@ class Answers:
         facts["basis"] = "solved" if is_solved(position.game) else "proved"
         if question.brief:
             return facts | {"moves": []}
-        nodes = 0 if value is None else PROOF_NODES  # where not even the position is proved, hardly a move is
+        nodes = 0 if value is None else PROOF_NODES  # if the position is not proved, hardly any move is
         moves: dict[int, dict[str, Any]] = {
             cell: {"cell": cell, "value": worth}
             for cell, worth in known_values_of_moves(position, nodes).items()
@@ -130,7 +130,7 @@ class Answers:
             for move, plies in zip(moves.values(), distances(position.game).of(after), strict=True):
                 move["plies"] = int(plies) + 1
         if any(move["value"] is None for move in moves.values()):
-            whole, ranges = _estimated(position)
+            whole, ranges = _estimate_by_search(position)
             for cell, (low, high) in ranges.items():
                 if moves[cell]["value"] is None:
                     moves[cell] |= {"low": low, "high": high}
@@ -165,7 +165,7 @@ class Answers:
         }
 
     def certify(self, question: CertifyQuestion) -> dict[str, Any]:
-        """The verdict on an agent, in words, and a game that beats it."""
+        """The verdict on an agent in words, and the games that beat it."""
         game = self._game(question.game)
         if question.agent == PERSON:
             raise ParameterError("Only agents are certified: a person has no fixed policy.")
@@ -173,7 +173,7 @@ class Answers:
         return certificate_facts(question.agent, certificate)
 
     def train(self, question: TrainQuestion) -> Iterator[dict[str, Any]]:
-        """The evaluations of a training one after the other, and the verdict on the agent at its end."""
+        """The evaluations of a training as they are made, and finally the verdict on the agent."""
         events: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         departure = Event()
 
@@ -189,7 +189,7 @@ class Answers:
                     agent = train("tictactoe-v0", question.algorithm, seconds=_TRAINED_SECONDS, report=report)
                     events.put({"verdict": verdict_in_a_line(certify(agent))})
             except StoppedError:
-                pass  # the visitor has gone
+                pass  # the client has disconnected
             except (TttEnvError, ImportError) as error:
                 events.put({"error": str(error)})
             finally:
@@ -204,7 +204,7 @@ class Answers:
             departure.set()
 
     def record(self, question: RecordQuestion) -> dict[str, Any]:
-        """Write a finished game to the log, once the rules have been played through."""
+        """Write a finished game to the log, after checking its moves."""
         game = self._game(question.game)
         record = GameRecord(game, question.moves)
         if not record.positions()[-1].is_over:
@@ -216,7 +216,7 @@ class Answers:
             raise ParameterError("Games are not recorded here: ttt web was started with --no-record.")
         x, o = (self.players.labels.get(player, player) for player in (question.x, question.o))
         self._log.add(record, x=x, o=o, source=_SOURCE)
-        self.players.make.cache_clear()  # for who learns from the log
+        self.players.make.cache_clear()  # for agents that learn from the log
         return {"recorded": True}
 
 
@@ -225,10 +225,10 @@ def _is_won(agent: Any, position: Position) -> bool:
     return position.winner == "X" if position.is_over else agent.strategy_cell(position) is not None
 
 
-def _estimated(position: Position) -> tuple[tuple[float, float], dict[int, tuple[float, float]]]:
-    """The ranges of the results of some searches, in [−1, 1] for the mover: of the position, of each move.
+def _estimate_by_search(position: Position) -> tuple[tuple[float, float], dict[int, tuple[float, float]]]:
+    """The ranges of the results of some searches for the position and each move, in [−1, 1] for the mover.
 
-    Symmetric moves share theirs.
+    Symmetric moves have the same range.
     """
     wholes: list[float] = []
     classes = {cell: canonical(position.child(cell)) for cell in position.legal_cells}

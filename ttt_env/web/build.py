@@ -1,4 +1,4 @@
-"""The web app as files: a folder for any web server, or one file that needs none."""
+"""The web app as files, in a folder for any web server, or as one file that needs none."""
 
 import re
 from base64 import b64encode
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ttt_env.errors import ParameterError
 from ttt_env.storage import write_atomically
-from ttt_env.web.data import games_on_offer, page_files
+from ttt_env.web.data import available_games, page_files
 from ttt_env.web.players import Players
 
 _START = "main"  # the module that begins
@@ -23,14 +23,14 @@ def static_files() -> dict[str, bytes]:
 
 @cache
 def site() -> dict[str, bytes]:
-    """All files of a site that needs no program behind it, by path."""
-    games = games_on_offer(is_static=True)
+    """All files of a static site, by path."""
+    games = available_games(is_static=True)
     data = page_files(Players(), games, has_answers=False, records=False)
     return static_files() | {f"data/{name}": content() for name, content in data.items()}
 
 
 def build(folder: Path) -> str:
-    """Write the site to a folder, and say where it is.
+    """Write the site to a folder, and return a message with its place.
 
     Files of an earlier build are replaced. Raises `ParameterError` for a folder that holds anything else,
     before anything is written.
@@ -51,7 +51,7 @@ def build(folder: Path) -> str:
 
 
 def single(folder: Path) -> str:
-    """Write the app as one file `index.html`, which browsers also open from a disk, and say where it is."""
+    """Write the app as one file `index.html`, which browsers also open from a disk; returns a message."""
     path = folder / "index.html"
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(path, in_one_file(site()))
@@ -59,10 +59,10 @@ def single(folder: Path) -> str:
 
 
 def in_one_file(content: dict[str, bytes]) -> bytes:
-    """The page with all in it: from a disk, browsers load neither modules nor data."""
+    """The page with everything inline, as browsers load neither modules nor data from a disk."""
     style, script = content["style.css"].decode(), script_of(content)
     data = "".join(
-        f'<script type="application/json" id="{name}">{_quoted(text)}</script>\n'
+        f'<script type="application/json" id="{name}">{_escaped_json(text)}</script>\n'
         for name, text in content.items()
         if name.startswith("data/")
     )
@@ -83,8 +83,8 @@ def in_one_file(content: dict[str, bytes]) -> bytes:
     return page.encode()
 
 
-def _quoted(content: bytes) -> str:
-    """JSON in which nothing ends the element that it stands in."""
+def _escaped_json(content: bytes) -> str:
+    """JSON escaped so that it cannot end the HTML element around it."""
     return content.decode().replace("<", "\\u003c")
 
 
@@ -94,7 +94,7 @@ def _digest(text: str) -> str:
 
 
 def script_of(content: dict[str, bytes]) -> str:
-    """The modules as one plain script, each in a function of its own that returns what it exports."""
+    """The modules as one plain script, each as a function that returns its exports."""
     exports: dict[str, list[str]] = {}
     parts: list[str] = []
 

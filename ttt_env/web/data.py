@@ -1,6 +1,6 @@
-"""The files of data that the page reads: games and their players, policies, and how strong agents are.
+"""The data files of the page: games and their players, policies, and the strength of agents.
 
-The same package writes the same files.
+One version of the package always writes the same files.
 """
 
 import json
@@ -31,7 +31,7 @@ from ttt_env.tournament.tournament import tournament
 from ttt_env.web.players import Players
 
 SOLVED_CELLS = 9
-"""Up to here the page itself solves a game, and plays the agents from their tables."""
+"""The largest games that the page itself solves, and in which it plays the agents from their tables."""
 
 GAMES = {
     "tictactoe-v0": "Tic-tac-toe",
@@ -53,11 +53,11 @@ _CELL = 100  # the width of a cell, in the units of a board's picture
 _TITLE = 30  # of a layer, above it
 
 
-def games_on_offer(*, is_static: bool, own: Sequence[Game] = ()) -> dict[Game, str]:
-    """The games of the page with their titles: those of the package, those that were registered, `own`.
+def available_games(*, is_static: bool, own: Sequence[Game] = ()) -> dict[Game, str]:
+    """The games of the page with their titles: games of the package, registered games, and `own`.
 
-    Without a server there are only those that the page itself solves. Raises `GameError` for a game of one's
-    own that is too large to be drawn.
+    With `is_static` these are only the games that the page itself solves. Raises `GameError` for a game that
+    is too large to be drawn.
     """
     others = [*(get_game(name) for name in game_names() if name not in _KINDS), *own]
     for game in others:
@@ -71,13 +71,13 @@ def games_on_offer(*, is_static: bool, own: Sequence[Game] = ()) -> dict[Game, s
 
 
 Content = Callable[[], bytes]
-"""The content of a file, which is computed when it is first asked for."""
+"""The content of a file, which is computed when it is first read."""
 
 
 def page_files(
     players: Players, games: Mapping[Game, str], *, has_answers: bool, records: bool
 ) -> dict[str, Content]:
-    """The files of data by name, as they lie below `data/`."""
+    """The data files by name, relative to `data/`."""
     contents: dict[str, Content] = {
         "layout.json": (files("ttt_env.web") / "static" / "layout.json").read_bytes
     }
@@ -94,23 +94,23 @@ def page_files(
             stem = as_file_name(game.name)
             fact["policies"] = {agent: f"{stem}-{as_file_name(agent)}.json" for agent in tabulated}
             fact["strength"] = f"{stem}-strength.json"
-            contents[fact["strength"]] = _made_once(strength_of, players, game)
+            contents[fact["strength"]] = _computed_once(strength_of, players, game)
             for agent, player in tabulated.items():
-                contents[fact["policies"][agent]] = _made_once(facts_of_table, player, game)
+                contents[fact["policies"][agent]] = _computed_once(facts_of_table, player, game)
     app = {"hasAnswers": has_answers, "records": records, "games": facts, "algorithms": learner_names()}
     return contents | {"app.json": partial(_json, app)}
 
 
-def _made_once(make: Callable[..., Any], *arguments: Any) -> Content:
-    lock = Lock()  # two that ask at once get what one computes
+def _computed_once(make: Callable[..., Any], *arguments: Any) -> Content:
+    lock = Lock()  # simultaneous requests compute it once
 
     @cache
-    def make_once() -> bytes:
+    def compute_once() -> bytes:
         return _json(make(*arguments))
 
     def content() -> bytes:
         with lock:
-            return make_once()
+            return compute_once()
 
     return content
 
@@ -120,7 +120,7 @@ def _json(content: Any) -> bytes:
 
 
 def game_facts(game: Game, title: str, players: Players) -> dict[str, Any]:
-    """A game as the page knows it: its rules, where its cells are drawn, and who plays it."""
+    """The facts about a game for the page: its rules, the layout of its cells, and its players."""
     return {
         "id": game.name,
         "title": title,
@@ -132,7 +132,7 @@ def game_facts(game: Game, title: str, players: Players) -> dict[str, Any]:
         "symmetries": symmetries(game) if game.n_cells <= SOLVED_CELLS else [],
         "layout": layout_facts(game),
         "levels": [vars(level) for level in players.levels(game)],
-        "agents": players.offered(game),
+        "agents": players.agents_for(game),
         "policies": {},
         "strength": "",
     }
@@ -157,8 +157,8 @@ def rule_of(game: Game) -> str:
 def layout_facts(game: Game) -> dict[str, Any]:
     """The rectangles of the panels and tiles of a board: x, y, width and height of each, and of all, `view`.
 
-    Nobody sees winning sets that are neither runs of cells nor those of a game that people know: they are
-    drawn as `lines`, and if there are no rows either, on a circle.
+    Winning sets that are neither runs of cells nor of a well-known game are not obvious: they are drawn as
+    `lines`, and a board without rows is drawn as a circle.
     """
     has_lines = game.coordinates is not None or not (
         split_spec(game.name).name in _KINDS or all(map(partial(_is_run, game), game.winning_sets))
@@ -180,7 +180,7 @@ def layout_facts(game: Game) -> dict[str, Any]:
 
 
 def _is_run(game: Game, cells: Sequence[int]) -> bool:
-    """Whether the cells of a set follow each other in one direction."""
+    """True if the cells of a set follow each other in one direction."""
     places = np.array(np.unravel_index(cells, game.shape)).T
     steps = np.diff(places, axis=0)
     return bool((steps == steps[0]).all() and abs(steps).max() == 1)
@@ -194,14 +194,14 @@ def _on_a_circle(game: Game) -> Game:
 
 # ---- Policies.
 
-_COMPUTED = ("softmax", "imitation")  # by the page; anew, from each game that is recorded
+_COMPUTED = ("softmax", "imitation")  # by the page itself; again after each recorded game
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuv"
 _UNIFORM = 1e-6  # a table holds single precision
 
 
 def tables_of(players: Players, game: Game, *groups: Sequence[str]) -> dict[str, Agent]:
-    """The agents with a policy that stays, by spec string."""
+    """The agents with a fixed policy, by spec string."""
     tables = {}
     for agent in dict.fromkeys(name for group in groups for name in group):
         player = players.make(agent, game)
@@ -214,8 +214,8 @@ def facts_of_table(agent: Agent, game: Game) -> dict[str, Any]:
     """The policy of an agent: a row for each position, in the order of their codes.
 
     Most agents move at random among some cells. Then `rows` has the mask of these for each position; else it
-    has a number for each cell, that of its probability among the `shares`. Numbers are written with so many
-    `digits` of base 32. `merged` says whether there is one row for all symmetric positions.
+    has the index of the probability of each cell in `shares`. Numbers are written with `digits` digits of
+    base 32. `merged` is True if there is one row for all symmetric positions.
     """
     arrays = Lookup.of(agent, game).arrays()
     policies = arrays["policies"]
@@ -239,7 +239,7 @@ def _encoded(numbers: NDArray[np.intp]) -> dict[str, Any]:
 
 
 def strength_of(players: Players, game: Game) -> dict[str, Any]:
-    """Everyone against everyone, exactly, the best first, and the certificate of each."""
+    """The exact results of all agents against each other, the best first, and the certificate of each."""
     tables: dict[str, PolicyTable] = {}
     levels = [level.agent for level in players.levels(game)]  # whose strength the page offers to show
     for agent in dict.fromkeys((*_ENTRANTS, *levels, *players.labels)):

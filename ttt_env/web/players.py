@@ -1,4 +1,4 @@
-"""The agents on the page: those of the package, those that were given on the command line, and levels."""
+"""The agents on the page: agents of the package, agents from the command line, and levels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _KEPT = 64  # agents
 
 @dataclass(frozen=True)
 class Level:
-    """An agent to play against, how hard that is, how it plays, and its `seat` if it has but one."""
+    """An agent to play against, with its difficulty, its manner of play, and its only `seat`, if any."""
 
     name: str
     agent: str
@@ -52,15 +52,15 @@ _NAMES = ("Easy", "Medium", "Hard", "Perfect")
 
 
 class Players:
-    """Makes the agents that a page names, and keeps them.
+    """Makes the agents that a page names, and caches them.
 
-    `agents` are the files and spec strings of the command line. Everywhere outside this object they go by
-    their labels: no command line of theirs reaches a page.
+    `agents` are the files and spec strings of the command line. Outside of this object only their labels are
+    used, so that no command line reaches a page.
     """
 
     def __init__(self, agents: Sequence[str] = ()) -> None:
         self.labels = _labels(agents)
-        self.make = lru_cache(_KEPT)(self._make)  # a program goes on running from move to move
+        self.make = lru_cache(_KEPT)(self._make)  # a program keeps running from move to move
 
     def _make(self, agent: str, game: Game) -> Agent:
         """The agent of this label or spec string. Raises as `make_agent` does for text from elsewhere."""
@@ -68,8 +68,8 @@ class Players:
             return make_agent(f"strategy:{proof_file()}", game)
         return make_agent(self.labels.get(agent, agent), game, trusted=agent in self.labels)
 
-    def offered(self, game: Game) -> list[str]:
-        """The labels and names of the agents that can play a game without further parameters."""
+    def agents_for(self, game: Game) -> list[str]:
+        """The labels and names of the agents that can play a game with their default parameters."""
         names = [*self.labels, *(name for name in agent_names() if is_of_package(name))]
         return [name for name in names if self._error_of(name, game) is None]
 
@@ -89,7 +89,7 @@ class Players:
         return None
 
     def levels(self, game: Game) -> list[Level]:
-        """The levels of a game, the easiest first. Only play without a blunder is called perfect."""
+        """The levels of a game, the easiest first. Only optimal play is called perfect."""
         if game == get_game("square-v0"):
             kinds: Sequence[tuple[str, str]] = _SQUARE
         else:
@@ -106,7 +106,7 @@ def proof_file() -> Path:
 
 
 def _labels(agents: Sequence[str]) -> dict[str, str]:
-    """The spec strings of agents by label; the page has those without parameters already."""
+    """The spec strings of agents by label, without agents that the page lists anyway."""
     labels: dict[str, str] = {}
     for agent in agents:
         spec = spec_of(agent)
@@ -124,7 +124,7 @@ def _labels(agents: Sequence[str]) -> dict[str, str]:
 def _label_of(spec: str) -> str:
     """The stem of a model's file, the name of a program and its script, or else the spec string itself.
 
-    Raises `ParameterError` for a program that is not there.
+    Raises `ParameterError` for a program that does not exist.
     """
     name = split_spec(spec).name
     if name == "process" or name.endswith(".py"):

@@ -1,4 +1,4 @@
-"""`ttt web`: serves the page's files on this machine, and its five answers."""
+"""`ttt web`: serves the page's files on this machine, and answers its five questions."""
 
 import asyncio
 import json
@@ -40,12 +40,12 @@ from ttt_env.web.answers import (
     TrainQuestion,
 )
 from ttt_env.web.build import static_files
-from ttt_env.web.data import games_on_offer, page_files
+from ttt_env.web.data import available_games, page_files
 from ttt_env.web.players import Players
 
 _NAMES = ["127.0.0.1", "localhost", "[::1]"]
 _HEADERS = {
-    "content-security-policy": "frame-ancestors 'none'",  # the page's own policy stands in it
+    "content-security-policy": "frame-ancestors 'none'",  # the rest of the policy is in the page
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
     "cache-control": "no-cache",
@@ -59,7 +59,7 @@ _TYPES = {
     "png": "image/png",
 }
 _MOST_BYTES = 10_000  # of a question
-_OPEN_TO_ALL = """{host} can be reached from other machines: anyone on the network can play and make this
+_PUBLIC_WARNING = """{host} can be reached from other machines: anyone on the network can play and make this
 computer compute. There are no passwords, and nothing is encrypted."""
 
 
@@ -72,18 +72,17 @@ def create_app(
 ) -> Starlette:
     """The page and its answers as an ASGI application.
 
-    `agents` are files and spec strings of agents that may play too, `games` are offered besides those of the
-    package, and `log` takes finished games. With `is_local` it only answers requests to the names of this
-    machine.
+    `agents` are files and spec strings of additional agents, `games` additional games, and finished games are
+    written to `log`. With `is_local` it only answers requests to the names of this machine.
 
     Raises `GameError` for a game that is too large to be drawn, and the error of an agent that can play none
     of the games.
     """
     players = Players(agents)
-    offered = games_on_offer(is_static=False, own=games)
-    players.check(list(offered))
-    answers = Answers(players, list(offered), log)
-    data = page_files(players, offered, has_answers=True, records=log is not None)
+    titles_by_game = available_games(is_static=False, own=games)
+    players.check(list(titles_by_game))
+    answers = Answers(players, list(titles_by_game), log)
+    data = page_files(players, titles_by_game, has_answers=True, records=log is not None)
     files: dict[str, Callable[[], bytes]] = {
         name: partial(bytes, content) for name, content in static_files().items()
     }
@@ -100,7 +99,7 @@ def create_app(
             Route("/", partial(_file, files, "index.html")),
             *(Route(f"/{name}", partial(_file, files, name)) for name in files),
             *(
-                Route(f"/answers/{answer.__name__}", partial(_answered, kind, answer), methods=["POST"])
+                Route(f"/answers/{answer.__name__}", partial(_answer, kind, answer), methods=["POST"])
                 for kind, answer in questions.items()
             ),
         ],
@@ -116,7 +115,7 @@ async def _file(files: Mapping[str, Callable[[], bytes]], name: str, request: Re
 
 
 def is_foreign(request: Request) -> bool:
-    """True unless the browser says that this page itself sent the request, or no browser sent it."""
+    """True if a browser sent the request from another page than this one."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     if site is not None:
         return site != "same-origin"
@@ -127,8 +126,8 @@ def _error(status: int, message: str) -> Response:
     return JSONResponse({"error": message}, status, headers=_HEADERS)
 
 
-async def _answered(kind: type, answer: Callable[[Any], Any], request: Request) -> Response:
-    """The answer to a question of this kind, which ends being computed when nobody waits for it any more."""
+async def _answer(kind: type, answer: Callable[[Any], Any], request: Request) -> Response:
+    """The answer to a question of this kind; its computation stops when the client disconnects."""
     if is_foreign(request):
         return _error(403, "Only this page itself may ask.")
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
@@ -144,15 +143,15 @@ async def _answered(kind: type, answer: Callable[[Any], Any], request: Request) 
             return StreamingResponse(
                 _lines(answer(question)), media_type="application/x-ndjson", headers=_HEADERS
             )
-        return JSONResponse(await _while_there(request, partial(answer, question)), headers=_HEADERS)
+        return JSONResponse(await _run_while_connected(request, partial(answer, question)), headers=_HEADERS)
     except (TttEnvError, ImportError, ValueError) as error:
         return _error(400, str(error))
     except StoppedError:
-        return Response(status_code=499)  # which nobody reads
+        return Response(status_code=499)  # the client has disconnected
 
 
-async def _while_there(request: Request, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The result of `compute`; its searches and sweeps end once the visitor has gone."""
+async def _run_while_connected(request: Request, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The result of `compute`; its searches and sweeps stop once the client has disconnected."""
     departure = Event()
 
     async def watch() -> None:
@@ -188,8 +187,8 @@ def start(
 ) -> None:
     """Serve the page until a signal ends it, whose handler is then called; port 0 is any free one.
 
-    Raises what `create_app` raises, and `ParameterError` for a port that is in use, and for an address that
-    other machines can reach unless `is_public`.
+    Raises the errors of `create_app`, and `ParameterError` for a port in use, and for an address that other
+    machines can reach unless `is_public`.
     """
     is_local = _is_loopback(host)
     if not is_local and not is_public:
@@ -202,10 +201,10 @@ def start(
         reason = (error.strerror or str(error)).partition(" (")[0]
         raise ParameterError(f"--port: {host}:{port}: {reason}; --port 0 picks a free port") from None
     with server_socket as listening:
-        # Without this the second half of an answer waits for the visitor's system to confirm the first.
+        # Without this the second half of an answer waits until the client has confirmed the first.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if not is_local:
-            say(_OPEN_TO_ALL.format(host=host))
+            say(_PUBLIC_WARNING.format(host=host))
         if log is not None:
             say(f"Finished games are recorded in {log.path}")
         address_host = f"[{host}]" if ":" in host else host
@@ -213,13 +212,13 @@ def start(
         server = _Server(
             config_of(app, log_level="warning"), partial(say, f"Play at {address} (Ctrl-C ends it)")
         )
-        # Computations that the end of the server cuts off are not errors to report.
+        # Computations that are stopped with the server are not errors to report.
         logging.getLogger("uvicorn.error").addFilter(lambda _: not server.should_exit)
         server.run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
-    """A server that calls `ready` when it answers, and ends in order on signals."""
+    """A server that calls `ready` when it accepts requests, and shuts down on signals."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -231,7 +230,7 @@ class _Server(uvicorn.Server):
 
 
 def config_of(app: Starlette, **more: Any) -> uvicorn.Config:
-    """The configuration with which uvicorn serves the page. Logging stays as the process has it."""
+    """The configuration of uvicorn for the page; it leaves logging unchanged."""
     return uvicorn.Config(app, **{"ws": "none", "timeout_graceful_shutdown": 1, "log_config": None, **more})
 
 

@@ -1,4 +1,4 @@
-"""One interface of `map` over two libraries' pools of processes. Who does the work changes no result."""
+"""One interface of `map` over two libraries' pools of processes, which do not affect the results."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,18 +10,18 @@ from ttt_env.rules import Between, checked
 
 Backend = Literal["loky", "ray"]
 Progress = Callable[[int, int], object]
-"""A function of the number of tasks that are done, and of all tasks."""
+"""A function that is called with the number of finished tasks and the number of all tasks."""
 
 MAX_WORKERS = 4096
 _CHUNKS = 4  # of tasks for each process: a function is pickled once for each chunk
 
 
 class Workers:
-    """A number of processes that share out tasks.
+    """A pool of processes that share out tasks.
 
     With `backend="loky"` these are `workers` processes of this machine; None and 1 are this process alone.
-    With `backend="ray"` they are those of the cluster at `address`, by default of one that Ray starts on this
-    machine; None is one for each of its CPUs. Ray's cluster stays; `ray.shutdown()` leaves it.
+    With `backend="ray"` they run on the cluster at `address`, by default on one that Ray starts on this
+    machine; None is one for each of its CPUs. The connection to Ray stays open until `ray.shutdown()`.
 
     Raises `ParameterError` for an address without Ray; `ImportError`, by `map`, if loky, of the extra
     `tournament`, or Ray, of the extra `ray`, is not installed.
@@ -47,14 +47,14 @@ class Workers:
         named: Callable[..., str] = lambda *task: f"the task {brief(task)}",
         progress: Progress = lambda done, total: None,
     ) -> list[Any]:
-        """`[function(*task) for task in tasks]`; an error in a task gets a note that says `named(*task)`.
+        """`[function(*task) for task in tasks]`; an error in a task gets a note with `named(*task)`.
 
         Raises `WorkerError` if a process ends before its task does.
         """
         calls = [(named(*task), task) for task in tasks]
         results: list[Any] = []
         progress(0, len(tasks))
-        with self._mapped(partial(_called, function), calls) as (mapped, broken):
+        with self._map_calls(partial(_call_with_note, function), calls) as (mapped, broken):
             try:
                 for result in mapped:
                     results.append(result)
@@ -68,12 +68,12 @@ class Workers:
         return results
 
     @contextmanager
-    def _mapped(
+    def _map_calls(
         self, call: Callable[[Any], Any], calls: Sequence[Any]
     ) -> Iterator[tuple[Iterable[Any], type[Exception] | tuple[()]]]:
-        """The results in the order of the calls, and the error of a process that ended.
+        """The results in the order of the calls, and the error class of a process that ended.
 
-        If the block ends early, so does the work.
+        If the block ends early, the work is cancelled.
         """
         if self.backend == "ray":
             with extra_for('backend="ray" needs', "ray"):
@@ -82,7 +82,7 @@ class Workers:
             pool = Pool(self.workers, ray_address=self.address)
             try:
                 chunk = _chunk(len(calls), self.workers or len(calls))
-                yield _raised(pool.imap(call, calls, chunksize=chunk)), RayActorError
+                yield _raise_errors(pool.imap(call, calls, chunksize=chunk)), RayActorError
             finally:
                 pool.terminate()
         elif self.workers in (None, 1):
@@ -101,8 +101,8 @@ class Workers:
                 raise
 
 
-def _raised(results: Iterable[Any]) -> Iterator[Any]:
-    """The results of Ray's `imap`, whose errors, which it returns as results, are raised."""
+def _raise_errors(results: Iterable[Any]) -> Iterator[Any]:
+    """The results of Ray's `imap`; raises the errors that it returns as results."""
     for result in results:
         error = getattr(result, "underlying", result)  # of Ray's PoolTaskError
         if isinstance(error, Exception):
@@ -110,7 +110,7 @@ def _raised(results: Iterable[Any]) -> Iterator[Any]:
         yield result
 
 
-def _called(function: Callable[..., Any], call: tuple[str, tuple[Any, ...]]) -> Any:
+def _call_with_note(function: Callable[..., Any], call: tuple[str, tuple[Any, ...]]) -> Any:
     name, task = call
     try:
         return function(*task)

@@ -1,4 +1,4 @@
-"""A board for people at a terminal: in colour where there is colour, and as clear without it."""
+"""A board for people at a terminal, in colour if possible, and as clear without it."""
 
 from rich.text import Text
 
@@ -15,11 +15,11 @@ _FRAMES = {"none": "{}", "last": "[{}]", "completed": "*{}*"}
 
 
 def board(position: Position, last: int | None = None, numbers: bool = True, width: int = 80) -> Text:
-    """The board with the names of its rows and columns; layers side by side as far as `width` allows.
+    """The board with the names of its rows and columns, and as many layers side by side as `width` allows.
 
     The stone of the move `last` is in brackets, stones of completed winning sets are between stars. With
-    `numbers`, the cells that can be played show theirs. A board for which the width is too small has neither
-    numbers nor lines between its cells.
+    `numbers`, the legal cells show theirs. A board that is wider than `width` has neither numbers nor lines
+    between its cells.
     """
     game = position.game
     layers, rows, columns = layers_of(game.shape)

@@ -1,4 +1,4 @@
-"""`ttt play`: people and agents at a terminal, who sits down, what is typed and shown, what is recorded."""
+"""`ttt play`: games of people and agents at a terminal, with commands and a game log."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ from ttt_env.storage.models import label_of
 
 @dataclass(frozen=True)
 class Player:
-    """Somebody who plays: a name, the spec string of an agent or `"person"`, and the agent if it is one."""
+    """A player, with a name, the spec string of an agent or `"person"`, and the agent if it is one."""
 
     name: str
     spec: str
@@ -32,7 +32,7 @@ class Player:
 
 
 class PlaySession:
-    """The present game of two players, and how those before ended. The first one is X in the first game.
+    """The current game of two players, and the score of the earlier ones. The first is X in the first game.
 
     Nothing changes on an error.
     """
@@ -46,7 +46,7 @@ class PlaySession:
     def restart(self) -> None:
         """Begin the game again. A game that was not over does not count."""
         self.cells: list[int] = []
-        self.resigned: Seat | None = None
+        self.resigned_seat: Seat | None = None
 
     def next_game(self) -> None:
         """Begin the next game, sides swapped."""
@@ -73,7 +73,7 @@ class PlaySession:
 
     @property
     def position(self) -> Position:
-        """The board as it is."""
+        """The current position."""
         return self.record.positions()[-1]
 
     @property
@@ -84,13 +84,13 @@ class PlaySession:
     @property
     def is_over(self) -> bool:
         """True if the game is finished or a player has resigned."""
-        return self.resigned is not None or self.position.is_over
+        return self.resigned_seat is not None or self.position.is_over
 
     @property
     def winner(self) -> Seat | None:
-        """The seat that has won; None in a draw and while the game goes on."""
-        if self.resigned is not None:
-            return other_seat(self.resigned)
+        """The seat that has won; None in a draw and during the game."""
+        if self.resigned_seat is not None:
+            return other_seat(self.resigned_seat)
         return self.position.winner
 
     def play(self, cell: int) -> None:
@@ -109,7 +109,7 @@ class PlaySession:
         return cell
 
     def undo(self) -> int:
-        """Take back the last move of a person and all after it, and return how many moves these are."""
+        """Take back the last move of a person and all after it, and return the number of moves."""
         self._refuse_if_over()
         for ply in reversed(range(len(self.cells))):
             if self.player(SEATS[ply % 2]).agent is None:
@@ -119,9 +119,9 @@ class PlaySession:
         return 0
 
     def resign(self) -> None:
-        """Give the game up, for the player whose turn it is."""
+        """Resign for the player whose turn it is."""
         self._refuse_if_over()
-        self.resigned = self.position.to_move
+        self.resigned_seat = self.position.to_move
         self._count_if_over()
 
     def _refuse_if_over(self) -> None:
@@ -143,7 +143,7 @@ Type a cell {how}, such as {example}, or a word or its letter:
   h hint    what best play would do     u undo   take your last move back
   r resign  give the game up            n new    begin it again, uncounted
   ? help    this text                   q quit   leave, as Ctrl-D does"""
-_SHORT = {"h": "hint", "u": "undo", "r": "resign", "n": "new", "?": "help", "q": "quit", "exit": "quit"}
+_SHORTCUTS = {"h": "hint", "u": "undo", "r": "resign", "n": "new", "?": "help", "q": "quit", "exit": "quit"}
 _YES, _NO = {"", "y", "yes"}, {"n", "no", "q", "quit", "exit"}
 
 
@@ -152,10 +152,11 @@ class Quit(Exception):
 
 
 class Terminal:
-    """Shows the games of a session and plays them with who sits at the keyboard.
+    """Plays the games of a session with the people at the keyboard.
 
-    `ask` prints a prompt and returns what is typed. Finished games are written to `log`. `games` is how many
-    are played; without it people are asked for another one after each, and agents alone play one.
+    `ask` prints a prompt and returns the typed line. Finished games are written to `log`. `games` is the
+    number of games; without it people decide after each game whether to play another, and agents alone play
+    one.
     """
 
     def __init__(
@@ -171,68 +172,68 @@ class Terminal:
         self._n_left = games if self._people else games or 1
 
     def run(self) -> None:
-        """Play until somebody leaves, by a command or Ctrl-D, and print the score.
+        """Play until a person quits, by a command or Ctrl-D, and print the score.
 
         Raises `Interrupted` with the score on Ctrl-C.
         """
         try:
-            self._say(Text(self.session.game.name, "bold"))
+            self._print(Text(self.session.game.name, "bold"))
             if self._people:
                 self._help()
             if self.log is not None:
-                self._say(f"Finished games are recorded in {self.log.path}.")
+                self._print(f"Finished games are recorded in {self.log.path}.")
             self._play_one()
-            while self._wants_another():
+            while self._play_again():
                 self.session.next_game()
                 self._play_one()
         except (Quit, EOFError):
-            self._say("")
+            self._print("")
         except KeyboardInterrupt as interrupt:
             raise Interrupted.by(interrupt, f"final score: {self.session.score}") from None
-        self._say(f"Goodbye. Final score: {self.session.score}.")
+        self._print(f"Goodbye. Final score: {self.session.score}.")
 
-    def _say(self, *parts: str | Text) -> None:
+    def _print(self, *parts: str | Text) -> None:
         self.console.print(*parts, highlight=False, markup=False, soft_wrap=True)
 
     def _play_one(self) -> None:
-        self._introduce()
+        self._print_seats()
         while not self.session.is_over:
             if self.session.to_move.agent is None:
                 self._show()
                 prompt = f"{self.session.position.to_move}> "
-                while not self._obey(self.ask(prompt).strip().lower()):
+                while not self._run_command(self.ask(prompt).strip().lower()):
                     pass
             else:
                 self._wait_for_agent()
         self._show(numbers=False)
-        self._say("")
-        self._say(self._result())
+        self._print("")
+        self._print(self._result())
         typed = typed_as(self.session.game)
         own = "" if typed == self.session.game.name else f" --game {typed}"
-        self._say(Text(f"ttt replay {self.session.record}{own}", "dim"))
-        if self.log is not None and not self.session.resigned:
+        self._print(Text(f"ttt replay {self.session.record}{own}", "dim"))
+        if self.log is not None and not self.session.resigned_seat:
             x, o = (self.session.player(seat) for seat in SEATS)
             number = self.log.add(self.session.record, x=x.spec, o=o.spec, source="terminal")
-            self._say(f"Recorded as game {number}.")
+            self._print(f"Recorded as game {number}.")
             for player in (x, o):
                 agent: object = player.agent
                 if isinstance(agent, OfHabits):
                     agent.refresh()
-        self._say(f"Score: {self.session.score}.")
+        self._print(f"Score: {self.session.score}.")
 
-    def _introduce(self) -> None:
-        self._say("")
+    def _print_seats(self) -> None:
+        self._print("")
         parts: list[Text] = []
         for seat in SEATS:
             player = self.session.player(seat)
             who = "You are" if self._people == [player] else f"{player.name} is"
             parts += [Text.assemble(f"{who} ", _stone(seat), ".")]
-        self._say(*parts)
+        self._print(*parts)
 
     def _show(self, numbers: bool = True) -> None:
         last = self.session.cells[-1] if self.session.cells else None
-        self._say("")
-        self._say(board(self.session.position, last, numbers, self.console.width))
+        self._print("")
+        self._print(board(self.session.position, last, numbers, self.console.width))
 
     def _wait_for_agent(self) -> None:
         seat, name = self.session.position.to_move, self.session.to_move.name
@@ -241,35 +242,35 @@ class Terminal:
                 cell = self.session.reply()
         except ForfeitError as error:
             self.session.resign()
-            self._say("")
+            self._print("")
             _, outcome, reply = error.forfeit
-            self._say(_stone(seat), f"{name} makes no legal move ({outcome}) and loses:")
-            self._say(f"  {quoted(reply, outcome)}")
+            self._print(_stone(seat), f"{name} makes no legal move ({outcome}) and loses:")
+            self._print(f"  {quoted(reply, outcome)}")
             return
-        self._say("")
-        self._say(_stone(seat), f"{name} plays {cells_text([cell], self.session.game)}.")
+        self._print("")
+        self._print(_stone(seat), f"{name} plays {cells_text([cell], self.session.game)}.")
         if not self._people and not self.session.is_over:
             self._show(numbers=False)
 
-    def _obey(self, answer: str) -> bool:
-        """Do what an answer says; True if the board is to be shown then, as after an empty answer."""
-        match _SHORT.get(answer, answer):
+    def _run_command(self, answer: str) -> bool:
+        """Run a typed command; True if the board has to be shown afterwards, as after an empty line."""
+        match _SHORTCUTS.get(answer, answer):
             case "":
                 pass
             case "hint":
                 with self.console.status("looking for the best move …"):
                     sentence = hint(self.session.position)
-                self._say(sentence)
+                self._print(sentence)
                 return False
             case "undo":
                 if not self.session.undo():
-                    self._say("There is no move of yours to take back.")
+                    self._print("There is no move of yours to take back.")
                     return False
             case "resign":
                 self.session.resign()
             case "new":
                 self.session.restart()
-                self._introduce()
+                self._print_seats()
             case "help":
                 self._help()
                 return False
@@ -279,7 +280,7 @@ class Terminal:
                 try:
                     self.session.play(parse_cell(answer, self.session.position))
                 except IllegalMoveError as error:
-                    self._say(f"{error}.")
+                    self._print(f"{error}.")
                     return False
         return True
 
@@ -289,10 +290,10 @@ class Terminal:
         if columns := [*columns_by_name(game)]:
             how = f"by column, such as {columns[len(columns) // 2]}, {how}"
         legal = game.start.legal_cells
-        self._say(_HELP.format(how=how, example=cells_text([legal[len(legal) // 2]], game)))
+        self._print(_HELP.format(how=how, example=cells_text([legal[len(legal) // 2]], game)))
 
     def _result(self) -> Text:
-        winner, resigned = self.session.winner, self.session.resigned
+        winner, resigned = self.session.winner, self.session.resigned_seat
         if winner is None:
             return Text("A draw.", "bold")
         player = self.session.player(winner)
@@ -302,7 +303,7 @@ class Terminal:
             return Text("You resign." if resigned else "You lose.", "bold")
         return Text.assemble((f"{player.name} wins", "bold"), " as ", _stone(winner), ".")
 
-    def _wants_another(self) -> bool:
+    def _play_again(self) -> bool:
         if self._n_left is not None:
             self._n_left -= 1
             return self._n_left > 0
@@ -310,17 +311,17 @@ class Terminal:
             answer = self.ask("Another game, seats swapped? [Y/n] ").strip().lower()
             if answer in _YES | _NO:
                 return answer in _YES
-            self._say("Type y or n.")
+            self._print("Type y or n.")
 
 
 def _stone(seat: Seat) -> Text:
     return Text(seat, STYLES[seat])
 
 
-def seated(specs: Sequence[str], seat: Seat | None, game: Game) -> tuple[Player, Player]:
-    """X and O of the first game: the two that are named, or a person on `seat` against the one that is.
+def players_for(specs: Sequence[str], seat: Seat | None, game: Game) -> tuple[Player, Player]:
+    """X and O of the first game, from two spec strings, or from one, with a person on `seat`.
 
-    Raises `ParameterError` for more than two players, or a seat for two.
+    Raises `ParameterError` for more than two players, or two players and a seat.
     """
     if len(specs) > 2:
         raise ParameterError(f"play takes your opponent, or two players, X and O; not {len(specs)} players")
@@ -339,7 +340,7 @@ def seated(specs: Sequence[str], seat: Seat | None, game: Game) -> tuple[Player,
     return x, o
 
 
-def sit_down(
+def play_in_terminal(
     game: Game, players: tuple[Player, Player], seed: int | None, games: int | None, record: bool
 ) -> None:
     """Play in this terminal; with `record`, finished games are written to the default game log."""

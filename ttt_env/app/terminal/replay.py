@@ -17,9 +17,9 @@ _STEP = "Enter: next, b: back, q: quit> "
 
 
 def records_of(text: str) -> list[GameRecord]:
-    """The records in the file of this name, one a line; or the one record that the text itself is.
+    """The records in the file of this name, one per line, or the record that the text is.
 
-    Raises what `read_records` does, `NotationError` for text that is neither.
+    Raises the errors of `read_records`, and `NotationError` for text that is neither.
     """
     if os.path.isfile(text):
         return read_records(text)
@@ -31,7 +31,7 @@ def records_of(text: str) -> list[GameRecord]:
 
 
 def replay_all(records: list[GameRecord], console: Console, ask: Ask | None) -> None:
-    """Show the games one after another: step by step if there is somebody to `ask`."""
+    """Show the games one after another, step by step if there is a person to `ask`."""
     try:
         for record in records:
             console.print(Text(str(record), "bold"), soft_wrap=True)
@@ -62,7 +62,7 @@ def _asked_step(ask: Ask) -> int:
 
 
 def _move_lines(record: GameRecord, ply: int) -> list[Text]:
-    """The move that led here, and what it gave away."""
+    """The move that led here, with the value that it gave away."""
     if ply == 0:
         return []
     seat = SEATS[(ply - 1) % 2]

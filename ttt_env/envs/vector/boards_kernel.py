@@ -21,7 +21,7 @@ from ttt_env.rules import Masks
 
 @compiled
 def play(state: Masks, cells: Integers, sets: WinningSets, after: Masks) -> None:
-    """Write the state after each looker has chosen a cell into `after`; one board stands for all."""
+    """Write the state after each looker has chosen a cell into `after`; a single board is broadcast."""
     last = state.shape[1] - 1
     for at in range(len(cells)):
         board, cell = min(at, last), cells[at]

@@ -24,10 +24,10 @@ Begin = Callable[[Bools, Games, Floats, StepTables], None]
 
 
 def of_types(function: Code, *arguments: object) -> Code:
-    """The machine code of a compiled function for arguments of exactly the types of these.
+    """The machine code of a compiled function for arguments with exactly the types of these.
 
-    numba looks at the type of every argument, and of all that a record holds, in every call. For a step of
-    64 games this takes as long as the step itself. The machine code trusts its caller to keep to the types.
+    In every call numba inspects the type of every argument, and of every field of a record. For a step of 64
+    games this takes as long as the step itself. The machine code relies on its caller to keep to the types.
     """
     types = tuple(map(numba.typeof, arguments))
     dispatcher: Any = function
@@ -36,12 +36,12 @@ def of_types(function: Code, *arguments: object) -> Code:
 
 
 class CompiledSteps:
-    """The outcomes of `ArraySteps`, much faster, where `EpisodeStarts.are_look_ups`.
+    """The steps of `ArraySteps`, much faster, if `EpisodeStarts.are_look_ups`.
 
     The arrays of the games are changed in place.
     """
 
-    are_sure = True
+    cannot_fail = True
 
     def __init__(
         self, store: TableStore, openings: EpisodeStarts, replies: Replies | None, worth: Payoffs

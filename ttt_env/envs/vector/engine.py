@@ -1,7 +1,7 @@
-"""The dynamics of a batch of games: replies of opponents, openings of episodes, and whole steps.
+"""The dynamics of a batch of games: replies of opponents, starts of episodes, and whole steps.
 
 Everything is done by operations on whole arrays, for every store, opponent and start; `compiled.py` makes
-the same steps faster where they are a few look-ups.
+the same steps faster where they are table look-ups.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,12 +25,12 @@ _NO_REWARDS = np.empty((0, 2))
 
 
 class Replies:
-    """The replies of some agents, one of which plays in each sub-env.
+    """The replies of some agents; in each sub-env one of them plays.
 
-    On a `TableStore` a stationary agent is asked for its policies in all positions at once, now, unless it
-    fails in one, which its games may never reach; `is_tabulated` says that every agent was. On other stores a
-    stationary agent is asked for the `policies` of a batch. All other agents, functions among them, are
-    asked to `choose` in each position.
+    On a `TableStore` the policies of a stationary agent are tabulated now, in all positions, unless it raises
+    an error in one, which its games may never reach; `is_tabulated` is True if all agents are tabulated. On
+    other stores a stationary agent gives the `policies` of a batch. All other agents, such as functions,
+    `choose` in each position.
     """
 
     def __init__(self, store: Store, lineup: OpponentMix) -> None:
@@ -45,7 +45,7 @@ class Replies:
         self.chances = lineup.totals
 
     def numbers(self, draws: Array) -> Array:
-        """The numbers of the agents that these draws pick, `int64[B]`."""
+        """The numbers of the agents for these draws, `int64[B]`."""
         return self.chances.searchsorted(draws, side="right")
 
     def cells(
@@ -59,22 +59,21 @@ class Replies:
     ) -> Cells:
         """The cells, `[B]`, that the agents numbered `who`, `[B]`, play on the open boards of a state.
 
-        `draws` `[B]` decide for agents with a policy, `rng` for others. The cells of boards that are over,
-        and of those not in `where`, have no meaning. With `may_forfeit` an agent that is asked and names no
-        free cell is put down in `forfeits`, and a taken cell stands for its move, which ends the game; this
-        is for boards with stones. Raises `IllegalMoveError` or `PolicyError` for an agent that plays a taken
-        cell.
+        Agents with a policy use `draws` `[B]`, others `rng`. The cells of boards that are over or not in
+        `where` have no meaning. With `may_forfeit`, for boards with stones, an agent that names no free cell
+        is recorded in `forfeits`, and its move is a taken cell, which ends the game. Raises
+        `IllegalMoveError` or `PolicyError` for an agent that plays a taken cell.
         """
         if self.policies is not None:
             rows = np.minimum(state, self._n_rows - 1)
             rows = rows + who * self._n_rows if self.is_mixed else rows
             return _counts(self.policies.take(rows, axis=0) <= draws[:, None])
         state = np.broadcast_to(state, (*state.shape[:-1], len(draws)))
-        is_asked = self.store.is_open(state) & where
+        is_queried = self.store.is_open(state) & where
         cells = np.zeros(len(draws), np.int64)
         self.forfeits = {} if may_forfeit else self.forfeits
         for number in range(len(self.agents)):
-            at = np.flatnonzero(is_asked & (who == number) if self.is_mixed else is_asked)
+            at = np.flatnonzero(is_queried & (who == number) if self.is_mixed else is_queried)
             if len(at):
                 forfeits: dict[int, Forfeit] | None = {} if may_forfeit else None
                 cells[at] = self._cells_of(number, state.take(at, axis=-1), draws[at], rng, forfeits)
@@ -116,8 +115,8 @@ def _counts(passed: NDArray[np.bool_]) -> NDArray[np.uint8]:
 def _table(store: Store, agent: Agent) -> Floats | None:
     """The cumulative policies of an agent, `[positions + 1, 8 k]`; None for one that is not tabulated.
 
-    The cell that a draw picks is the number of entries in the position's row that do not exceed the draw, as
-    in `sample_each`. The last row stands for all boards that are over.
+    The cell for a draw is the number of entries in the position's row that do not exceed the draw, as in
+    `sample_each`. The last row is for all boards that are over.
     """
     if not agent.is_stationary or not isinstance(store, TableStore):
         return None
@@ -126,7 +125,7 @@ def _table(store: Store, agent: Agent) -> Floats | None:
     except TttEnvError:
         raise
     except Exception:
-        return None  # it fails in some position, perhaps one that it never reaches: so it is let choose
+        return None  # it raises an error in some position, perhaps one that it never reaches
     n_cells = store.game.n_cells
     table = np.full((store.n_open + 1, max(8, -(-(n_cells - 1) // 8) * 8)), _NEVER)
     totals = np.cumsum(policies, axis=1)
@@ -162,7 +161,7 @@ class EpisodeStarts:
 
         Without `replies` both sides are stepped, and the player to move looks at the board. Of `draws`
         `[rows, B]` the columns of these sub-envs are used. An episode that the opponent's first move ends is
-        drawn anew, with numbers from `rng`. Raises `ImpossiblePositionError` if this never succeeds.
+        drawn again, with numbers from `rng`. Raises `ImpossiblePositionError` if this never succeeds.
         """
         remaining = where.nonzero()[0]
         current, agents = games, replies.agents if replies else []
@@ -170,8 +169,8 @@ class EpisodeStarts:
             if not len(remaining):
                 return current
             before = games._replace(episodes=games.episodes.take(remaining))
-            new = self._new(before, remaining, replies, partial(_row, draws, remaining), rng)
-            current = Games(*map(partial(_with, remaining), new, current))
+            new = self._new_games(before, remaining, replies, partial(_row, draws, remaining), rng)
+            current = Games(*map(partial(_replace_columns, remaining), new, current))
             if replies is None or self._never_ends_at_once:
                 return current
             remaining = remaining[~self.store.is_open(current.state.take(remaining, axis=-1))]
@@ -181,12 +180,12 @@ class EpisodeStarts:
         raise ImpossiblePositionError(f"{opponent!r} ends the game before {seat} can move: {position}")
 
     def are_look_ups(self, replies: Replies | None) -> bool:
-        """True if episodes begin by look-ups alone, which cannot fail and need no numbers but `draws`."""
+        """True if episodes begin by table look-ups, which cannot fail and need no numbers but `draws`."""
         if self.first is None or not isinstance(self.store, TableStore):
             return False
         return replies is None or (replies.is_tabulated and self._never_ends_at_once)
 
-    def _new(
+    def _new_games(
         self,
         games: Games,
         index: Array,
@@ -196,10 +195,10 @@ class EpisodeStarts:
     ) -> Games:
         """The games that follow these in the sub-envs `index`.
 
-        An array of length 1 is for all sub-envs; one that does not change is returned as it is.
-        `draw` gives a row of the draws, `[B]`.
+        An array of length 1 is for all sub-envs; unchanged arrays are returned without a copy. `draw` returns
+        a row of the draws, `[B]`.
         """
-        state, to_move = self._first(index, rng)
+        state, to_move = self._first_boards(index, rng)
         if replies is None:
             return Games(state, to_move, games.who, games.episodes + 1)
         who = replies.numbers(draw(codes.OPPONENT)) if replies.is_mixed else games.who
@@ -213,8 +212,8 @@ class EpisodeStarts:
         opened = self.store.play(state, replies.cells(state, who, draw(codes.OPENING), rng, opponent_begins))
         return Games(np.where(opponent_begins, opened, state), seats, who, games.episodes + 1)
 
-    def _first(self, index: Array, rng: np.random.Generator) -> tuple[State, Array]:
-        """The first boards, and the seats to move there; one of each if they are the same in all sub-envs."""
+    def _first_boards(self, index: Array, rng: np.random.Generator) -> tuple[State, Array]:
+        """The first boards and the seats to move there; a single row if all sub-envs have the same."""
         if self.first is not None:
             return self.first
         if isinstance(self.starts, list):
@@ -226,8 +225,8 @@ def _row(draws: Array, index: Array, row: int) -> Array:
     return draws[row].take(index)
 
 
-def _with(index: Array, new: Array, old: Array) -> Array:
-    """A copy of `old` with `new` in the columns `index`; `old` itself where nothing is new."""
+def _replace_columns(index: Array, new: Array, old: Array) -> Array:
+    """A copy of `old` with `new` in the columns `index`; `old` itself if `new` is the same array."""
     if new is old:
         return old
     copy = old.copy()
@@ -238,16 +237,16 @@ def _with(index: Array, new: Array, old: Array) -> Array:
 class Steps(Protocol):
     """One way to compute steps. `draws` are the random numbers from [0, 1) of a step, `float64[rows, B]`."""
 
-    are_sure: bool
-    """True if a step runs only this package's own code, which does not fail. Where opponents or a start are
-    the user's functions, they may raise an error in the middle of a step, which must then be undone."""
+    cannot_fail: bool
+    """True if a step runs only code of this package, which does not fail. Opponents or a start that are the
+    user's functions may raise an error in the middle of a step, which must then be undone."""
 
     def step(
         self, games: Games, cells: Cells, begins: Array | None, draws: Array, rng: np.random.Generator
     ) -> tuple[Games, StepOutcome]:
         """The games after the cells, `int64[B]`, and the replies to them, with the outcome of the step.
 
-        The sub-envs in `begins`, `bool[B]` or None for no sub-env, begin their next episodes instead.
+        The sub-envs in `begins`, `bool[B]` or None for none, begin their next episodes instead.
         """
 
     def begin(self, games: Games, where: Array, draws: Array, rng: np.random.Generator) -> Games:
@@ -262,8 +261,8 @@ class ArraySteps:
     ) -> None:
         self.store, self.openings, self.replies = store, openings, replies
         is_tabulated = replies is None or replies.is_tabulated
-        self.are_sure = is_tabulated and not callable(openings.starts)
-        self._worth, self._n_codes, self._winners = worth, len(worth.of_looker), worth.winners.ravel()
+        self.cannot_fail = is_tabulated and not callable(openings.starts)
+        self._payoffs, self._n_codes, self._winners = worth, len(worth.of_looker), worth.winners.ravel()
 
     def step(  # noqa: D102
         self, games: Games, cells: Cells, begins: Array | None, draws: Array, rng: np.random.Generator
@@ -285,10 +284,10 @@ class ArraySteps:
 
     def _outcome(self, status: Array, seats: Array) -> StepOutcome:
         over, winners = status != codes.OPEN, self._winners.take(status + seats * self._n_codes)
-        of_looker = self._worth.of_looker.take(status)
+        of_looker = self._payoffs.of_looker.take(status)
         if self.replies is not None:
             return StepOutcome(over, of_looker, winners, _NO_REWARDS)
-        of_mover, looks_x = self._worth.of_other.take(status), seats == 0
+        of_mover, looks_x = self._payoffs.of_other.take(status), seats == 0
         of_seats = np.where(looks_x, of_looker, of_mover), np.where(looks_x, of_mover, of_looker)
         return StepOutcome(over, of_mover, winners, np.stack(of_seats, axis=1))
 
@@ -302,7 +301,7 @@ def refuse_taken(store: Store, state: State, cells: Cells) -> None:
 
 
 def resampled(store: Store, state: State, cells: Cells, draws: Array) -> Cells:
-    """The cells, with every taken one replaced by a free one that its draw, of `[B]`, picks."""
+    """The cells, with every taken one replaced by a free one, by the draws `[B]`."""
     index = _are_taken(store, state, cells).nonzero()[0]
     if len(index):
         cells = cells.copy()
@@ -315,6 +314,6 @@ def _are_taken(store: Store, state: State, cells: Cells) -> Array:
 
 
 def _free_cells(store: Store, state: State, draws: Array) -> Cells:
-    """A free cell of each board, picked by the draws `[B]`, all equally likely."""
+    """A uniformly random free cell of each board, by the draws `[B]`."""
     counts = np.cumsum(store.masks(state), axis=1, dtype=np.int64)
     return np.sum(counts <= (draws * counts[:, -1])[:, None], axis=1)

@@ -57,46 +57,66 @@ _SETTABLE = {"illegal": get_args(Illegal), "play_as": get_args(PlayAs)}
 
 
 class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
-    """`num_envs` games at once, each a `SingleAgentEnv`; with `opponent=None`, both sides are stepped.
+    """A batch of `SingleAgentEnv`, or of games in which you step both players.
 
-    **Against an opponent** every array is the batch of what `SingleAgentEnv` gives: an observation is
-    the one after the reply, a loss by the reply comes with it. Of a list of opponents each sub-env draws one
-    for each episode, with chances in proportion to `opponent_weights` (None: all equally likely).
+    **Against an opponent**, every array is a batch of the values of `SingleAgentEnv`: the observation is the
+    one after the reply, and a loss by the reply comes with it.
 
-    **Both sides** (`opponent=None`): an action is for the player to move; the observation, the mask and
-    `info["seat"]` are those of the player to move next, the reward is that of the player who has just moved.
-    `info["rewards"]`, `float64[B, 2]`, are the rewards of X and O. At the end the observation is that of the
+    **Both players** (`opponent=None`): an action is for the player to move; the observation, the mask and
+    `info["seat"]` are for the player to move next, the reward is for the player who has just moved.
+    `info["rewards"]`, `float64[B, 2]`, are the rewards of X and O. At the end the observation is for the
     player who did not move last.
 
-    `info["action_mask"]` is `int8[B, actions]`, all 1 where the episode is over: nothing is played there, but
-    a softmax over the legal actions is defined. `info["seat"]` is `int8[B]`: 0 where the user plays X, 1 for
-    O. After a step `info["winner"]`, `int8[B]`, has the seat that has won the episode that ended in it, as 0
-    or 1, and −1 for nobody: in a draw, after an illegal move and where the episode goes on;
-    `info["_winner"]` says where one ended. As everywhere in Gymnasium, the array whose name begins with `_`
-    says for which sub-envs there is a value. `info["forfeit"]`, `bool[B]`, is there after a step in which an
-    opponent lost by naming no free cell; the attribute `forfeits` has what was answered in the last step, by
-    the number of the sub-env.
+    The entries of `info` (as in Gymnasium, an entry with a leading `_` says which sub-envs have a value):
 
-    Autoreset is Gymnasium's: "next_step" ignores the action of a sub-env that is over and begins its next
-    episode, with reward 0; "same_step" begins it at once, the end being in `info["final_obs"]` and
-    `info["final_info"]`, the winner too; "disabled" waits for `reset(options={"reset_mask": bool[B]})`.
+    - `action_mask` `int8[B, actions]`: the legal actions, all 1 where the episode is over, so that a softmax
+      over the legal actions is defined.
+    - `seat` `int8[B]`: the user's seat, 0 for X, 1 for O.
+    - `winner` `int8[B]`, after a step: the seat that has won the episode that ended in it, as 0 or 1; −1 in a
+      draw, after an illegal move and where no episode ended.
+    - `forfeit` `bool[B]`, only after a step in which an opponent lost by naming no free cell; the attribute
+      `forfeits` has its answer, by the number of the sub-env.
 
-    There is one generator for all sub-envs. Each step draws the same number of rows of `num_envs` numbers,
-    whichever episodes are over, so what a sub-env draws depends on the seed and on the number of steps alone,
-    not on other sub-envs; but opponents without a policy (functions, agents that are not fixed), a `start`
-    function, and starts drawn anew take more numbers from the same generator.
+    There is one generator for all sub-envs. Each step draws the same number of rows of `num_envs` numbers, so
+    that the random numbers of a sub-env depend on the seed and on the number of steps, not on other
+    sub-envs. Only opponents without a policy (functions, agents that are not stationary), a `start`
+    function, and repeated draws of a start take more numbers from the same generator.
 
-    >>> import ttt_env
-    >>> envs = ttt_env.make_vec("tictactoe-v0", num_envs=3, opponent="random")
-    >>> observations, infos = envs.reset(seed=0)
-    >>> first_free = infos["action_mask"].argmax(axis=1)
-    >>> observations, rewards, terminated, truncated, infos = envs.step(first_free)
-    >>> observations.shape, terminated.tolist()
-    ((3, 3, 3, 2), [False, False, False])
+    Args:
+        game: The game, or its id.
+        num_envs: The number of games, B.
+        opponent: An agent, or a list of agents from which each sub-env draws one for each episode; None to
+            step both players.
+        opponent_weights: One number ≥ 0 for each agent of a list, in proportion to its probability; by
+            default all are equally likely.
+        play_as: The user's seat: "X", "O", "random" or "alternate", as in `SingleAgentEnv`.
+        illegal: The effect of a taken cell: "lose", "raise" or "resample", as in `SingleAgentEnv`.
+        rewards: The rewards for win, draw, loss and an illegal move, as in `SingleAgentEnv`.
+        observation: "planes", `int8[B, *shape, 2]`, "dict" or "flat", as in `SingleAgentEnv`.
+        start: The first position of each episode, as in `SingleAgentEnv`.
+        actions: "columns": an action is a column in games with gravity, else a cell; "cells": always a cell.
+        render_mode: "ansi", "rgb_array" or None.
+        autoreset_mode: Gymnasium's: "next_step" ignores the action of a sub-env that is over and begins its
+            next episode, with reward 0; "same_step" begins it at once, with the end in `info["final_obs"]`
+            and `info["final_info"]`; "disabled" waits for `reset(options={"reset_mask": bool[B]})`.
+        **parameters: The parameters of the game.
+
+    Raises:
+        ParameterError: An argument does not exist or has an invalid value.
+
+    Example:
+        >>> import ttt_env
+        >>> envs = ttt_env.make_vec("tictactoe-v0", num_envs=3, opponent="random")
+        >>> observations, infos = envs.reset(seed=0)
+        >>> first_free = infos["action_mask"].argmax(axis=1)
+        >>> observations, rewards, terminated, truncated, infos = envs.step(first_free)
+        >>> observations.shape, terminated.tolist()
+        ((3, 3, 3, 2), [False, False, False])
+
     """
 
     _games: Games | None = None
-    _users: frozenset[str] = frozenset()  # attributes that are not the environment's own
+    _user_attributes: frozenset[str] = frozenset()  # names that `set_attr` has added
 
     @checked
     def __init__(
@@ -151,7 +171,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         most = codes.OPPONENT if replies is not None and replies.is_mixed else codes.SEAT
         rows = 0 if replies is None else most + 1  # of random numbers that a step draws
         self._n_draws = codes.RESAMPLE + 1 if self.illegal == "resample" else rows
-        parts = self._openings, replies, self._worth()
+        parts = self._openings, replies, self._payoffs()
         if self._openings.are_look_ups(replies) and isinstance(self._store, TableStore):
             from ttt_env.envs.vector.compiled import CompiledSteps
 
@@ -159,12 +179,12 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         else:
             self._steps = ArraySteps(self._store, *parts)
 
-    def _worth(self) -> Payoffs:
-        """The rewards of the looker and of the other for each code of a board, and who has won."""
+    def _payoffs(self) -> Payoffs:
+        """The rewards of the looker and of the other for each code of a board, and the winners."""
         by_me, by_other = self.rewards_of.at_end(-1 if self.game.misere else 1)
         draw, illegal = self.rewards_of.draw, self.rewards_of.illegal
-        # An opponent forfeits where it names no free cell. If both sides are stepped, an illegal move is the
-        # mover's fault alone, as in PettingZoo.
+        # An opponent that names no free cell forfeits. If both players are stepped, an illegal move costs
+        # only its player, as in PettingZoo.
         is_against = self._replies is not None
         by_forfeit = self.rewards_of.win if is_against else 0.0
         of_looker = np.array([0.0, by_other, draw, by_me, draw, illegal, by_forfeit])
@@ -177,26 +197,37 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
 
     @property
     def boards(self) -> Boards:
-        """The positions of the sub-envs. Raises `EpisodeOrderError` before the first `reset`."""
+        """The positions of the sub-envs.
+
+        Raises:
+            EpisodeOrderError: `reset` has not been called.
+
+        """
         return self._store.boards(self._running_games().state)
 
     @property
     def seats(self) -> NDArray[np.int8]:
-        """The seats from which the observations are seen, `int8[B]`: 0 is X, 1 is O."""
+        """The seats from which the observations are seen, `int8[B]`, 0 for X and 1 for O."""
         seats: NDArray[np.int8] = self._running_games().seats.copy()
         return seats
 
     @property
     def opponents(self) -> list[Agent]:
-        """The agents of which each episode draws its opponent; none if both sides are stepped."""
+        """The agents from which each episode draws its opponent; empty if both players are stepped."""
         return [] if self._replies is None else list(self._replies.agents)
 
     def set_opponent(self, opponent: Opponents, weights: ArrayLike | None = None) -> None:
-        """Play against this agent, or one drawn from a list of them for each sub-env, from the next reply on.
+        """Play against another opponent from the next reply on.
 
-        `weights`, one number ≥ 0 for each of a list, are in proportion to the chances; None makes all equal.
         On a small game the agents' policies are tabulated now: call this again when an agent has learned.
-        Raises `ParameterError` for other weights and where both sides are stepped; nothing has changed then.
+
+        Args:
+            opponent: An agent, or a list of agents, as in the constructor.
+            weights: The weights of a list, as `opponent_weights`.
+
+        Raises:
+            ParameterError: The weights are invalid, or both players are stepped; nothing has changed then.
+
         """
         if self._replies is None or opponent is None:
             raise ParameterError("opponent=None, both sides, is chosen when the environment is made")
@@ -206,7 +237,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             self._games = self._games._replace(who=replies.numbers(self._draws(1)[0]))
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """The actions that are legal now, `bool[B, actions]`; sb3-contrib asks for them by this name.
+        """The legal actions, `bool[B, actions]`; sb3-contrib calls this method.
 
         All are False before the first `reset`, and True where the episode is over, as in `info`.
         """
@@ -215,7 +246,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         return self._masks(self._games.state).view(np.bool_)
 
     def _masks(self, state: State) -> NDArray[np.int8]:
-        """The legal actions, `int8[B, actions]`; all of them where the episode is over."""
+        """The legal actions, `int8[B, actions]`; all 1 where the episode is over."""
         if self._actions.are_cells:
             return self._store.masks(state)
         return self._actions.masks(self._store.playable(state))
@@ -223,11 +254,23 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Observed, dict[str, Any]]:
-        """Start an episode in all sub-envs, or in those of `options["reset_mask"]`, `bool[B]`.
+        """Start an episode in all sub-envs, or in some.
 
-        `options` may give `play_as` and `position`: a position, or a list of one for each sub-env. A
-        list of seeds, one for each sub-env, seeds the one generator, as an int does. Raises
-        `ParameterError` or `ImpossiblePositionError` for bad options; nothing has changed then.
+        Args:
+            seed: The seed of the one generator: an integer, or a list of one for each sub-env; None continues
+                the stream of random numbers.
+            options: `reset_mask`, `bool[B]`, selects the sub-envs to reset; `play_as` is the seat in these
+                episodes, `position` their first position, or a list of one for each sub-env.
+
+        Returns:
+            The observations and the info.
+
+        Raises:
+            ParameterError: An option or the seed is invalid.
+            ImpossiblePositionError: A position is impossible, or the opponent always ends the game from it.
+            EpisodeOrderError: There is a `reset_mask` before the first `reset`. After any error nothing has
+                changed.
+
         """
         options = dict(as_options(options, "reset"))
         check_names("reset options", options, _OPTIONS)
@@ -258,15 +301,24 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     def step(
         self, actions: ArrayLike
     ) -> tuple[Observed, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        """Choose an action in every sub-env. Returns observations, rewards, terminations, truncations, info.
+        """Play an action in every sub-env.
 
-        Raises `EpisodeOrderError` before `reset`, and after the end of an episode without autoreset;
-        `IllegalMoveError` for actions that are not integers `[B]`, each an action, even where it is ignored.
-        Nothing has changed then.
+        Args:
+            actions: Integers `[B]`: cells, or columns in games with gravity. Even an action that is ignored
+                must exist.
+
+        Returns:
+            Observations, rewards `[B]`, terminations `[B]`, truncations `[B]` (all False), and the info.
+
+        Raises:
+            EpisodeOrderError: `reset` has not been called, or an episode is over and autoreset is disabled.
+            IllegalMoveError: An action does not exist, or its cell is taken and `illegal` is "raise"; nothing
+                has changed then.
+
         """
         games = self._running_games()
         cells = self._checked_cells(games, actions)
-        if self._steps.are_sure:
+        if self._steps.cannot_fail:
             return self._step(games, cells)
         with self._unchanged_by_errors():
             return self._step(games, cells)
@@ -317,7 +369,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         return observation, outcome.rewards, over.copy(), self._false.copy(), info
 
     def _forfeits(self) -> dict[str, Any]:
-        """The info of the opponents that named no free cell in this step; empty if all did."""
+        """The info of the opponents that named no free cell in this step; empty if there are none."""
         if self._replies is None or not self._replies.forfeits:
             return {}
         forfeits = np.zeros(self.num_envs, np.bool_)
@@ -359,17 +411,17 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         final_info |= {f"_{key}": over.copy() for key in final_info}
         ended = over.nonzero()[0]
         observations = np.full(len(over), None)
-        rows = rows_of(self._observation(self._some(games, ended)))
+        rows = rows_of(self._observation(self._take_games(games, ended)))
         observations[ended] = np.fromiter(rows, np.object_, len(ended))
         final = {"final_obs": observations, "final_info": final_info}
         return final | {f"_{key}": over.copy() for key in final}
 
-    def _some(self, games: Games, index: Array) -> Games:
+    def _take_games(self, games: Games, index: Array) -> Games:
         """The games of the sub-envs with these numbers."""
         return games._replace(state=games.state.take(index, axis=-1), seats=games.seats[index])
 
     def render(self) -> tuple[str, ...] | tuple[NDArray[np.uint8], ...] | None:
-        """The boards as `render_mode` says: texts, or RGB pictures `uint8[height, width, 3]`."""
+        """The boards as texts ("ansi") or RGB pictures `uint8[height, width, 3]` ("rgb_array")."""
         if self.render_mode == "ansi":
             return tuple(draw_text(position, None) for position in self.boards)
         if self.render_mode == "rgb_array":
@@ -378,28 +430,44 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         return None
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Call this method, or get this attribute, for each sub-env, `[num_envs]`.
+        """Call a method, or get an attribute, of each sub-env.
 
         `position`, `seat`, `opponent`, `action_masks` and `render` differ between sub-envs, and
-        `observation_space` and `action_space` are those of one. Everything else is common to them: the
-        attribute of the vector env, or the result of its method, which is called once.
-        Raises `AttributeError` for an unknown name.
+        `observation_space` and `action_space` are the spaces of one. Everything else is shared: the attribute
+        of the vector env, or the result of its method, which is called once.
+
+        Args:
+            name: The method or attribute.
+            *args: The arguments of the method.
+            **kwargs: The keyword arguments of the method.
+
+        Returns:
+            One result for each sub-env.
+
+        Raises:
+            AttributeError: There is no such name.
+
         """
-        if name in _OF_EACH:
-            return tuple(_OF_EACH[name](self))
+        if name in _PER_SUB_ENV_GETTERS:
+            return tuple(_PER_SUB_ENV_GETTERS[name](self))
         common = getattr(self, name)
         return (common(*args, **kwargs) if callable(common) else common,) * self.num_envs
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
-        """As `call` without arguments: the attribute of each sub-env."""
+        """The attribute of each sub-env, as `call(name)`."""
         return self.call(name)
 
     def set_attr(self, name: str, values: Any) -> None:
-        """Set an attribute of all sub-envs, to one value or to a list of one and the same for each of them.
+        """Set an attribute of all sub-envs.
 
-        Of the settings, `opponent`, `illegal` and `play_as` (from the next episode on) can be set. Raises
-        `ParameterError` if the values differ or are not as many as sub-envs, for a value that is not allowed,
-        and for a setting that is chosen when the environment is made; nothing has changed then.
+        Args:
+            name: `opponent`, `illegal`, `play_as` (from the next episode on), or a name of your own.
+            values: The value, or a list with the same value for each sub-env.
+
+        Raises:
+            ParameterError: The values differ or their number is wrong, a value is invalid, or the setting is
+                fixed when the environment is made; nothing has changed then.
+
         """
         of_each = list(values) if isinstance(values, list | tuple) else [values] * self.num_envs
         if len(of_each) != self.num_envs or any(value is not of_each[0] for value in of_each):
@@ -413,15 +481,15 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             setattr(self, name, one_of(name, of_each[0], allowed))
             self._openings = EpisodeStarts(self._store, self._starts(), self.play_as)
             self._set_replies(self._replies)
-        elif (name in self._settings or hasattr(self, name)) and name not in self._users:
+        elif (name in self._settings or hasattr(self, name)) and name not in self._user_attributes:
             settable = ", ".join(["opponent", *_SETTABLE])
             raise ParameterError(f"{name} is chosen when the environment is made; {settable} can be set")
         else:
-            self._users |= {name}
+            self._user_attributes |= {name}
             setattr(self, name, of_each[0])
 
     def _opponents(self) -> list[Agent | None]:
-        """The opponent in each sub-env, None where both sides are stepped."""
+        """The opponent in each sub-env; None if both players are stepped."""
         if self._replies is None:
             return [None] * self.num_envs
         return [self._replies.agents[number] for number in self._running_games().who]
@@ -454,7 +522,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
             raise
 
 
-_OF_EACH: dict[str, Callable[[VectorGameEnv[Any]], Iterable[Any]]] = {
+_PER_SUB_ENV_GETTERS: dict[str, Callable[[VectorGameEnv[Any]], Iterable[Any]]] = {
     "action_masks": VectorGameEnv.action_masks,
     "action_space": lambda envs: [envs.single_action_space] * envs.num_envs,
     "observation_space": lambda envs: [envs.single_observation_space] * envs.num_envs,

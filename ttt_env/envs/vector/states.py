@@ -1,11 +1,11 @@
-"""The boards of a batch of games, kept so that all of them make a move at once.
+"""The boards of a batch of games, stored so that all of them make a move at once.
 
-A *state* is one array whose last axis runs over the sub-envs. Each board in it is seen by one of its players,
-the *looker*. `play` makes half a turn: the looker plays a cell, and then the other player is the looker. So
-after two calls a board is seen by the same player as before, whatever happened: on a board that is over
-nothing is played and only the looker changes, and a taken cell ends the game with the board as it was.
+A *state* is one array whose last axis is the sub-envs. Each board in it is seen by one of its players, the
+*looker*. `play` makes half a turn: the looker plays a cell, and then the other player is the looker. So after
+two calls a board is always seen by the same player as before: on a board that is over nothing is played and
+only the looker changes, and a taken cell ends the game with an unchanged board.
 
-Games whose boards can all be listed are kept as rows of tables (`TableStore`), larger ones as bit masks
+Boards of small games are numbers of rows in tables (`TableStore`), boards of larger games bit masks
 (`BitStore`).
 """
 
@@ -34,9 +34,9 @@ Cells: TypeAlias = NDArray[Any]  # integers
 
 
 class Store(Protocol):
-    """One way to keep boards. All functions are pure: they return new arrays, and change none.
+    """A representation of boards. All functions are pure: they return new arrays, and change none.
 
-    A state of a single board stands for as many boards as there are cells to play.
+    A state of a single board is broadcast to the number of cells to play.
     """
 
     @property
@@ -53,13 +53,13 @@ class Store(Protocol):
         """The status of each board for its looker, `int64[B]`: `OPEN`, `WON`, … of `compiled.codes`."""
 
     def is_open(self, state: State) -> Array:
-        """True where the game goes on, `bool[B]`."""
+        """True where the game is not over, `bool[B]`."""
 
     def is_legal(self, state: State, cells: Cells) -> Array:
-        """True where these cells may be played, `bool[B]`."""
+        """True where these cells are legal, `bool[B]`."""
 
     def planes(self, state: State) -> Array:
-        """The stones as the lookers see them, `int8[B, *shape, 2]`: plane 0 has their own."""
+        """The stones as the lookers see them, `int8[B, *shape, 2]`, with their own on plane 0."""
 
     def playable(self, state: State) -> Masks:
         """The cells that the lookers may play as bit masks, `uint64[B]`; all where the game is over."""
@@ -68,7 +68,7 @@ class Store(Protocol):
         """The same as `int8[B, cells]`."""
 
     def boards(self, state: State) -> Boards:
-        """The positions, seen by whoever is to move, or would be after the end."""
+        """The positions, seen by the player to move by the number of stones, also after the end."""
 
 
 def store_of(game: Game) -> Store:
@@ -83,9 +83,9 @@ def table_store(game: Game) -> "TableStore":
 
 
 class TableStore:
-    """Every board of the game has a number, and a move is a look-up. A state is `int64[B]`.
+    """All boards of a game by number, so that a move is a table look-up. A state is `int64[B]`.
 
-    The `n_open` boards on which the game goes on come first; `open_boards` are these positions.
+    The `n_open` boards on which the game is not over come first; `open_boards` are these positions.
     """
 
     def __init__(self, game: Game) -> None:
@@ -99,7 +99,7 @@ class TableStore:
         boards = Boards.joined(game, [self.open_boards, *ended, *ended, self.open_boards, self.open_boards])
         sizes = [self.n_open, len(self._won), len(self._full)]
         sizes += [*sizes[1:], self.n_open, self.n_open]
-        self._first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        self._first_rows = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         codes = np.repeat(np.arange(7), sizes)
         self._boards = boards
         is_turned = IS_TURNED[codes]
@@ -121,7 +121,7 @@ class TableStore:
     def _after_open(self) -> NDArray[np.int64]:
         """The number of the board after each cell is chosen on each open board, `[n_open, cells]`."""
         after = np.empty((self.n_open, self.game.n_cells), np.int64)
-        after[:] = np.arange(self.n_open)[:, None] + self._first[FORFEITED_BY_OTHER]
+        after[:] = np.arange(self.n_open)[:, None] + self._first_rows[FORFEITED_BY_OTHER]
         legal = self.open_boards.legal
         rows, cells = np.nonzero(legal)
         after[legal] = self._find(self.open_boards[rows].play(cells))
@@ -130,14 +130,14 @@ class TableStore:
     def _after_over(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         """The same for the S − n_open boards that are over, where only the looker changes."""
         ended = codes[self.n_open :]
-        rank = np.arange(self.n_open, len(codes)) - self._first[ended]
-        other = rank + self._first[OF_OTHER[ended]]
+        rank = np.arange(self.n_open, len(codes)) - self._first_rows[ended]
+        other = rank + self._first_rows[OF_OTHER[ended]]
         return np.repeat(other[:, None], self.game.n_cells, axis=1)
 
     @cached_property
     def _sorted(self) -> tuple[Masks, NDArray[np.int64]]:
         """The keys of the boards seen by the player to move, ascending, and their numbers."""
-        keys = self._keys(self._boards[: int(self._first[WON])])
+        keys = self._keys(self._boards[: int(self._first_rows[WON])])
         order = np.argsort(keys)
         return keys[order], order
 

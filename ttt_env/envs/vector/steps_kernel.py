@@ -36,7 +36,7 @@ def are_below(cells: Integers, n_cells: int) -> bool:
 
 @inner
 def after_reply(board: int, who: int, draw: float, tables: StepTables) -> int:
-    """The board after the reply that a draw picks."""
+    """The board after the reply for a draw."""
     row = min(board, tables.n_open) + who * (tables.n_open + 1)
     cell = 0
     for column in range(tables.policies.shape[1]):

@@ -41,14 +41,19 @@ class Onnx(NetworkAgent):
     """Plays the legal move with the highest score of a network in an ONNX file, from any library.
 
     The network has one input, the stones of the player to move and of the other, in a tensor `[B, *shape, 2]`
-    as `Boards.planes` gives them, or flat, `[B, 2·cells]`; B may be 1 alone. Its output `scores`, or else its
-    first output, has a number for each cell, `[B, cells]`: action values, logits or the like. Those of taken
-    cells do not matter. Among equal scores the agent draws uniformly; with a `temperature` > 0 its policy is
-    the softmax of scores / temperature. By default that is the temperature that the file says, else 0.
+    like `Boards.planes`, or flat, `[B, 2·cells]`; B may be fixed to 1. Its output `scores`, or else its first
+    output, has a number for each cell, `[B, cells]`, such as action values or logits; the scores of taken
+    cells are ignored. `export_onnx` writes such files, with the game in their metadata.
 
-    `export_onnx` writes such files, with the game in their metadata.
+    Args:
+        game: The game, or its id.
+        path: The file.
+        temperature: 0 plays the highest score, uniformly among equal ones; above 0 the policy is the softmax
+            of scores / temperature. By default the temperature in the file, else 0.
 
-    Raises `PolicyFileError` if the file is not such a network, or one for another game.
+    Raises:
+        PolicyFileError: The file is not such a network, or one for another game.
+
     """
 
     is_stationary = True
@@ -64,13 +69,13 @@ class Onnx(NetworkAgent):
 
 
 def rules_of(game: Game) -> str:
-    """A digest of the rules of a game, which a file has beside its name."""
+    """A digest of the rules of a game, which a file has in addition to its name."""
     rules = game.shape, sorted(game.winning_masks), game.misere, *game.resting
     return sha256(repr(rules).encode()).hexdigest()[:16]
 
 
 class OnnxNetwork:
-    """The function from observations to scores that an ONNX file holds; a pickle has the whole file in it."""
+    """The function from observations to scores in an ONNX file; its pickle holds the whole file."""
 
     def __init__(self, path: str, content: bytes) -> None:
         self._path, self._content = path, content
@@ -106,9 +111,9 @@ class OnnxNetwork:
 
     @property
     def temperature(self) -> float:
-        """At which temperature the file says that it plays; 0 if it does not say.
+        """The temperature in the file; 0 if there is none.
 
-        Raises `PolicyFileError` if it says what is not a temperature.
+        Raises `PolicyFileError` if it is not a temperature.
         """
         text = self._facts.get(TEMPERATURE, "0")
         try:
@@ -120,12 +125,12 @@ class OnnxNetwork:
         return temperature
 
     def observation_of(self, game: Game) -> NetworkInput:
-        """The view of the board that the network takes. Raises `PolicyFileError` if it fits another game."""
+        """The form of the network's input. Raises `PolicyFileError` if it does not fit the game."""
         name = self._facts.get(GAME, game.name)
         if name != game.name:
             raise self._error(f"it is one for {name[:200]!r}, not for {game.name}")
         if self._facts.get(RULES, rules_of(game)) != rules_of(game):
-            raise self._error(f"it is one for other rules than those of {game.name}")
+            raise self._error(f"it is one for rules that differ from {game.name}")
         expected: dict[NetworkInput, list[int]] = {"planes": [*game.shape, 2], "flat": [2 * game.n_cells]}
         for observation, shape in expected.items():
             lengths = self._shape[1:]

@@ -39,26 +39,27 @@ from ttt_env.storage import file_errors, write_atomically
 
 INPUT = "planes"
 _OPSET = 18
-_LOGGER = (
-    "torch.onnx._internal.exporter._registration"  # which tells everybody what it could do with torchvision
-)
+_LOGGER = "torch.onnx._internal.exporter._registration"  # which advertises torchvision
 _MASK_BITS = 24  # of a part of a mask: all whole numbers below 2²⁴ are numbers of 32 bits
 
 
 def export_onnx(agent: Agent, path: str | Path) -> None:
-    """Write the network by which an agent plays as an ONNX file, which `onnx:PATH` plays.
+    """Write the network of an agent as an ONNX file, which `onnx:PATH` plays.
 
-    The agent is a model of Stable-Baselines3 (`sb3`), a network of `alphazero` or a `value-network`. Of
-    `alphazero` it is the network alone, as with `simulations=0`: the file holds no search. A model that sees
-    its moves one after the other, or a table, has no such network.
+    Args:
+        agent: A model of Stable-Baselines3 (`sb3`), `alphazero`, of which only the network is written, as
+            with `simulations=0`, or a `value-network`.
+        path: The file.
 
-    Raises `ParameterError` for an agent of another kind, or for a network of yours that would take only a
-    fixed number of positions; `PolicyFileError` if the file cannot be written.
+    Raises:
+        ParameterError: The agent is of another kind, or its network only takes a fixed number of positions.
+        PolicyFileError: The file cannot be written.
+
     """
     (network, temperature), game = _network_of(agent), agent.game
     example = torch.zeros(2, *game.shape, 2)
     with TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch warns of its own calls of what it has deprecated
+        warnings.simplefilter("ignore")  # PyTorch calls functions that it has deprecated itself
         logging.getLogger(_LOGGER).setLevel(logging.ERROR)
         file = Path(folder, "network.onnx")
         torch.onnx.export(
@@ -93,21 +94,21 @@ def export_onnx(agent: Agent, path: str | Path) -> None:
         write_atomically(path, content)
 
 
-def _network_of(agent: Agent) -> tuple["ScoresOfCells", float]:
+def _network_of(agent: Agent) -> tuple["CellScores", float]:
     """The network of an agent, and the temperature at which the agent plays by its scores."""
     if isinstance(agent, AlphaZero):
-        return _OfAlphaZero(agent.network), 0.0
+        return _AlphaZeroScores(agent.network), 0.0
     if isinstance(agent, ValueNetwork):
-        return _OfValueNetwork(agent.network), 0.0
+        return _ValueNetworkScores(agent.network), 0.0
     if isinstance(agent, SB3):
-        return _OfSB3(agent), agent.temperature
+        return _SB3Scores(agent), agent.temperature
     raise ParameterError(
         f"{name_of(agent)} has no network to export: sb3, alphazero and value-network have one"
     )
 
 
-class ScoresOfCells(nn.Module):
-    """A network from planes `[B, *shape, 2]` to the scores of all cells, `[B, cells]`; −∞ of illegal ones."""
+class CellScores(nn.Module):
+    """A network from planes `[B, *shape, 2]` to the scores of all cells, `[B, cells]`; −∞ if illegal."""
 
     def __init__(self, game: Game) -> None:
         super().__init__()
@@ -124,7 +125,7 @@ class ScoresOfCells(nn.Module):
         return torch.where(self.playable(cells) > 0, self.scores(cells), -torch.inf)
 
     def playable(self, cells: Tensor) -> Tensor:
-        """1 for the cells that may be played, `[B, cells]`, for planes `[B, cells, 2]`; else 0."""
+        """1 for legal cells, else 0, `[B, cells]`, from planes `[B, cells, 2]`."""
         taken = cells.sum(dim=2)
         return (1.0 - taken) * (taken @ self.rests_on + self.rests_on.diagonal())
 
@@ -132,14 +133,14 @@ class ScoresOfCells(nn.Module):
         """The scores `[B, cells]` for planes `[B, cells, 2]`, arbitrary for taken cells."""
         raise NotImplementedError
 
-    def keep(self, name: str, numbers: Any) -> Tensor:
+    def add_constant(self, name: str, numbers: Any) -> Tensor:
         """The numbers as a constant of the network, by this name."""
         tensor = torch.as_tensor(numbers)
         self.register_buffer(name, tensor)
         return tensor
 
 
-class _OfSB3(ScoresOfCells):
+class _SB3Scores(CellScores):
     """The logits or action values of a model of Stable-Baselines3."""
 
     def __init__(self, agent: SB3) -> None:
@@ -149,8 +150,8 @@ class _OfSB3(ScoresOfCells):
         self._sees_mask = isinstance(self._policy.observation_space, spaces.Dict)
         n_actions, columns = int(policy.action_space.n), torch.tensor(agent.game.column_of)
         action_of = torch.arange(self.n_cells) if n_actions == self.n_cells else columns
-        self._action_of = self.keep("action_of", action_of)
-        self._cells_of = self.keep("cells_of", torch.nn.functional.one_hot(action_of).float())
+        self._action_of = self.add_constant("action_of", action_of)
+        self._cells_of = self.add_constant("cells_of", torch.nn.functional.one_hot(action_of).float())
         self._shape = agent.input_shape
 
     def scores(self, cells: Tensor) -> Tensor:
@@ -172,24 +173,24 @@ class _OfSB3(ScoresOfCells):
         return policy.action_net(policy.mlp_extractor.forward_actor(features))  # type: ignore[no-any-return]
 
 
-class _OfValueNetwork(ScoresOfCells):
-    """The scores of a value network: of each move, the number of moves that lead to a smaller value.
+class _ValueNetworkScores(CellScores):
+    """The scores of a value network, for each move the number of moves that lead to a smaller value.
 
-    In 32 bits moves whose values hardly differ would be equal; those that are equal in 64 bits stay so.
+    Values that hardly differ would be equal in 32 bits; their ranks keep the order of 64 bits.
     """
 
     def __init__(self, network: BoardNetwork) -> None:
         super().__init__(network.game)
         self._view, self._empty, self._n_layers = network.view, network.empty, len(network.layers)
         for number, layer in enumerate(network.layers):
-            self.keep(f"weights_{number}", layer[:, :-1].T.copy())
-            self.keep(f"biases_{number}", layer[:, -1].copy())
-        self.keep("move", torch.eye(self.n_cells, dtype=torch.float64))
+            self.add_constant(f"weights_{number}", layer[:, :-1].T.copy())
+            self.add_constant(f"biases_{number}", layer[:, -1].copy())
+        self.add_constant("move", torch.eye(self.n_cells, dtype=torch.float64))
 
     def scores(self, cells: Tensor) -> Tensor:
         cells = cells.double()
         moved, other = cells[:, None, :, 0] + self.get_buffer("move"), cells[:, None, :, 1]
-        is_o = torch.remainder(cells.sum(dim=(1, 2)), 2.0)  # who moves is X where the stones are even
+        is_o = torch.remainder(cells.sum(dim=(1, 2)), 2.0)  # X moves if the number of stones is even
         side = (torch.ones_like(is_o) if self._view == "mover" else 1.0 - 2.0 * is_o)[:, None, None]
         signals = side * (moved - other) + self._empty * (1.0 - moved - other)
         if self._view == "xo+turn":
@@ -202,25 +203,27 @@ class _OfValueNetwork(ScoresOfCells):
         return (values[:, :, None] > values[:, None, :]).sum(dim=2).float()
 
 
-class _OfAlphaZero(ScoresOfCells):
-    """The logits of the moves of an AlphaZero network, asked about one of all symmetric positions.
+class _AlphaZeroScores(CellScores):
+    """The logits of the moves of an AlphaZero network, evaluated in one of all symmetric positions.
 
-    As `AlphaZero` does, it turns a position to the image with the smallest masks, and the scores back.
+    As `AlphaZero` does, it maps a position to the image with the smallest masks, and the scores back.
     """
 
     def __init__(self, network: PolicyValueNetwork) -> None:
         super().__init__(network.game)
         for name, weights in network.weights.items():
-            self.keep(name, weights)
+            self.add_constant(name, weights)
         for name, places in zip(("sees", "neighbours"), places_of(network.game), strict=True):
-            self.keep(name, places % (self.n_cells + 1) if name == "sees" else places % (len(places) + 1))
+            self.add_constant(
+                name, places % (self.n_cells + 1) if name == "sees" else places % (len(places) + 1)
+            )
         to_images = torch.as_tensor(motions(network.game).copy())
-        self.keep("to_images", to_images)
-        self.keep("from_images", to_images.argsort(dim=1))
+        self.add_constant("to_images", to_images)
+        self.add_constant("from_images", to_images.argsort(dim=1))
         cell = torch.arange(self.n_cells)
         parts = torch.arange(-(-self.n_cells // _MASK_BITS)).flip(0)  # the most significant first
         of_part = cell[:, None] // _MASK_BITS == parts
-        self.keep("bits", torch.where(of_part, 2.0 ** (cell[:, None] % _MASK_BITS), 0.0))
+        self.add_constant("bits", torch.where(of_part, 2.0 ** (cell[:, None] % _MASK_BITS), 0.0))
         self._n_blocks = len(network.weights["blocks"]) // 2
 
     def scores(self, cells: Tensor) -> Tensor:

@@ -22,8 +22,7 @@ class RecipeLearner(ModelLearner):
 
     Hyperparameters are named as `Recipe.adjusted` says. The environments are what `make_envs` makes.
 
-    Raises `ParameterError` for an unknown hyperparameter or one of which the algorithm cannot be made,
-    `ImportError` without the extra `train`.
+    Raises `ParameterError` for an unknown or invalid hyperparameter, `ImportError` without the extra `train`.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class RecipeLearner(ModelLearner):
         build = instructions.algorithm_class()
         try:
             model = build(env=envs, seed=seed, device="cpu", **instructions.hyperparameters)
-        except Exception as error:  # whatever the algorithm raises at values that it cannot take
+        except Exception as error:  # the algorithm may raise anything at invalid values
             if isinstance(error, TttEnvError | ImportError) or not hyperparameters:
                 raise
             values = ", ".join(f"{name}={brief(value)}" for name, value in hyperparameters.items())
