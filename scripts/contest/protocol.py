@@ -35,7 +35,7 @@ def cpu_seconds_of(game: Game) -> float:
 
 def is_always_kept(game: Game) -> bool:
     """True if the game has so few positions that every policy is small enough to be kept."""
-    return is_tabulated(game) and sum(len(layer.open) for layer in reachable(game)) <= MOST_ROWS
+    return is_tabulated(game) and sum(len(layer.open_slots) for layer in reachable(game)) <= MOST_ROWS
 
 
 class Finished(Exception):

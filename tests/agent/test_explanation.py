@@ -255,7 +255,7 @@ def test_what_exploits_an_agent_shows_what_it_expects_and_the_answer(keeps_value
         found = column(why, "expected result against win-block")
         assert {cell: found[cell] for cell in expected} == pytest.approx(expected)
         after = position.play(why.cells[0])
-        assert [part.why for part in why.parts] == ([] if after.is_over else [inner.explain(after)])
+        assert [part.explanation for part in why.parts] == ([] if after.is_over else [inner.explain(after)])
 
 
 def test_mixtures_show_what_their_agents_say():
@@ -267,7 +267,9 @@ def test_mixtures_show_what_their_agents_say():
         for position in random_positions(TICTACTOE, 5):
             why = make_agent(spec).explain(position)
             assert [(part.name, part.share) for part in why.parts] == list(zip(names, shares, strict=True))
-            assert [part.why for part in why.parts] == [make_agent(name).explain(position) for name in names]
+            assert [part.explanation for part in why.parts] == [
+                make_agent(name).explain(position) for name in names
+            ]
 
 
 class TestImitation:

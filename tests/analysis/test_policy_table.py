@@ -9,8 +9,8 @@ from tests.support.games import CONNECT_THREE, LOPSIDED, MISERE, TICTACTOE, TREE
 from tests.support.naive import twin
 from ttt_env import Agent, Game, PolicyTable, Position, certify, exploitability, make_agent, match
 from ttt_env.agent import checked_policies
-from ttt_env.analysis.keyed import Keyed, keys_of
-from ttt_env.analysis.layers import explored
+from ttt_env.analysis.keyed import KeyNumbering, keys_of
+from ttt_env.analysis.layers import reached_layers
 from ttt_env.analysis.rows import NO_CELL, chances, compact, is_forfeit, joined, least_chance
 from ttt_env.errors import ForfeitError, GameTooLargeError, ParameterError, PolicyError, PolicyFileError
 
@@ -74,7 +74,7 @@ class TestAsking:
         assert np.array_equal(everywhere.policies(boards), checked_policies(agent, boards))
         for first_ply, seat in enumerate("XO"):
             for layer in table.layers(seat)[first_ply::2]:
-                mine = layer.boards(layer.open)
+                mine = layer.boards(layer.open_slots)
                 assert np.array_equal(table.policies(mine), checked_policies(agent, mine))
 
     def test_copies_what_it_is_given(self):
@@ -168,10 +168,10 @@ class TestOnAnyBoard:
     def test_two_numberings_give_the_same_layers(self, game, monkeypatch):
         import ttt_env.analysis.layers as layers
 
-        due = list(explored(game))
+        due = list(reached_layers(game))
         monkeypatch.setattr(layers, "is_enumerable", lambda game: False)
-        for one, other in zip(due, explored(game), strict=True):
-            assert isinstance(other.numbering, Keyed)
+        for one, other in zip(due, reached_layers(game), strict=True):
+            assert isinstance(other.numbering, KeyNumbering)
             for moves in other.moves():
                 assert moves.cells.shape[1] == moves.boards.legal.sum(axis=1).max()
                 assert (moves.legal == np.take_along_axis(moves.boards.legal, moves.cells, axis=1)).all()
@@ -220,7 +220,7 @@ class TestOnAnyBoard:
     def test_more_than_32_cells_have_keys_of_two_words(self):
         masks = np.array([1, 1 << 63, 5], np.uint64), np.array([2, 1, 1 << 62], np.uint64)
         keys = np.sort(keys_of(64, *masks))
-        numbering = Keyed(Game("long", (64,), [(0, 63)]), 2, keys)
+        numbering = KeyNumbering(Game("long", (64,), [(0, 63)]), 2, keys)
         assert set(zip(*map(np.ndarray.tolist, numbering.masks(np.arange(3))), strict=True)) == set(
             zip(*map(np.ndarray.tolist, masks), strict=True)
         )

@@ -24,9 +24,9 @@ def test_every_value_comes_back(game, tmp_path):
     loaded = Solution.load(tmp_path / "base.npz", game)
     assert loaded.value == solution.value
     for layer in reachable(game):
-        boards = layer.boards(np.concatenate([layer.open, layer.won, layer.drawn]))
+        boards = layer.boards(np.concatenate([layer.open_slots, layer.won_slots, layer.drawn_slots]))
         np.testing.assert_array_equal(loaded.values.of(boards), solution.values.of(boards))
-        to_play = layer.boards(layer.open)
+        to_play = layer.boards(layer.open_slots)
         np.testing.assert_array_equal(loaded.values.q(to_play), solution.values.q(to_play))
 
 
@@ -38,7 +38,7 @@ def test_square_4x4_is_small(tmp_path):
     assert path.stat().st_size < 300_000  # the goal was 5 MB
     loaded, rng = Solution.load(path, game), np.random.default_rng(0)
     for layer in reachable(game)[1:]:
-        slots = np.concatenate([layer.open, layer.won, layer.drawn])
+        slots = np.concatenate([layer.open_slots, layer.won_slots, layer.drawn_slots])
         boards = layer.boards(rng.choice(slots, 2000))
         np.testing.assert_array_equal(loaded.values.of(boards), solution.values.of(boards))
 

@@ -238,7 +238,7 @@ CLOCKS = {
         "ttt_env.train(algo='cfr', seconds=1e-9)",
     ),
     "mcts": (
-        "ttt_env.agents.mcts.search", "perf_counter", "agents.mcts.search_kernel", ["run", "sow"],
+        "ttt_env.agents.mcts.search", "perf_counter", "agents.mcts.search_kernel", ["run", "begin_search"],
         f"ttt_env.make_agent('mcts:seconds=1e-9').policy({START})",
     ),
     "minimax": (

@@ -11,7 +11,7 @@ import ttt_env.datasets
 from ttt_env.errors import GameError, ResultFileError
 from ttt_env.storage import load_game, parse_toml
 from ttt_env.storage.files import opened, write_atomically
-from ttt_env.storage.locks import reserved
+from ttt_env.storage.locks import hold_lock
 
 
 def write(content):
@@ -155,18 +155,18 @@ def test_a_game_file_is_read_as_all_json_is(name, tmp_path):
 class TestReserved:
     def test_one_process_at_a_time_writes_there(self, tmp_path):
         path = tmp_path / "new" / "mine.zip"
-        with reserved(path), reserved(tmp_path / "new" / "other.zip"):
+        with hold_lock(path), hold_lock(tmp_path / "new" / "other.zip"):
             with (
                 pytest.raises(ResultFileError, match=r"mine\.zip: another run is writing to it"),
-                reserved(path),
+                hold_lock(path),
             ):
                 pass
-        with reserved(path):
+        with hold_lock(path):
             pass
         assert not list(path.parent.iterdir())
 
     def test_an_error_inside_ends_it(self, tmp_path):
-        with pytest.raises(BlockingIOError), reserved(tmp_path / "a"):
+        with pytest.raises(BlockingIOError), hold_lock(tmp_path / "a"):
             raise BlockingIOError
         assert not list(tmp_path.iterdir())
 
@@ -181,7 +181,10 @@ class TestReserved:
             else:
                 ttt_env.datasets.write_dataset("mnk-v0:m=2,n=2,k=2", tmp_path / "out", games=1)
 
-        with reserved(tmp_path / "out"), pytest.raises(ResultFileError, match="another run is writing to it"):
+        with (
+            hold_lock(tmp_path / "out"),
+            pytest.raises(ResultFileError, match="another run is writing to it"),
+        ):
             run()
         assert not list(tmp_path.iterdir())
         run()

@@ -48,7 +48,7 @@ class AskedAgent(Agent):
             if error.loses_by is None:
                 raise
             outcome: Outcome = one_of("outcome", error.loses_by, get_args(Outcome))
-            answer = Answer.failed(outcome, error.reason.removeprefix(f"{outcome}: "))
+            answer = Answer.failure(outcome, error.reason.removeprefix(f"{outcome}: "))
             raise answer.refusal(self, position) from error
         if answer.cell is not None:
             return answer.cell
@@ -121,7 +121,7 @@ def answer_of(agent: Agent, position: Position) -> Answer:
         except ForfeitError as error:  # of a player that it asks
             if isinstance(error.__cause__, NoVerdictError):
                 raise error.__cause__ from None
-            return Answer.failed(error.forfeit.outcome, error.forfeit.reply)
+            return Answer.failure(error.forfeit.outcome, error.forfeit.reply)
     answer = agent.answer(position)
     if answer.outcome in ACCIDENTS:
         raise NoVerdictError(repr(agent), position, f"{answer.outcome}: {answer.reply}", answer.outcome)
@@ -138,7 +138,7 @@ def takes_rng(function: Callable[..., Any]) -> bool:
             arguments = signature(function, follow_wrapped=is_wrapped)
         except (TypeError, ValueError):  # some built-in functions have none
             return False
-        takes_one, takes_two = _takes(arguments, 1), _takes(arguments, 2)
+        takes_one, takes_two = _accepts(arguments, 1), _accepts(arguments, 2)
         if takes_one != takes_two:
             return takes_two
         if not takes_one and not is_wrapped:
@@ -149,7 +149,7 @@ def takes_rng(function: Callable[..., Any]) -> bool:
     return False
 
 
-def _takes(arguments: Signature, number: int) -> bool:
+def _accepts(arguments: Signature, number: int) -> bool:
     try:
         arguments.bind(*[None] * number)
     except TypeError:

@@ -4,14 +4,14 @@ from threading import Lock
 from types import TracebackType
 
 
-class Turns:
+class CopyableLock:
     """A lock by which several threads take turns. A copy of the agent that holds it has a lock of its own."""
 
     def __init__(self) -> None:
         self._lock = Lock()
 
-    def __reduce__(self) -> tuple[type["Turns"], tuple[()]]:
-        return Turns, ()
+    def __reduce__(self) -> tuple[type["CopyableLock"], tuple[()]]:
+        return CopyableLock, ()
 
     def __enter__(self) -> bool:
         return self._lock.acquire()

@@ -110,7 +110,10 @@ class Explanation:
         if self.facts:
             lines += ["", *(f"{name}: {fact_text(fact)}" for name, fact in self.facts.items())]
         for part in self.parts:
-            lines += ["", *(f"  {line}".rstrip() for line in (f"{part.title}:", *str(part.why).split("\n")))]
+            lines += [
+                "",
+                *(f"  {line}".rstrip() for line in (f"{part.title}:", *str(part.explanation).split("\n"))),
+            ]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -141,7 +144,7 @@ class Explanation:
             "facts": dict(self.facts),
             "sets": [list(cells) for cells in self.sets],
             "parts": [
-                {"name": part.name, "share": part.share, "explanation": part.why.to_dict()}
+                {"name": part.name, "share": part.share, "explanation": part.explanation.to_dict()}
                 for part in self.parts
             ],
         }
@@ -152,7 +155,7 @@ class PartExplanation:
     """The explanation of an agent inside another one; `share` is how often it is asked, if not always."""
 
     name: str
-    why: Explanation
+    explanation: Explanation
     share: float | None = None
 
     @property

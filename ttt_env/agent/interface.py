@@ -170,7 +170,7 @@ class Agent:
     def explain(self, position: Position) -> Explanation:
         """Explain the agent's move in the position: its figures for each cell, and the reason that decides.
 
-        Every agent has at least its policy to show. One that has reasons overrides `_explained`.
+        Every agent has at least its policy to show. One that has reasons overrides `_explain`.
 
         >>> from ttt_env import make_agent
         >>> print(make_agent("win-block").explain(Position.parse("XX./OO./...")).reason)
@@ -182,13 +182,15 @@ class Agent:
         position = check_game(position, self.game)
         if position.is_over:
             raise IllegalMoveError(f"there is no move to explain: the game {position} is over")
-        return self._explained(position)
+        return self._explain(position)
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         """`explain` in a position of this game that is not over."""
-        return self._why(position, f"{name_of(self)} says which cells it plays, and no more.")
+        return self._policy_explanation(position, f"{name_of(self)} says which cells it plays, and no more.")
 
-    def _why(self, position: Position, reason: str, *numbers: CellNumbers, **more: Any) -> Explanation:
+    def _policy_explanation(
+        self, position: Position, reason: str, *numbers: CellNumbers, **more: Any
+    ) -> Explanation:
         """The explanation with the agent's own policy in the position; `more` are fields of `Explanation`."""
         return Explanation(position, chances(self, position), reason, numbers, **more)
 

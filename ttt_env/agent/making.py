@@ -88,7 +88,7 @@ def make_agent(
             spec, game, **{name: value for name, value in options.items() if value is not None}
         )
     if isinstance(spec, str):
-        build, parameters = _parsed(spec, trusted)
+        build, parameters = _parse_spec(spec, trusted)
         agent = build(game, **parameters)
         file = file_of(spec)
         agent._label = label_of(spec if file is None else spec.replace(str(file), file.name))
@@ -179,7 +179,7 @@ def _checked_name(name: object) -> str:
     return str(name)
 
 
-def _parsed(text: str, trusted: bool) -> tuple[type[Agent], dict[str, Any]]:
+def _parse_spec(text: str, trusted: bool) -> tuple[type[Agent], dict[str, Any]]:
     """The class that a spec names and the values of its parameters; see `make_agent` for `trusted`."""
     spec = split_spec(spec_of(text) if trusted else text)
     if not trusted and not is_of_package(spec.name):
@@ -188,7 +188,7 @@ def _parsed(text: str, trusted: bool) -> tuple[type[Agent], dict[str, Any]]:
             "to use this one, give it as an argument of your program"
         )
     if spec.name.endswith(FUNCTION_FILE):
-        return _parsed_function_file(spec)
+        return _parse_function_file(spec)
     build = agent_class(spec.name)
     allowed = parameters_of(build)
     texts, others = read_items(spec, allowed)
@@ -220,10 +220,10 @@ def _check_plain(owner: str, values: Mapping[str, Any], allowed: Mapping[str, Pa
             continue
         kinds = get_args(hint) if get_origin(hint) is not Annotated else (hint,)
         if Agent in kinds:
-            _parsed(text, trusted=False)
+            _parse_spec(text, trusted=False)
         elif AgentNames in kinds:
             for spec in split_items(text, "+"):
-                _parsed(spec, trusted=False)
+                _parse_spec(spec, trusted=False)
         elif Choice not in kinds:
             raise ParameterError(
                 f"{name}={brief(text)} of {owner} arrived as data, where parameters are numbers, flags and "
@@ -231,8 +231,8 @@ def _check_plain(owner: str, values: Mapping[str, Any], allowed: Mapping[str, Pa
             )
 
 
-def _parsed_function_file(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
-    """`_parsed` of "file.py:function": a program that is given the file and the function."""
+def _parse_function_file(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
+    """`_parse_spec` of "file.py:function": a program that is given the file and the function."""
     build = agent_class(spec.name)
     allowed = parameters_of(build)
     del allowed["command"]  # which the file and its function make

@@ -62,7 +62,7 @@ def sample(policy: Floats, draw: float) -> int:
 
 
 @lru_cache(maxsize=1 << 13)
-def _summed(policy: bytes, n_cells: int, playable: int) -> tuple[list[float], list[int]] | None:
+def _cumulative(policy: bytes, n_cells: int, playable: int) -> tuple[list[float], list[int]] | None:
     """The cumulative probabilities of the cells that may be drawn, and these cells; None for a wrong policy.
 
     `drawn` draws from them as `sample` does. They are kept, so that a policy that comes again is
@@ -93,7 +93,7 @@ def draw_cell(agent: "Agent", position: Position, policy: object, draw: float) -
     """
     game = agent.game
     if type(policy) is np.ndarray and policy.dtype is _FLOAT64 and policy.ndim == 1:
-        table = _summed(policy.tobytes(), game.n_cells, game.playable(position.occupied_mask))
+        table = _cumulative(policy.tobytes(), game.n_cells, game.playable(position.occupied_mask))
         if table is not None:
             totals, cells = table
             return cells[bisect_right(totals, draw)]
@@ -128,7 +128,7 @@ def checked_policies(agent: "Agent", boards: Boards) -> Floats:
     ):
         is_valid = (policies >= 0) & (boards.legal | (policies == 0))
         first_wrong = int(np.argmin(is_valid.all(axis=1) & (deviations <= ROUNDING)))
-        raise _no_policy(agent, boards[first_wrong], policies[first_wrong])
+        raise _policy_error(agent, boards[first_wrong], policies[first_wrong])
     is_negligible = (policies < NEGLIGIBLE) & (policies > 0)
     if is_negligible.any():
         policies = np.where(is_negligible, 0.0, policies)
@@ -160,7 +160,7 @@ def checked_answer(agent: "Agent", position: Position, answer: object) -> Floats
     total, playable = sum(probabilities), position.game.playable(position.occupied_mask)
     is_good = all(p >= 0 and not (p and not playable >> cell & 1) for cell, p in enumerate(probabilities))
     if not (is_good and abs(total - 1) <= ROUNDING):
-        raise _no_policy(agent, position, policy)
+        raise _policy_error(agent, position, policy)
     if any(0 < p < NEGLIGIBLE for p in probabilities):
         policy = np.where(policy < NEGLIGIBLE, 0.0, policy)
     return policy / total if abs(total - 1) > _EXACT else policy
@@ -181,7 +181,7 @@ def _as_floats(agent: "Agent", answer: object, shape: tuple[int, ...], where: ob
     return numbers
 
 
-def _no_policy(agent: "Agent", position: Position, policy: Floats) -> PolicyError:
+def _policy_error(agent: "Agent", position: Position, policy: Floats) -> PolicyError:
     if not policy.any():
         return PolicyError(f"{agent!r} has no policy in {position}: it makes no legal move there")
     return PolicyError(
@@ -235,7 +235,7 @@ class Answer(NamedTuple):
         return cls(cell, outcome, _storable(brief(choice) if reply is None else reply))
 
     @classmethod
-    def failed(cls, outcome: Outcome, reply: str) -> "Answer":
+    def failure(cls, outcome: Outcome, reply: str) -> "Answer":
         """The answer that plays no cell, for this reason."""
         return cls(None, outcome, _storable(reply))
 
@@ -262,14 +262,15 @@ class Forfeit(NamedTuple):
     reply: str
 
 
-def quoted(reply: str, outcome: Outcome) -> str:
+def quote_reply(reply: str, outcome: Outcome) -> str:
     """The start of an answer in quotes, or the reason of a failure, in one line, with no control characters.
 
     Of a traceback these are the last file and line, and the message.
 
-    >>> quoted("I take the centre", "unreadable")
+    >>> quote_reply("I take the centre", "unreadable")
     "'I take the centre'"
-    >>> quoted('exit status 1: File "/a/ben.py", line 7, in choose' + chr(10) + "NameError: no x", "crashed")
+    >>> error = 'exit status 1: File "/a/ben.py", line 7, in choose' + chr(10) + "NameError: no x"
+    >>> quote_reply(error, "crashed")
     'exit status 1: ben.py, line 7: NameError: no x'
     """
     if outcome not in _FAILURES:

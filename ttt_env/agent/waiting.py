@@ -11,7 +11,7 @@ _SLOW = 1.0  # seconds
 
 
 class _Question(NamedTuple):
-    who: str
+    player: str
     move: int
     tries: str
     begin: float
@@ -21,9 +21,9 @@ _questions: list[_Question] = []  # that have no answer yet, the oldest first
 
 
 @contextmanager
-def waiting_for(who: str, position: Position, tries: str = "") -> Iterator[None]:
+def waiting_for(player: str, position: Position, tries: str = "") -> Iterator[None]:
     """Ask somebody for a move within the block; `tries` says which try it is, as in "try 2 of 2"."""
-    question = _Question(who, position.ply + 1, tries, monotonic())
+    question = _Question(player, position.ply + 1, tries, monotonic())
     _questions.append(question)
     try:
         yield
@@ -31,15 +31,14 @@ def waiting_for(who: str, position: Position, tries: str = "") -> Iterator[None]
         _questions.remove(question)
 
 
-def waited_for() -> str:
+def waiting_text() -> str:
     """Whom this process has been waiting for longest, if for more than a second; else nothing.
 
-    >>> waited_for()
+    >>> waiting_text()
     ''
     """
-    for who, move, tries, begin in _questions[:1]:
+    for player, move, tries, begin in _questions[:1]:
         if (seconds := monotonic() - begin) > _SLOW:
-            return (
-                f"waiting for {who} ({', '.join(filter(None, [f'move {move}', tries, f'{seconds:.1f} s']))})"
-            )
+            details = ", ".join(filter(None, [f"move {move}", tries, f"{seconds:.1f} s"]))
+            return f"waiting for {player} ({details})"
     return ""

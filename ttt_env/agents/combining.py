@@ -62,15 +62,15 @@ class BestResponse(Planner):
     def _plan(self) -> Agent:
         return best_response(self.agent, self.game, keep_value=self._keeps_value)
 
-    def _explained(self, position: Position) -> Explanation:
-        why, name = super()._explained(position), name_of(self.agent)
-        numbers = replace(why.numbers[0], meaning=f"expected result against {name}")
+    def _explain(self, position: Position) -> Explanation:
+        explanation, name = super()._explain(position), name_of(self.agent)
+        numbers = replace(explanation.numbers[0], meaning=f"expected result against {name}")
         reason = f"Against {name}, {{cells}} has the highest expected result, wins − losses."
-        after = position.play(why.cells[0])
+        after = position.play(explanation.cells[0])
         parts = (
             () if after.is_over else (PartExplanation(f"{name}, which answers", self.agent.explain(after)),)
         )
-        return replace(why, reason=reason, numbers=(numbers,), parts=parts)
+        return replace(explanation, reason=reason, numbers=(numbers,), parts=parts)
 
 
 class SafeExploit(BestResponse):
@@ -90,18 +90,18 @@ class SafeExploit(BestResponse):
     def __init__(self, game: Game | str, agent: AgentLike = "random") -> None:
         super().__init__(game, agent)
 
-    def _explained(self, position: Position) -> Explanation:
-        why, name = super()._explained(position), name_of(self.agent)
+    def _explain(self, position: Position) -> Explanation:
+        explanation, name = super()._explain(position), name_of(self.agent)
         q = solve(self.game).values.q(Boards.of([position]))[0]
         values = CellNumbers("value under best play", of_legal_cells(position, q))
         reason = (
             f"Of the moves that give nothing away under best play {{cells}} has the highest "
             f"expected wins minus losses against {name}."
         )
-        return replace(why, reason=reason, numbers=(values, *why.numbers))
+        return replace(explanation, reason=reason, numbers=(values, *explanation.numbers))
 
 
-class _OfSeveral:
+class _MixtureBase:
     """The common part of both kinds of mixtures."""
 
     agents: list[Agent]
@@ -111,7 +111,7 @@ class _OfSeveral:
     def parts(self) -> list[Agent]:
         return self.agents
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         pairs = [
             (agent, share) for agent, share in zip(self.agents, self.weights.tolist(), strict=True) if share
         ]
@@ -120,13 +120,15 @@ class _OfSeveral:
         )
         reason = f"One of these is drawn for each move: {', '.join(part.title for part in parts)}."
         average = {
-            cell: sum(share * part.why.policy[cell] for part, (_, share) in zip(parts, pairs, strict=True))
+            cell: sum(
+                share * part.explanation.policy[cell] for part, (_, share) in zip(parts, pairs, strict=True)
+            )
             for cell in position.legal_cells
         }
         return Explanation(position, average, reason, parts=parts)
 
 
-class Mixture(_OfSeveral, Agent):
+class Mixture(_MixtureBase, Agent):
     """Draws one of several agents for each move: its policy is their weighted average.
 
     `agents` and `weights` are sequences, or texts joined by `+`: `mixture:minimax+random,weights=7+3`. The
@@ -162,7 +164,7 @@ class Mixture(_OfSeveral, Agent):
         return average
 
 
-class _DrawnMixture(_OfSeveral, Agent):
+class _DrawnMixture(_MixtureBase, Agent):
     """A mixture of agents of which not all are stationary: the agent that is drawn chooses."""
 
     variant_of = Mixture
@@ -203,7 +205,7 @@ class Epsilon(Mixture):
         super().__init__(game, [make_agent(agent, game), Random(game)], [1.0 - epsilon, epsilon])
 
 
-class _OfOne:
+class _SymmetricBase:
     """The common part of both kinds of symmetric agents."""
 
     agent: Agent
@@ -220,7 +222,7 @@ class _OfOne:
         images, (cells,) = images_of(Boards.single(position), self._permutations)
         return images[0], cells
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         name = name_of(self.agent)
         part = PartExplanation(f"{name}, in the least image", self.agent.explain(self._images(position)[0]))
         reason = f"{{cells}} is what {name} plays in a symmetric position, turned back to this board."
@@ -228,7 +230,7 @@ class _OfOne:
         return Explanation(position, policy, reason, parts=(part,))
 
 
-class Symmetric(_OfOne, Agent):
+class Symmetric(_SymmetricBase, Agent):
     """Another agent, made to play the same way in all symmetric positions.
 
     In each position it plays the agent's policy in the least image of the position under the automorphisms of
@@ -252,7 +254,7 @@ class Symmetric(_OfOne, Agent):
         return answers_by_class(boards, self._permutations, self.agent.policies)
 
 
-class _SampledSymmetric(_OfOne, Agent):
+class _SampledSymmetric(_SymmetricBase, Agent):
     """The same for an agent that is not stationary, which chooses in the least image."""
 
     variant_of = Symmetric

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from ttt_env.agent import (
     Agent,
     CellNumbers,
+    CopyableLock,
     Explanation,
     Floats,
-    Turns,
     Unit,
     of_legal_cells,
 )
@@ -84,9 +84,9 @@ class AlphaZero(Agent):
     ) -> None:
         game = get_game(game)
         file = pretrained_file("alphazero", game) if path is None else Path(path)
-        self._begin(load_network(file, game), simulations, seed, c, solve, threats)
+        self._initialise(load_network(file, game), simulations, seed, c, solve, threats)
 
-    def _begin(
+    def _initialise(
         self,
         network: PolicyValueNetwork,
         simulations: int | None,
@@ -99,7 +99,7 @@ class AlphaZero(Agent):
         self.network, self.seed, self.c, self.solve = network, seed, c, solve
         self.simulations = max(1, network.simulations if simulations is None else simulations)
         self.threats = network.threats if threats is None else threats
-        self._lock = Turns()
+        self._lock = CopyableLock()
 
     @cached_property
     def _search(self) -> "PuctSearch":
@@ -121,7 +121,7 @@ class AlphaZero(Agent):
     ) -> "AlphaZero":
         """The agent with this network."""
         agent = cls.__new__(cls)
-        agent._begin(network, simulations, seed, c, solve, threats)
+        agent._initialise(network, simulations, seed, c, solve, threats)
         return agent
 
     @property
@@ -133,16 +133,16 @@ class AlphaZero(Agent):
 
         def searched(boards: Boards) -> Floats:
             with self._lock:  # searches of several threads take turns, because they share what is known
-                return self._search.find(boards, self.simulations, self.seed).policies(boards.legal)
+                return self._search.search_boards(boards, self.simulations, self.seed).policies(boards.legal)
 
         return answers_by_class(boards, motions(self.game).astype(np.uint8), searched)
 
-    def _explained(self, position: Position) -> Explanation:
-        from ttt_env.alphazero.search import merged
+    def _explain(self, position: Position) -> Explanation:
+        from ttt_env.alphazero.search import canonical_images
 
-        canonical, (cells,) = merged(Boards.of([position]))
+        canonical, (cells,) = canonical_images(Boards.of([position]))
         with self._lock:
-            results = self._search.find(canonical, self.simulations, self.seed)
+            results = self._search.search_boards(canonical, self.simulations, self.seed)
         policy = of_legal_cells(position, results.policies(canonical.legal)[0, cells])
         numbers: list[tuple[str, NDArray[np.number], Unit]] = [
             ("network’s probability", results.priors, "chance")

@@ -134,7 +134,7 @@ class PolicyValueNetwork:
         """Write the network as an `.npz` file of half-precision numbers.
 
         Raises `PolicyFileError` if it cannot be written. What is read from the file is the same network only
-        if its weights are such numbers already: see `rounded`.
+        if its weights are such numbers already: see `half_precision`.
         """
         save_arrays(path, self.game, self.arrays())
 
@@ -143,7 +143,7 @@ class PolicyValueNetwork:
         settings = {name: np.array(getattr(self, name), form.dtype) for name, form in _SETTINGS.items()}
         return {name: array.astype(np.float16) for name, array in self.weights.items()} | settings
 
-    def rounded(self) -> "PolicyValueNetwork":
+    def half_precision(self) -> "PolicyValueNetwork":
         """The network with the weights that its file holds."""
         rounded = {name: array.astype(np.float16).astype(np.float32) for name, array in self.weights.items()}
         return replace(self, weights=rounded)

@@ -81,7 +81,7 @@ def evaluate(net: ResidualWeights, boards: Masks, priors: Weights, values: Weigh
         np.empty(len(net.hidden_bias), np.float32),
     )
     for row in range(len(boards)):
-        see(net, boards[row, 0], boards[row, 1], memory.signals)
+        first_layer(net, boards[row, 0], boards[row, 1], memory.signals)
         for layer in range(0, len(net.blocks), 2):
             convolve(net, memory, memory.signals, layer, memory.inside)
             convolve(net, memory, memory.inside, layer + 1, memory.added)
@@ -95,7 +95,7 @@ def evaluate(net: ResidualWeights, boards: Masks, priors: Weights, values: Weigh
 
 
 @inner
-def see(net: ResidualWeights, mine: np.uint64, theirs: np.uint64, signals: Weights) -> None:
+def first_layer(net: ResidualWeights, mine: np.uint64, theirs: np.uint64, signals: Weights) -> None:
     """The signals after the first layer, whose inputs are three planes of zeros and ones."""
     n_channels = signals.shape[1]
     for place in range(len(signals)):

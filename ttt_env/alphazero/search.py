@@ -13,7 +13,7 @@ from ttt_env.alphazero.network import Evaluator, NetworkSize, PolicyValueNetwork
 from ttt_env.compiled.canonical import images_of
 from ttt_env.compiled.compiler import ready
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.compiled.stopping import check_wanted
+from ttt_env.compiled.stopping import check_stopped
 from ttt_env.compiled.threats import UNKNOWN
 from ttt_env.rules import Boards, Game, motions
 
@@ -62,9 +62,9 @@ class PuctSearch:
 
     The constants `c_init` and `c_base` say how much is explored, `reduction` how much less an unvisited move
     counts than its position does. `noise` is the share of noise in the priors of the positions that are
-    searched; the searches that `find` is given noise for have it. With `solve`, proved values are passed up
-    the tree; with `threats` as well, forced moves and sequences of threats that win are found before the
-    network is asked, except in a misère game.
+    searched, where `search_boards` is given noise. With `solve`, proved values are passed up the tree; with
+    `threats` as well, forced moves and sequences of threats that win are found before the network is queried,
+    except in a misère game.
 
     What the network says of a position is kept, so the network is asked once about all symmetric positions.
     Several threads must not use a search at once.
@@ -90,7 +90,7 @@ class PuctSearch:
             solve,
             threats and solve and network.game.is_monotone,
         )
-        self._table = puct.nothing_known(self.game, _rows_for(self.game))
+        self._table = puct.empty_table(self.game, _rows_for(self.game))
         self.evaluated = 0
         """The number of positions that the network has evaluated."""
         self.seconds = 0.0
@@ -101,9 +101,9 @@ class PuctSearch:
     def ask(self, network: Evaluator) -> None:
         """Go on with another network, and forget what the last one said."""
         self.network = network
-        self._forget()
+        self._clear_table()
 
-    def find(
+    def search_boards(
         self, boards: Boards, simulations: int, seed: int, noise: NDArray[np.floating] | None = None
     ) -> SearchResults:
         """Search each of these positions, in which the game goes on, with this number of simulations.
@@ -139,11 +139,11 @@ class PuctSearch:
             settings = settings._replace(noise=0.0)
         else:
             forest.noise[:] = noise
-        puct.plant(forest, boards.mine, boards.theirs, simulations)
+        puct.begin_searches(forest, boards.mine, boards.theirs, simulations)
         arguments = forest, winning_sets(self.game), settings, self._table
         while n_waiting := puct.simulate(*arguments, np.uint64(seed)):
             if not self._evaluate_new() and n_waiting:
-                self._forget()
+                self._clear_table()
         self.moves += int(forest.moves.sum() + (forest.used - 1).sum())
         return _root_statistics(forest, self.game)
 
@@ -153,7 +153,7 @@ class PuctSearch:
         n_asked, n_evaluated = (int(count) for count in table.counts)
         clock = perf_counter()
         for begin in range(n_evaluated, n_asked, _ASKED_AT_ONCE):
-            check_wanted()
+            check_stopped()
             rows = slice(begin, min(begin + _ASKED_AT_ONCE, n_asked))
             self.network.evaluate_into(table.boards[rows], table.priors[rows], table.values[rows])
         table.counts[1] = n_asked
@@ -161,7 +161,7 @@ class PuctSearch:
         self.seconds += perf_counter() - clock
         return n_asked - n_evaluated
 
-    def _forget(self) -> None:
+    def _clear_table(self) -> None:
         self._table.places[:] = -1
         self._table.counts[:] = 0
 
@@ -186,7 +186,7 @@ def _rows_for(game: Game) -> int:
     return int(min(most, max(4096, 3**game.n_cells)))
 
 
-def merged(boards: Boards) -> tuple[Boards, NDArray[np.int64]]:
+def canonical_images(boards: Boards) -> tuple[Boards, NDArray[np.int64]]:
     """`canonical_boards`, and for each board the cells that its cells go to there, `[B, cells]`."""
     return images_of(boards, motions(boards.game).astype(np.uint8))
 
@@ -197,4 +197,7 @@ def prepare() -> None:
     game = Game("two cells", (2,), [(0, 1)])
     size = NetworkSize(1, 1, 1, 1)
     weights = {name: np.zeros(shape, np.float32) for name, shape in shapes_of(game, size).items()}
-    ready("alphazero", lambda: PuctSearch(PolicyValueNetwork(game, weights)).find(Boards.start(game), 2, 0))
+    ready(
+        "alphazero",
+        lambda: PuctSearch(PolicyValueNetwork(game, weights)).search_boards(Boards.start(game), 2, 0),
+    )

@@ -23,11 +23,11 @@ from ttt_env.compiled.bits import (
     cell_of,
     completes,
     completing,
+    completion_value,
     is_several,
     lowest,
     playable,
     stone,
-    worth,
 )
 from ttt_env.compiled.canonical import canonical
 from ttt_env.compiled.compiler import compiled, inner
@@ -39,9 +39,9 @@ from ttt_env.compiled.threats import (
     UNKNOWN,
     WIN,
     Threats,
-    look_for_threats,
     new_threats,
     proved_value,
+    search_threats,
     wins_soon,
 )
 from ttt_env.rules import Game, Masks, motions
@@ -144,7 +144,7 @@ def new_forest(game: Game, n_games: int, slots: int) -> Forest:
     )
 
 
-def nothing_known(game: Game, rows: int) -> EvaluationTable:
+def empty_table(game: Game, rows: int) -> EvaluationTable:
     """An empty table for so many positions."""
     return EvaluationTable(
         places=np.full(2 << (rows - 1).bit_length(), -1, np.int32),
@@ -156,7 +156,7 @@ def nothing_known(game: Game, rows: int) -> EvaluationTable:
     )
 
 
-def plant(forest: Forest, mine: Masks, theirs: Masks, simulations: int) -> None:
+def begin_searches(forest: Forest, mine: Masks, theirs: Masks, simulations: int) -> None:
     """Begin the searches of these positions: each a root alone, and so many simulations to be made."""
     forest.roots[:, 0], forest.roots[:, 1] = mine, theirs
     forest.used[:], forest.lengths[:], forest.left[:] = 1, 0, simulations
@@ -185,7 +185,7 @@ def moves_of_roots(forest: Forest, game: Game) -> NDArray[np.void]:
 
 
 @inner
-def place(tree: NDArray[np.void], node: int, cell: int, prior: float) -> None:
+def init_node(tree: NDArray[np.void], node: int, cell: int, prior: float) -> None:
     """Make the slot a node that was never visited."""
     record = tree[node]
     record.total, record.visits, record.prior = 0.0, 0, prior
@@ -228,7 +228,7 @@ def simulate_once(
     if forest.lengths[game] == 0:
         select(forest, game, settings)
         if settings.threats:
-            settle_root(forest, game, sets)
+            prove_root_by_threats(forest, game, sets)
             follow_forced(forest, game, sets)
     leaf = forest.paths[game, forest.lengths[game] - 1]
     if tree[leaf].value == UNKNOWN:
@@ -261,7 +261,7 @@ def select(forest: Forest, game: int, settings: PuctSettings) -> None:
 
 
 @inner
-def settle_root(forest: Forest, game: int, sets: WinningSets) -> None:
+def prove_root_by_threats(forest: Forest, game: int, sets: WinningSets) -> None:
     """Prove the root, if it is the end of the path and threats win there for the player to move.
 
     Its children then have no prior, because the network is not asked.
@@ -277,7 +277,7 @@ def settle_root(forest: Forest, game: int, sets: WinningSets) -> None:
     while free != NONE:
         cell = lowest(free)
         free ^= cell
-        place(tree, forest.used[game], cell_of(cell), np.nan)
+        init_node(tree, forest.used[game], cell_of(cell), np.nan)
         if cell == t.gain[0]:
             tree[forest.used[game]].value = WIN
         forest.used[game] += 1
@@ -300,12 +300,12 @@ def follow_forced(forest: Forest, game: int, sets: WinningSets) -> None:
             return
         mine, theirs = forest.leaves[game, 0], forest.leaves[game, 1]
         cell, t = tree[leaf].cell, forest.threats
-        value, block = look_for_threats(mine, theirs, cell, sets, t, _THREAT_NODES)
+        value, block = search_threats(mine, theirs, cell, sets, t, _THREAT_NODES)
         tree[leaf].value = value
         if value != UNKNOWN or block == NONE:
             return
         child = forest.used[game]
-        place(tree, child, cell_of(block), 1.0)
+        init_node(tree, child, cell_of(block), 1.0)
         if mine | theirs | block == sets.full:
             tree[child].value = DRAW
         tree[leaf].first_child, tree[leaf].n_children = child, 1
@@ -373,9 +373,9 @@ def expand(
             prior = (1.0 - settings.noise) * prior + settings.noise * forest.noise[game, cell]
         slot = first + draw_below(forest.random, n + 1)
         tree[first + n] = tree[slot]
-        place(tree, slot, cell, prior)
+        init_node(tree, slot, cell, prior)
         if completes(sets, mine | stone(cell), cell):
-            tree[slot].value = worth(sets)
+            tree[slot].value = completion_value(sets)
         elif is_last:
             tree[slot].value = DRAW
         n += 1

@@ -93,7 +93,7 @@ class AlphaZeroSettings:
         """The size of the network."""
         return NetworkSize(self.channels, self.blocks, self.filters, self.units)
 
-    def adjusted(self, hyperparameters: Mapping[str, Any]) -> "AlphaZeroSettings":
+    def with_hyperparameters(self, hyperparameters: Mapping[str, Any]) -> "AlphaZeroSettings":
         """The settings with these in the place of their own.
 
         Raises `ParameterError` for a name that is none of them, or a value that cannot be.
@@ -164,9 +164,9 @@ class ReplayBuffer:
 
     def add(self, positions: Positions) -> None:
         """Keep these positions in the place of the oldest ones."""
-        from ttt_env.alphazero.search import merged
+        from ttt_env.alphazero.search import canonical_images
 
-        boards, cells = merged(positions.boards)
+        boards, cells = canonical_images(positions.boards)
         at = (self.added + np.arange(len(positions))) % len(self.values)
         self.masks[0, at], self.masks[1, at] = boards.mine, boards.theirs
         moved = np.empty_like(positions.policies)
@@ -194,9 +194,9 @@ class SelfPlayGames:
         self.ended = 0
         self.blunders = Boards.joined(game, [])
         for number in range(n):
-            self._begin(number)
+            self._start_game(number)
 
-    def _begin(self, number: int) -> None:
+    def _start_game(self, number: int) -> None:
         start, draw = self.game.start, self.rng.random()
         if draw < self.settings.random_starts:
             start = random_position(self.game, self.rng)
@@ -213,17 +213,17 @@ class SelfPlayGames:
         else the result of the game.
         """
         boards, numbers = Boards(self.game, *self.masks.copy()), np.arange(len(self.lengths))
-        results = search.find(
+        results = search.search_boards(
             boards, self.settings.simulations, int(self.rng.integers(1 << 63)), self._noise(boards)
         )
-        policies = _targets(results, boards.legal)
+        policies = _policy_targets(results, boards.legal)
         at = numbers, self.lengths
         self.played[(slice(None), *at)] = self.masks
         self.policies[at], self.values[at] = policies, results.proved
         after = boards.play(self._select(policies))
         self.masks[:] = after.mine, after.theirs
         self.lengths += 1
-        return self._harvest(after)
+        return self._finished_games(after)
 
     def _noise(self, boards: Boards) -> Floats:
         """Noise over the legal moves, `[B, cells]`, which sums to 1."""
@@ -243,7 +243,7 @@ class SelfPlayGames:
         cells: NDArray[np.intp] = np.where(is_drawn, random_cells, policies.argmax(axis=1))
         return cells
 
-    def _harvest(self, after: Boards) -> Positions:
+    def _finished_games(self, after: Boards) -> Positions:
         """The positions of the games that are over, in whose places new games begin."""
         over = np.flatnonzero(after.is_over)
         lengths = self.lengths[over]
@@ -257,12 +257,12 @@ class SelfPlayGames:
         values = np.where(np.isnan(self.values[at]), result, self.values[at]).astype(np.float32)
         positions = Positions(Boards(self.game, *self.played[(slice(None), *at)]), self.policies[at], values)
         for number in over:
-            self._begin(int(number))
+            self._start_game(int(number))
         self.ended += len(over)
         return positions
 
 
-def _targets(results: "SearchResults", legal: NDArray[np.bool_]) -> NDArray[np.float32]:
+def _policy_targets(results: "SearchResults", legal: NDArray[np.bool_]) -> NDArray[np.float32]:
     """The policy that is to be learned of each position: see `SelfPlayGames.move`."""
     wins, losses = results.values == 1, results.values == -1
     open_visits = np.where(losses, 0, results.visits).astype(np.float64)
@@ -291,7 +291,7 @@ class AlphaZeroLearner(Learner):
 
     def __init__(self, game: Game, seed: int = 0, **hyperparameters: Any) -> None:
         super().__init__(game, seed)
-        settings = self.settings = settings_for(game).adjusted(hyperparameters)
+        settings = self.settings = settings_for(game).with_hyperparameters(hyperparameters)
         self.simulations = settings.evaluation_simulations[0]  # of the agent that was judged last
         device = _device(settings)
         import torch
@@ -313,14 +313,14 @@ class AlphaZeroLearner(Learner):
         self.losses = math.nan, math.nan  # of the last round: value, policy
         self.seconds = {"search": 0.0, "network": 0.0, "learning": 0.0}
 
-    def exported(self) -> PolicyValueNetwork:
+    def inference_network(self) -> PolicyValueNetwork:
         """The network as it plays now."""
-        network, settings = self.network.exported(), self.settings
+        network, settings = self.network.inference_network(), self.settings
         return replace(network, simulations=self.simulations, threats=settings.threats)
 
     @classmethod
     def check(cls, game: Game, hyperparameters: Mapping[str, Any]) -> None:  # noqa: D102
-        settings = settings_for(game).adjusted(hyperparameters)
+        settings = settings_for(game).with_hyperparameters(hyperparameters)
         named_opponents(settings.opponents, game)
         _device(settings)
 
@@ -333,7 +333,7 @@ class AlphaZeroLearner(Learner):
         return self.rounds > 0 and self.rounds % self.settings.pause == 0
 
     def agent(self) -> AlphaZero:  # noqa: D102
-        return AlphaZero.of(self.exported())
+        return AlphaZero.of(self.inference_network())
 
     def candidates(self) -> Iterator[Agent]:  # noqa: D102
         for simulations in self.settings.evaluation_simulations:
@@ -349,7 +349,7 @@ class AlphaZeroLearner(Learner):
             self.games.blunders = blunders
 
     def save(self, path: str | Path) -> None:  # noqa: D102
-        self.exported().save(path)
+        self.inference_network().save(path)
 
     def advance(self, budget: Budget = NO_LIMIT) -> None:
         """A round of the training."""
@@ -413,7 +413,7 @@ class AlphaZeroLearner(Learner):
 
     def _evaluator(self) -> Evaluator:
         """The network as the games ask it."""
-        return self.exported() if self.settings.device is None else self.network
+        return self.inference_network() if self.settings.device is None else self.network
 
 
 def _device(settings: AlphaZeroSettings) -> "torch.device":

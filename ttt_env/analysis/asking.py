@@ -35,11 +35,11 @@ class QueryCount(NamedTuple):
     at_most: int
 
 
-Asking = Callable[[QueryCount], None]
+AskProgress = Callable[[QueryCount], None]
 """A function to show progress: called before the first question, then about ten times a second."""
 
 
-Questions: TypeAlias = Annotated[int, Between(1, 256)]
+QueryWorkers: TypeAlias = Annotated[int, Between(1, 256)]
 """The number of questions that are asked at a time."""
 
 
@@ -71,7 +71,7 @@ class AnswerFile:
         self.game, self.label = game, label
         self._answers: dict[tuple[int, int], Answer] = {}
         self._file = LineFile(self.path, _FORM, "holds no answers")
-        self._is_begun = False
+        self._has_header = False
         self._read()
 
     def __len__(self) -> int:
@@ -118,19 +118,19 @@ class AnswerFile:
 
     def add(self, position: Position, answer: Answer) -> None:
         """Keep an answer, in the file first."""
-        if not self._is_begun:
+        if not self._has_header:
             self._file.add({"format": _FORMAT, "game": game_to_dict(self.game), "agent": self.label})
-            self._is_begun = True
+            self._has_header = True
         self._file.add({"position": str(position), **answer._asdict()})
         self._answers[position.mine, position.theirs] = answer
 
     def _read(self) -> None:
         self._answers.clear()
-        self._is_begun = False
-        self._file.read(self._take, self._check_header)
+        self._has_header = False
+        self._file.read(self._read_answer, self._check_header)
 
     def _check_header(self, data: Mapping[str, Any]) -> None:
-        self._is_begun, header = True, decoded(_Header, data)
+        self._has_header, header = True, decoded(_Header, data)
         if header.format != _FORMAT:
             raise ResultFileError(f"its format is {header.format!r}, expected {_FORMAT!r}")
         if (header.game, header.agent) != (self.game, self.label):
@@ -139,7 +139,7 @@ class AnswerFile:
                 f"not of {self.label} on {self.game.name}: name another file"
             )
 
-    def _take(self, data: Mapping[str, Any]) -> None:
+    def _read_answer(self, data: Mapping[str, Any]) -> None:
         position, outcome, cell, reply = decoded(_Line, data, self.game)
         if position.is_over or self.get(position) is not None:
             why = "the game is over there" if position.is_over else "it has been answered before"
@@ -194,14 +194,14 @@ def _ask_in_batches(
     error: BaseException | None = None
     try:
         while n_running:
-            index, result = _next(results)
+            index, result = _next_result(results)
             n_running -= 1
             if isinstance(result, BaseException):
                 error = error or result
                 continue
             # A question is handed out when another is answered, so that an error leaves none in the queue.
-            for following in islice(waiting, 1 if error is None else 0):
-                questions.put(following)
+            for next_index in islice(waiting, 1 if error is None else 0):
+                questions.put(next_index)
                 n_running += 1
             yield index, result
     finally:
@@ -211,7 +211,7 @@ def _ask_in_batches(
         raise error
 
 
-def _next(results: _Results) -> tuple[int, Answer | BaseException]:
+def _next_result(results: _Results) -> tuple[int, Answer | BaseException]:
     while True:
         with suppress(Empty):
             return results.get(timeout=_LOOK_UP)

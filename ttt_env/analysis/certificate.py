@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ttt_env.agent import AgentLike, Floats, Forfeit, game_of, make_agent
-from ttt_env.analysis.asking import Asking
+from ttt_env.analysis.asking import AskProgress
 from ttt_env.analysis.induction import Values
 from ttt_env.analysis.known import blunders_of, known_value
 from ttt_env.analysis.layers import MOST, Bools, Layer, Moves
@@ -160,7 +160,7 @@ class Certificate(Saved):
         return self.unbeatable is True
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Certificate) and _compared(self) == _compared(other)
+        return isinstance(other, Certificate) and _comparable_facts(self) == _comparable_facts(other)
 
     def __hash__(self) -> int:
         return hash((self.game, self.unbeatable, self.n_blunders))
@@ -212,7 +212,7 @@ class Certificate(Saved):
         return None
 
 
-def _compared(certificate: Certificate) -> dict[str, object]:
+def _comparable_facts(certificate: Certificate) -> dict[str, object]:
     """The facts of a certificate that follow from the table alone, whoever has given these answers."""
     facts = certificate.to_dict()
     for name in ("digest", "is_sampled", "label", "origin", "versions"):
@@ -228,7 +228,7 @@ def certify(
     seats: Literal["X", "O", "XO"] = "XO",
     most: int = MOST,
     complete: bool | None = None,
-    progress: Asking | None,
+    progress: AskProgress | None,
     workers: int,
     answers: str | Path | None,
 ) -> Certificate:
@@ -290,7 +290,9 @@ def certify(
     is_complete = all(map(table.is_complete, table.seats))
     value, basis, (low, high) = _value_of(table, {seat: end.result for seat, end in worst.items()})
     games = {seat: _game_to(layers[seat], seat, end) for seat, end in worst.items()}
-    blundered = _blundered(table, layers) if is_enumerable(table.game) and is_complete else _Blundered()
+    blunder_counts = (
+        _count_blunders(table, layers) if is_enumerable(table.game) and is_complete else _BlunderCounts()
+    )
     return Certificate(
         table.game,
         table.label,
@@ -304,11 +306,14 @@ def certify(
         },
         table.n_queries,
         table.digest,
-        {seat: sum(len(layer.open) for layer in _own(layers[seat], seat)) for seat in table.seats},
+        {
+            seat: sum(len(layer.open_slots) for layer in _layers_to_move(layers[seat], seat))
+            for seat in table.seats
+        },
         is_complete,
         table.is_sampled,
         tuple(table.forfeits),
-        *blundered,
+        *blunder_counts,
         origin=table.origin,
         table=table,
     )
@@ -321,32 +326,32 @@ def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boa
     """
     player = make_agent(agent, game_of(game, agent))
     table = PolicyTable.of(player, positions="all")
-    return _given_away(table.game, table.answered_layers, solve(table.game).values, None)[0]
+    return _find_blunders(table.game, table.answered_layers, solve(table.game).values, None)[0]
 
 
-class _End(NamedTuple):
+class _GameEnd(NamedTuple):
     """An end of games: the result for the agent, and the position, which is open where it named no cell."""
 
     result: int
     position: Position
 
 
-def _worst_end(layers: list[Layer], seat: Seat) -> _End:
+def _worst_end(layers: list[Layer], seat: Seat) -> _GameEnd:
     """The first of the worst ends, and so a shortest game: layers ascend by ply."""
-    worst: _End | None = None
+    worst: _GameEnd | None = None
     for layer in layers:
         if is_lost_on_board(layer, seat):
-            return _End(-1, layer.boards(layer.won[:1])[0])
+            return _GameEnd(-1, layer.boards(layer.won_slots[:1])[0])
         if layer.rows is not None and (none := is_forfeit(layer.rows)).any():
-            return _End(-1, layer.boards(layer.open[none][:1])[0])
-        result, slots = (0, layer.drawn) if len(layer.drawn) else (1, layer.won)
+            return _GameEnd(-1, layer.boards(layer.open_slots[none][:1])[0])
+        result, slots = (0, layer.drawn_slots) if len(layer.drawn_slots) else (1, layer.won_slots)
         if len(slots) and (worst is None or result < worst.result):
-            worst = _End(result, layer.boards(slots[:1])[0])
+            worst = _GameEnd(result, layer.boards(slots[:1])[0])
     assert worst is not None  # every game ends
     return worst
 
 
-def _game_to(layers: list[Layer], seat: Seat, end: _End) -> GameRecord:
+def _game_to(layers: list[Layer], seat: Seat, end: _GameEnd) -> GameRecord:
     """A game of these layers that comes to this end."""
     position, cells = end.position, list[int]()
     while position.occupied_mask:
@@ -366,7 +371,7 @@ def _last_move(before: Layer, position: Position, seat: Seat) -> tuple[int, Posi
             continue
         if before.rows is None or parent.to_move != seat:
             return cell, parent
-        moves = Moves(before, before.open[[place]], before.rows[[place]])
+        moves = Moves(before, before.open_slots[[place]], before.rows[[place]])
         if moves.chances[0, moves.cells[0] == cell][0] > 0:
             return cell, parent
     raise AssertionError(f"no move of a reached position leads to {position}")
@@ -394,7 +399,7 @@ def _value_of(table: PolicyTable, worst: dict[Seat, int]) -> tuple[int | None, B
     return None, "", (low, high)
 
 
-class _Blundered(NamedTuple):
+class _BlunderCounts(NamedTuple):
     """The parts of a certificate that need the values of all positions."""
 
     n_blunders: int | None = None
@@ -406,27 +411,27 @@ class _Blundered(NamedTuple):
     inconsistent: tuple[tuple[Position, Position], ...] | None = None
 
 
-def _blundered(table: PolicyTable, layers: dict[Seat, list[Layer]]) -> _Blundered:
+def _count_blunders(table: PolicyTable, layers: dict[Seat, list[Layer]]) -> _BlunderCounts:
     game, values = table.game, solve(table.game).values
     scores = distances(game).scores if is_tabulated(game) else None
-    own = [layer for seat in table.seats for layer in _own(layers[seat], seat)]
-    blunders, n_imperfect = _given_away(game, own, values, scores)
+    own = [layer for seat in table.seats for layer in _layers_to_move(layers[seat], seat)]
+    blunders, n_imperfect = _find_blunders(game, own, values, scores)
     missed_wins = blunders[values.of(blunders) == 1]
     if scores is None:
-        return _Blundered(len(blunders), len(missed_wins), blunders, missed_wins)
-    alike = _consistency(game, own)
-    return _Blundered(
+        return _BlunderCounts(len(blunders), len(missed_wins), blunders, missed_wins)
+    classes = _consistency(game, own)
+    return _BlunderCounts(
         len(blunders),
         len(missed_wins),
         blunders,
         missed_wins,
         n_imperfect,
-        alike.n_symmetry_classes,
-        alike.inconsistent,
+        classes.n_symmetry_classes,
+        classes.inconsistent,
     )
 
 
-def _own(layers: list[Layer], seat: Seat) -> list[Layer]:
+def _layers_to_move(layers: list[Layer], seat: Seat) -> list[Layer]:
     """The layers in which this seat has the move."""
     return layers[SEATS.index(seat) :: 2]
 
@@ -442,7 +447,7 @@ def _consistency(game: Game, layers: Iterable[Layer]) -> Consistency:
     return consistency(Boards.joined(game, boards), np.concatenate(policies))
 
 
-def _given_away(
+def _find_blunders(
     game: Game, layers: Iterable[Layer], values: Values, scores: Values | None
 ) -> tuple[Boards, int]:
     """The positions of these layers in which a possible move is not a best one, by values −1, 0 and 1.

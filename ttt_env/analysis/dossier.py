@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ttt_env.agent import AgentLike, AskedAgent, game_of, make_agent, named_agents
-from ttt_env.analysis.asking import Asking
+from ttt_env.analysis.asking import AskProgress
 from ttt_env.analysis.certificate import Certificate, blunders_everywhere, certify
 from ttt_env.analysis.evaluation import exploitability, match
 from ttt_env.analysis.policy_table import PolicyTable
@@ -59,7 +59,7 @@ def dossier(
     name: str | None = None,
     file: str | Path | None = None,
     opponents: Sequence[AgentLike] | Mapping[str, AgentLike] = LADDER,
-    progress: Asking | None = None,
+    progress: AskProgress | None = None,
     workers: int = 1,
     answers: str | Path | None = None,
     strength: Strength | None = None,
@@ -93,8 +93,8 @@ def dossier(
     facts["label"] = identity["name"]
     rivals = {} if exploited is None else rivals
     results = {
-        called: {"as_X": result.as_x._asdict(), "as_O": result.as_o._asdict()}
-        for called, result in zip(rivals, map(strength.match, rivals.values()), strict=True)
+        opponent_name: {"as_X": result.as_x._asdict(), "as_O": result.as_o._asdict()}
+        for opponent_name, result in zip(rivals, map(strength.match, rivals.values()), strict=True)
     }
     is_asked_everywhere = is_tabulated(strength.table.game) and not isinstance(
         player, AskedAgent | PolicyTable
@@ -135,8 +135,8 @@ def sampled_scorecard(
     game = game_of(game, agent)
     player = make_agent(agent, game)
     results = {
-        called: match(player, opponent, game, exact=False, games=games, rng=seed).to_dict()
-        for called, opponent in named_agents(opponents, "opponents", numbered=True).items()
+        opponent_name: match(player, opponent, game, exact=False, games=games, rng=seed).to_dict()
+        for opponent_name, opponent in named_agents(opponents, "opponents", numbered=True).items()
     }
     return {
         "format": SCORECARD_FORMAT,

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, AskedAgent, Forfeit, game_of, make_agent
-from ttt_env.analysis.asking import Asking, Questions
+from ttt_env.analysis.asking import AskProgress, QueryWorkers
 from ttt_env.analysis.grid import grid
-from ttt_env.analysis.induction import Values, answered, backward_induction, best, highest
-from ttt_env.analysis.layers import MOST, Responder, explored
+from ttt_env.analysis.induction import Values, backward_induction, best, follow_answers, highest
+from ttt_env.analysis.layers import MOST, Responder, reached_layers
 from ttt_env.analysis.many import one_or_several
 from ttt_env.analysis.play import moves_between
 from ttt_env.analysis.policy_table import Asker, PolicyTable
-from ttt_env.analysis.results import Ending, Exploitability, Match, Result, match_of_games, rounded
+from ttt_env.analysis.results import Ending, Exploitability, Match, Result, match_of_games, round_sum
 from ttt_env.analysis.solution import ValueAgent, solve
 from ttt_env.errors import ForfeitError, GameTooLargeError
 from ttt_env.rules import (
@@ -41,8 +41,8 @@ def match(
     games: Annotated[int, Between(2)] = 1000,
     most: Count = MOST,
     rng: np.random.Generator | int = 0,
-    progress: Asking | None = None,
-    workers: Questions = 1,
+    progress: AskProgress | None = None,
+    workers: QueryWorkers = 1,
 ) -> Match:
     """The result of one agent against another, on both seats: computed where that is possible, else sampled.
 
@@ -110,7 +110,7 @@ def sampled_games(one: Agent, two: Agent, half: int, rng: np.random.Generator) -
 
 
 def _exact(
-    one: Agent, two: Agent, game: Game, most: int, progress: Asking | None = None, workers: int = 1
+    one: Agent, two: Agent, game: Game, most: int, progress: AskProgress | None = None, workers: int = 1
 ) -> Match:
     asker = Asker(one, most, progress, workers)
     other = asker if two is one else Asker(two, most, progress, workers)
@@ -120,14 +120,16 @@ def _exact(
 
 def _result(game: Game, x: Asker, o: Asker, most: int) -> Result:
     """The exact result of two agents, from the side of X. A probability is 0 only where it is none."""
-    layers = list(explored(game, x, o, most=most))
-    win, loss = backward_induction(layers, answered, answered).start
-    draw = rounded(1.0 - win - loss)
-    if not any(len(layer.drawn) for layer in layers):
+    layers = list(reached_layers(game, x, o, most=most))
+    win, loss = backward_induction(layers, follow_answers, follow_answers).start
+    draw = round_sum(1.0 - win - loss)
+    if not any(len(layer.drawn_slots) for layer in layers):
         draw = 0.0
     elif draw <= 0:  # too small for the digits of the difference
-        draw = backward_induction(layers, answered, answered, payoff=lambda ply: (0.0, 1.0, 0.0)).start[0]
-    return Result(rounded(win) or win, draw, rounded(loss) or loss)
+        draw = backward_induction(
+            layers, follow_answers, follow_answers, payoff=lambda ply: (0.0, 1.0, 0.0)
+        ).start[0]
+    return Result(round_sum(win) or win, draw, round_sum(loss) or loss)
 
 
 def _play_one(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[GameRecord, Forfeit | None]:
@@ -146,7 +148,7 @@ def exploitability(
     game: Game | str | None,
     *,
     most: int = MOST,
-    progress: Asking | None,
+    progress: AskProgress | None,
     workers: int,
     answers: str | Path | None,
 ) -> Exploitability:
@@ -183,17 +185,17 @@ def exploitability(
         agent, game, most=most, complete=True, progress=progress, workers=workers, answers=answers
     )
     origin: dict[str, Any] = {"label": table.label, "n_queries": table.n_queries, "digest": table.digest}
-    against_x = backward_induction(table.layers("X"), answered, highest).start
-    against_o = backward_induction(table.layers("O"), highest, answered).start
+    against_x = backward_induction(table.layers("X"), follow_answers, highest).start
+    against_o = backward_induction(table.layers("O"), highest, follow_answers).start
     most_moves = (table.game.n_cells + 1) // 2
     if table.least_chance**most_moves >= _TELLING or not is_enumerable(table.game):
-        as_x, as_o = rounded(against_x[1] - against_x[0]), rounded(against_o[0] - against_o[1])
+        as_x, as_o = round_sum(against_x[1] - against_x[0]), round_sum(against_o[0] - against_o[1])
         return Exploitability(as_x, as_o, **origin)
     solution = solve(table.game)
-    above_x = backward_induction(table.layers("X"), answered, highest, above=solution.values).start[1]
-    above_o = backward_induction(table.layers("O"), highest, answered, above=solution.values).start[0]
+    above_x = backward_induction(table.layers("X"), follow_answers, highest, above=solution.values).start[1]
+    above_o = backward_induction(table.layers("O"), highest, follow_answers, above=solution.values).start[0]
     as_x, as_o = above_x - solution.value, above_o + solution.value
-    return Exploitability(rounded(as_x) or as_x, rounded(as_o) or as_o, above_x + above_o, **origin)
+    return Exploitability(round_sum(as_x) or as_x, round_sum(as_o) or as_o, above_x + above_o, **origin)
 
 
 @checked
@@ -203,8 +205,8 @@ def best_response(
     *,
     keep_value: bool = False,
     most: Count = MOST,
-    progress: Asking | None = None,
-    workers: Questions = 1,
+    progress: AskProgress | None = None,
+    workers: QueryWorkers = 1,
     answers: str | Path | None = None,
 ) -> ValueAgent:
     """The agent that wins the most, on average, against another one, on both seats.
@@ -253,7 +255,7 @@ def best_response(
         answers=answers,
     )
     solution = solve(table.game) if keep_value else None
-    respond = best if solution is None else solution.keeping(best)
+    respond = best if solution is None else solution.restrict_to_best(best)
     as_x = _response_to(table, "O", respond)
     as_o = _response_to(table, "X", respond)
     return ValueAgent(table.game, (as_x, best), (as_o, best), keeps=solution)
@@ -263,7 +265,7 @@ def _response_to(table: PolicyTable, seat: Seat, respond: Responder) -> Values:
     """The values of all positions for a player who responds so to the agent on this seat."""
     layers = table.answered_layers if table.positions == "all" else table.layers(seat)
     responders: list[Responder] = [respond, respond]
-    responders[SEATS.index(seat)] = answered
+    responders[SEATS.index(seat)] = follow_answers
     values = backward_induction(layers, *responders).values()
     game = table.game
     if not is_enumerable(game):

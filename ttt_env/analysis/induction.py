@@ -87,8 +87,8 @@ def follow(policy: BatchPolicy) -> Responder:
     return respond
 
 
-def answered(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
-    """The responder that moves as the agent has answered that was asked in these layers: see `explored`."""
+def follow_answers(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
+    """The responder that plays the recorded answers of the agent: the `rows` of the layers."""
     if moves is None:
         raise ValueError("answers were given in positions: `moves` is needed")
     return moves.chances
@@ -178,9 +178,9 @@ def backward_induction(
 ) -> Outcomes:
     """The outcome of every position when the seats move as these responders say.
 
-    `positions` are successive layers of a game: all of it, what two agents can bring up (`explored`), or only
-    some plies. Where the last layer has open positions, `leaves` gives their values `[B]` for the
-    player to move. A player whose responder gives no cell a probability above 0 has lost there.
+    `positions` are successive layers: of the whole game, of the part that two agents can reach
+    (`reached_layers`), or of some plies. Where the last layer has open positions, `leaves` gives their values
+    `[B]` for the player to move. A player whose responder gives no cell a probability above 0 has lost there.
 
     With the values of the solved game as `above`, row 0 of the outcomes is what the player to move gets above
     the value of the position, and row 1 is its negative. Each move adds what it gives away, so that nothing
@@ -188,8 +188,8 @@ def backward_induction(
     """
     last = positions[-1]
     outcomes = [_ends_of(last, payoff, above)]  # from the last layer to the first
-    if leaves is not None and len(last.open):
-        outcomes[0][0, last.open] = leaves(last.boards(last.open))
+    if leaves is not None and len(last.open_slots):
+        outcomes[0][0, last.open_slots] = leaves(last.boards(last.open_slots))
     for layer in reversed(positions[:-1]):
         outcomes.append(_outcomes_of(layer, outcomes[-1], o if layer.ply % 2 else x, payoff, above))
     numberings = [layer.numbering for layer in positions]
@@ -202,8 +202,8 @@ def _ends_of(layer: Layer, payoff: Payoff, above: Values | None) -> Floats:
         return outcomes
     win, draw, loss = payoff(layer.ply)
     of_last_mover, of_other = (loss, win) if layer.game.misere else (win, loss)
-    outcomes[:, layer.won] = [[of_other], [of_last_mover]]
-    outcomes[:, layer.drawn] = draw
+    outcomes[:, layer.won_slots] = [[of_other], [of_last_mover]]
+    outcomes[:, layer.drawn_slots] = draw
     return outcomes
 
 

@@ -22,16 +22,16 @@ _ONE_NUMBER = 32  # cells
 _GATHERED = 1 << 22  # keys that are gathered before repeated ones are dropped
 
 
-class Keyed:
-    """The numbering of these positions of one ply; `following` is that of the next ply, once it is known."""
+class KeyNumbering:
+    """The numbering of these positions of one ply; `next_ply` is that of the next ply, once it is known."""
 
     def __init__(self, game: Game, ply: int, keys: Keys) -> None:
         self.game, self.n_cells, self.ply, self.keys = game, game.n_cells, ply, keys
         self.n_slots = len(keys)
-        self.following: Keyed | None = None
+        self.next_ply: KeyNumbering | None = None
 
     @classmethod
-    def start(cls, game: Game) -> "Keyed":
+    def start(cls, game: Game) -> "KeyNumbering":
         """The numbering of the empty board."""
         return cls(game, 0, keys_of(game.n_cells, *np.zeros((2, 1), np.uint64)))
 
@@ -64,7 +64,7 @@ class Keyed:
         return np.minimum(np.searchsorted(self.keys, keys), max(0, len(self.keys) - 1)).astype(np.int64)
 
     @cached_property
-    def _n_most(self) -> int:
+    def _max_moves(self) -> int:
         """The legal moves that a position of this ply has at most."""
         return int(self.n_moves(np.arange(self.n_slots)).max(initial=0))
 
@@ -76,12 +76,12 @@ class Keyed:
     def cells(self, slots: Slots) -> NDArray[np.int64]:
         """The cells of the moves, `[K, S]`: the legal ones first, ascending, and then others."""
         mine, theirs = self.masks(slots)
-        return self._filled(playable(self.game, mine | theirs))
+        return self._cells_in_order(playable(self.game, mine | theirs))
 
-    def _filled(self, rest: Masks) -> NDArray[np.int64]:
+    def _cells_in_order(self, rest: Masks) -> NDArray[np.int64]:
         """The cells of these masks, `[K, S]`, ascending, and then others."""
         others = rest ^ np.uint64(self.game.full_mask)
-        cells = np.empty((self._n_most, len(rest)), np.int64)
+        cells = np.empty((self._max_moves, len(rest)), np.int64)
         for number in range(len(cells)):
             source = np.where(rest, rest, others)
             stone = source & (~source + np.uint64(1))
@@ -93,18 +93,18 @@ class Keyed:
         """The keys of the positions after each of the `cells`, `[K, S]`; the first for those not legal."""
         mine, theirs = self.masks(slots)
         legal = playable(self.game, mine | theirs)
-        cells = self._filled(legal)
+        cells = self._cells_in_order(legal)
         moves = np.where(np.arange(len(cells))[:, None] < np.bitwise_count(legal), cells, cells[:1])
         after = mine | np.uint64(1) << moves.astype(np.uint64)
         return keys_of(self.n_cells, np.broadcast_to(theirs, after.shape), after)
 
     def successors(self, slots: Slots) -> Slots:
-        """The slots in `following` after each of the `cells` is played, `[K, S]`.
+        """The slots in `next_ply` after each of the `cells` is played, `[K, S]`.
 
         That of a move that leads to none of its positions has no meaning.
         """
-        assert self.following is not None
-        return self.following._places(self.successor_keys(slots))
+        assert self.next_ply is not None
+        return self.next_ply._places(self.successor_keys(slots))
 
 
 def keys_of(n_cells: int, mine: Masks, theirs: Masks) -> Keys:
@@ -114,7 +114,7 @@ def keys_of(n_cells: int, mine: Masks, theirs: Masks) -> Keys:
     return np.stack([mine, theirs], axis=-1).astype(">u8").view("S16")[..., 0]
 
 
-class Gathered:
+class DistinctKeys:
     """The different keys among many; `check` is told how many there are by now, and may raise an error."""
 
     def __init__(self, check: Callable[[int], None]) -> None:

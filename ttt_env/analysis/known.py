@@ -63,7 +63,9 @@ def best_cells(position: Position) -> list[int]:
     value = known_value(position)
     if value is None:
         return []
-    proved_best = [cell for cell, worth in known_values_of_moves(position).items() if worth == value]
+    proved_best = [
+        cell for cell, move_value in known_values_of_moves(position).items() if move_value == value
+    ]
     proof = short_proof(position)
     return proved_best or (list(proof.principal_variation[:1]) if proof else [])
 

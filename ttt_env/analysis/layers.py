@@ -1,7 +1,7 @@
 """The reachable positions of a game, ply by ply, and the way from each to its successors.
 
 On up to 18 cells the positions of a ply have the numbers of a `Grid`, on larger boards their places among
-those that are reached (`Keyed`). Whoever goes through them sees the same `Layer`s.
+those that are reached (`KeyNumbering`). Whoever goes through them sees the same `Layer`s.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import Floats
 from ttt_env.analysis.grid import Grid, Slots, grid
-from ttt_env.analysis.keyed import Gathered, Keyed
+from ttt_env.analysis.keyed import DistinctKeys, KeyNumbering
 from ttt_env.analysis.rows import Rows, are_possible, chances, joined, n_possible
-from ttt_env.compiled.stopping import check_wanted
+from ttt_env.compiled.stopping import check_stopped
 from ttt_env.errors import GameTooLargeError
 from ttt_env.rules import Boards, Game, Position, check_enumerable, is_enumerable
 from ttt_env.rules.boards import owns_set
 
 Bools = NDArray[np.bool_]
 BatchPolicy = Callable[[Boards], Floats]
-Numbering: TypeAlias = Grid | Keyed
+Numbering: TypeAlias = Grid | KeyNumbering
 
 MOST = 20_000_000
 """The most positions that are held by default, of all games with an agent on one seat."""
@@ -97,13 +97,13 @@ class Layer:
     game: Game
     ply: int
     numbering: Numbering
-    open: Slots
-    won: Slots
-    drawn: Slots
+    open_slots: Slots
+    won_slots: Slots
+    drawn_slots: Slots
     rows: Rows | None = None
 
     def __len__(self) -> int:
-        return len(self.open) + len(self.won) + len(self.drawn)
+        return len(self.open_slots) + len(self.won_slots) + len(self.drawn_slots)
 
     def boards(self, slots: Slots) -> Boards:
         """The positions in these slots."""
@@ -111,20 +111,24 @@ class Layer:
 
     def moves(self) -> Iterator[Moves]:
         """The moves of the open positions, in batches of at most 32,768 positions."""
-        for start in range(0, len(self.open), _CHUNK):
-            check_wanted()
+        for start in range(0, len(self.open_slots), _CHUNK):
+            check_stopped()
             part = slice(start, start + _CHUNK)
-            yield Moves(self, self.open[part], None if self.rows is None else self.rows[part])
+            yield Moves(self, self.open_slots[part], None if self.rows is None else self.rows[part])
 
     def places(self, boards: Boards) -> NDArray[np.intp]:
         """The places in `open` of positions of this ply, `[B]`; −1 for one that is not there."""
         numbering, places = self.numbering, np.full(len(boards), -1, np.intp)
         is_numbered = np.ones(len(boards), np.bool_)
-        if isinstance(numbering, Keyed):
+        if isinstance(numbering, KeyNumbering):
             is_numbered = numbering.holds(boards.mine, boards.theirs)
         slots = numbering.slots(boards.mine[is_numbered], boards.theirs[is_numbered])
-        at = np.searchsorted(self.open, slots)
-        is_there = self.open[np.minimum(at, len(self.open) - 1)] == slots if len(self.open) else slots < 0
+        at = np.searchsorted(self.open_slots, slots)
+        is_there = (
+            self.open_slots[np.minimum(at, len(self.open_slots) - 1)] == slots
+            if len(self.open_slots)
+            else slots < 0
+        )
         places[is_numbered] = np.where(is_there, at, -1)
         return places
 
@@ -159,14 +163,14 @@ def reachable(game: Game) -> list[Layer]:
 @lru_cache(maxsize=4)
 def _all_reachable(game: Game) -> tuple[Layer, ...]:
     check_enumerable(game)
-    layers = tuple(explored(game, most=None))
+    layers = tuple(reached_layers(game, most=None))
     for layer in layers:
-        for slots in (layer.open, layer.won, layer.drawn):
+        for slots in (layer.open_slots, layer.won_slots, layer.drawn_slots):
             slots.flags.writeable = False
     return layers
 
 
-def explored(
+def reached_layers(
     game: Game, x: Ask | None = None, o: Ask | None = None, *, most: int | None = MOST
 ) -> Iterator[Layer]:
     """Yield the layers of all games in which the seats move as they answer; None makes every move.
@@ -185,14 +189,14 @@ def explored(
                 "raise most=, or take an agent that leaves fewer moves open"
             )
 
-    numbering: Numbering = grid(game, 0) if is_enumerable(game) else Keyed.start(game)
-    layer = _layer(game, numbering, np.zeros(1, np.int64))
+    numbering: Numbering = grid(game, 0) if is_enumerable(game) else KeyNumbering.start(game)
+    layer = _split_by_end(game, numbering, np.zeros(1, np.int64))
     while True:
         ask = o if layer.ply % 2 else x
         n_held, ply = n_held + len(layer), layer.ply + 1
         n_parents = layer.ply // 2 + 1  # of a position of the next ply, at most: it lacks one of these stones
         n_moves, answers = 0, list[Rows]()
-        marks = _GridMarks(layer) if isinstance(layer.numbering, Grid) and len(layer.open) else None
+        marks = _GridMarks(layer) if isinstance(layer.numbering, Grid) and len(layer.open_slots) else None
         for moves in layer.moves() if ask is not None or marks is not None else ():
             if ask is not None:
                 moves.rows = ask(moves)
@@ -204,12 +208,14 @@ def explored(
         if answers:
             layer = replace(layer, rows=joined(answers, (moves.cells for moves in layer.moves())))
         yield layer
-        if not len(layer.open):
+        if not len(layer.open_slots):
             return
         if ask is None:
-            n_moves = int(layer.numbering.n_moves(layer.open).sum())
+            n_moves = int(layer.numbering.n_moves(layer.open_slots).sum())
         check(n_moves // n_parents)
-        layer = _layer(game, *(_new(layer, check) if marks is None else marks.numbered()))
+        layer = _split_by_end(
+            game, *(_number_successors(layer, check) if marks is None else marks.numbering_and_slots())
+        )
         check(len(layer))
 
 
@@ -224,22 +230,22 @@ class _GridMarks:
         successors = moves.successors
         self._marks[successors.ravel() if moves.rows is None else successors[moves.are_possible.T]] = True
 
-    def numbered(self) -> tuple[Numbering, Slots]:
+    def numbering_and_slots(self) -> tuple[Numbering, Slots]:
         return self._next, np.flatnonzero(self._marks)
 
 
-def _new(layer: Layer, check: Callable[[int], None]) -> tuple[Numbering, Slots]:
-    """The same, gathered as keys."""
-    before, gathered = layer.numbering, Gathered(check)
-    assert isinstance(before, Keyed)
+def _number_successors(layer: Layer, check: Callable[[int], None]) -> tuple[Numbering, Slots]:
+    """The numbering and the slots of the next ply on a large board: the distinct keys of the successors."""
+    before, distinct = layer.numbering, DistinctKeys(check)
+    assert isinstance(before, KeyNumbering)
     for moves in layer.moves():
         keys = before.successor_keys(moves.slots)
-        gathered.add(keys.ravel() if moves.rows is None else keys[moves.are_possible.T])
-    before.following = Keyed(layer.game, before.ply + 1, gathered.keys)
-    return before.following, np.arange(before.following.n_slots)
+        distinct.add(keys.ravel() if moves.rows is None else keys[moves.are_possible.T])
+    before.next_ply = KeyNumbering(layer.game, before.ply + 1, distinct.keys)
+    return before.next_ply, np.arange(before.next_ply.n_slots)
 
 
-def _layer(game: Game, numbering: Numbering, slots: Slots) -> Layer:
+def _split_by_end(game: Game, numbering: Numbering, slots: Slots) -> Layer:
     won = owns_set(game, numbering.masks(slots)[1])
     rest, none = slots[~won], slots[:0]
     is_full = numbering.ply == game.n_cells

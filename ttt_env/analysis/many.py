@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar, cast, overload
 
 from ttt_env.agent import Agent, AgentLike, game_of, make_agent, named_agents
-from ttt_env.analysis.asking import Asking
+from ttt_env.analysis.asking import AskProgress
 from ttt_env.errors import ParameterError
 from ttt_env.rules import Game
 from ttt_env.workers import Backend, Progress, Workers
@@ -39,7 +39,7 @@ class Judge(Protocol[Verdict]):
         agent: AgentLike,
         game: Game | str | None = None,
         *,
-        progress: Asking | None = None,
+        progress: AskProgress | None = None,
         workers: int | None = None,
         answers: str | Path | None = None,
         **options: Any,
@@ -80,7 +80,7 @@ def one_or_several(judge: Callable[..., Verdict]) -> Judge[Verdict]:
             return judge(agent, game, progress=progress, workers=n_workers, answers=answers, **options)
         if answers is not None:
             raise ParameterError("answers=… is the file of one agent, and here are several")
-        return _judged_all(
+        return _judge_all(
             partial(wrapper, **options), agent, game, Workers(workers, backend, address), progress
         )
 
@@ -94,7 +94,7 @@ def one_or_several(judge: Callable[..., Verdict]) -> Judge[Verdict]:
     return cast(Judge[Verdict], wrapper)
 
 
-def _judged_all(
+def _judge_all(
     judge: Callable[..., Any], agents: Any, game: Game | str | None, team: Workers, progress: Progress | None
 ) -> dict[str, Any]:
     entrants: dict[str, AgentLike] = named_agents(agents)

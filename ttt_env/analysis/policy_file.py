@@ -53,7 +53,7 @@ class TableContents:
             "format": np.array(FORMAT),
             "winning_masks": np.array(sorted(self.game.winning_masks), np.uint64),
             "supports": supports_of(self.game),
-            "label": np.array(_line(self.label)),
+            "label": np.array(_printable_line(self.label)),
             "seats": np.array("".join(self.seats)),
             "versions": np.array(" ".join(f"{name} {number}" for name, number in versions().items())),
             "forfeit_positions": np.array(keys, np.uint64).reshape(len(keys), 2),
@@ -100,14 +100,14 @@ def of_empty_cells(moves: Moves) -> Rows:
     return of_empty
 
 
-def _line(text: str) -> str:
+def _printable_line(text: str) -> str:
     """The text as one line that can be printed."""
     return "".join(letter if letter.isprintable() else " " for letter in text)[:_MOST_LETTERS]
 
 
-def write_table(path: str | Path, filed: TableContents) -> None:
+def write_table(path: str | Path, contents: TableContents) -> None:
     """Write a table. Raises `PolicyFileError` if the file cannot be written."""
-    save_arrays(path, filed.game, filed.arrays())
+    save_arrays(path, contents.game, contents.arrays())
 
 
 def read_table(path: str | Path, game: Game) -> TableContents:
@@ -138,43 +138,45 @@ def read_table(path: str | Path, game: Game) -> TableContents:
         )
     arrays = read_arrays(path, game, _KIND, forms)
 
-    def demand(holds: object, fault: str) -> None:
+    def require(holds: object, fault: str) -> None:
         if not holds:
             raise PolicyFileError(f"{path} is not a {_KIND}: {fault}")
 
     expected_names = {*forms, "game", "shape", "winning_masks", "misere"}
-    demand(names == expected_names, f"it has no place for {', '.join(sorted(names - expected_names))}")
-    demand(str(arrays["format"]) == FORMAT, f"its format is {str(arrays['format'])!r}, not {FORMAT!r}")
+    require(names == expected_names, f"it has no place for {', '.join(sorted(names - expected_names))}")
+    require(str(arrays["format"]) == FORMAT, f"its format is {str(arrays['format'])!r}, not {FORMAT!r}")
     masks = arrays["winning_masks"]
-    demand((masks[1:] > masks[:-1]).all(), "its winning sets do not ascend")
+    require((masks[1:] > masks[:-1]).all(), "its winning sets do not ascend")
     seats = tuple(seat for seat in SEATS if seat in str(arrays["seats"]))
-    demand("".join(seats) == str(arrays["seats"]) and seats, "its seats are wrong")
-    demand(all(SEATS[ply % 2] in seats for ply in plies), "it has positions of another seat")
+    require("".join(seats) == str(arrays["seats"]) and seats, "its seats are wrong")
+    require(all(SEATS[ply % 2] in seats for ply in plies), "it has positions of another seat")
     by_ply: dict[int, tuple[Boards, Rows]] = {}
     pairs: list[tuple[int, int]] = []
     for ply in plies:
         positions, rows = arrays[f"positions_{ply}"], arrays[f"moves_{ply}"]
         boards = Boards(game, positions[:, 0].copy(), positions[:, 1].copy())
-        demand(0 < len(rows) == len(boards), f"ply {ply} has {len(boards)} positions and {len(rows)} answers")
+        require(
+            0 < len(rows) == len(boards), f"ply {ply} has {len(boards)} positions and {len(rows)} answers"
+        )
         mine, theirs = boards.mine, boards.theirs
         ascends = (mine[1:] > mine[:-1]) | ((mine[1:] == mine[:-1]) & (theirs[1:] > theirs[:-1]))
-        demand(ascends.all(), f"the positions of ply {ply} do not ascend")
+        require(ascends.all(), f"the positions of ply {ply} do not ascend")
         is_board = (boards.ply == ply) & (mine & theirs == 0) & (mine | theirs <= np.uint64(game.full_mask))
-        demand(is_board.all(), f"ply {ply} has positions of another number of stones")
-        demand(_are_answers(rows, boards), f"an answer of ply {ply} is none over the free cells")
+        require(is_board.all(), f"ply {ply} has positions of another number of stones")
+        require(_are_distributions(rows, boards), f"an answer of ply {ply} is none over the free cells")
         none = is_forfeit(rows)
         pairs += zip(mine[none].tolist(), theirs[none].tolist(), strict=True)
         by_ply[ply] = boards, rows
     listed = [tuple(pair) for pair in arrays["forfeit_positions"].tolist()]
     reasons = arrays["forfeit_reasons"].tolist()
-    demand(
+    require(
         listed == sorted(pairs) and len(reasons) == len(listed), "its forfeits are not its answers of no cell"
     )
-    forfeits = {pair: _answer(reason) for pair, reason in zip(sorted(pairs), reasons, strict=True)}
+    forfeits = {pair: _parse_forfeit(reason) for pair, reason in zip(sorted(pairs), reasons, strict=True)}
     return TableContents(game, str(arrays["label"]), seats, by_ply, forfeits)
 
 
-def _are_answers(rows: Rows, boards: Boards) -> bool:
+def _are_distributions(rows: Rows, boards: Boards) -> bool:
     """True if each row names no cell, or only free ones, with chances that sum to 1."""
     free = playable(boards.game, boards.occupied_masks)
     if rows.dtype == np.uint8:
@@ -192,8 +194,8 @@ def _are_answers(rows: Rows, boards: Boards) -> bool:
     return bool(is_row.all())
 
 
-def _answer(reason: str) -> Answer:
+def _parse_forfeit(reason: str) -> Answer:
     outcome, _, reply = reason.partition(": ")
     if outcome not in get_args(Outcome):
         outcome, reply = "unreadable", reason
-    return Answer.failed(outcome, reply)  # type: ignore[arg-type]
+    return Answer.failure(outcome, reply)  # type: ignore[arg-type]

@@ -26,9 +26,9 @@ from ttt_env.agent import (
     game_of,
     make_agent,
 )
-from ttt_env.analysis.asking import AnswerFile, Asking, QueryCount, Questions, answers_of
+from ttt_env.analysis.asking import AnswerFile, AskProgress, QueryCount, QueryWorkers, answers_of
 from ttt_env.analysis.grid import grid
-from ttt_env.analysis.layers import MOST, Ask, Layer, Moves, explored, reachable
+from ttt_env.analysis.layers import MOST, Ask, Layer, Moves, reachable, reached_layers
 from ttt_env.analysis.policy_file import TableContents, of_empty_cells, read_table, write_table
 from ttt_env.analysis.rows import NO_CELL, Rows, compact, is_forfeit, joined, least_chance
 from ttt_env.errors import (
@@ -85,19 +85,21 @@ class PolicyTable(Agent):
 
     def __init__(self, game: Game | str, path: str) -> None:
         super().__init__(game)
-        filed = read_table(path, self.game)
+        contents = read_table(path, self.game)
         try:
-            layers = {seat: list(_explored_as(seat, self.game, filed.answers, None)) for seat in filed.seats}
+            layers = {
+                seat: list(_layers_as(seat, self.game, contents.answers, None)) for seat in contents.seats
+            }
         except PolicyError as error:
             raise PolicyFileError(f"{path} is not a complete policy table: {error}") from error
-        self._begin(filed.label, layers, filed.forfeits)
-        if self.n_queries != filed.n_rows:
+        self._initialise(contents.label, layers, contents.forfeits)
+        if self.n_queries != contents.n_rows:
             raise PolicyFileError(
-                f"{path} is not a policy table: it holds {filed.n_rows:,} positions; {self.n_queries:,} are "
-                "reached"
+                f"{path} is not a policy table: it holds {contents.n_rows:,} positions; "
+                f"{self.n_queries:,} are reached"
             )
 
-    def _begin(
+    def _initialise(
         self,
         label: str,
         layers: dict[Seat, list[Layer]],
@@ -122,8 +124,8 @@ class PolicyTable(Agent):
         positions: Positions = "reachable",
         most: Count = MOST,
         complete: bool | None = None,
-        progress: Asking | None = None,
-        workers: Questions = 1,
+        progress: AskProgress | None = None,
+        workers: QueryWorkers = 1,
         answers: str | Path | None = None,
     ) -> "PolicyTable":
         """Ask an agent once in each position that it can reach, or in all positions of the game.
@@ -170,15 +172,15 @@ class PolicyTable(Agent):
         asker = Asker(player, most, progress, workers, answers)
         with asker:
             if positions == "all":
-                _check_held(game, most)
-                everywhere = [_answered(layer, asker) for layer in reachable(game)]
+                _check_n_positions(game, most)
+                everywhere = [_ask_layer(layer, asker) for layer in reachable(game)]
                 layers = {seat: everywhere for seat in asked_seats}
             else:
                 for seat in asked_seats:
-                    layers[seat] = list(_as_far_as_wanted(seat, game, asker, most, stops, player.label))
+                    layers[seat] = list(_layers_until_loss(seat, game, asker, most, stops, player.label))
         table = cls.__new__(cls)
         Agent.__init__(table, game)
-        table._begin(player.label, layers, asker.forfeits, positions)
+        table._initialise(player.label, layers, asker.forfeits, positions)
         table.is_sampled, table.origin = not player.is_stationary, asker.origin
         if isinstance(player, PolicyTable):
             table.is_sampled, table.origin = player.is_sampled, player.origin
@@ -199,7 +201,7 @@ class PolicyTable(Agent):
     @property
     def n_queries(self) -> int:
         """The number of positions in which the agent was asked: once in each."""
-        return sum(len(layer.open) for layer in self._by_ply.values())
+        return sum(len(layer.open_slots) for layer in self._by_ply.values())
 
     @cached_property
     def _by_ply(self) -> dict[int, Layer]:
@@ -215,7 +217,7 @@ class PolicyTable(Agent):
         if seat not in self._layers:
             raise PolicyError(f"{self!r} was not asked as {seat}")
         if self.positions == "all":
-            return list(_explored_as(seat, self.game, self.answers, None))
+            return list(_layers_as(seat, self.game, self.answers, None))
         return self._layers[seat]
 
     @property
@@ -225,7 +227,7 @@ class PolicyTable(Agent):
 
     def is_complete(self, seat: Seat) -> bool:
         """True unless the asking ended at the first lost game, so that further positions are missing."""
-        return not len(self._layers[seat][-1].open)
+        return not len(self._layers[seat][-1].open_slots)
 
     @property
     def least_chance(self) -> float:
@@ -272,7 +274,7 @@ class PolicyTable(Agent):
         for ply, at in boards.by_ply():
             layer, places = self.rows(ply, boards[at])
             assert layer.rows is not None
-            moves = Moves(layer, layer.open[places], layer.rows[places])
+            moves = Moves(layer, layer.open_slots[places], layer.rows[places])
             if (is_lost := is_forfeit(layer.rows[places])).any():
                 position = boards[int(at[is_lost.argmax()])]
                 raise self._forfeits[position.mine, position.theirs].refusal(self, position)
@@ -296,11 +298,11 @@ class PolicyTable(Agent):
                     f"{self!r} ends at the first game that it loses as {seat}, and so is not a proof: "
                     "complete=True asks on"
                 )
-        write_table(path, self._filed)
+        write_table(path, self._contents)
 
     @property
-    def _filed(self) -> TableContents:
-        moves = {ply: Moves(layer, layer.open, layer.rows) for ply, layer in self._by_ply.items()}
+    def _contents(self) -> TableContents:
+        moves = {ply: Moves(layer, layer.open_slots, layer.rows) for ply, layer in self._by_ply.items()}
         plies = {ply: (each.boards, of_empty_cells(each)) for ply, each in moves.items()}
         return TableContents(self.game, self.label, self.seats, plies, dict(self._forfeits))
 
@@ -312,7 +314,7 @@ class PolicyTable(Agent):
             f"{self.game.resting or ''}".encode()
         )
         for ply, layer in sorted(self._by_ply.items()):
-            boards = layer.boards(layer.open)
+            boards = layer.boards(layer.open_slots)
             digest.update(f" {ply} {layer.rows.dtype.str} ".encode())  # type: ignore[union-attr]
             for array in (boards.mine, boards.theirs, layer.rows):
                 digest.update(np.ascontiguousarray(array).data)
@@ -320,7 +322,7 @@ class PolicyTable(Agent):
 
 
 class Asker:
-    """Asks an agent for its answers, as `explored` wants them, and keeps those that name no free cell.
+    """Asks an agent for its answers, as `reached_layers` wants them, and keeps those that name no free cell.
 
     The parameters are those of `PolicyTable.of`. In a `with` block its file of answers is open.
     """
@@ -329,13 +331,13 @@ class Asker:
         self,
         agent: Agent,
         most: int = MOST,
-        progress: Asking | None = None,
+        progress: AskProgress | None = None,
         workers: int = 1,
         answers: str | Path | None = None,
     ) -> None:
         self.agent, self.forfeits, self.n_asked, self.origin = agent, dict[tuple[int, int], Answer](), 0, ""
         self._workers, self._progress = workers, progress
-        self._most, self._expected, self._next = most, dict[int, int](), 0.0
+        self._most, self._expected, self._next_report = most, dict[int, int](), 0.0
         self._file: AnswerFile | None = None
         if answers is not None:
             if agent.plays_by != "choose" or isinstance(agent, PolicyTable):
@@ -344,7 +346,7 @@ class Asker:
                     f"and {agent!r} is neither"
                 )
             self._file = AnswerFile(answers, agent.game, agent.label)
-        self._tell()
+        self._report_progress()
 
     def __enter__(self) -> Self:
         if self._file is not None and len(self._file):
@@ -358,7 +360,7 @@ class Asker:
 
     def __call__(self, moves: Moves) -> Rows:
         """The answers in these positions, each asked for once."""
-        self._expected[moves.layer.ply] = len(moves.layer.open)
+        self._expected[moves.layer.ply] = len(moves.layer.open_slots)
         if isinstance(self.agent, PolicyTable):
             return self._copy(self.agent, moves)
         if self.agent.plays_by == "choose":
@@ -393,13 +395,13 @@ class Asker:
 
     def _count(self, n_more: int) -> None:
         self.n_asked += n_more
-        if self._progress is not None and time.monotonic() >= self._next:
-            self._tell()
+        if self._progress is not None and time.monotonic() >= self._next_report:
+            self._report_progress()
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         if self._progress is not None:
             self._progress(QueryCount(self.n_asked, self._bound()))
-            self._next = time.monotonic() + _SHOWN_EVERY
+            self._next_report = time.monotonic() + _SHOWN_EVERY
 
     def _bound(self) -> int:
         """At least as many positions as the agent is asked in.
@@ -417,16 +419,16 @@ class Asker:
         return sum(bounds)
 
 
-def _explored_as(seat: Seat, game: Game, ask: Ask, most: int | None) -> Iterator[Layer]:
-    return explored(game, *((ask, None) if seat == "X" else (None, ask)), most=most)
+def _layers_as(seat: Seat, game: Game, ask: Ask, most: int | None) -> Iterator[Layer]:
+    return reached_layers(game, *((ask, None) if seat == "X" else (None, ask)), most=most)
 
 
-def _as_far_as_wanted(
+def _layers_until_loss(
     seat: Seat, game: Game, asker: Asker, most: int, stops: bool, label: str
 ) -> Iterator[Layer]:
     """The layers of all games on a seat; if it `stops`, up to the first one with a game that is lost."""
     try:
-        for layer in _explored_as(seat, game, asker, most):
+        for layer in _layers_as(seat, game, asker, most):
             yield layer
             if stops and _is_lost_in(layer, seat):
                 return
@@ -439,7 +441,7 @@ def _as_far_as_wanted(
 def is_lost_on_board(layer: Layer, seat: Seat) -> bool:
     """True if a game ends at this ply that is lost for the seat."""
     is_last_mover = SEATS[(layer.ply + 1) % 2] == seat
-    return len(layer.won) > 0 and is_last_mover == layer.game.misere
+    return len(layer.won_slots) > 0 and is_last_mover == layer.game.misere
 
 
 def _is_lost_in(layer: Layer, seat: Seat) -> bool:
@@ -449,14 +451,14 @@ def _is_lost_in(layer: Layer, seat: Seat) -> bool:
     return layer.rows is not None and bool(is_forfeit(layer.rows).any())
 
 
-def _check_held(game: Game, most: int) -> None:
-    if (n_open := sum(len(layer.open) for layer in reachable(game))) > most:
+def _check_n_positions(game: Game, most: int) -> None:
+    if (n_open := sum(len(layer.open_slots) for layer in reachable(game))) > most:
         raise GameTooLargeError(
             f"{game.name} has {n_open:,} positions to be asked in, more than most={most:,}"
         )
 
 
-def _answered(layer: Layer, asker: Asker) -> Layer:
+def _ask_layer(layer: Layer, asker: Asker) -> Layer:
     rows = [asker(moves) for moves in layer.moves()]
     if not rows:
         return layer

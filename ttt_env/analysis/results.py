@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Forfeit, Outcome, quoted
+from ttt_env.agent import Forfeit, Outcome, quote_reply
 from ttt_env.render.words import gain, percent, signed
 from ttt_env.rules import GameRecord, Seat
 from ttt_env.storage.codec import Saved
@@ -50,7 +50,7 @@ class Result(NamedTuple):
         return f"wins {percent(self.win)}, draws {percent(self.draw)}, loses {percent(self.loss)}"
 
 
-class Forfeited(NamedTuple):
+class ForfeitCount(NamedTuple):
     """The number of games that an agent has lost by naming no free cell, for one reason.
 
     `position` is the first such position, as text, and `reply` the agent's answer there.
@@ -62,11 +62,11 @@ class Forfeited(NamedTuple):
     reply: str
 
     def __str__(self) -> str:
-        games, reply = f"{self.games:,} game{'s' * (self.games > 1)}", quoted(self.reply, self.outcome)
+        games, reply = f"{self.games:,} game{'s' * (self.games > 1)}", quote_reply(self.reply, self.outcome)
         return f"{games}: {self.outcome} (first in {self.position}: {reply})"
 
 
-Forfeits: TypeAlias = tuple[tuple[Forfeited, ...], tuple[Forfeited, ...]]
+Forfeits: TypeAlias = tuple[tuple[ForfeitCount, ...], tuple[ForfeitCount, ...]]
 """The games that the first agent, and the second, has lost by naming no free cell."""
 Ending: TypeAlias = tuple[Seat, GameRecord, Forfeit | None]
 """A game of a match: the seat of the first agent, the moves, and the forfeit that ended it, if any."""
@@ -124,7 +124,7 @@ class Match(Saved):
         low, high = self.interval or (self.score, self.score)
         return max(high - self.score, self.score - low)
 
-    def turned(self) -> "Match":
+    def swap_agents(self) -> "Match":
         """The same match from the second agent's side."""
         as_x, as_o = (Result(*reversed(result)) for result in (self.as_o, self.as_x))
         interval = self.interval and (-self.interval[1], -self.interval[0])
@@ -191,7 +191,7 @@ class Exploitability(Saved):
 
     def __post_init__(self) -> None:
         if isnan(self.nash_conv):
-            object.__setattr__(self, "nash_conv", rounded(self.as_x + self.as_o))
+            object.__setattr__(self, "nash_conv", round_sum(self.as_x + self.as_o))
 
     @property
     def exploitability(self) -> float:
@@ -210,14 +210,14 @@ class Exploitability(Saved):
         )
 
 
-def rounded(number: float) -> float:
+def round_sum(number: float) -> float:
     """The number without its last digits, which hold the rounding errors of long sums."""
     return round(number, _DIGITS) + 0.0
 
 
-def summed(losses: tuple[Forfeited, ...]) -> tuple[Forfeited, ...]:
+def merge_forfeits(losses: tuple[ForfeitCount, ...]) -> tuple[ForfeitCount, ...]:
     """These losses, merged by reason, in the order in which the reasons first occurred."""
-    by_reason: dict[Outcome, Forfeited] = {}
+    by_reason: dict[Outcome, ForfeitCount] = {}
     for loss in losses:
         total = by_reason.get(loss.outcome, loss._replace(games=0))
         by_reason[loss.outcome] = total._replace(games=total.games + loss.games)
@@ -227,7 +227,7 @@ def summed(losses: tuple[Forfeited, ...]) -> tuple[Forfeited, ...]:
 def match_of_games(games: Iterable[Ending]) -> Match:
     """The sampled match of these games, half of them on each seat."""
     counts = np.zeros((2, 3), np.int64)
-    losses: tuple[list[Forfeited], list[Forfeited]] = [], []
+    losses: tuple[list[ForfeitCount], list[ForfeitCount]] = [], []
     different: set[tuple[Seat, tuple[int, ...]]] = set()
     for seat, record, forfeit in games:
         different.add((seat, record.cells))
@@ -235,8 +235,8 @@ def match_of_games(games: Iterable[Ending]) -> Match:
         counts[int(seat == "O"), 1 - value] += 1
         if forfeit is not None:
             position, outcome, reply = forfeit
-            losses[int(position.to_move != seat)].append(Forfeited(outcome, 1, str(position), reply))
-    first, second = (summed(tuple(each)) for each in losses)
+            losses[int(position.to_move != seat)].append(ForfeitCount(outcome, 1, str(position), reply))
+    first, second = (merge_forfeits(tuple(each)) for each in losses)
     return match_of(counts, len(different), (first, second))
 
 

@@ -31,7 +31,7 @@ class Distances:
         plies: NDArray[np.int8] = (at_end - boards.ply).astype(np.int8)
         return plies
 
-    def perfect(self, boards: Boards) -> Bools:
+    def perfect_moves(self, boards: Boards) -> Bools:
         """True for perfect moves, `[B, cells]`; all False where the game is over."""
         return self.scores.highest(boards)
 
@@ -80,7 +80,7 @@ class ValueAgent(Agent):
             at = np.flatnonzero((boards.ply % 2 == parity) & ~boards.is_over)
             if len(at):
                 of_seat = boards[at]
-                allowed = of_seat.legal if self._keeps is None else self._keeps.good(of_seat)
+                allowed = of_seat.legal if self._keeps is None else self._keeps.best_moves(of_seat)
                 policies[at] = respond(values.q(of_seat), allowed)
         return policies
 
@@ -91,9 +91,9 @@ class ValueAgent(Agent):
         values, _ = self._seats[position.ply % 2]
         return CellNumbers(meaning, of_legal_cells(position, values.q(Boards.of([position]))[0]), unit)
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         reason = "The largest value is that of {cells}."
-        return self._why(position, reason, self.numbers(position))
+        return self._policy_explanation(position, reason, self.numbers(position))
 
 
 class Solution:
@@ -150,21 +150,21 @@ class Solution:
         best = max(values.values(), default=0)
         return [cell for cell, value in values.items() if value == best]
 
-    def good(self, boards: Boards) -> Bools:
+    def best_moves(self, boards: Boards) -> Bools:
         """True for moves that keep a position's value, `[B, cells]`; all False where the game is over."""
         return self.values.highest(boards)
 
-    def keeping(self, respond: Responder) -> Responder:
+    def restrict_to_best(self, respond: Responder) -> Responder:
         """The responder that moves as `respond` does, among the moves that keep the value of the position."""
 
-        def respond_by_good_moves(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
+        def respond_by_best_moves(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
             if moves is None:
                 raise ValueError("whether a move keeps the value depends on the position: `moves` is needed")
             values = self.values.layers[moves.layer.ply + 1][moves.successors].T
             # These are the other player's values, so the least are the best for the player to move.
             return respond(q, legal & (values == values.min(axis=1, keepdims=True)), moves)
 
-        return respond_by_good_moves
+        return respond_by_best_moves
 
     def policy(self) -> ValueAgent:
         """The agent that plays uniformly among the best cells."""

@@ -79,7 +79,7 @@ def tallies_of(games: Iterable[LoggedGame]) -> list[Tally]:
     return sorted(tallies.values(), key=lambda tally: (-tally.games, tally.agent))
 
 
-def expected(agent: str, game: Game) -> Expectation:
+def expected_result(agent: str, game: Game) -> Expectation:
     """The exact result of the random player against the agent of this name, or why there is none.
 
     There is none for an agent without a fixed policy, for a game of more than 12 cells, and for an agent that
@@ -107,7 +107,7 @@ def tallies_in(log: GameLog) -> Iterator[tuple[Tally, Expectation]]:
         except TttEnvError:
             continue
         for tally in tallies_of(games):
-            yield tally, expected(tally.agent, game)
+            yield tally, expected_result(tally.agent, game)
 
 
 def facts_of(tally: Tally, expectation: Expectation) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Annotated, Self
 
-from ttt_env.agent import Answer, AskedAgent, quoted, waiting_for
+from ttt_env.agent import Answer, AskedAgent, quote_reply, waiting_for
 from ttt_env.bots.function_file import MODULE as FUNCTION_FILE
 from ttt_env.bots.function_file import function_in
 from ttt_env.bots.process import AccidentError, Process
@@ -217,7 +217,7 @@ class CommandAgent(AskedAgent):
         what = last.outcome or "cannot be started"
         if what == "timed out" and len(accidents) == TRIES:
             what = f"timed out twice ({self.timeout:g} s each, and {self.startup:g} s to start)"
-        reason = quoted(last.reason, "crashed") if last.reason else ""
+        reason = quote_reply(last.reason, "crashed") if last.reason else ""
         return NoVerdictError(self.label, position, ": ".join(filter(None, [what, reason])), last.outcome)
 
     @property

@@ -86,7 +86,7 @@ def completes(sets: WinningSets, stones: np.uint64, cell: int) -> bool:
 
 
 @inner
-def worth(sets: WinningSets) -> int:
+def completion_value(sets: WinningSets) -> int:
     """The result for the player who completes a set: 1, in a misère game −1."""
     return -1 if sets.misere else 1
 

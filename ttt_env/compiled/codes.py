@@ -31,13 +31,13 @@ class Games(NamedTuple):
     """The games of the sub-envs.
 
     `state` holds the boards, `int64[B]` if they are rows of tables, else as the store keeps them; `seats` the
-    seats of their lookers (0: X, 1: O); `who` the indices of the opponents; `episodes` how many episodes each
+    seats of their lookers (0: X, 1: O); `opponents` their indices; `episodes` how many episodes each
     sub-env has begun.
     """
 
     state: Integers
     seats: Seats
-    who: Integers
+    opponents: Integers
     episodes: Integers
 
 
@@ -72,7 +72,7 @@ class StepTables(NamedTuple):
     first: int
     to_move: int
     play_as: int
-    worth: Payoffs
+    payoffs: Payoffs
 
 
 class StepOutcome(NamedTuple):

@@ -10,11 +10,11 @@ from ttt_env.compiled.bits import (
     completes,
     completing,
     completing_through,
+    completion_value,
     nth_cell,
     playable,
     size,
     stone,
-    worth,
 )
 from ttt_env.compiled.compiler import inner
 from ttt_env.compiled.random_numbers import Random, draw_below
@@ -33,7 +33,7 @@ def playout(random: Random, sets: WinningSets, win_block: bool, mine: np.uint64,
 def random_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: np.uint64) -> int:
     """`playout` by uniformly random moves."""
     free = playable(sets, mine | theirs)
-    result = -worth(sets)
+    result = -completion_value(sets)
     while free != NONE:
         cell = nth_cell(free, draw_below(random, size(free)))
         mine, theirs = theirs, mine | stone(cell)
@@ -52,9 +52,9 @@ def guided_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: n
     """
     free = playable(sets, mine | theirs)
     my_last, their_last = completing(mine, theirs, sets.masks), completing(theirs, mine, sets.masks)
-    result = -worth(sets)
+    result = -completion_value(sets)
     while free != NONE:
-        cells = guided(free, my_last & free, their_last & free, sets.misere)
+        cells = guided_candidates(free, my_last & free, their_last & free, sets.misere)
         cell = nth_cell(cells, draw_below(random, size(cells)))
         chosen = stone(cell)
         if my_last & chosen != NONE:
@@ -68,7 +68,7 @@ def guided_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: n
 
 
 @inner
-def guided(free: np.uint64, my_last: np.uint64, their_last: np.uint64, misere: bool) -> np.uint64:
+def guided_candidates(free: np.uint64, my_last: np.uint64, their_last: np.uint64, misere: bool) -> np.uint64:
     """The cells a guided playout draws from; `my_last` complete own sets, `their_last` the other player's."""
     first, second = (free & ~(my_last | their_last), free & ~my_last) if misere else (my_last, their_last)
     return first if first != NONE else second if second != NONE else free

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Event
 
-_unwanted: ContextVar[Event | None] = ContextVar("unwanted", default=None)
+_stop_event: ContextVar[Event | None] = ContextVar("unwanted", default=None)
 
 
 class StoppedError(Exception):
@@ -18,15 +18,15 @@ def stopped_by(event: Event) -> Iterator[None]:
 
     They then raise `StoppedError` within some hundredths of a second; what they have found by then is lost.
     """
-    token = _unwanted.set(event)
+    token = _stop_event.set(event)
     try:
         yield
     finally:
-        _unwanted.reset(token)
+        _stop_event.reset(token)
 
 
-def check_wanted() -> None:
+def check_stopped() -> None:
     """Raise `StoppedError` if the event of `stopped_by` is set. Long work calls this from time to time."""
-    event = _unwanted.get()
+    event = _stop_event.get()
     if event is not None and event.is_set():
         raise StoppedError("nobody waits for this any more")

@@ -56,11 +56,11 @@ class Threats(NamedTuple):
     block: Masks
     pairs: Masks
     n_pairs: NDArray[np.int64]
-    tried: NDArray[np.int64]
+    n_tried: NDArray[np.int64]
     gain: Masks
     reply: Masks
     winning: Masks
-    failed: Masks
+    failed_keys: Masks
     longest: NDArray[np.int64]
     n_nodes: NDArray[np.int64]
 
@@ -74,11 +74,11 @@ def new_threats(game: Game, remembers: bool = True) -> Threats:
         block=masks[2],
         pairs=np.zeros((MOST_THREATS, len(game.winning_sets) + 1), np.uint64),
         n_pairs=np.zeros(MOST_THREATS, np.int64),
-        tried=np.zeros(MOST_THREATS, np.int64),
+        n_tried=np.zeros(MOST_THREATS, np.int64),
         gain=masks[3],
         reply=masks[4],
         winning=np.zeros(2, np.uint64),
-        failed=np.zeros(1 << _FAILED_BITS if remembers else 0, np.uint64),
+        failed_keys=np.zeros(1 << _FAILED_BITS if remembers else 0, np.uint64),
         longest=np.full(1, MOST_THREATS),
         n_nodes=np.zeros(1, np.int64),
     )
@@ -97,14 +97,14 @@ def wins_by_threats(
     t.block[0] = block
     if _has_failed(t, ZERO):
         return False
-    t.tried[0], t.n_pairs[0], level = 0, 0, ZERO
+    t.n_tried[0], t.n_pairs[0], level = 0, 0, ZERO
     for number in range(len(sets.masks)):
         _add_pair(t, level, sets.masks[number])
     while level >= 0:
         if not _next_threat(t, level):
-            if len(t.failed) > 0:
+            if len(t.failed_keys) > 0:
                 key = _failure_key(t, level)
-                t.failed[int(key >> _FAILED_SHIFT)] = key
+                t.failed_keys[int(key >> _FAILED_SHIFT)] = key
             level -= 1
             continue
         if budget == 0:
@@ -115,7 +115,7 @@ def wins_by_threats(
         attacker_after = t.attacker[level] | gain
         completes = completing_through(attacker_after, t.defender[level], sets, cell_of(gain))
         if is_several(completes):
-            _keep_sequence(t, level, completes)
+            _store_sequence(t, level, completes)
             return True
         if (
             level + 1 < t.longest[0]
@@ -145,7 +145,7 @@ def wins_soon(
 
 
 @inner
-def look_for_threats(
+def search_threats(
     mine: np.uint64, theirs: np.uint64, cell: int, sets: WinningSets, t: Threats, budget: int
 ) -> tuple[int, np.uint64]:
     """The value after a move to this cell, UNKNOWN if threats do not tell it, and the cells to be blocked.
@@ -183,7 +183,7 @@ def _push(t: Threats, level: int, attacker: np.uint64, sets: WinningSets) -> boo
     t.attacker[below] = attacker
     t.defender[below] = defender
     t.block[below] = block
-    t.tried[below], t.n_pairs[below] = 0, 0
+    t.n_tried[below], t.n_pairs[below] = 0, 0
     cell = cell_of(gain)
     for number in range(sets.first[cell], sets.first[cell + 1]):
         _add_pair(t, below, sets.through[number])
@@ -200,9 +200,9 @@ def _push(t: Threats, level: int, attacker: np.uint64, sets: WinningSets) -> boo
 @inner
 def _next_threat(t: Threats, level: int) -> bool:
     """Put the next gain and reply at this level."""
-    while t.tried[level] < 2 * t.n_pairs[level]:
-        number = t.tried[level]
-        t.tried[level] += 1
+    while t.n_tried[level] < 2 * t.n_pairs[level]:
+        number = t.n_tried[level]
+        t.n_tried[level] += 1
         pair, block = t.pairs[level, number >> 1], t.block[level]
         gain = lowest(pair) if number & 1 else pair ^ lowest(pair)
         if block == NONE or block == gain:
@@ -222,14 +222,14 @@ def _failure_key(t: Threats, level: int) -> np.uint64:
 
 @inner
 def _has_failed(t: Threats, level: int) -> bool:
-    if len(t.failed) == 0:
+    if len(t.failed_keys) == 0:
         return False
     key = _failure_key(t, level)
-    return bool(t.failed[int(key >> _FAILED_SHIFT)] == key)
+    return bool(t.failed_keys[int(key >> _FAILED_SHIFT)] == key)
 
 
 @inner
-def _keep_sequence(t: Threats, level: int, completes: np.uint64) -> None:
+def _store_sequence(t: Threats, level: int, completes: np.uint64) -> None:
     gains, replies = t.gain[level], completes
     for above in range(level):
         gains |= t.gain[above]
@@ -239,7 +239,7 @@ def _keep_sequence(t: Threats, level: int, completes: np.uint64) -> None:
 
 
 @inner
-def hindering(attacker: np.uint64, defender: np.uint64, sets: WinningSets, t: Threats) -> np.uint64:
+def hindering_cells(attacker: np.uint64, defender: np.uint64, sets: WinningSets, t: Threats) -> np.uint64:
     """The cells by which the defender can hinder the winning sequence: those in it, and counter-threats."""
     replies = t.winning[REPLIES]
     cells, stones = t.winning[GAINS] | replies, defender | replies

@@ -34,7 +34,7 @@ def draw_pixels(
     """
     layout = plan.layout_of(position.game, cell_size)
     picture = _empty_board(layout).copy()
-    for box, look in zip(layout.tiles, plan.looks_of(position, last, is_blunder), strict=True):
+    for box, look in zip(layout.tiles, plan.tile_styles(position, last, is_blunder), strict=True):
         if look.mark:
             _paste(picture, box, _stone(look, box.width, layout.cell, layout.tile_radius))
     return picture
@@ -56,7 +56,7 @@ def _rounded(width: int, height: int, radius: float, colour: str, ground: str) -
     x, y = _from_centre(width, height)
     beyond_x = np.maximum(abs(x) - (width / 2 - radius), 0)
     beyond_y = np.maximum(abs(y) - (height / 2 - radius), 0)
-    return _painted(_rgb(ground), np.hypot(beyond_x, beyond_y) - radius, colour)
+    return _paint(_rgb(ground), np.hypot(beyond_x, beyond_y) - radius, colour)
 
 
 @lru_cache(maxsize=64)
@@ -70,7 +70,7 @@ def _stone(look: plan.TileStyle, side: int, cell: int, radius: float) -> Pixels:
         along = np.minimum((abs(x) + abs(y)) / 2, plan.CROSS_REACH * cell)
         distance = np.hypot(abs(x) - along, abs(y) - along)
     beyond_stroke = distance - plan.STROKE * cell / 2
-    return _painted(_rounded(side, side, radius, tile, plan.PANEL), beyond_stroke, stone)
+    return _paint(_rounded(side, side, radius, tile, plan.PANEL), beyond_stroke, stone)
 
 
 def _from_centre(width: int, height: int) -> tuple[Floats, Floats]:
@@ -79,7 +79,7 @@ def _from_centre(width: int, height: int) -> tuple[Floats, Floats]:
     return x[None, :], y[:, None]
 
 
-def _painted(ground: NDArray[Any], distance: Floats, colour: str) -> Pixels:
+def _paint(ground: NDArray[Any], distance: Floats, colour: str) -> Pixels:
     """`ground` with `colour` on it wherever `distance` `[height, width]` is negative."""
     coverage = np.clip(0.5 - distance, 0, 1)[..., None]
     painted: Pixels = np.rint(ground + coverage * (_rgb(colour) - ground)).astype(np.uint8)

@@ -47,7 +47,7 @@ def draw_svg(
                 f"policy={chances}: {position} takes probabilities of the cells {free}, else 0"
             )
         shares = {cell: chances[cell] for cell in free}
-    looks = plan.looks_of(position, last, is_blunder)
+    looks = plan.tile_styles(position, last, is_blunder)
     tiles = [
         _share(box, shares[cell], layout)
         if cell in shares
@@ -137,7 +137,7 @@ def draw_diagram(record: GameRecord, blunders: Collection[int] = ()) -> str:
     The tiles of completed winning sets stand out; `blunders` are yellow, with a `?` after the number.
     """
     layout = plan.layout_of(record.game)
-    looks = plan.looks_of(record.positions()[-1])
+    looks = plan.tile_styles(record.positions()[-1])
     tiles = [tile(box, look, layout) for box, look in zip(layout.tiles, looks, strict=True)]
     for number, cell in enumerate(record.cells, 1):
         seat = looks[cell].mark

@@ -25,7 +25,7 @@ from ttt_env.rules.game import (
     as_cell,
     cells_of,
     check_game,
-    illegal_move,
+    illegal_move_message,
     other_seat,
     random_position,
 )

@@ -568,7 +568,7 @@ class Position(_Stones):
         if self.is_over:
             raise IllegalMoveError(f"cannot play {number}: the game {self} is over")
         if not self.legal_mask >> number & 1:
-            raise IllegalMoveError(illegal_move(self, number))
+            raise IllegalMoveError(illegal_move_message(self, number))
         return self.child(number)
 
     def child(self, cell: int) -> "Position":
@@ -665,7 +665,7 @@ def as_cell(action: object, game: Game) -> int:
     )
 
 
-def illegal_move(position: Position, cell: int, where: str = "") -> str:
+def illegal_move_message(position: Position, cell: int, where: str = "") -> str:
     """The message that a cell cannot be played: it is taken, or rests on a free one."""
     named = f"cell {cell} of {position}{where}"
     if position.occupied_mask >> cell & 1:
@@ -700,24 +700,24 @@ def _fault(position: Position) -> str | None:
     if floating := cells_of(position.occupied_mask & ~game.supported(position.occupied_mask)):
         return f"cell {floating[0]} is taken before cell {game.supports[floating[0]]}, on which it rests"
     # Where no cell rests on another, every order of the stones will do.
-    if game.has_gravity and not _can_be_taken_back(game, mine, theirs, set()):
+    if game.has_gravity and not _has_move_order(game, mine, theirs, set()):
         return "no order of moves, each on a free cell that nothing lies under, puts the stones there"
     return None
 
 
-def _can_be_taken_back(game: Game, mine: int, theirs: int, seen: set[int]) -> bool:
+def _has_move_order(game: Game, mine: int, theirs: int, visited: set[int]) -> bool:
     """True if the stones can be taken off one by one, the other player's first, with no game over between.
 
     The orders may be too many to try: where none has been found among so many, there may be one.
     """
     occupied = mine | theirs
-    if not occupied or len(seen) > _ORDERS:
+    if not occupied or len(visited) > _ORDERS:
         return True
     for cell in cells_of(theirs & game.tops(occupied)):
         before = theirs ^ 1 << cell
-        if occupied ^ 1 << cell in seen or game.owns_set(before):
+        if occupied ^ 1 << cell in visited or game.owns_set(before):
             continue
-        if _can_be_taken_back(game, before, mine, seen):
+        if _has_move_order(game, before, mine, visited):
             return True
-        seen.add(occupied ^ 1 << cell)
+        visited.add(occupied ^ 1 << cell)
     return False

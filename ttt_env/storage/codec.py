@@ -153,9 +153,9 @@ class _Reader:
         if kind is Any:
             return data
         if kind is Game:
-            return self._parsed(game_from_dict, data, name)
+            return self._parse(game_from_dict, data, name)
         if kind in (Position, GameRecord) and isinstance(data, str):
-            return self._parsed(lambda text: kind.parse(text, self.game), data, name)
+            return self._parse(lambda text: kind.parse(text, self.game), data, name)
         if kind is Boards and isinstance(data, list):
             positions = [self.value(Position, each, f"{name}[{n}]") for n, each in enumerate(data)]
             return Boards.joined(self.game, [Boards.of(positions)] if positions else [])  # type: ignore[arg-type]
@@ -175,10 +175,10 @@ class _Reader:
         ):  # which is derived
             self.game = self.value(Game, data["game"], "game")
         for each in sorted(names, key=lambda each: each != "game"):  # the positions are of this game
-            called = f"{name}.{each}".lstrip(".")
+            entry = f"{name}.{each}".lstrip(".")
             if each not in data:
-                raise ResultFileError(f"{called}: it is missing")
-            values[each] = self.value(hints[each], data[each], called)
+                raise ResultFileError(f"{entry}: it is missing")
+            values[each] = self.value(hints[each], data[each], entry)
             if each == "game" and isinstance(values[each], Game):
                 self.game = values[each]
         return kind(**values)
@@ -199,12 +199,12 @@ class _Reader:
     def _object(self, data: Any, name: str) -> Mapping[str, Any]:
         return data if isinstance(data, Mapping) else self._fail(name, data, "an object with entries")
 
-    def _parsed(self, read: Any, data: Any, name: str) -> Any:
+    def _parse(self, read: Any, data: Any, name: str) -> Any:
         try:
             return read(data)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             reason = str(error) if isinstance(error, TttEnvError) else f"{type(error).__name__}: {error}"
             raise ResultFileError(f"{name}: {reason}") from error
 
-    def _fail(self, name: str, data: Any, due: str) -> Any:
-        raise ResultFileError(f"{name or 'it'}: {brief(data)}, expected {due}")
+    def _fail(self, name: str, data: Any, expected: str) -> Any:
+        raise ResultFileError(f"{name or 'it'}: {brief(data)}, expected {expected}")

@@ -18,10 +18,10 @@ _KEYS = dict.fromkeys(("format", "name", "shape", "winning_sets", "misere", "coo
 
 def game_to_dict(game: Game) -> dict[str, Any]:
     """The name of a game; with its rules and its drawing if it is none of this package."""
-    return {"name": game.name} if stem_of(game.name) in CATALOGUE else _described(game)
+    return {"name": game.name} if stem_of(game.name) in CATALOGUE else _game_facts(game)
 
 
-def _described(game: Game) -> dict[str, Any]:
+def _game_facts(game: Game) -> dict[str, Any]:
     described = {
         "name": game.name,
         "shape": game.shape,
@@ -56,7 +56,7 @@ def game_from_dict(data: Mapping[str, Any]) -> Game:
 
 def save_game(game: Game, path: str | Path) -> None:
     """Write a game as a JSON file, which `load_game` reads. Raises `OSError` if it cannot be written."""
-    text = json.dumps({"format": FORMAT, **_described(game)})
+    text = json.dumps({"format": FORMAT, **_game_facts(game)})
     write_atomically(path, text.encode())
 
 

@@ -91,7 +91,7 @@ class GameLog:
             raise ParameterError(f"path={brief(argument)} of a game log: expected the path of a file")
         self.path = (default_path() if path is None else Path(path)).absolute()
         self._lock = Lock()
-        with self._naming_the_file():
+        with self._log_errors():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self.path.exists():
                 check_regular(self.path)  # SQLite waits for a pipe
@@ -121,7 +121,7 @@ class GameLog:
                 raise
 
     @contextmanager
-    def _naming_the_file(self) -> Iterator[None]:
+    def _log_errors(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, OSError, ValueError) as error:
@@ -164,7 +164,7 @@ class GameLog:
         rows = [(record.game.name, str(record), x, o, source, now) for record in records]
         with (
             self._lock,
-            self._naming_the_file(),
+            self._log_errors(),
             self._connection,
             closing(self._connection.cursor()) as cursor,
         ):
@@ -173,7 +173,7 @@ class GameLog:
             return cursor.lastrowid or 0
 
     def _read(self, query: str, *values: str) -> list[tuple[Any, ...]]:
-        with self._lock, self._naming_the_file():
+        with self._lock, self._log_errors():
             return self._connection.execute(query, values).fetchall()
 
     def counts(self) -> dict[str, int]:

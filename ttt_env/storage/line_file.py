@@ -118,7 +118,7 @@ class LineFile:
         self.reserve()
         self._content()
         self._end = 0
-        self._cut()
+        self._truncate()
 
     def add(self, data: Mapping[str, Any], is_synced: bool = False) -> None:
         """Add a line, whole or not at all; folders that are missing are made.
@@ -131,7 +131,7 @@ class LineFile:
         assert self._handle is not None
         try:
             if self._size != self._end:
-                self._cut()
+                self._truncate()
             rest = line
             while rest:  # a disk that is nearly full takes a part of it, and the next part is an error
                 rest = rest[os.write(self._handle, rest) :]
@@ -139,14 +139,14 @@ class LineFile:
                 os.fsync(self._handle)
         except BaseException as error:
             with suppress(OSError):
-                self._cut()
+                self._truncate()
             if isinstance(error, OSError):
                 raise ResultFileError(f"{self.path} cannot be written: {reason(error)}") from error
             raise
         self._end += len(line)
         self._size = self._end
 
-    def _cut(self) -> None:
+    def _truncate(self) -> None:
         """Take away what is behind the last whole line."""
         assert self._handle is not None
         os.ftruncate(self._handle, self._end)

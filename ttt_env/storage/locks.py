@@ -21,7 +21,7 @@ def lock(handle: int, wait: bool = False) -> None:
 
 
 @contextmanager
-def reserved(path: Path) -> Iterator[None]:
+def hold_lock(path: Path) -> Iterator[None]:
     """Keep other processes from this block for the same path; beside it lies a file until the end.
 
     Raises `ResultFileError` if another process is in it, or if there can be no such file.

@@ -26,7 +26,7 @@ def parse_json(text: str | bytes) -> Any:
     which JSON does not know.
     """
     try:
-        return json.loads(text_of(text), object_pairs_hook=_without_twins, parse_constant=_no_number)
+        return json.loads(text_of(text), object_pairs_hook=_unique_keys, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
         raise ResultFileError(str(error)) from error
 
@@ -42,7 +42,7 @@ def parse_toml(text: str | bytes) -> dict[str, Any]:
         raise ResultFileError(f"it is not TOML: {error}") from error
 
 
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     entries = dict(pairs)
     if len(entries) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -51,5 +51,5 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return entries
 
 
-def _no_number(name: str) -> None:
+def _reject_constant(name: str) -> None:
     raise ResultFileError(f"{name} is not a number that JSON knows")

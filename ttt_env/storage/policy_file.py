@@ -167,7 +167,7 @@ class _Archive:
         with file_errors(path, "read", PolicyFileError):
             stream = opened(path)
         with stream:
-            with _blaming(path, kind):
+            with _archive_errors(path, kind):
                 zipped = ZipFile(stream)
             archive = cls(path, kind, zipped)
             names = [name.removesuffix(".npy") for name in zipped.namelist()]
@@ -218,7 +218,7 @@ class _Archive:
     def header(self, name: str) -> _Header:
         """The header of an array. Raises `PolicyFileError` if there is none, or it lies about the size."""
         info = self._member(name)
-        with _blaming(self.path, self.kind), self._zipped.open(info) as file:
+        with _archive_errors(self.path, self.kind), self._zipped.open(info) as file:
             begin = file.read(_BEGIN)
             begin += file.read(int.from_bytes(begin[-2:], "little"))
             if not (match := _HEADER.fullmatch(begin)):
@@ -235,7 +235,7 @@ class _Archive:
     def array(self, name: str) -> NDArray[Any]:
         """An array whose header has been looked at."""
         info = self._member(name)
-        with _blaming(self.path, self.kind), self._zipped.open(info) as file:
+        with _archive_errors(self.path, self.kind), self._zipped.open(info) as file:
             array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
             if array.dtype.kind == "U":
                 array.tolist()  # fails if a number in it is not a character
@@ -252,7 +252,7 @@ class _Archive:
 
 
 @contextmanager
-def _blaming(path: str | Path, kind: str) -> Iterator[None]:
+def _archive_errors(path: str | Path, kind: str) -> Iterator[None]:
     """Turn every error inside into a `PolicyFileError` that names the file.
 
     Only for calls of `zipfile` and NumPy's format, which fail in a dozen ways where bytes are damaged.

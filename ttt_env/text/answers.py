@@ -156,7 +156,7 @@ class AnswerFormat:
         """The reply in a position: its cell if it is free, else why it plays none. Raises as `read`."""
         reading = self.read(reply, position)
         if reading.cell is None:
-            return Answer.failed(reading.outcome, reply)
+            return Answer.failure(reading.outcome, reply)
         return Answer.of(reading.cell, position, reply)
 
 

@@ -88,10 +88,10 @@ class PromptAgent(AskedAgent):
             error.add_note(self._asked_in(position))
             raise
         if not isinstance(reply, str):
-            return Answer.failed("unreadable", brief(reply))
+            return Answer.failure("unreadable", brief(reply))
         answer = self.answer_format.answer(reply, position)
         if answer.cell is None and isinstance(reply, Reply) and reply.note:
-            return Answer.failed(answer.outcome, f"({reply.note}) {reply}".rstrip())
+            return Answer.failure(answer.outcome, f"({reply.note}) {reply}".rstrip())
         return answer
 
     def _asked_in(self, position: Position) -> str:

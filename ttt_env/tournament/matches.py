@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, AskedAgent, Forfeit, Outcome, answer_of, make_agent
-from ttt_env.analysis.asking import Asking
+from ttt_env.analysis.asking import AskProgress
 from ttt_env.analysis.evaluation import exact_match, exploitability, sampled_games
 from ttt_env.analysis.play import moves_between
 from ttt_env.analysis.policy_table import PolicyTable
@@ -42,7 +42,7 @@ def both_sides(pairs: Mapping[Pair, Match]) -> dict[tuple[str, str], Match]:
     """The match of each pair that has met, from both sides."""
     matches: dict[tuple[str, str], Match] = {}
     for (first, second), match in pairs.items():
-        matches |= {(first, second): match, (second, first): match.turned()}
+        matches |= {(first, second): match, (second, first): match.swap_agents()}
     return matches
 
 
@@ -146,7 +146,7 @@ ASKED_AGAIN = 20
 """The positions in which a bot is asked twice, to see whether it repeats itself."""
 
 
-def judged_table(agent: Agent, progress: Asking | None = None) -> PolicyTable | str:
+def judged_table(agent: Agent, progress: AskProgress | None = None) -> PolicyTable | str:
     """The answers of an agent in all positions that it can reach, by which it is judged; or why not.
 
     That is for games of few positions, an agent that declares itself stationary, and a bot that answers the
@@ -172,7 +172,7 @@ def _some_answers(table: PolicyTable) -> list[tuple[Position, int]]:
         position
         for first_ply, seat in enumerate(SEATS)
         for layer in table.layers(seat)[first_ply::2]
-        for position in layer.boards(layer.open)
+        for position in layer.boards(layer.open_slots)
         if position not in lost_positions
     ]
     if not positions:

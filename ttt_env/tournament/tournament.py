@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 import numpy as np
 
 from ttt_env.agent import AgentLike, Floats, game_of, named_agents
-from ttt_env.analysis.results import Exploitability, Forfeited, Match, summed
+from ttt_env.analysis.results import Exploitability, ForfeitCount, Match, merge_forfeits
 from ttt_env.errors import ParameterError, PlayerError, ResultFileError
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import Column, Table
@@ -141,12 +141,12 @@ class Tournament(Saved):
         return [(pair.first, pair.second) for pair, match in self.pairs.items() if match.width > width]
 
     @property
-    def forfeits(self) -> dict[str, tuple[Forfeited, ...]]:
+    def forfeits(self) -> dict[str, tuple[ForfeitCount, ...]]:
         """The losses of each agent by naming no free cell; agents that always named one are not listed."""
-        losses: dict[str, tuple[Forfeited, ...]] = dict.fromkeys(self.names, ())
+        losses: dict[str, tuple[ForfeitCount, ...]] = dict.fromkeys(self.names, ())
         for (name, _), match in self.matches.items():
             losses[name] += match.forfeits[0]
-        return {name: summed(each) for name, each in losses.items() if each}
+        return {name: merge_forfeits(each) for name, each in losses.items() if each}
 
     def __repr__(self) -> str:
         return f"<Tournament of {len(self.names)} agents on {self.game.name}>"

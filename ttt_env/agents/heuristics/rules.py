@@ -26,36 +26,36 @@ class Random(Agent):
         policies: Floats = boards.legal / boards.legal.sum(axis=1, keepdims=True)
         return policies
 
-    def _explained(self, position: Position) -> Explanation:
-        return self._why(position, "Uniform over the free cells.")
+    def _explain(self, position: Position) -> Explanation:
+        return self._policy_explanation(position, "Uniform over the free cells.")
 
 
-def win(sight: RuleInput) -> Masks:
+def win(inputs: RuleInput) -> Masks:
     """The cells that complete a winning set of the player to move."""
-    return sight.mine.completing()
+    return inputs.own_sets.completing()
 
 
-def block(sight: RuleInput) -> Masks:
+def block(inputs: RuleInput) -> Masks:
     """The cells that would complete a winning set of the opponent."""
-    return sight.theirs.completing()
+    return inputs.opponent_sets.completing()
 
 
-def fork(sight: RuleInput) -> Masks:
+def fork(inputs: RuleInput) -> Masks:
     """The cells that give the player to move two ways to win at once."""
-    return sight.mine.forking()
+    return inputs.own_sets.forking()
 
 
-def block_fork(sight: RuleInput) -> Masks:
+def block_fork(inputs: RuleInput) -> Masks:
     """The cells that keep the opponent from forking; none where it cannot fork.
 
     If the opponent has one fork, that cell. If it has several, the moves that threaten to win and leave it no
     fork; else those that threaten to win and whose forced answer is not a fork; else the forks.
     """
-    forks = sight.theirs.forking()
+    forks = inputs.opponent_sets.forking()
     several = np.flatnonzero(np.bitwise_count(forks) > 1)
     for start in range(0, len(several), _CHUNK):
         at = several[start : start + _CHUNK]
-        boards = sight.boards[at]
+        boards = inputs.boards[at]
         game, n_cells = boards.game, boards.game.n_cells
         stones = np.uint64(1) << np.arange(n_cells, dtype=np.uint64)
         mine = (boards.mine[:, None] | stones).reshape(-1)
@@ -71,30 +71,30 @@ def block_fork(sight: RuleInput) -> Masks:
     return forks
 
 
-def centre(sight: RuleInput) -> Masks:
+def centre(inputs: RuleInput) -> Masks:
     """The cell in the middle; there is none if the board is even along some axis."""
-    has_one = all(size % 2 for size in sight.game.shape)
-    return _everywhere(sight, 1 << sight.game.n_cells // 2 if has_one else 0)
+    has_one = all(size % 2 for size in inputs.game.shape)
+    return _repeat_mask(inputs, 1 << inputs.game.n_cells // 2 if has_one else 0)
 
 
-def corner(sight: RuleInput) -> Masks:
+def corner(inputs: RuleInput) -> Masks:
     """The cells at an end of every axis."""
-    return _everywhere(sight, _at_ends(sight.game, all))
+    return _repeat_mask(inputs, _at_ends(inputs.game, all))
 
 
-def opposite_corner(sight: RuleInput) -> Masks:
+def opposite_corner(inputs: RuleInput) -> Masks:
     """The corners diagonally opposite to a corner that the opponent has."""
-    corners = sight.boards.cells(sight.boards.theirs & np.uint64(_at_ends(sight.game, all)))
+    corners = inputs.boards.cells(inputs.boards.theirs & np.uint64(_at_ends(inputs.game, all)))
     return packed(corners[:, ::-1])
 
 
-def side(sight: RuleInput) -> Masks:
+def side(inputs: RuleInput) -> Masks:
     """The cells on the border of the board that are not corners: the edges of 3×3."""
-    return _everywhere(sight, _at_ends(sight.game, any) ^ _at_ends(sight.game, all))
+    return _repeat_mask(inputs, _at_ends(inputs.game, any) ^ _at_ends(inputs.game, all))
 
 
-def _everywhere(sight: RuleInput, mask: int) -> Masks:
-    return np.full(len(sight.boards), mask, np.uint64)
+def _repeat_mask(inputs: RuleInput, mask: int) -> Masks:
+    return np.full(len(inputs.boards), mask, np.uint64)
 
 
 @lru_cache(maxsize=128)
@@ -140,29 +140,29 @@ class Rules(Agent):
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         candidates = boards.legal.copy()
-        undecided, sight = np.arange(len(boards)), RuleInput(boards)
+        undecided, inputs = np.arange(len(boards)), RuleInput(boards)
         for rule in self.rules.values():
-            proposed = boards.cells(rule(sight)) & sight.boards.legal
+            proposed = boards.cells(rule(inputs)) & inputs.boards.legal
             fires = proposed.any(axis=1)
             if fires.any():
                 candidates[undecided[fires]] = proposed[fires]
                 undecided = undecided[~fires]
-                sight = RuleInput(boards[undecided])
+                inputs = RuleInput(boards[undecided])
             if not len(undecided):
                 break
         policies: Floats = candidates / np.maximum(candidates.sum(axis=1, keepdims=True), 1)
         return policies
 
-    def _explained(self, position: Position) -> Explanation:
-        sight = RuleInput(Boards.of([position]))
+    def _explain(self, position: Position) -> Explanation:
+        inputs = RuleInput(Boards.of([position]))
         for name, rule in self.rules.items():
-            if cells := cells_of(int(rule(sight)[0]) & position.legal_mask):
+            if cells := cells_of(int(rule(inputs)[0]) & position.legal_mask):
                 reason, sets = _reason(name, cells, position)
                 facts = {"rule": name, "rules in order": list(self.rules)}
-                return self._why(position, reason, facts=facts, sets=sets)
+                return self._policy_explanation(position, reason, facts=facts, sets=sets)
         reason = f"No rule fires, of {', '.join(self.rules)}: uniform over the free cells."
         facts = {"rule": "none", "rules in order": list(self.rules)}
-        return self._why(position, reason, facts=facts)
+        return self._policy_explanation(position, reason, facts=facts)
 
 
 _SENTENCES = {
@@ -189,7 +189,7 @@ def _reason(name: str, cells: list[int], position: Position) -> tuple[str, tuple
         through = set(cells)
         sets = [s for s in open_sets(position.game, *own, missing=2) if through & set(s)]
     elif name == "block-fork":
-        through = set(cells_of(int(RuleInput(Boards.of([position])).theirs.forking()[0])))
+        through = set(cells_of(int(RuleInput(Boards.of([position])).opponent_sets.forking()[0])))
         sets = [s for s in open_sets(position.game, *others, missing=2) if through & set(s)]
     return f"The rule {name} fires: {sentence}", tuple(sets)
 

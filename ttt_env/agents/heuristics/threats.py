@@ -54,12 +54,12 @@ class RuleInput:
         self.boards, self.game = boards, boards.game
 
     @cached_property
-    def mine(self) -> OpenSets:
+    def own_sets(self) -> OpenSets:
         """The open sets of the players to move."""
         return OpenSets(self.game, self.boards.mine, self.boards.theirs)
 
     @cached_property
-    def theirs(self) -> OpenSets:
+    def opponent_sets(self) -> OpenSets:
         """The open sets of the other players."""
         return OpenSets(self.game, self.boards.theirs, self.boards.mine)
 

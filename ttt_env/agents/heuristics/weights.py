@@ -62,7 +62,7 @@ class Weights(Agent):
         policies: Floats = candidates / np.maximum(candidates.sum(axis=1, keepdims=True), 1)
         return policies
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         mover, other = ("X", "O") if position.to_move == "X" else ("O", "X")
         weights = (of_legal_cells(position, worth[0]) for worth in cell_weights(Boards.of([position])))
         numbers = [
@@ -70,13 +70,15 @@ class Weights(Agent):
             for seat, worth in zip((mover, other), weights, strict=True)
         ]
         mine, theirs = (max(column.by_cell.values()) for column in numbers)
-        reason, sets = _why(position, mine, theirs)
+        reason, sets = _deciding_rule(position, mine, theirs)
         if theirs > mine:
             numbers.reverse()  # the larger weights decide
-        return self._why(position, reason, *numbers, sets=sets)
+        return self._policy_explanation(position, reason, *numbers, sets=sets)
 
 
-def _why(position: Position, max_mine: float, max_theirs: float) -> tuple[str, tuple[tuple[int, ...], ...]]:
+def _deciding_rule(
+    position: Position, max_mine: float, max_theirs: float
+) -> tuple[str, tuple[tuple[int, ...], ...]]:
     """The rule of the agent that decides, in a sentence, and the winning sets behind it."""
     game, mine, theirs = position.game, position.mine, position.theirs
     mover, other = ("X", "O") if position.to_move == "X" else ("O", "X")

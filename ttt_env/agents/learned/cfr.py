@@ -8,7 +8,7 @@ import numpy as np
 
 from ttt_env.agent import NO_LIMIT, Budget, Learner
 from ttt_env.agents.learned.lookup import Lookup, playable_cells_of
-from ttt_env.agents.learned.q_learning import explored
+from ttt_env.agents.learned.q_learning import game_graph
 from ttt_env.rules import Game, checked
 from ttt_env.storage import save_arrays
 
@@ -30,7 +30,7 @@ def _prepare() -> None:
     state = _no_regrets(NO_MOVES)
     ready(
         "cfr",
-        lambda: kernel.seats(NO_MOVES, state.seat),
+        lambda: kernel.set_movers(NO_MOVES, state.seat),
         lambda: kernel.sweep(NO_MOVES, state, kernel.BOTH, 1.0, False),
     )
 
@@ -39,9 +39,14 @@ def _no_regrets(graph: "Graph") -> "Regrets":
     from ttt_env.agents.learned.cfr_kernel import Regrets
 
     n_positions, n_moves = len(graph.reward), len(graph.next)
-    regret, total, now = np.zeros((3, n_moves))
+    regret, total, strategy = np.zeros((3, n_moves))
     return Regrets(
-        regret, total, now, np.zeros(n_positions, np.int8), np.zeros((2, n_positions)), np.zeros(n_positions)
+        regret,
+        total,
+        strategy,
+        np.zeros(n_positions, np.int8),
+        np.zeros((2, n_positions)),
+        np.zeros(n_positions),
     )
 
 
@@ -79,11 +84,11 @@ class CFRLearner(Learner):
         super().__init__(game, seed)
         self.is_plus, self.purified = variant == "cfr+", purified
         self._kernel = kernel
-        self.positions, self.graph = explored(game)
+        self.positions, self.graph = game_graph(game)
         self.regrets = _no_regrets(self.graph)
         self.iterations = self.moves = 0
         _prepare()
-        kernel.seats(self.graph, self.regrets.seat)
+        kernel.set_movers(self.graph, self.regrets.seat)
 
     @property
     def steps(self) -> int:  # noqa: D102

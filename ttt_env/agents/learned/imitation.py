@@ -36,7 +36,7 @@ from ttt_env.rules.symmetry import transform_boards
 from ttt_env.storage.game_log import PERSON, GameLog, LoggedGame, default_path
 
 
-class OfHabits:
+class ImitationBase:
     """The common part of both kinds of the agent: the log, and the agent that plays where it has no moves."""
 
     game: Game
@@ -48,24 +48,24 @@ class OfHabits:
         try:
             self.path.stat()
         except FileNotFoundError:
-            self._habits = _Habits.of(self.game, [])
+            self._move_counts = _MoveCounts.of(self.game, [])
             return
         except (OSError, ValueError) as error:
             raise GameLogError(f"game log {self.path}: {error}") from error
         with GameLog(self.path) as log:
-            self._habits = _Habits.of(self.game, log.games(self.game))
+            self._move_counts = _MoveCounts.of(self.game, log.games(self.game))
 
     @property
     def parts(self) -> tuple[Agent]:  # noqa: D102
         return (self.fallback,)
 
-    def _explained(self, position: Position) -> Explanation:
-        counted = self._habits.counted(position)
+    def _explain(self, position: Position) -> Explanation:
+        counted = self._move_counts.counts_in(position)
         if counted is None:
             name = name_of(self.fallback)
             part = PartExplanation(name, self.fallback.explain(position))
             reason = f"No recorded game has come to this position with a person to move: {name} plays."
-            return Explanation(position, part.why.policy, reason, facts={"games": 0}, parts=(part,))
+            return Explanation(position, part.explanation.policy, reason, facts={"games": 0}, parts=(part,))
         cells, games = counted
         numbers = [
             CellNumbers(f"played by {who}", of_legal_cells(position, row), "count")
@@ -83,7 +83,7 @@ class OfHabits:
         return Explanation(position, policy, reason, tuple(numbers), facts)
 
 
-class Imitation(OfHabits, Agent):
+class Imitation(ImitationBase, Agent):
     """Plays the move that people chose most often in the position (Nicolo Davis, "Tic-Tac-Toe Bots").
 
     All games in a log count, won or lost, but only the moves of people and of unnamed players. Symmetric
@@ -110,23 +110,23 @@ class Imitation(OfHabits, Agent):
             self.__class__ = _SampledImitation  # type: ignore[assignment]
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        is_known, policies = self._habits.policies(boards)
+        is_known, policies = self._move_counts.policies(boards)
         if not is_known.all():
             policies[~is_known] = self.fallback.policies(boards[~is_known])
         return policies
 
 
-class _SampledImitation(OfHabits, Agent):
+class _SampledImitation(ImitationBase, Agent):
     """The agent with a fallback that is not stationary."""
 
     variant_of = Imitation
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
-        is_known, policies = self._habits.policies(Boards.single(position))
+        is_known, policies = self._move_counts.policies(Boards.single(position))
         return sample(policies[0], rng.random()) if is_known[0] else self.fallback.choose(position, rng)
 
 
-class _Habits(NamedTuple):
+class _MoveCounts(NamedTuple):
     """The moves most often played, `bool[P, cells]`, in the canonical positions.
 
     `rows` has the row of each, by its masks. `counts` `[2, P, cells]` says how often each move was played, by
@@ -155,7 +155,7 @@ class _Habits(NamedTuple):
         is_unnamed = np.array([unnamed for _, _, unnamed in moves], np.intp)
         counts = np.zeros((2, len(mine), game.n_cells), np.int64)
         np.add.at(counts, (is_unnamed, which.reshape(-1), motions(game)[moved_by, cells]), 1)
-        together = _counted_together(Boards(game, mine, theirs), counts)
+        together = _merge_counts(Boards(game, mine, theirs), counts)
         totals = together.sum(axis=0)
         rows = {masks: row for row, masks in enumerate(zip(mine.tolist(), theirs.tolist(), strict=True))}
         # A game comes to a position once at most, so that each move counted there is of another game.
@@ -167,7 +167,7 @@ class _Habits(NamedTuple):
         masks = zip(images.mine.tolist(), images.theirs.tolist(), strict=True)
         return np.array([self.rows.get(each, -1) for each in masks], np.intp), motions(boards.game)[moved_by]
 
-    def counted(self, position: Position) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    def counts_in(self, position: Position) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """`counts` by cell, `[2, cells]`, and `games`, `[2]`, in one position; None in an unknown one."""
         (row,), (cells,) = self.find(Boards.of([position]))
         return None if row < 0 else (self.counts[:, row, cells], self.games[:, row])
@@ -182,7 +182,7 @@ class _Habits(NamedTuple):
         return is_known, policies
 
 
-def _counted_together(boards: Boards, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _merge_counts(boards: Boards, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """The counts, added up over cells that a symmetry of the position maps to each other."""
     together, repeats = np.zeros_like(counts), np.zeros_like(counts[0])
     for permutation in symmetries(boards.game):

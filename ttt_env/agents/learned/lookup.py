@@ -125,7 +125,7 @@ class Lookup(Agent):
 
     @cached_property
     def _table(self) -> Table:
-        return self._own_table or _tabulated(solve(self.game).policy(), None)
+        return self._own_table or _tabulate(solve(self.game).policy(), None)
 
     @classmethod
     def of(
@@ -141,7 +141,7 @@ class Lookup(Agent):
         fixed = PolicyTable.of(player, positions="all") if positions is None else player
         if positions is not None and not sum(map(len, positions)):
             raise ParameterError("positions=[] of Lookup.of: expected at least one")
-        return cls._with(fixed.game, _tabulated(fixed, positions))
+        return cls._from_table(fixed.game, _tabulate(fixed, positions))
 
     @classmethod
     def from_arrays(
@@ -151,10 +151,10 @@ class Lookup(Agent):
 
         With `merged` the positions are canonical ones, which stand for all that are symmetric to them.
         """
-        return cls._with(game, Table(codes, policies, merged))
+        return cls._from_table(game, Table(codes, policies, merged))
 
     @classmethod
-    def _with(cls, game: Game, table: Table) -> "Lookup":
+    def _from_table(cls, game: Game, table: Table) -> "Lookup":
         lookup = cls.__new__(cls)
         Agent.__init__(lookup, game)
         lookup._path = lookup._solution = None
@@ -187,10 +187,12 @@ class Lookup(Agent):
         policies /= policies.sum(axis=1, keepdims=True)
         return policies if back is None else np.take_along_axis(policies, back, axis=1)
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         if self._solution is not None:
-            why = self._solution.policy().explain(position)
-            return replace(why, reason=f"The tablebase holds the value of every position. {why.reason}")
+            explanation = self._solution.policy().explain(position)
+            return replace(
+                explanation, reason=f"The tablebase holds the value of every position. {explanation.reason}"
+            )
         facts, entry = _code_facts(position), position
         reason = "The table holds the position itself."
         if self._table.merged:
@@ -203,7 +205,7 @@ class Lookup(Agent):
                 there = {f"{name} there": fact for name, fact in _code_facts(entry).items()}
                 facts |= {"position in the table": str(entry)} | there | {"each cell lies there on": motion}
         facts["positions in the table"] = len(self)
-        return self._why(position, reason, facts=facts)
+        return self._policy_explanation(position, reason, facts=facts)
 
 
 def _code_facts(position: Position) -> dict[str, Any]:
@@ -217,7 +219,7 @@ def _merge(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
     return merged, motions(boards.game)[moved_by]
 
 
-def _tabulated(agent: Agent, positions: Sequence[Boards] | None) -> Table:
+def _tabulate(agent: Agent, positions: Sequence[Boards] | None) -> Table:
     """The table of an agent in these positions or in all, merged if it treats symmetric ones the same."""
     rows = _rows(agent, positions, merged=True)
     merged = rows is not None
@@ -231,8 +233,8 @@ def _rows(
 ) -> list[tuple[Codes, NDArray[np.float32]]] | None:
     """Codes and policies of these positions or all; None if they are to be `merged` and cannot be."""
     rows = []
-    everywhere = (moves.boards for layer in reachable(agent.game) for moves in layer.moves())
-    for boards in everywhere if positions is None else positions:
+    all_boards = (moves.boards for layer in reachable(agent.game) for moves in layer.moves())
+    for boards in all_boards if positions is None else positions:
         policies = checked_policies(agent, boards)
         if merged:
             images, back = _merge(boards)

@@ -87,14 +87,14 @@ class NetworkAgent(Agent):
                 )
         return softmax(self.temperature)(scores, boards.legal)
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         scores = of_legal_cells(position, self._scores(Boards.of([position]))[0])
         reason = "The network gives {cells} the highest score."
         if self.temperature:
             reason = (
                 f"The chance of a cell grows with the network’s score as exp(score / {self.temperature:g})."
             )
-        return self._why(position, reason, CellNumbers("network’s score", scores, "number"))
+        return self._policy_explanation(position, reason, CellNumbers("network’s score", scores, "number"))
 
     def _scores(self, boards: Boards) -> Floats:
         """The scores of the cells, `[B, cells]`; 0 on taken ones."""

@@ -87,10 +87,10 @@ class QLearning(Agent):
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         return best(self.q(boards), boards.legal)
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         q = of_legal_cells(position, self.q(Boards.of([position]))[0])
         reason = "In the learned table {cells} has the largest Q-value."
-        return self._why(position, reason, CellNumbers("Q-value", q))
+        return self._policy_explanation(position, reason, CellNumbers("Q-value", q))
 
     def save(self, path: str | Path) -> None:
         """Write the table as a compressed `.npz` file. Raises `PolicyFileError` if it cannot be written."""
@@ -125,7 +125,7 @@ class QLearner(Learner):
     ) -> None:
         super().__init__(game, seed)
         self.alpha, self.epsilon = alpha, epsilon
-        self.positions, self.graph = explored(game)
+        self.positions, self.graph = game_graph(game)
         self.q = np.zeros(len(self.positions))
         self.random = np.random.default_rng(seed).integers(1 << 63, size=1).astype(np.uint64)
         self.games = self.moves = 0
@@ -164,7 +164,7 @@ def _prepare() -> None:
 
 
 @lru_cache(maxsize=1)
-def explored(game: Game) -> tuple[Codes, "Graph"]:
+def game_graph(game: Game) -> tuple[Codes, "Graph"]:
     """All reachable positions, up to symmetry, by base-3 code, and the moves between them.
 
     Raises `GameTooLargeError` for a game of too many positions.

@@ -56,7 +56,7 @@ class SB3(Agent):
                 f"{path} is not a model of Stable-Baselines3: it lacks {', '.join(missing)}"
             )
         observations, actions = data["observation_space"], data["action_space"]
-        with _blaming(path):
+        with _model_errors(path):
             # Before a network is made for these spaces, of whatever size.
             _check_fits(path, self.game, data.get("game"), observations, actions)
             policy: BasePolicy = data["policy_class"](
@@ -132,7 +132,7 @@ class SB3(Agent):
         """True if the network gives action values, not probabilities."""
         return hasattr(self.network, "q_net") or hasattr(self.network, "quantile_net")
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         boards = Boards.of([position])
         scores = self._scores(boards)
         if self._has_values:
@@ -143,7 +143,7 @@ class SB3(Agent):
         reason = f"The network gives {{cells}} the largest {numbers.meaning.partition(' ')[2]}."
         if not self._deterministic and not self._has_values:
             reason = "It draws from the network’s probabilities of the free cells."
-        return self._why(position, reason, numbers)
+        return self._policy_explanation(position, reason, numbers)
 
     def _scores(self, boards: Boards) -> Floats:
         """The logarithms of the model's probabilities, or its action values, `[B, cells]`; not masked."""
@@ -238,20 +238,20 @@ def _content(path: str) -> tuple[dict[str, Any], Any]:
     with stream:
         with extra_for("sb3 agents need", "train"):
             from stable_baselines3.common.save_util import load_from_zip_file
-        with _blaming(path), ZipFile(stream) as zipped:
+        with _model_errors(path), ZipFile(stream) as zipped:
             size = sum(part.file_size for part in zipped.infolist())
         if size > _MAX_BYTES:
             raise PolicyFileError(
                 f"{path} is not a model: it holds {size:,} bytes, of at most {_MAX_BYTES:,}"
             )
         stream.seek(0)
-        with _blaming(path):
+        with _model_errors(path):
             data, parameters, _ = load_from_zip_file(stream, device="cpu")  # type: ignore[arg-type]
             return dict(data or {}), parameters.get("policy")
 
 
 @contextmanager
-def _blaming(path: str) -> Iterator[None]:
+def _model_errors(path: str) -> Iterator[None]:
     """Turn every exception into a `PolicyFileError` of the file: the objects in it may raise anything."""
     try:
         yield

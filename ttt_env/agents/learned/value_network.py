@@ -215,11 +215,13 @@ class ValueNetwork(Agent):
         values[rows, cells] = self.network.values(boards[rows].play(cells))
         return values
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         values = of_legal_cells(position, self._values(Boards.of([position]))[0])
         reason = "The network values the position after {cells} most."
         numbers = CellNumbers("network’s value after it", values)
-        return self._why(position, reason, numbers, facts={"units of each layer": self.network.sizes})
+        return self._policy_explanation(
+            position, reason, numbers, facts={"units of each layer": self.network.sizes}
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the network as an `.npz` file. Raises `PolicyFileError` if it cannot be written."""

@@ -11,9 +11,9 @@ from ttt_env.agent import (
     Agent,
     AgentLike,
     CellNumbers,
+    CopyableLock,
     Explanation,
     Floats,
-    Turns,
     make_agent,
     of_legal_cells,
     sample,
@@ -36,14 +36,14 @@ _EARLY: dict[str, str] = {
 _SIMULATION_SECONDS = 2e-6  # measured: 0.6 µs on 9 cells, 2 µs on 64
 
 
-class _Searching:
+class _MCTSBase:
     """The common part of both kinds of the agent: a search, its budget, and the explanation of its result."""
 
     game: Game
     _budget: tuple[int | None, float | None]
     _seed: int | None
     _settings: dict[str, Any]
-    _lock: Turns
+    _lock: CopyableLock
 
     @cached_property
     def search(self) -> "Search":
@@ -57,7 +57,7 @@ class _Searching:
         simulations, seconds = self._budget
         return simulations * _SIMULATION_SECONDS if simulations is not None else seconds or 0.0
 
-    def _searched(self, position: Position, seed: int) -> Floats:
+    def _search_policy(self, position: Position, seed: int) -> Floats:
         """The policy after a search. Searches of several threads take turns, because they share one tree."""
         with self._lock:
             self._run(position, seed)
@@ -71,7 +71,7 @@ class _Searching:
             self.search.restart(position, seed)
         self.search.run(*self._budget)
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         """The last search, if it began in this position; else what a new one finds."""
         with self._lock:
             search = self.search
@@ -101,7 +101,7 @@ class _Searching:
         return Explanation(position, of_legal_cells(position, policy), reason, tuple(numbers), facts)
 
 
-class MCTS(_Searching, Agent):
+class MCTS(_MCTSBase, Agent):
     """Monte Carlo tree search: UCT that also backs up proved values.
 
     Plays the most visited move, uniformly among ties. Each simulation descends the tree to the child with the
@@ -159,22 +159,22 @@ class MCTS(_Searching, Agent):
         network = None if evaluate is None else _network(evaluate, self.game)
         self._settings = {"c": c, "draw": draw, "playout": playout, "solve": solve, "network": network}
         self._settings |= {"threats": threats, "early_stop": early_stop, "tolerance": tolerance}
-        self._lock = Turns()
+        self._lock = CopyableLock()
         if seed is None or seconds is not None:
             self.__class__ = _SampledMCTS  # type: ignore[assignment]
 
     def policy(self, position: Position) -> Floats:  # noqa: D102
-        return self._searched(position, self._seed or 0)
+        return self._search_policy(position, self._seed or 0)
 
 
-class _SampledMCTS(_Searching, Agent):
+class _SampledMCTS(_MCTSBase, Agent):
     """The search without a seed, or for a time: each one differs."""
 
     variant_of = MCTS
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         seed = int(rng.integers(1 << 63)) if self._seed is None else self._seed
-        return sample(self._searched(position, seed), rng.random())
+        return sample(self._search_policy(position, seed), rng.random())
 
 
 def _network(evaluate: AgentLike, game: Game) -> BoardNetwork:

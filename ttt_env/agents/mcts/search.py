@@ -21,7 +21,7 @@ from ttt_env.agents.mcts.agent import MAX_C, Playout
 from ttt_env.agents.mcts.search_kernel import Tree
 from ttt_env.compiled.compiler import ready
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.compiled.stopping import check_wanted
+from ttt_env.compiled.stopping import check_stopped
 from ttt_env.compiled.threats import UNKNOWN, new_threats
 from ttt_env.errors import IllegalMoveError, ImpossiblePositionError, ParameterError, brief
 from ttt_env.render.svg import Picture
@@ -94,7 +94,7 @@ _SHOWN = 50  # a notebook shows the moves that got more than a 50th of the simul
 
 
 @contextmanager
-def trees_of(max_slots: int) -> Iterator[None]:
+def tree_limit(max_slots: int) -> Iterator[None]:
     """Let the trees of the searches that this thread runs inside grow to so many nodes of 32 bytes only.
 
     A search whose tree is full goes on with the nodes that it has.
@@ -150,8 +150,8 @@ class Search:
             raise ImpossiblePositionError(f"a search begins in a Position, not in {brief(position)}")
         self._early_stop, self._tolerance = early_stop, tolerance
         self._settings = kernel.UctSettings(c, draw, playout == "win-block", solve)
-        looks = threats and solve and position.game.is_monotone
-        self._threats = new_threats(position.game) if looks else None
+        uses_threats = threats and solve and position.game.is_monotone
+        self._threats = new_threats(position.game) if uses_threats else None
         self._sets = winning_sets(position.game)
         self.stopped_by: StoppedBy | None = None
         self._answer: tuple[list[int], float] | None = None
@@ -173,11 +173,11 @@ class Search:
             raise IllegalMoveError(f"there is no move to search for: the game {position} is over")
         _prepare(self._threats is not None)
         self._tree.root[:] = position.mine, position.theirs
-        self._sow(seed, anew=True)
+        self._begin_search(seed, anew=True)
         self.position, self._answer = position, None
 
-    def _sow(self, seed: int, anew: bool) -> None:
-        kernel.sow(self._tree, self._threats, self._sets, np.uint64(seed), anew)
+    def _begin_search(self, seed: int, anew: bool) -> None:
+        kernel.begin_search(self._tree, self._threats, self._sets, np.uint64(seed), anew)
 
     @checked
     def run(
@@ -196,8 +196,8 @@ class Search:
         n_left = inf if simulations is None else simulations
         self.stopped_by = None
         while n_left > 0 and not self.is_proved and self.stopped_by is None:
-            check_wanted()
-            n_done += self._iterate(int(min(chunk, n_left, self._before_next_look(n_left))))
+            check_stopped()
+            n_done += self._iterate(int(min(chunk, n_left, self._until_next_check(n_left))))
             chunk = min(2 * chunk, _CHUNK)
             if simulations is not None:
                 n_left = simulations - n_done
@@ -207,7 +207,7 @@ class Search:
             self.stopped_by = self._reason_to_stop(n_left)
         return n_done
 
-    def _before_next_look(self, n_left: float) -> float:
+    def _until_next_check(self, n_left: float) -> float:
         """The simulations after which `_reason_to_stop` can find a reason, at the earliest."""
         n_simulations = inf
         if self._early_stop and n_left < inf:  # each adds at most one to the lead, and one less is left
@@ -257,7 +257,7 @@ class Search:
         may_grow = 2 * len(self._tree.nodes) <= min(MAX_SLOTS, _max_slots.get())
         n_done = kernel.run(self._tree, self._threats, self._sets, self._settings, self._network, n, may_grow)
         if n_done < n and not self.is_proved:
-            self._tree = kernel.grown(self._tree)
+            self._tree = kernel.double_slots(self._tree)
         return n_done
 
     def advance(self, cell: int) -> None:
@@ -287,7 +287,7 @@ class Search:
         for cell in self._moves_to(position):
             self.advance(cell)
         if self.position == position:
-            self._sow(seed, anew=False)
+            self._begin_search(seed, anew=False)
         else:
             self.restart(position, seed)
 
@@ -438,7 +438,7 @@ def _prepare(with_threats: bool) -> None:
     threats = new_threats(game) if with_threats else None
     ready(
         "mcts",
-        lambda: kernel.sow(tree, threats, sets, zero, True),
+        lambda: kernel.begin_search(tree, threats, sets, zero, True),
         lambda: kernel.run(tree, threats, sets, settings, None, 1, False),
         lambda: kernel.subtree(tree, int(tree.path[1]), tree.root),
     )

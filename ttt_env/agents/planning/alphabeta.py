@@ -10,7 +10,7 @@ import numpy as np
 
 from ttt_env.agent import Agent, CellNumbers, Explanation, Floats
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.compiled.stopping import check_wanted
+from ttt_env.compiled.stopping import check_stopped
 from ttt_env.rules import Game, Position
 
 _SLICE = 20_000  # nodes: some hundredths of a second
@@ -55,7 +55,7 @@ class AlphaBeta(Agent):
         policy[cells] = 1.0 / len(cells)
         return policy
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         lookahead = self.search(position)
         cells = list(lookahead.cells)
         best = "all moves are worth the same"
@@ -78,13 +78,13 @@ class AlphaBeta(Agent):
             max_depth = min(max_depth, self.depth)
         with self._searcher.lock:
             if self.seconds is None:
-                self._searcher.begin(inf)
-                return self._searcher.look(position, max_depth)
-            self._searcher.begin(self.seconds)
+                self._searcher.start_clock(inf)
+                return self._searcher.search_depth(position, max_depth)
+            self._searcher.start_clock(self.seconds)
             deepest = Lookahead(tuple(position.legal_cells), 0.0, (), 0, 0)
             try:
                 for depth in range(1, max_depth + 1):
-                    deeper = self._searcher.look(position, depth)
+                    deeper = self._searcher.search_depth(position, depth)
                     if deeper.value == -1.0 and depth > 1:
                         return replace(deepest, value=-1.0)
                     deepest = deeper
@@ -116,12 +116,12 @@ class _Searcher:
         alphabeta_kernel.set_root(self._search, game.start, 1, 1)
         ready("minimax", lambda: alphabeta_kernel.search(self._search, self._sets, 1))
 
-    def begin(self, seconds: float) -> None:
+    def start_clock(self, seconds: float) -> None:
         """Start the clock, and the count of nodes, of one search."""
         self._deadline = time.monotonic() + seconds
         self._first_node = int(self._search.state[self._kernel.NODES])
 
-    def look(self, position: Position, depth: int) -> Lookahead:
+    def search_depth(self, position: Position, depth: int) -> Lookahead:
         """The best moves at this depth. Raises `_OutOfTimeError` if the time does not suffice."""
         through = self.game.winning_masks_through
         cells = sorted(position.legal_cells, key=lambda cell: -len(through[cell]))
@@ -174,6 +174,6 @@ class _Searcher:
         return bool(answer == kernel.YES)
 
     def _check_time(self) -> None:
-        check_wanted()
+        check_stopped()
         if time.monotonic() > self._deadline:
             raise _OutOfTimeError

@@ -33,8 +33,8 @@ class DepthSearch(NamedTuple):
 
     `threshold` is the t of "is the value for the player to move at least t?". `codes` are the codes of each
     position by `canonical.stone_codes`, which `of_stones` holds, X's stones first. Each entry of the
-    transposition table has the position's key in `keys`, and in `known` the plies that were looked ahead, the
-    lower and the upper bound of the value.
+    transposition table has the position's key in `keys`, and in `bounds` the depth of its search, the lower
+    and the upper bound of the value.
     """
 
     mine: Masks
@@ -46,7 +46,7 @@ class DepthSearch(NamedTuple):
     of_stones: Masks
     state: NDArray[np.int64]
     keys: Masks
-    known: NDArray[np.int8]
+    bounds: NDArray[np.int8]
 
 
 def new_search(game: Game) -> DepthSearch:
@@ -123,7 +123,7 @@ def _judge(s: DepthSearch, ply: int, depth: int, sets: WinningSets) -> int:
     elif completes != NONE:
         return YES
     else:
-        candidates = _not_losing(mine, theirs, depth, free, sets)
+        candidates = _safe_moves(mine, theirs, depth, free, sets)
     if candidates == NONE:
         return _answer(-WIN >= threshold)
     s.candidates[ply] = candidates
@@ -143,7 +143,7 @@ def _answer(holds: bool) -> int:
 
 
 @inner
-def _not_losing(
+def _safe_moves(
     mine: np.uint64, theirs: np.uint64, depth: int, free: np.uint64, sets: WinningSets
 ) -> np.uint64:
     """The legal cells that stop the other player from winning at once, if the depth reaches so far."""
@@ -187,13 +187,13 @@ def _return_to_parent(s: DepthSearch) -> None:
         s.state[ANSWER] = YES if s.state[ANSWER] == NO else NO
         depth, key = s.state[DEPTH] + s.state[ROOT] - ply, _key(s, ply)
         place = int(key * SCATTER >> _SHIFT)
-        if s.keys[place] != key or s.known[place, 0] != depth:
+        if s.keys[place] != key or s.bounds[place, 0] != depth:
             s.keys[place] = key
-            s.known[place, 0], s.known[place, 1], s.known[place, 2] = depth, -WIN, WIN
+            s.bounds[place, 0], s.bounds[place, 1], s.bounds[place, 2] = depth, -WIN, WIN
         if s.state[ANSWER] == YES:
-            s.known[place, 1] = max(s.known[place, 1], s.threshold[ply])
+            s.bounds[place, 1] = max(s.bounds[place, 1], s.threshold[ply])
         else:
-            s.known[place, 2] = min(s.known[place, 2], s.threshold[ply] - 1)
+            s.bounds[place, 2] = min(s.bounds[place, 2], s.threshold[ply] - 1)
     else:
         _try_next(s, ply)
 
@@ -212,7 +212,7 @@ def _recall(s: DepthSearch, ply: int, depth: int) -> int:
     place = int(_key(s, ply) * SCATTER >> _SHIFT)
     if s.keys[place] != _key(s, ply):
         return OPEN
-    known_depth, lower, upper = s.known[place]
+    known_depth, lower, upper = s.bounds[place]
     if lower >= s.threshold[ply] and (known_depth == depth or (lower == WIN and known_depth <= depth)):
         return YES
     if upper < s.threshold[ply] and (known_depth == depth or (upper == -WIN and known_depth <= depth)):

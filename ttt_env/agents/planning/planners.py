@@ -142,7 +142,7 @@ class Planner(Agent):
             return self._plan.policy(boards[0])[None]
         return self._plan.policies(boards)
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         return self._plan.explain(position)
 
 
@@ -204,14 +204,14 @@ class Minimax(Planner):
             raise ParameterError("only minimax without depth and seconds has the values of a whole tree")
         return value_tree(position, depth, self._values, (best, best))
 
-    def _explained(self, position: Position) -> Explanation:
-        why = super()._explained(position)
+    def _explain(self, position: Position) -> Explanation:
+        explanation = super()._explain(position)
         if not self._is_exact:
             if not is_enumerable(self.game):
-                return why
+                return explanation
             reason = f"Looking {self.depth} moves ahead, {{cells}} is best."
-            return replace(why, reason=reason, facts={"moves looked ahead": self.depth})
-        scores = why.numbers[0].by_cell
+            return replace(explanation, reason=reason, facts={"moves looked ahead": self.depth})
+        scores = explanation.numbers[0].by_cell
         values = {cell: float(np.sign(score)) for cell, score in scores.items()}
         numbers = [CellNumbers("value under best play", values)]
         value = max(values.values())
@@ -222,7 +222,7 @@ class Minimax(Planner):
             n_moves = dict(zip(scores, after.astype(float).tolist(), strict=True))
             numbers.append(CellNumbers("moves to the end after it", n_moves, "count"))
             reason += {1: " soonest", -1: ": latest after {cells}"}.get(int(value), "")
-        return replace(why, reason=f"{reason}.", numbers=tuple(numbers))
+        return replace(explanation, reason=f"{reason}.", numbers=tuple(numbers))
 
 
 Temperature: TypeAlias = Annotated[float, Between(0)]
@@ -269,7 +269,7 @@ class Softmax(Planner):
         values, responders = self._views[position.ply % 2]
         return value_tree(position, depth, values, responders)
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         own, theirs = self.temperature, self.opponent_temperature
         reason = (
             f"The chance of a move grows with its value as exp(value / {own:g}). The value is the mean of "
@@ -278,7 +278,7 @@ class Softmax(Planner):
         if own == 0:
             reason = "At temperature 0 the largest value decides."
         facts = {"own temperature": own, "temperature ascribed to the opponent": theirs}
-        return replace(super()._explained(position), reason=reason, facts=facts)
+        return replace(super()._explain(position), reason=reason, facts=facts)
 
 
 @_memoised
@@ -314,13 +314,13 @@ class BruteForce(Planner):
         """The score of each move for the player who makes it, `[B, cells]`; NaN where none is legal."""
         return self._values.q(boards) / _unit(self.game)
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         sums = of_legal_cells(position, self.scores(Boards.of([position]))[0])
         reason = (
             "Added up over all games that can follow, {cells} has the largest sum. A game that ends with k "
             "stones counts 50/(k+1) won, 10/(k+1) drawn, −10/(k+1) lost."
         )
-        return self._why(position, reason, CellNumbers("sum over all games", sums, "number"))
+        return self._policy_explanation(position, reason, CellNumbers("sum over all games", sums, "number"))
 
 
 def _unit(game: Game) -> int:

@@ -91,9 +91,9 @@ class TableStore:
     def __init__(self, game: Game) -> None:
         self.game = game
         layers = reachable(game)
-        self.open_boards = Boards.joined(game, (layer.boards(layer.open) for layer in layers))
-        self._won = Boards.joined(game, (layer.boards(layer.won) for layer in layers))
-        self._full = Boards.joined(game, (layer.boards(layer.drawn) for layer in layers))
+        self.open_boards = Boards.joined(game, (layer.boards(layer.open_slots) for layer in layers))
+        self._won = Boards.joined(game, (layer.boards(layer.won_slots) for layer in layers))
+        self._full = Boards.joined(game, (layer.boards(layer.drawn_slots) for layer in layers))
         self.n_open = len(self.open_boards)
         ended = self._won, self._full
         boards = Boards.joined(game, [self.open_boards, *ended, *ended, self.open_boards, self.open_boards])
