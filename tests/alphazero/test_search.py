@@ -163,7 +163,7 @@ class TestSearch:
             search.search_boards(images, 1, 0)
             assert search.evaluated == 1
         other = network(seed=1)
-        search.ask(other)
+        search.set_network(other)
         found = search.search_boards(images, 1, 0)
         assert search.evaluated == 2
         for one, expected in zip(found, PuctSearch(other).search_boards(images, 1, 0), strict=True):

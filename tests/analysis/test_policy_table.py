@@ -175,7 +175,7 @@ class TestOnAnyBoard:
             for moves in other.moves():
                 assert moves.cells.shape[1] == moves.boards.legal.sum(axis=1).max()
                 assert (moves.legal == np.take_along_axis(moves.boards.legal, moves.cells, axis=1)).all()
-            for kind in ("open", "won", "drawn"):
+            for kind in ("open_slots", "won_slots", "drawn_slots"):
                 here, there = (each.boards(getattr(each, kind)) for each in (one, other))
                 assert {*map(str, here)} == {*map(str, there)} and len(here) == len(there)
 

@@ -28,12 +28,11 @@ _ASKED_AT_ONCE = 1024  # positions that the network evaluates between two looks 
 class SearchResults(NamedTuple):
     """The results of searches for each position's moves, `[B, cells]`; 0 for moves that are not legal.
 
-    `visits` counts the simulations, `means` has the mean of their results for the player to move, NaN if
-    there were none. `priors` are the network's probabilities, NaN where threats win and it was not asked.
+    `visits` counts the simulations, `means` has the mean of their results for the player to move, NaN without
+    visits. `priors` are the network's probabilities, NaN where threats win and the network was not queried.
     `values` are proved: 1, 0 or −1, else NaN. They are all NaN if nothing is to be proved, or if the network
-    was asked only about the position itself.
-    `proved` `[B]` are the proved values of the positions themselves for the player to move, else NaN, and
-    `expected` `[B]` the means of all simulations.
+    was queried only about the position itself. `proved` `[B]` are the proved values of the positions
+    themselves for the player to move, else NaN, and `expected` `[B]` the means of all simulations.
     """
 
     visits: NDArray[np.int64]
@@ -46,8 +45,8 @@ class SearchResults(NamedTuple):
     def policies(self, legal: NDArray[np.bool_]) -> Floats:
         """The moves that are played, `[B, cells]`: uniform among the best.
 
-        These are proved wins if there are any; else of the moves that are not proved losses, if there are
-        any, the most visited, and of these the one with the largest prior.
+        These are proved wins if there are any; else, of the moves that are not proved losses, if there are
+        any, the most visited ones, and of these the one with the largest prior.
         """
         is_best = legal
         for rank in (self.values == 1, ~(self.values == -1), self.visits, np.nan_to_num(self.priors)):
@@ -62,12 +61,12 @@ class PuctSearch:
 
     The constants `c_init` and `c_base` say how much is explored, `reduction` how much less an unvisited move
     counts than its position does. `noise` is the share of noise in the priors of the positions that are
-    searched, where `search_boards` is given noise. With `solve`, proved values are passed up the tree; with
-    `threats` as well, forced moves and sequences of threats that win are found before the network is queried,
-    except in a misère game.
+    searched, where `search_boards` is given noise. With `solve`, proved values are backed up; with `threats`
+    as well, forced moves and winning sequences of threats are searched before the network is queried, except
+    in a misère game.
 
-    What the network says of a position is kept, so the network is asked once about all symmetric positions.
-    Several threads must not use a search at once.
+    The network's answers are cached; it is queried once for all symmetric positions. A search is not
+    thread-safe.
     """
 
     def __init__(
@@ -98,17 +97,17 @@ class PuctSearch:
         self.moves = 0
         """The number of moves made in the trees: on the way down, and to see which of them end the game."""
 
-    def ask(self, network: Evaluator) -> None:
-        """Go on with another network, and forget what the last one said."""
+    def set_network(self, network: Evaluator) -> None:
+        """Switch to another network, and clear the answers of the last one."""
         self.network = network
         self._clear_table()
 
     def search_boards(
         self, boards: Boards, simulations: int, seed: int, noise: NDArray[np.floating] | None = None
     ) -> SearchResults:
-        """Search each of these positions, in which the game goes on, with this number of simulations.
+        """Search each of these open positions, with this number of simulations.
 
-        The first simulation asks the network about the position itself, and begins no move. A search ends
+        The first simulation queries the network about the position itself, and makes no move. A search ends
         early if its position is proved. `noise` `[B, cells]` is mixed into the priors of the positions.
         """
         slots = 1 + simulations * int(self.game.n_cells - boards.ply.min(initial=self.game.n_cells))
@@ -148,7 +147,7 @@ class PuctSearch:
         return _root_statistics(forest, self.game)
 
     def _evaluate_new(self) -> int:
-        """Ask the network about the positions that wait for it, and return how many there are."""
+        """Query the network about the positions that wait for it, and return how many there are."""
         table = self._table
         n_asked, n_evaluated = (int(count) for count in table.counts)
         clock = perf_counter()
@@ -181,13 +180,13 @@ def _root_statistics(forest: puct.Forest, game: Game) -> SearchResults:
 
 
 def _rows_for(game: Game) -> int:
-    """The number of positions to keep: as many as fit into the memory, or as the game can have."""
+    """The number of positions to keep: as many as fit into memory, or as the game can have."""
     most = _KNOWN_BYTES // (4 * game.n_cells + 32)
     return int(min(most, max(4096, 3**game.n_cells)))
 
 
 def canonical_images(boards: Boards) -> tuple[Boards, NDArray[np.int64]]:
-    """`canonical_boards`, and for each board the cells that its cells go to there, `[B, cells]`."""
+    """`canonical_boards`, and for each board the cells that its cells are mapped to, `[B, cells]`."""
     return images_of(boards, motions(boards.game).astype(np.uint8))
 
 

@@ -1,4 +1,4 @@
-"""The network of AlphaZero in torch, which learns; `inference_network` makes of it what plays."""
+"""The network of AlphaZero in torch, which learns; `inference_network` turns it into the one that plays."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,10 +19,10 @@ _NORMS = {1: nn.BatchNorm1d, 2: nn.BatchNorm2d, 3: nn.BatchNorm3d}
 
 
 class ResidualNetwork(nn.Module):
-    """A residual network with a policy and a value head: see `PolicyValueNetwork`, which plays with it.
+    """A residual network with a policy and a value head; `PolicyValueNetwork` plays with its weights.
 
-    Its layers are convolutions over three cells along each axis of the board, or dense where the board has
-    not two or three axes. Each is followed by a batch normalisation.
+    Its layers are convolutions over three cells along each axis of the board, or dense unless the board has
+    two or three axes. Each is followed by batch normalisation.
     """
 
     def __init__(self, game: Game, size: NetworkSize) -> None:
@@ -89,7 +89,7 @@ class ResidualNetwork(nn.Module):
 
     @torch.inference_mode()
     def evaluate_into(self, masks: Masks, priors: NDArray[np.float32], values: NDArray[np.float32]) -> None:
-        """As `Evaluator` has it, on the device of the weights."""
+        """`Evaluator.evaluate_into`, on the device of the weights."""
         planes = self.planes(Boards(self.game, masks[:, 0], masks[:, 1]))
         logits, estimates = self(planes)
         chances = torch.softmax(logits.masked_fill(planes[:, -1] == 0, -torch.inf), dim=1)
@@ -97,7 +97,7 @@ class ResidualNetwork(nn.Module):
         priors[:], values[:] = answers[:, :-1], answers[:, -1]
 
     def planes(self, boards: Boards) -> Tensor:
-        """The input for positions, `[B, 3, cells]`: own stones, the other's, empty cells."""
+        """The input for positions, `[B, 3, cells]`: own stones, the other player's, empty cells."""
         masks = torch.from_numpy(np.stack([boards.mine, boards.theirs], axis=1).view(np.int64))
         cells = torch.arange(self.game.n_cells, device=self.device)
         stones = masks.to(self.device)[:, :, None] >> cells & 1
@@ -108,7 +108,7 @@ class ResidualNetwork(nn.Module):
         return self.fold_normalisation().half_precision()
 
     def fold_normalisation(self) -> PolicyValueNetwork:
-        """The same network without torch, and with the normalisations in its weights."""
+        """The same network without torch, with the normalisations folded into its weights."""
         layers = {"first": self.first, "policy_filter": self.policy_filter, "value_filter": self.value_filter}
         folded = {name: _fold_layer(layer) for name, layer in layers.items()}
         weights = {}

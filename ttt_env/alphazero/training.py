@@ -1,4 +1,4 @@
-"""AlphaZero: a network that learns from games that a search which it guides plays against itself.
+"""AlphaZero: a network that learns from the games that its own search plays against itself.
 
 Silver et al., A general reinforcement learning algorithm that masters chess, shogi and Go through self-play,
 Science 2018. Importing this module does not import torch.
@@ -37,21 +37,22 @@ _DROP = 0.3  # the factor by which the learning rate falls
 class AlphaZeroSettings:
     """The hyperparameters of AlphaZero.
 
-    It plays `games` games at a time, each move by a search of `simulations` simulations, with or without
-    `threats`, that ends as soon as its position is proved. The priors of the position have a share `noise` of
-    noise, drawn from the Dirichlet distribution of the concentration `concentration` / (number of legal
-    moves). The first `sampled_moves` of a game are drawn by how often the search visited them; the others are
-    the most visited. A game begins with probability `random_starts` after a random number of random moves,
-    with probability `blunder_starts` in one of the positions in which the agent gave value away when it was
-    last judged, if it was exactly and there are any, and else with the empty board.
+    Of a search: `games` are played at a time, each move after `simulations` simulations, with or without
+    `threats`; a search ends as soon as its position is proved. The priors of the position have a share
+    `noise` of noise, drawn from the Dirichlet distribution of the concentration `concentration` / (number of
+    legal moves). The first `sampled_moves` of a game are drawn in proportion to their visits; the others are
+    the most visited.
+
+    A game begins with probability `random_starts` after a random number of random moves, with probability
+    `blunder_starts` in a position in which the agent blundered when it was last judged, if the evaluation was
+    exact and found any, and else on the empty board.
 
     After `moves` moves of all games the network takes `updates` steps of Adam, each on `batch` of the last
     `replay` positions, down the gradient of the squared error of the value, plus the cross entropy of the
-    policy, plus `l2` times half the squared weights. The rate is `learning_rate`, and falls to 0.3 times
-    its value after each of the numbers of games in `drops`. The network has the size `channels`, `blocks`,
-    `filters`, `units`: see `NetworkSize`. It learns and is asked on the `device` of PyTorch, such as "cuda";
-    with None it learns on the CPU and compiled code answers, which is faster there on the smallest boards.
-    A GPU wants many `games`.
+    policy, plus `l2` times half the squared weights. The rate is `learning_rate`, and falls to 0.3 times its
+    value after each of the numbers of games in `drops`. `channels`, `blocks`, `filters` and `units` are the
+    `NetworkSize`. The network runs on the `device` of PyTorch, such as "cuda"; with None it learns on the CPU
+    and plays by compiled code, which is faster there on the smallest boards. A GPU wants many `games`.
 
     After every `pause` of these rounds the agent is judged with each number of simulations in
     `evaluation_simulations`, one after the other as long as it passes: 1 is the network alone. The training
@@ -94,9 +95,9 @@ class AlphaZeroSettings:
         return NetworkSize(self.channels, self.blocks, self.filters, self.units)
 
     def with_hyperparameters(self, hyperparameters: Mapping[str, Any]) -> "AlphaZeroSettings":
-        """The settings with these in the place of their own.
+        """The settings with these values in place of their own.
 
-        Raises `ParameterError` for a name that is none of them, or a value that cannot be.
+        Raises `ParameterError` for an unknown name, or a value that is out of range.
         """
         names = [field.name for field in fields(self)]
         check_names(KIND, hyperparameters, names, "hyperparameter")
@@ -119,14 +120,14 @@ class AlphaZeroSettings:
 
 
 def _integers(name: str, value: object) -> tuple[int, ...]:
-    """These numbers, of 1 or more. Raises `ParameterError` if they are none."""
+    """These numbers as integers of 1 or more. Raises `ParameterError` if they are not."""
     if not isinstance(value, list | tuple):
         raise ParameterError(f"{name}={brief(value)} of {KIND}: expected several numbers, such as (1, 50)")
     return tuple(rules.as_integer(name, number, KIND, 1) for number in value)
 
 
 def settings_for(game: Game) -> AlphaZeroSettings:
-    """The settings that a game is trained with if no others are given."""
+    """The default settings for training this game."""
     if rules.is_instant(game):
         return AlphaZeroSettings()
     of_larger = AlphaZeroSettings(
@@ -206,11 +207,11 @@ class SelfPlayGames:
         self.lengths[number] = 0
 
     def move(self, search: "PuctSearch") -> Positions:
-        """Make a move in every game; the positions of the games that it ended, with what is to be learned.
+        """Make a move in every game; return the positions of the games that ended, with their targets.
 
-        The policy of a position is how often each move was visited. If moves are proved wins, it is uniform
-        among these; proved losses have none of it if there is anything else. The value is what is proved, or
-        else the result of the game.
+        The target policy of a position is the share of visits of each move. If moves are proved wins, it is
+        uniform among these; proved losses get none of it if there is anything else. The target value is the
+        proved one, or else the result of the game.
         """
         boards, numbers = Boards(self.game, *self.masks.copy()), np.arange(len(self.lengths))
         results = search.search_boards(
@@ -244,7 +245,7 @@ class SelfPlayGames:
         return cells
 
     def _finished_games(self, after: Boards) -> Positions:
-        """The positions of the games that are over, in whose places new games begin."""
+        """The positions of the games that are over; new games take their places."""
         over = np.flatnonzero(after.is_over)
         lengths = self.lengths[over]
         game_of, ply = (
@@ -263,7 +264,7 @@ class SelfPlayGames:
 
 
 def _policy_targets(results: "SearchResults", legal: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """The policy that is to be learned of each position: see `SelfPlayGames.move`."""
+    """The target policy of each position: see `SelfPlayGames.move`."""
     wins, losses = results.values == 1, results.values == -1
     open_visits = np.where(losses, 0, results.visits).astype(np.float64)
     weights = np.where(open_visits.any(axis=1, keepdims=True), open_visits, results.visits)
@@ -277,11 +278,30 @@ def _policy_targets(results: "SearchResults", legal: NDArray[np.bool_]) -> NDArr
 class AlphaZeroLearner(Learner):
     """AlphaZero, round by round: games, which are its steps, then updates of the network.
 
-    The hyperparameters take the place of what `settings_for` the game says. The agent is due after every
-    `pause` rounds, and is judged with each number of simulations in `evaluation_simulations`. The same game,
-    settings and seed give the same training, on the CPU of one machine.
+    The agent is due after every `pause` rounds, and is judged with each number of simulations in
+    `evaluation_simulations`. The same game, settings and seed give the same training, on the CPU of one
+    machine.
 
-    Raises `ImportError` without the extra `train`.
+    Args:
+        game: The game.
+        seed: The seed of the training.
+        **hyperparameters: Values in place of those of `settings_for` the game, by the names of
+            `AlphaZeroSettings`: `games`, `simulations`, `threats`, `noise`, `concentration`, `sampled_moves`,
+            `random_starts`, `blunder_starts`, `moves`, `updates`, `batch`, `replay`, `learning_rate`,
+            `drops`, `l2`, `channels`, `blocks`, `filters`, `units`, `device`, `pause`,
+            `evaluation_simulations` and `opponents`.
+
+    Raises:
+        ImportError: The extra `train` is not installed.
+        ParameterError: A hyperparameter is unknown, or its value is out of range.
+
+    Example:
+        >>> from ttt_env import get_game
+        >>> learner = AlphaZeroLearner(get_game("tictactoe-v0"), games=8, simulations=4)
+        >>> learner.advance()
+        >>> learner.rounds
+        1
+
     """
 
     name = plays_as = KIND
@@ -352,9 +372,9 @@ class AlphaZeroLearner(Learner):
         self.inference_network().save(path)
 
     def advance(self, budget: Budget = NO_LIMIT) -> None:
-        """A round of the training."""
+        """Run one round of the training."""
         begin, evaluating = perf_counter(), self.search.seconds
-        self.search.ask(self._evaluator())
+        self.search.set_network(self._evaluator())
         for _ in range(self.settings.moves):
             self.replay.add(self.games.move(self.search))
         end_of_games = perf_counter()
@@ -367,7 +387,7 @@ class AlphaZeroLearner(Learner):
         self.rounds += 1
 
     def _learn(self) -> tuple[float, float]:
-        """Take the steps of a round. Returns the mean losses, of the value and of the policy."""
+        """Take the gradient steps of a round, and return the mean losses of the value and of the policy."""
         import torch
         from torch.nn.functional import log_softmax, mse_loss
 
@@ -404,22 +424,23 @@ class AlphaZeroLearner(Learner):
         }
 
     def state(self) -> dict[str, Any]:
-        """All but what the network has said, which each round forgets."""
+        """All but the cached answers of the network, which each round clears."""
         return {name: part for name, part in vars(self).items() if name != "search"}
 
     def restore(self, state: Any) -> None:  # noqa: D102
         vars(self).update(state)
-        self.search.ask(self._evaluator())
+        self.search.set_network(self._evaluator())
 
     def _evaluator(self) -> Evaluator:
-        """The network as the games ask it."""
+        """The network that the games query."""
         return self.inference_network() if self.settings.device is None else self.network
 
 
 def _device(settings: AlphaZeroSettings) -> "torch.device":
     """The device on which the network learns.
 
-    Raises `ImportError` without the extra `train`, `ParameterError` for what is not a device of PyTorch here.
+    Raises `ImportError` without the extra `train`, `ParameterError` for a device that PyTorch does not have
+    here.
     """
     with extra_for("AlphaZero learns with", "train"):
         import torch

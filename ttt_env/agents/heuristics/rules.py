@@ -17,7 +17,17 @@ _CHUNK = 256  # positions at a time where all their moves are tried
 
 
 class Random(Agent):
-    """Uniform over the legal moves; the baseline of every comparison. Plays boards of any shape."""
+    """Uniform over the legal moves; the baseline of every comparison. Plays boards of any shape.
+
+    Args:
+        game: The game, or its id.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> make_agent("random").policy(Position.parse("XX./OO./XO.")).round(2).tolist()
+        [0.0, 0.0, 0.33, 0.0, 0.0, 0.33, 0.0, 0.0, 0.33]
+
+    """
 
     is_stationary = True
     _remembers = True
@@ -49,7 +59,7 @@ def block_fork(inputs: RuleInput) -> Masks:
     """The cells that keep the opponent from forking; none where it cannot fork.
 
     If the opponent has one fork, that cell. If it has several, the moves that threaten to win and leave it no
-    fork; else those that threaten to win and whose forced answer is not a fork; else the forks.
+    fork; else those that threaten to win and force a reply that is not a fork; else the forks.
     """
     forks = inputs.opponent_sets.forking()
     several = np.flatnonzero(np.bitwise_count(forks) > 1)
@@ -122,12 +132,24 @@ RULES: dict[str, Rule] = {
 class Rules(Agent):
     """Plays by the first rule of a list that applies, uniform over the cells it proposes; otherwise random.
 
-    `rules` are names joined by `+`: `win`, `block`, `fork`, `block-fork`, `centre`, `opposite-corner`,
-    `corner`, `side`. The default is the bot of Nicolo Davis, "Tic-Tac-Toe Bots". The rules are about winning
-    sets or the shape of the board, so they apply to every game; on a board with an even side `centre`
-    proposes nothing. Misère games are played by the same rules, so `win` loses.
+    The default is the bot of Nicolo Davis, "Tic-Tac-Toe Bots". The rules refer to winning sets or to the
+    shape of the board, so they apply to every game; on a board with an even side `centre` proposes nothing.
+    Misère games are played by the same rules, so `win` loses.
 
-    Raises `ParameterError` for a name that is not a rule.
+    Args:
+        game: The game, or its id.
+        rules: Names joined by `+`, the first rule first: `win`, `block`, `fork`, `block-fork`, `centre`,
+            `opposite-corner`, `corner`, `side`.
+
+    Raises:
+        ParameterError: A name is not that of a rule.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> agent = make_agent("rules:win+centre+corner")
+        >>> agent.explain(Position.parse("X../.O./...")).cells
+        [2, 6, 8]
+
     """
 
     is_stationary = True
@@ -178,7 +200,7 @@ _SENTENCES = {
 
 
 def _reason(name: str, cells: list[int], position: Position) -> tuple[str, tuple[tuple[int, ...], ...]]:
-    """The reason why a rule proposes these cells, in a sentence, and the winning sets that it looked at."""
+    """Why a rule proposes these cells, in a sentence, and the winning sets that it refers to."""
     mover, other = ("X", "O") if position.to_move == "X" else ("O", "X")
     sentence = _SENTENCES[name].format(cells=named_cells(cells), mover=mover, other=other)
     own, others = (position.mine, position.theirs), (position.theirs, position.mine)
@@ -199,6 +221,15 @@ class Block(Rules):
 
     The second of the five rounds of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human". Misère games: as
     `Rules`.
+
+    Args:
+        game: The game, or its id.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> make_agent("block").explain(Position.parse("XX./OO./...")).cells
+        [5]
+
     """
 
     def __init__(self, game: Game | str) -> None:
@@ -210,6 +241,15 @@ class WinBlock(Rules):
 
     The third of the five rounds of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human". Misère games: as
     `Rules`.
+
+    Args:
+        game: The game, or its id.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> make_agent("win-block").explain(Position.parse("XX./OO./...")).cells
+        [2]
+
     """
 
     def __init__(self, game: Game | str) -> None:
@@ -220,8 +260,16 @@ class NewellSimon(Rules):
     """Newell and Simon's rules: win, block, fork, block fork, centre, opposite corner, corner, side, random.
 
     The rules of Newell and Simon, Human Problem Solving, 1972, in the order of Crowley and Siegler,
-    Flexible strategy use in young children's tic-tac-toe, 1993. Nobody beats them on 3×3. Misère games:
-    as `Rules`.
+    Flexible strategy use in young children's tic-tac-toe, 1993. Unbeatable on 3×3. Misère games: as `Rules`.
+
+    Args:
+        game: The game, or its id.
+
+    Example:
+        >>> from ttt_env import certify
+        >>> certify("newell-simon", "tictactoe-v0").unbeatable
+        True
+
     """
 
     def __init__(self, game: Game | str) -> None:

@@ -13,9 +13,13 @@ _BLOCKED = np.uint8(128)  # more missing cells than anybody asks about
 
 
 class OpenSets:
-    """The winning sets that the player with `stones` can still complete: those without any of the `others`.
+    """The winning sets that a player can still complete: those without stones of the other player.
 
-    `stones` and `others` are bit masks, `uint64[B]`.
+    Args:
+        game: The game.
+        stones: The player's stones as bit masks, `uint64[B]`.
+        others: The other player's, `uint64[B]`.
+
     """
 
     def __init__(self, game: Game, stones: Masks, others: Masks) -> None:
@@ -65,7 +69,7 @@ class RuleInput:
 
 
 def open_sets(game: Game, stones: int, others: int, missing: int) -> list[tuple[int, ...]]:
-    """The winning sets that hold none of the `others`, and lack so many cells; both players are bit masks."""
+    """The winning sets without any of the `others` that lack `missing` cells; both players are bit masks."""
     return [
         cells
         for cells, mask in zip(game.winning_sets, game.winning_masks, strict=True)

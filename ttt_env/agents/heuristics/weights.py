@@ -41,6 +41,16 @@ class Weights(Agent):
     `cell_weights`) decides, the agent's own if they are equal: among the cells with this weight for that
     player, the agent takes one with the largest weight for the other, uniformly among ties. The weights apply
     to every game; a misère game is played as if it were not misère.
+
+    Args:
+        game: The game, or its id.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> agent = make_agent("weights", "square-v0")
+        >>> agent.explain(agent.game.start).cells
+        [5, 6, 9, 10]
+
     """
 
     is_stationary = True

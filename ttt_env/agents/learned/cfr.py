@@ -1,4 +1,4 @@
-"""Counterfactual regret minimisation: both seats play each other, and regret what they did not play."""
+"""Counterfactual regret minimisation: both seats play each other and regret the moves not played."""
 
 from functools import cache
 from pathlib import Path
@@ -53,23 +53,39 @@ def _no_regrets(graph: "Graph") -> "Regrets":
 class CFRLearner(Learner):
     """Counterfactual regret minimisation: the regrets of all moves, and one strategy for both seats.
 
-    Each iteration, which is a step, goes through all positions of the game. What a player regrets in a
-    position is what every move would have earned there more than the strategy did, times the probability that
-    the other's moves lead there; the next strategy plays each move in proportion to the sum of its regrets,
-    if above 0 ("cfr": Zinkevich, Johanson, Bowling and Piccione, "Regret Minimization in Games with
-    Incomplete Information", 2007). With "cfr+" sums of regrets never fall below 0, the seats learn in turns,
-    and iteration t has the weight t in the average (Tammelin, "Solving Large Imperfect Information Games
-    Using CFR+", 2014). Nothing in it is drawn.
+    Each iteration, which is a step, traverses all positions of the game. The regret of a move is what it
+    would have earned more than the strategy did, times the probability that the other's moves lead to the
+    position; the next strategy plays each move in proportion to the sum of its regrets, if above 0. Nothing
+    in it is random.
 
     The exploitability of the average falls like 1/√iterations at least and is never exactly 0, because it
-    keeps a share of the uniform beginning; that of the `purified` average, the same with all but its most
-    likely moves left out, uniform among equals (Ganzfried, Sandholm and Waugh, "Strategy Purification and
-    Thresholding", 2012), becomes 0 when the best moves have the largest share.
+    keeps a share of the uniform start; that of the `purified` average becomes 0 when the best moves have the
+    largest share.
 
-    An information set is a position, symmetric ones merged, however it came up: both players see all of it.
-    The agent is due whenever the iterations have grown by a quarter.
+    An information set is a position, symmetric ones merged, whatever moves led to it: both players see all of
+    it. The agent is due whenever the iterations have grown by a quarter.
 
-    Raises `GameTooLargeError` for a game of too many positions.
+    Args:
+        game: The game.
+        seed: Without effect: nothing is random.
+        variant: "cfr" (Zinkevich, Johanson, Bowling and Piccione, "Regret Minimization in Games with
+            Incomplete Information", 2007), or "cfr+": sums of regrets never fall below 0, the seats learn in
+            turns, and iteration t has the weight t in the average (Tammelin, "Solving Large Imperfect
+            Information Games Using CFR+", 2014).
+        purified: Whether the agent plays only the most likely moves of the average, uniform among equals
+            (Ganzfried, Sandholm and Waugh, "Strategy Purification and Thresholding", 2012).
+
+    Raises:
+        GameTooLargeError: The game has too many positions.
+
+    Example:
+        >>> from ttt_env import get_game
+        >>> from ttt_env.agent import Budget
+        >>> learner = CFRLearner(get_game("tictactoe-v0"))
+        >>> learner.advance(Budget(steps=1))
+        >>> learner.steps, learner.agent()
+        (1, <Lookup of tictactoe-v0>)
+
     """
 
     name, plays_as = "cfr", "lookup"

@@ -1,4 +1,4 @@
-"""Plays what people have played."""
+"""Plays the moves that people have played."""
 
 import os
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ from ttt_env.storage.game_log import PERSON, GameLog, LoggedGame, default_path
 
 
 class ImitationBase:
-    """The common part of both kinds of the agent: the log, and the agent that plays where it has no moves."""
+    """The common part of imitation with a stationary fallback and with any other."""
 
     game: Game
     path: Path
@@ -86,15 +86,26 @@ class ImitationBase:
 class Imitation(ImitationBase, Agent):
     """Plays the move that people chose most often in the position (Nicolo Davis, "Tic-Tac-Toe Bots").
 
-    All games in a log count, won or lost, but only the moves of people and of unnamed players. Symmetric
+    All games in the log count, won or lost, but only the moves of people and of unnamed players. Symmetric
     positions are counted together, and so are moves that a symmetry of the position maps to each other: the
-    four corners of an empty board are one move. Ties are played uniformly; in positions that no game has
-    reached, `fallback` plays.
+    four corners of an empty board are one move. Ties are played uniformly.
 
     The log is read when the agent is made, and again by `refresh`; in between, the agent is stationary if the
-    fallback is. `path` is the file of a `GameLog`, by default the one in which `ttt` records games.
+    fallback is.
 
-    Raises `GameLogError` if there is no game log at the path, `ParameterError` for what is not a path.
+    Args:
+        game: The game, or its id.
+        path: The file of a `GameLog`; by default the one in which `ttt` records games.
+        fallback: The agent that plays in positions that no game has reached.
+
+    Raises:
+        GameLogError: There is no game log at `path`.
+        ParameterError: `path` is not a path.
+
+    Example:
+        >>> Imitation("tictactoe-v0", fallback="minimax").fallback
+        <Minimax of tictactoe-v0>
+
     """
 
     is_stationary = True
@@ -117,7 +128,7 @@ class Imitation(ImitationBase, Agent):
 
 
 class _SampledImitation(ImitationBase, Agent):
-    """The agent with a fallback that is not stationary."""
+    """Imitation with a fallback that is not stationary."""
 
     variant_of = Imitation
 
@@ -127,11 +138,11 @@ class _SampledImitation(ImitationBase, Agent):
 
 
 class _MoveCounts(NamedTuple):
-    """The moves most often played, `bool[P, cells]`, in the canonical positions.
+    """The moves played most often, `bool[P, cells]`, in the canonical positions.
 
     `rows` has the row of each, by its masks. `counts` `[2, P, cells]` says how often each move was played, by
-    people and by players who are not named, cells that a symmetry of the position maps to each other
-    together; `games` `[2, P]` in how many games.
+    people and by unnamed players, summed over cells that a symmetry of the position maps to each other;
+    `games` `[2, P]` in how many games.
     """
 
     rows: dict[tuple[int, int], int]
@@ -141,7 +152,7 @@ class _MoveCounts(NamedTuple):
 
     @classmethod
     def of(cls, game: Game, games: Sequence[LoggedGame]) -> Self:
-        """The habits of the people and the players without a name in these games."""
+        """Count the moves of people and of unnamed players in these games."""
         moves = [
             (position, cell, player is None)
             for record, x, o, *_ in games

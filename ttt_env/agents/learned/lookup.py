@@ -68,7 +68,8 @@ def codes(boards: Boards) -> Codes:
 def rows_of(boards: Boards, table: Codes, agent: Agent, positions: Boards) -> NDArray[np.intp]:
     """The rows of the boards in an agent's table of ascending codes, `[B]`.
 
-    Raises `PolicyError` for one without a row, which names the one of `positions` that it is looked up for.
+    Raises `PolicyError` for a board without a row; the message names the entry of `positions` that was looked
+    up.
     """
     board_codes = codes(boards)
     rows = np.minimum(np.searchsorted(table, board_codes), len(table) - 1)
@@ -96,12 +97,24 @@ class Table(NamedTuple):
 class Lookup(Agent):
     """Plays from a table of policies by base-3 code, in which symmetric positions are merged.
 
-    Without a path the table is the solved game, which must be small enough to enumerate. `Lookup.of(agent)`
-    makes the table of any agent, `save` writes it as an `.npz` file that `lookup:PATH` loads. If the agent
-    plays differently in symmetric positions, they are kept apart. A path may also name a tablebase, written
-    by `Solution.save`: the agent then plays uniformly among the best moves.
+    `Lookup.of(agent)` makes the table of any agent, `save` writes it as an `.npz` file. If the agent plays
+    differently in symmetric positions, they are kept apart. Loading a file runs no code.
 
-    Raises `PolicyFileError` for a file that is not a table of this game. Loading a file runs no code.
+    Args:
+        game: The game, or its id.
+        path: The file of a table, or a tablebase that `Solution.save` has written; from a tablebase the agent
+            plays uniformly among the best moves. By default the table is that of the solved game, which must
+            be small enough to enumerate.
+
+    Raises:
+        PolicyFileError: The file is not a table of this game.
+        GameTooLargeError: There is no `path`, and the game has too many positions.
+
+    Example:
+        >>> table = Lookup.of("minimax", "tictactoe-v0")
+        >>> len(table), table.explain(Position.parse("XX./OO./XO.")).cells
+        (627, [2])
+
     """
 
     is_stationary = True
@@ -133,9 +146,9 @@ class Lookup(Agent):
     ) -> "Lookup":
         """The table of an agent's policy in these `positions`, by default in all of the game.
 
-        The agent is asked once in each, and the table holds its answers. Raises `GameTooLargeError` if the
-        positions are too many, `ForfeitError` for a position in which the agent names no free cell,
-        `ParameterError` for no positions.
+        The agent is queried once in each, and the table holds its answers. Raises `GameTooLargeError` if
+        there are too many positions, `ForfeitError` for a position in which the agent names no free cell,
+        `ParameterError` if `positions` is empty.
         """
         player = make_agent(agent, game_of(game, agent))
         fixed = PolicyTable.of(player, positions="all") if positions is None else player
@@ -149,7 +162,7 @@ class Lookup(Agent):
     ) -> "Lookup":
         """The table that has these `policies` `[P, cells]` in positions of ascending `codes` `[P]`.
 
-        With `merged` the positions are canonical ones, which stand for all that are symmetric to them.
+        With `merged` the positions are canonical: each represents all that are symmetric to it.
         """
         return cls._from_table(game, Table(codes, policies, merged))
 

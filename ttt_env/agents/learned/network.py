@@ -1,4 +1,4 @@
-"""Networks as agents: what sees what the environments show, and gives each cell a score."""
+"""Networks as agents: they see the observations of the environments, and score each cell."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -21,26 +21,35 @@ _ROUNDING = 1e-2  # of the largest score: what numbers of 16 bits, such as bfloa
 
 
 class NetworkAgent(Agent):
-    """Plays the free cell to which a network gives the highest score: see `make_agent`, which makes it.
+    """Plays the free cell to which a network gives the highest score; see `make_agent`, which makes it.
 
-    `network` is a `torch.nn.Module`, or any function, from a batch of observations to scores `[B, cells]`:
-    action values, logits or the like, in an array or tensor of any library. Those of taken cells do not
-    matter. Among equal scores the agent draws uniformly; with a `temperature` > 0 its policy is the softmax
-    of scores / temperature over the free cells, so that 1 turns logits into their probabilities.
-
-    The network sees what environments show that are made with the same `observation`: "planes",
-    `int8[B, *shape, 2]`, as `Boards.planes` gives them, or "flat", `float32[B, 2·cells]`. A function gets
-    NumPy arrays. A module gets tensors on the device and of the number type of its first parameter (`float32`
-    if it has none); it is asked in `eval` mode and without gradients, and left in the mode that it was in.
+    The network is a function from a batch of observations to scores `[B, cells]`: action values, logits or
+    the like, in an array or tensor of any library. Scores of taken cells do not matter. A function gets NumPy
+    arrays. A module gets tensors on the device and of the number type of its first parameter (`float32` if it
+    has none); it runs in `eval` mode and without gradients, and is then put back into its own mode.
 
     The agent declares a fixed policy, so that results about it are exact. Hence the scores may depend on
-    nothing but the position: not on chance, on former calls, or on the rest of the batch. The agent asks the
+    nothing but the position: not on chance, on former calls, or on the rest of the batch. The agent calls the
     network itself, not a copy, so do not train it during an analysis. It can be pickled if the network can.
 
-    Raises `ParameterError` for a network that cannot be called and for parameters out of their ranges.
-    The agent raises `PolicyError` for an answer of
-    another shape, for scores of free cells that are not finite, and if the scores of a position are not the
-    same alone and in a batch.
+    Args:
+        game: The game, or its id.
+        network: A `torch.nn.Module`, or any function.
+        observation: What it sees: "planes", `int8[B, *shape, 2]`, as `Boards.planes` gives them, or "flat",
+            `float32[B, 2·cells]`, as the environments with the same `observation`.
+        temperature: 0 for the highest score, uniformly among ties; above 0 the policy is the softmax of
+            scores / temperature over the free cells, so that 1 turns logits into their probabilities.
+
+    Raises:
+        ParameterError: The network cannot be called, or a parameter is out of its range.
+        PolicyError: In play, an answer has another shape, the score of a free cell is not finite, or the
+            scores of a position differ alone and in a batch.
+
+    Example:
+        >>> agent = NetworkAgent("tictactoe-v0", lambda planes: [range(9)] * len(planes))
+        >>> agent.explain(agent.game.start).cells
+        [8]
+
     """
 
     is_stationary = True
@@ -139,7 +148,7 @@ def by_cell(game: Game, scores: Floats) -> Floats:
 
 
 def _answer(network: ScoreFunction, observations: Any) -> Any:
-    """The network's answer; tensors of PyTorch are converted to NumPy's arrays."""
+    """The network's answer; tensors of PyTorch are converted to NumPy arrays."""
     torch: Any = sys.modules.get("torch")  # never imported here: who made the network has done so
     if torch is None:
         return network(observations)

@@ -36,12 +36,19 @@ _MAX_BYTES = 1 << 32  # of the parts of a model file, unpacked
 class SB3(Agent):
     """A model saved by Stable-Baselines3 or sb3-contrib, of any algorithm for discrete actions.
 
-    Illegal cells are masked, whether the model was trained with masks or not. `deterministic` plays
-    the likeliest cell, as `model.predict(..., deterministic=True)` does (uniform among equals); otherwise
-    the policy is the model's distribution (of a Q-network: the greedy cell in both cases).
+    Illegal cells are masked, whether or not the model was trained with masks. Loading a file runs the code in
+    it: load only files that you trust.
 
-    Loading a file runs the code in it: load only files that you trust. Raises `PolicyFileError` if the file
-    is not such a model, or one for another game.
+    Args:
+        game: The game, or its id.
+        path: The model's `.zip` file.
+        deterministic: True to play the likeliest cell, uniform among equals, as
+            `model.predict(..., deterministic=True)` does; False to draw from the model's distribution (of a
+            Q-network: the greedy cell in both cases).
+
+    Raises:
+        PolicyFileError: The file is not such a model, or one for another game.
+
     """
 
     is_stationary = True
@@ -70,14 +77,14 @@ class SB3(Agent):
 
     @classmethod
     def from_model(cls, game: Game, model: "BaseAlgorithm", deterministic: bool = True) -> Self:
-        """The agent that plays as this model does at the moment when it is asked.
+        """The agent that plays as a live model does.
 
         Its policy is fixed as long as the model is not trained, so do not train during an analysis. `copy`
-        gives an agent that stays as it is.
+        gives an agent that does not change.
 
         Raises `PolicyFileError` for a model of another game; `ParameterError` for one that predicts by a
-        method of its own, or from observations that are normalised, as this agent does not, and for one that
-        plays by more than the position, such as a recurrent one.
+        method of its own, or from normalised observations, as this agent does not, and for one whose play
+        depends on more than the position, such as a recurrent one.
         """
         agent = cls.__new__(cls)
         Agent.__init__(agent, game)
@@ -100,7 +107,7 @@ class SB3(Agent):
         return agent
 
     def copy(self) -> Self:
-        """The agent as it is now: it does not change as the model is trained."""
+        """The agent as it is now, which does not change when the model is trained."""
         old: Any = self.network
         policy = type(old)(**old._get_constructor_parameters())
         policy.load_state_dict(old.state_dict())
@@ -119,7 +126,7 @@ class SB3(Agent):
 
     @property
     def temperature(self) -> float:
-        """At which temperature it plays by the network's logarithms of probabilities or action values."""
+        """The temperature at which it plays by the network's log-probabilities or action values."""
         return 0.0 if self._deterministic or self._has_values else 1.0
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
@@ -146,7 +153,7 @@ class SB3(Agent):
         return self._policy_explanation(position, reason, numbers)
 
     def _scores(self, boards: Boards) -> Floats:
-        """The logarithms of the model's probabilities, or its action values, `[B, cells]`; not masked."""
+        """The log-probabilities of the model, or its action values, `[B, cells]`; not masked."""
         import torch
 
         policy: Any = self.network
@@ -192,7 +199,7 @@ def _plays_by_position(policy: "BasePolicy") -> bool:
 def agent_of(model: object, game: Game) -> SB3:
     """The agent that plays as a live model does, greedily and with masks; see `SB3.from_model`.
 
-    `ttt_env.make_agent` gives all objects of Stable-Baselines3 to this function. Raises `UnknownAgentError`
+    `ttt_env.make_agent` passes all objects of Stable-Baselines3 to this function. Raises `UnknownAgentError`
     for one that is not a model, `PolicyFileError` for a model of another game.
     """
     from stable_baselines3.common.base_class import BaseAlgorithm  # the model's maker has imported it
@@ -205,7 +212,7 @@ def agent_of(model: object, game: Game) -> SB3:
 def _check_fits(origin: str, game: Game, trained_on: object, observations: Any, actions: Any) -> None:
     """Raise `PolicyFileError` unless a model with these two spaces can play the game, and was trained on it.
 
-    `trained_on` is the model's game, or anything if it does not say which.
+    `trained_on` is the model's game, or anything else if the model does not say which.
     """
     if isinstance(trained_on, Game) and _rules(trained_on) != _rules(game):
         raise PolicyFileError(f"{origin} is a model for {trained_on.name}, not for {game.name}")

@@ -93,7 +93,7 @@ class BoardNetwork:
         return [self.layers[0].shape[1] - 1, *map(len, self.layers)]
 
     def with_numbers(self, numbers: Floats) -> "BoardNetwork":
-        """The same network with these weights and biases, all of them in one flat array."""
+        """The network with these weights and biases, which come in one flat array."""
         ends = np.cumsum([layer.size for layer in self.layers])[:-1]
         parts = zip(np.split(numbers.copy(), ends), self.layers, strict=True)
         return replace(self, layers=[part.reshape(layer.shape) for part, layer in parts])
@@ -113,7 +113,7 @@ class BoardNetwork:
         return signals[:, 0] * self._side(boards)
 
     def compiled(self) -> "tuple[NetworkLayers, BoardView]":
-        """The network and how it sees a board, as compiled code takes them."""
+        """The network and its view of a board, as compiled code takes them."""
         # Imports numba: only where it is used.
         from ttt_env.agents.learned.value_network_kernel import BoardView, NetworkLayers
 
@@ -137,8 +137,8 @@ class BoardNetwork:
 def layer_sizes(game: Game, view: View, hidden: Sequence[int] | None = None) -> list[int]:
     """The number of inputs, of units in each hidden layer, and of outputs: 9, 18, 9, 3, 1 on 3×3.
 
-    By default the hidden layers are those of the source, in proportion to the board: two units for a cell,
-    one for a cell, one for three cells. Raises `ParameterError` for more than nine hidden layers, or a size
+    By default the hidden layers are as in the source, in proportion to the board: two units for a cell, one
+    for a cell, one for three cells. Raises `ParameterError` for more than nine hidden layers, or a size
     outside 1 to 1,000.
     """
     n = game.n_cells
@@ -183,11 +183,20 @@ class ValueNetwork(Agent):
     The network, 9–18–9–3–1 tanh units on 3×3, values a position for the player who has just moved (Thomas
     Daniels, "A Tic Tac Toe AI with Neural Networks and Machine Learning"). On a larger board it has, per
     cell, one input, two units in the first layer and one in the second, and one in the third per three cells;
-    it may be trained with other layers. `ttt_env.train` trains it, `save` writes it, `value-network:PATH`
-    loads it; without a path the included network plays.
+    it may be trained with other layers. `ttt_env.train` trains it, `save` writes it.
 
-    Raises `PolicyFileError` if the file is not such a network of this game, or, without a path, if none is
-    included for it.
+    Args:
+        game: The game, or its id.
+        path: The file of a network; by default the one that comes with this package for the game.
+
+    Raises:
+        PolicyFileError: The file is not such a network of this game, or none comes with this package for it.
+
+    Example:
+        >>> from ttt_env import certify
+        >>> certify("value-network", "tictactoe-v0").unbeatable
+        True
+
     """
 
     is_stationary = True
@@ -231,15 +240,32 @@ class ValueNetwork(Agent):
 class ValueNetworkLearner(Learner):
     """The value network while it learns from games, which are its steps.
 
-    One game is played at a time: the network against itself or a random player, on both seats, in a cycle of
-    six games ("mixed"), or only one of the two ("random", "self"). After each, its positions are learned in
-    order, each with the target 1, 0 or −1 by how the game ended: a step of gradient descent on half the
-    squared error. `hidden` are the sizes of the hidden layers; with the `start` "uniform01" all weights and
-    biases begin uniform in [0, 1], as in the library of the source (AForge 2.2), with "symmetric" in ±1/√(the
-    inputs of their layer); `view` and `empty` say how the network sees a board, and for whom its output is
-    good: see `BoardNetwork`. The agent is due every 6,000 games. Of the games of the last `advance`, in
-    order, `is_good` and `is_against_random`, `[games]`, say whether the network drew with itself or beat the
-    random player, and whether it played the latter.
+    One game is played at a time. After each, its positions are learned in order, each with the target 1, 0 or
+    −1
+    by how the game ended: a step of gradient descent on half the squared error. The agent is due every 6,000
+    games. Of the games of the last `advance`, in order, `is_good` and `is_against_random`, `[games]`, say
+    whether the network drew with itself or beat the random player, and whether its opponent was the latter.
+
+    Args:
+        game: The game.
+        seed: The seed of the training.
+        learning_rate: The learning rate, 0 to 10.
+        hidden: The sizes of the hidden layers; by default those of `layer_sizes`.
+        start: The initial weights and biases: uniform in [0, 1] with "uniform01", as in the library of the
+            source (AForge 2.2), in ±1/√(the inputs of their layer) with "symmetric".
+        view: How the network sees a board, and for whom its output is good: see `BoardNetwork`.
+        empty: The input of an empty cell.
+        opponents: "self", "random" (a random player, on both seats in turn), or "mixed": a cycle of six
+            games, two against itself and four against the random player.
+
+    Example:
+        >>> from ttt_env import get_game
+        >>> from ttt_env.agent import Budget
+        >>> learner = ValueNetworkLearner(get_game("tictactoe-v0"))
+        >>> learner.advance(Budget(steps=100))
+        >>> learner.steps, learner.agent()
+        (100, <ValueNetwork of tictactoe-v0>)
+
     """
 
     name = plays_as = "value-network"

@@ -43,7 +43,7 @@ _MIN_PATH = 64  # slots that a tree has left before it grows
 
 
 class UctSettings(NamedTuple):
-    """The exploration constant, what a draw counts, whether playouts win and block, whether to prove."""
+    """The exploration constant, the result of a draw, whether playouts win and block, whether to prove."""
 
     c: float
     draw: float
@@ -98,7 +98,7 @@ def empty_tree(game: Game, slots: int) -> Tree:
 
 
 def double_slots(tree: Tree) -> Tree:
-    """The tree with twice the slots."""
+    """The tree with twice as many slots."""
     nodes = np.empty(2 * len(tree.nodes), tree.nodes.dtype)
     nodes[: len(tree.nodes)] = tree.nodes
     return tree._replace(nodes=nodes)
@@ -114,12 +114,13 @@ def run(
     simulations: int,
     may_grow: bool,
 ) -> int:
-    """Run simulations, and return how many: fewer if the root is proved, or if a tree that may grow is full.
+    """Run simulations and return how many: fewer if the root is proved, or if a tree that may grow is full.
 
-    In a full tree that may not grow, the search goes on without new nodes. With room for `threats`, which
-    needs `solve` and a game that is not misère, these are looked for first: see `search_threats`. With an
+    In a full tree that may not grow, the search continues without new nodes. With room for `threats`, which
+    needs `solve` and a game that is not misère, these are searched first: see `search_threats`. With an
     `evaluator` a value network says how a simulation ends, instead of a playout. Without these, other code is
-    compiled, in which there is nothing of them: without threats it is half as fast again.
+    compiled, which
+    contains nothing of them: without threats it is half as fast again.
     """
     for n_done in range(simulations):
         if tree.nodes[0].value != UNKNOWN or (may_grow and not has_room(tree)):
@@ -166,7 +167,8 @@ def best_child(tree: Tree, settings: UctSettings, node: int) -> int:
     """The child with the largest w/n + c·sqrt(ln n_parent / n), the first of equals.
 
     Children are in random order, so the first of equals favours no cell. Proofs replace the estimate: a
-    proved loss is never chosen while there is something else, a proved draw counts what draws count.
+        proved
+    loss is chosen only if there is nothing else, and a proved draw counts as `settings.draw`.
     """
     first, log_visits = tree.nodes[node].first_child, log(tree.nodes[node].visits)
     best, best_score = first, -np.inf
@@ -184,7 +186,7 @@ def best_child(tree: Tree, settings: UctSettings, node: int) -> int:
 def follow_forced(
     tree: Tree, threats: Threats, sets: WinningSets, node: int, mine: np.uint64, theirs: np.uint64
 ) -> tuple[int, np.uint64, np.uint64]:
-    """Go on from a new node as long as one move is forced: the last new node, and its masks."""
+    """Continue from a new node while a single move is forced; the last new node, and its masks."""
     while tree.nodes[node].value == UNKNOWN:
         cell = tree.nodes[node].cell
         value, block = search_threats(mine, theirs, cell, sets, threats, _THREAT_NODES)
@@ -257,7 +259,7 @@ def init_node(tree: Tree, node: int, cell: int, untried: np.uint64) -> None:
 def backpropagate(tree: Tree, settings: UctSettings, result: float) -> None:
     """Add the result, for the player who moved last, to all nodes of the path; prove those that can be.
 
-    A result between a loss and a win counts in proportion to its distance to both; 0 counts what a draw does.
+    A result between a loss and a win counts in proportion to its distance to both; 0 counts as a draw.
     """
     proves = settings.solve and tree.nodes[tree.path[tree.counts[1] - 1]].value != UNKNOWN
     for depth in range(tree.counts[1] - 1, -1, -1):
@@ -279,7 +281,7 @@ def backpropagate(tree: Tree, settings: UctSettings, result: float) -> None:
 def begin_search(tree: Tree, threats: Threats | None, sets: WinningSets, seed: np.uint64, anew: bool) -> None:
     """Seed the generator by the seed and the position of the root.
 
-    Before it, if the search begins `anew`, reset the tree to its `root`, which no simulation has visited.
+    If the search begins `anew`, first reset the tree to its `root`, which no simulation has visited.
     """
     mine, theirs = tree.root[0], tree.root[1]
     if anew:
@@ -296,10 +298,10 @@ def begin_search(tree: Tree, threats: Threats | None, sets: WinningSets, seed: n
 def restrict_root(
     tree: Tree, threats: Threats, sets: WinningSets, mine: np.uint64, theirs: np.uint64
 ) -> None:
-    """Leave only these moves of the root to be tried, if there are such.
+    """Restrict the untried moves of the root to these, if there are any.
 
-    Those that complete a set; else those that stop the other from it; the first of a sequence of threats that
-    wins.
+    Moves that complete a set; else those that stop the other player from it; else the first of a winning
+    sequence of threats.
     """
     completes, block = completing(mine, theirs, sets.masks), completing(theirs, mine, sets.masks)
     if completes != NONE:
@@ -323,7 +325,7 @@ def subtree(tree: Tree, node: int, root: Masks) -> Tree:
 def _copy_subtree(
     nodes: NDArray[np.void], node: int, target: NDArray[np.void], origin: NDArray[np.int64]
 ) -> int:
-    """Copy what is below a node to the target, and return the number of its slots.
+    """Copy the subtree of a node to the target, and return the number of its slots.
 
     `origin` has a −1 for each slot in use; it becomes the slot that each new one comes from.
     """
