@@ -235,7 +235,7 @@ class TestAnAgentIsOneMethod:
         assert certify(Named(TICTACTOE)) == certify("minimax") and Named.plays_by == "policies"
 
     def test_none_is_refused_where_the_agent_is_made(self):
-        with pytest.raises(PolicyError, match="Silent says nowhere how it plays"):
+        with pytest.raises(PolicyError, match="Silent does not say how it plays"):
             type("Silent", (Agent,), {})(TICTACTOE)
 
     @pytest.mark.parametrize(

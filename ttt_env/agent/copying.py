@@ -1,11 +1,11 @@
-"""A lock that agents can hold, which are pickled and copied, to other processes or with an environment."""
+"""A lock for agents, which can be pickled and copied, to other processes or with an environment."""
 
 from threading import Lock
 from types import TracebackType
 
 
 class CopyableLock:
-    """A lock by which several threads take turns. A copy of the agent that holds it has a lock of its own."""
+    """A lock for threads. A copy of the agent that holds it has a lock of its own."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -1,4 +1,4 @@
-"""The agents that are installed here, ours and other packages', by name."""
+"""The agents that are installed here, by this package and others, by name."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ def _loaded(point: "EntryPoint") -> "type[Agent]":
 
 
 def agent_names() -> list[str]:
-    """The names under which agents are installed here, ours and other packages'.
+    """The names under which agents are installed here, by this package and others.
 
     >>> {"random", "minimax", "mcts", "sb3"} <= set(agent_names())
     True
@@ -41,7 +41,7 @@ def agent_names() -> list[str]:
 
 
 def name_of(agent: "Agent") -> str:
-    """The name under which the agent's class is installed; that of the class if it is not."""
+    """The name under which the agent's class is installed; if it is not installed, the name of the class."""
     kind = getattr(type(agent), "variant_of", type(agent))
     value = f"{kind.__module__}:{kind.__qualname__}"
     return next((name for name, point in installed().items() if point.value == value), kind.__name__)

@@ -1,4 +1,4 @@
-"""Whom this process waits for: what a line of progress says while a program or a model is slow."""
+"""The players that this process waits for, for a line of progress while a program or a model is slow."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ _questions: list[_Question] = []  # that have no answer yet, the oldest first
 
 @contextmanager
 def waiting_for(player: str, position: Position, tries: str = "") -> Iterator[None]:
-    """Ask somebody for a move within the block; `tries` says which try it is, as in "try 2 of 2"."""
+    """Record that this player is asked for a move within the block; `tries` is the try, as "try 2 of 2"."""
     question = _Question(player, position.ply + 1, tries, monotonic())
     _questions.append(question)
     try:
@@ -32,7 +32,7 @@ def waiting_for(player: str, position: Position, tries: str = "") -> Iterator[No
 
 
 def waiting_text() -> str:
-    """Whom this process has been waiting for longest, if for more than a second; else nothing.
+    """The player that this process has been waiting for longest, if for more than a second; else empty.
 
     >>> waiting_text()
     ''

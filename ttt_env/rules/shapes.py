@@ -1,4 +1,4 @@
-"""The shape of a board, the places of its cells and its winning sets: checked, and straight runs of cells."""
+"""The shape, coordinates and winning sets of a board, checked; and straight runs of cells."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice, product
@@ -17,7 +17,7 @@ _MAX_SPACINGS = 400  # along a board: more of them are not drawn
 def runs_along(
     shape: tuple[int, ...], direction: tuple[int, ...], k: int, wrap: bool
 ) -> Iterator[tuple[int, ...]]:
-    """All straight runs of `k` cells in one direction, with `wrap` also those that go on at the other end."""
+    """All straight runs of `k` cells in one direction, with `wrap` also across the opposite edge."""
     for corner in product(*map(range, shape)):
         run = [tuple(c + d * i for c, d in zip(corner, direction, strict=True)) for i in range(k)]
         inside = [tuple(c % size for c, size in zip(cell, shape, strict=True)) for cell in run]
@@ -28,7 +28,7 @@ def runs_along(
 def checked_shape(shape: Iterable[int], name: str = "") -> tuple[int, ...]:
     """The axes of a board, of the game of this `name`.
 
-    Raises `GameError` for no shape, `GameTooLargeError` for too many cells.
+    Raises `GameError` for an invalid shape, `GameTooLargeError` for too many cells.
     """
     numbers = [integer_of(axis) for axis in items_of(shape, _MOST_AXES) or ()]
     axes = () if None in numbers else tuple(number for number in numbers if number is not None)
@@ -89,7 +89,7 @@ def supports_along(shape: tuple[int, ...], axis: int) -> list[int | None]:
 
 
 def spacing(coordinates: Sequence[tuple[float, float]]) -> float:
-    """The width that squares around these places can have at most without overlapping; 1 for a single one."""
+    """The largest width of squares centred at these coordinates that do not overlap; 1 for a single one."""
     pairs = combinations(coordinates, 2)
     return min((max(abs(x - u), abs(y - v)) for (x, y), (u, v) in pairs), default=1.0)
 

@@ -34,15 +34,15 @@ class Spec(NamedTuple):
 
     @property
     def value(self) -> str | None:
-        """The text of the items that are of another form, if any."""
+        """The text of the items of any other form, if there are some."""
         return as_value(item for item in self.items if not _KEYWORD.fullmatch(item))
 
 
 def split_spec(text: str) -> Spec:
     """Parse a spec string.
 
-    Raises `ParameterError` for what is not a str, is too long (`TEXT_LETTERS`) or nested too deeply
-    (`SPEC_DEPTH`), and for a bracket in the name.
+    Raises `ParameterError` for anything but a str, for text that is too long (`TEXT_LETTERS`) or nested too
+    deeply (`SPEC_DEPTH`), and for a bracket in the name.
 
     >>> split_spec("epsilon: minimax, epsilon=0.1")
     Spec(name='epsilon', items=(' minimax', ' epsilon=0.1'))
@@ -92,7 +92,7 @@ def unwrapped(text: str) -> str:
 
 
 def _closing(text: str) -> int:
-    """The index at which the bracket is closed that the text begins with, −1 if it is not."""
+    """The index of the bracket that closes the first one, −1 if it is not closed."""
     depth = 0
     for match in re.finditer(r"[()]", text):
         depth += 1 if match[0] == "(" else -1
@@ -119,7 +119,7 @@ def depth_of(text: str) -> int:
 
 
 def read_items(spec: Spec, parameters: Mapping[str, Parameter]) -> tuple[dict[str, str], list[str]]:
-    """The texts of these parameters that a spec gives, and the items that are none of them.
+    """The texts of these parameters that a spec gives, and the remaining items.
 
     Raises `ParameterError` for a parameter that is given twice.
     """
@@ -171,7 +171,7 @@ def check_names(
 
 
 def with_parameters(text: str, parameters: Mapping[str, object]) -> str:
-    """The spec with these parameters, where it does not give them itself.
+    """The spec with these parameters added, unless it gives them itself.
 
     >>> with_parameters("bot.py:choose,timeout=9", {"timeout": 2, "startup": 5})
     'bot.py:choose,timeout=9,startup=5'
@@ -182,7 +182,7 @@ def with_parameters(text: str, parameters: Mapping[str, object]) -> str:
 
 
 def spec_text(value: object) -> str:
-    """The value of a parameter as a spec string writes it.
+    """The value of a parameter as it is written in a spec string.
 
     >>> spec_text(None), spec_text(True), spec_text(0.1 + 0.2)
     ('none', 'true', '0.3')
