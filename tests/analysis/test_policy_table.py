@@ -114,7 +114,7 @@ class TestAsking:
             PolicyTable.of("random", most=2000)
         with pytest.raises(GameTooLargeError, match=r"asked in 1 positions by then"):
             PolicyTable.of("random", "qubic-v0", most=50)
-        with pytest.raises(GameTooLargeError, match="4,520 positions to be asked in, more than most=4,000"):
+        with pytest.raises(GameTooLargeError, match="4,520 open positions, more than most=4,000"):
             PolicyTable.of("random", positions="all", most=4000)
         with pytest.raises(GameTooLargeError, match="for a table of all positions"):
             PolicyTable.of("random", "qubic-v0", positions="all")
@@ -130,7 +130,7 @@ class TestAsking:
         with pytest.raises(ParameterError, match=r"unknown positions 'some' of PolicyTable\.of"):
             PolicyTable.of("random", positions="some")
         with pytest.raises(
-            ParameterError, match=r"answers=.* a file keeps the answers of functions and programs"
+            ParameterError, match=r"answers=.* a file records the answers of functions and programs"
         ):
             PolicyTable.of("random", answers="answers.jsonl")
 
@@ -204,7 +204,7 @@ class TestOnAnyBoard:
         assert found.worst_case == {"X": -1, "O": -1} and not found.is_complete and found.n_blunders is None
         assert found.unbeatable is False and found.refutations["X"].value("X") == -1
         assert found.game_value is None and found.refutations["O"] is None
-        with pytest.raises(PolicyFileError, match="complete=True asks on"):
+        with pytest.raises(PolicyFileError, match="make it with complete=True"):
             found.table.save("unwritten.npz")
 
     @pytest.mark.slow

@@ -37,8 +37,8 @@ _UNITS = 1e6  # of a probability of 1; probabilities are compared after rounding
 _SIGN = {"X": 1, "O": -1}
 
 Basis = Literal["table", "sweep", "proof", ""]
-"""The ground for the value of the game: the table itself, where it holds a draw on both seats or wins; a
-sweep over all positions of the game; the proof of a short search; or nothing, where it is not known."""
+"""The basis of the value of the game: the table itself, where it holds a draw on both seats or wins; a sweep
+over all positions of the game; the proof of a short search; empty if the value is unknown."""
 
 
 class Consistency(NamedTuple):
@@ -79,32 +79,34 @@ class Certificate(Saved):
 
     It is about the answers that the agent gave in `n_queries` positions, once in each; they are its `table`.
     On boards of more than 18 cells some counts are None; `n_imperfect`, `n_symmetry_classes` and
-    `inconsistent` are on more than 12.
+    `inconsistent` are None on more than 12.
 
     Attributes:
         game: The game.
-        label: The agent that was asked.
-        game_value: The value of the game for X; None if it is not known.
-        value_from: What that value rests on.
+        label: The name of the agent.
+        game_value: The value of the game for X; None if it is unknown.
+        value_from: The basis of that value.
         worst_case: The worst result on each seat: 1 won, 0 drawn, −1 lost.
-        worst_games: A shortest game that ends so, for each seat. A game may end where the agent, to move,
+        worst_games: A shortest game with this result, for each seat. A game may end where the agent, to move,
             names no free cell.
-        refutations: The same game where it is worse than best play by both sides, else None.
-        n_queries: The number of positions in which the agent was asked.
+        refutations: The same game where its result is worse than under best play by both sides, else None.
+        n_queries: The number of positions in which the agent was queried.
         digest: The digest of the table of its answers.
-        n_positions: For each seat, the positions that can be reached with the agent to move.
-        is_complete: False if the asking stopped at the first lost game, a shortest one: counts are those up
-            to there, and of the worst results only a loss is known.
+        n_positions: For each seat, the number of reachable positions with the agent to move.
+        is_complete: False if the queries stopped at the first lost game, a shortest one: counts are then up
+            to there, and of the worst results only a loss is certain.
         is_sampled: Whether the agent is not stationary, so that its answers are one sample of its play.
         forfeits: The positions in which it named no free cell, and so lost.
-        n_blunders: The positions, on both seats, in which it may blunder, that is, give value away.
-        n_missed_wins: Those of them that are won for it.
+        n_blunders: The number of positions, on both seats, in which it may blunder.
+        n_missed_wins: The number of these that are won for it.
         blunders: The positions of `n_blunders`; a file lists at most 100,000.
         missed_wins: The positions of `n_missed_wins`, likewise.
-        n_imperfect: The positions in which it may blunder, win later than it can or lose sooner than it must.
-        n_symmetry_classes: The classes of symmetric positions of which several can be reached.
+        n_imperfect: The number of positions in which it may blunder, win later than it can or lose sooner
+            than it must.
+        n_symmetry_classes: The number of classes of symmetric positions with several reachable ones.
         inconsistent: Two positions of each class that it answers inconsistently.
         origin: The file from which some of the answers come.
+        versions: The versions of Python and of the packages on which the answers depend.
 
     Example:
         >>> import ttt_env
@@ -142,13 +144,13 @@ class Certificate(Saved):
     origin: str = ""
     versions: dict[str, str] = field(default_factory=versions)
     table: PolicyTable | None = field(default=None, metadata={"saved": False})
-    """The answers that it is about; None for a certificate that was read from a file."""
+    """The answers that it is about; None if the certificate was read from a file."""
 
     @property
     def unbeatable(self) -> bool | None:
         """True if no game on either seat ends worse for the table than with best play by both sides.
 
-        None if that cannot be told, as the value of the game is not known.
+        None if that is undecided, because the value of the game is unknown.
         """
         if any(record is not None for record in self.refutations.values()):
             return False
@@ -173,12 +175,12 @@ class Certificate(Saved):
 
     @property
     def good_share(self) -> float | None:
-        """The share of the positions that it can reach in which it gives no value away, in [0, 1]."""
+        """The share of the reachable positions in which it does not blunder, in [0, 1]."""
         return None if self.n_blunders is None else 1.0 - self.n_blunders / self.n_queries
 
     @property
     def perfect_share(self) -> float | None:
-        """The share of them in which all its moves are perfect."""
+        """The share of these positions in which all its moves are perfect, in [0, 1]."""
         return None if self.n_imperfect is None else 1.0 - self.n_imperfect / self.n_queries
 
     @property
@@ -193,12 +195,17 @@ class Certificate(Saved):
         return None if self.refuted_as is None else self.refutations[self.refuted_as]
 
     def forfeit_after(self, record: GameRecord) -> Forfeit | None:
-        """The forfeit in which this game ends, None if it ends on the board."""
+        """The forfeit that ends this game; None if it ends on the board.
+
+        Args:
+            record: A game of `worst_games` or `refutations`.
+
+        """
         end = record.positions()[-1]
         return next((forfeit for forfeit in self.forfeits if forfeit.position == end), None)
 
     def picture(self) -> Picture:
-        """The verdict, and the refuting games board by board, to look at in a notebook or to save."""
+        """The verdict, and the refuting games board by board, to show in a notebook or to save."""
         sections = [
             Section(lines, boards_of(record, blunders_of(record)) if record else ())
             for lines, record in paragraphs(self)
@@ -213,7 +220,7 @@ class Certificate(Saved):
 
 
 def _comparable_facts(certificate: Certificate) -> dict[str, object]:
-    """The facts of a certificate that follow from the table alone, whoever has given these answers."""
+    """The facts of a certificate that follow from the table alone, whichever agent gave these answers."""
     facts = certificate.to_dict()
     for name in ("digest", "is_sampled", "label", "origin", "versions"):
         del facts[name]
@@ -234,36 +241,37 @@ def certify(
 ) -> Certificate:
     """The certificate of an agent: its worst results, over every game that its answers allow.
 
-    The agent is asked once in each position that it can reach, as X and as O, whatever its opponent plays;
-    the certificate is about these answers, for every agent alike, and says in how many positions it was
-    asked. Its `table` holds them: saved as a file it is the proof, which `scripts/check_policy.py` checks. A
-    `PolicyTable` may be given instead of an agent.
+    The agent is queried once in each position that it can reach, as X and as O, whatever its opponent plays;
+    the certificate is about these answers, for all agents. Its `table` holds them: saved as a file it is the
+    proof, which `scripts/check_policy.py` checks.
+
+    With several agents the work is shared out to `workers` processes of this machine or, with
+    `backend="ray"`, of the Ray cluster at `address`; each agent is pickled once.
 
     Args:
-        agent: The agent, or several in a list or a mapping that gives them names.
+        agent: The agent or a `PolicyTable`, or several agents in a list or a mapping that gives them names.
         game: The game, or its id; by default that which the agent plays.
-        seats: The seats on which it is asked; the verdict is about these.
+        seats: The seats on which it is queried; the verdict is about these.
         most: The most positions to hold, of all games on a seat.
-        complete: True to ask in all positions that can be reached, False to stop for each seat at the first
+        complete: True to query all positions that can be reached, False to stop for each seat at the first
             lost game; by default it stops on boards of more than 18 cells.
-        progress: Called before the first question, and then about ten times a second: see `PolicyTable.of`.
-        workers: How many questions to ask a function, a program or a model behind an endpoint at once; of
-            several agents, the processes that share out the work.
-        answers: The file in which each answer of such a player is kept as it comes, so that a run that was
-            stopped goes on from there.
+        progress: Called before the first query, and then about ten times a second: see `PolicyTable.of`. With
+            several agents it is called with the number of agents judged and of all.
+        workers: The number of questions that are put to a function, a program or a model behind an endpoint
+            at once; with several agents, the number of processes.
+        answers: The file in which each answer of such a player is saved as it comes, so that a run that was
+            stopped can be resumed.
 
     Returns:
-        The certificate. Of several agents the certificates by name, in their order: each is the one that the
-        agent would get alone. The work is shared out to `workers` processes of this machine or, with
-        `backend="ray"`, of the Ray cluster at `address`; each agent travels once. `progress` is called with
-        the number of agents that have been judged and of all.
+        The certificate; of several agents the certificates by name, in their order. Each is the one that the
+        agent would get alone.
 
     Raises:
         GameTooLargeError: The agent reaches more than `most` positions.
         PolicyError: An answer is not a distribution over the free cells; it names agent, position and answer.
         NoVerdictError: Accidents of the machine leave a question without an answer.
         ResultFileError: `answers` holds another player's answers, or cannot be written.
-        ParameterError: Two agents of one name, or one that cannot be sent to another process.
+        ParameterError: Two agents have one name, or one cannot be sent to another process.
 
     Example:
         >>> certify("minimax").unbeatable
@@ -320,7 +328,7 @@ def certify(
 
 
 def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boards:
-    """All positions of the game in which the agent may give value away, reached or not.
+    """All positions of the game in which the agent may blunder, reached or not.
 
     An agent without any is optimal everywhere, which is more than unbeatable. Raises the errors of `certify`.
     """
@@ -330,14 +338,14 @@ def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boa
 
 
 class _GameEnd(NamedTuple):
-    """An end of games: the result for the agent, and the position, which is open where it named no cell."""
+    """The end of a game: the result for the agent, and the position, which is open where it named no cell."""
 
     result: int
     position: Position
 
 
 def _worst_end(layers: list[Layer], seat: Seat) -> _GameEnd:
-    """The first of the worst ends, and so a shortest game: layers ascend by ply."""
+    """The first of the worst ends, and so the end of a shortest game: layers ascend by ply."""
     worst: _GameEnd | None = None
     for layer in layers:
         if is_lost_on_board(layer, seat):
@@ -352,7 +360,7 @@ def _worst_end(layers: list[Layer], seat: Seat) -> _GameEnd:
 
 
 def _game_to(layers: list[Layer], seat: Seat, end: _GameEnd) -> GameRecord:
-    """A game of these layers that comes to this end."""
+    """A game of these layers that ends so."""
     position, cells = end.position, list[int]()
     while position.occupied_mask:
         cell, position = _last_move(layers[position.ply - 1], position, seat)
@@ -361,7 +369,7 @@ def _game_to(layers: list[Layer], seat: Seat, end: _GameEnd) -> GameRecord:
 
 
 def _last_move(before: Layer, position: Position, seat: Seat) -> tuple[int, Position]:
-    """A last move that leads here: its cell, and the position before it, which can be reached as well."""
+    """A last move that leads here: its cell, and the position before it, which is reachable as well."""
     game, mine, theirs = position.game, position.mine, position.theirs
     cells = cells_of(theirs & game.tops(mine | theirs))
     parents = [Position(game, theirs ^ 1 << cell, mine) for cell in cells]
@@ -378,10 +386,11 @@ def _last_move(before: Layer, position: Position, seat: Seat) -> tuple[int, Posi
 
 
 def _value_of(table: PolicyTable, worst: dict[Seat, int]) -> tuple[int | None, Basis, tuple[int, int]]:
-    """The value of the game for X, what it rests on, and bounds of it where it is not known.
+    """The value of the game for X, its basis, and bounds on it where it is unknown.
 
-    A seat that cannot get less than a result bounds the value. In a monotone game X does not lose under
-    best play: with an extra stone it could play O's strategy (Hales and Jewett 1963).
+    The worst result of a seat bounds the value. In a monotone game X does not lose under best play: with an
+        extra
+    stone it could play O's strategy (Hales and Jewett 1963).
     """
     low, high = (0 if table.game.is_monotone else -1), 1
     for seat, result in worst.items():
@@ -452,7 +461,8 @@ def _find_blunders(
 ) -> tuple[Boards, int]:
     """The positions of these layers in which a possible move is not a best one, by values −1, 0 and 1.
 
-    And the number of those in which one is not perfect, by the scores of `Distances`; 0 without scores.
+    And the number of positions in which a move is not perfect, by the scores of `Distances`; 0 without
+    scores.
     """
     blunders, n_imperfect = [], 0
     for layer in layers:
@@ -466,7 +476,7 @@ def _find_blunders(
 
 
 def _is_worse(possible: Bools, moves: Moves, values: Values, of_forfeit: int) -> Bools:
-    """True where a possible move, `[F, S]`, or a forfeit, of value `of_forfeit`, gives value away, `[S]`."""
+    """True where a possible move, `[F, S]`, or a forfeit, of value `of_forfeit`, is not a best one, `[S]`."""
     q = -values.layers[moves.layer.ply + 1][moves.successors]
     highest = q.max(axis=0)
     is_worse: Bools = (possible & (q < highest)).any(axis=0)

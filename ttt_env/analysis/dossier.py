@@ -1,4 +1,4 @@
-"""The dossier of an agent, a JSON file to keep beside its model: all results, exact or sampled."""
+"""The dossier of an agent, a JSON file to keep beside its model, with all results, exact or sampled."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ SCORECARD_FORMAT = "ttt_env scorecard 1"
 
 
 class Strength:
-    """The results about a policy table, each computed once, when it is first asked for."""
+    """The results about a policy table, each computed once, at its first use."""
 
     def __init__(self, table: PolicyTable) -> None:
         self.table = table
@@ -30,17 +30,17 @@ class Strength:
 
     @property
     def is_mute(self) -> bool:
-        """True if the agent has named no free cell in any position: a bot that cannot be loaded, for one."""
+        """True if the agent has named no free cell in any position, such as a bot that cannot be loaded."""
         return len(self.table.forfeits) == self.table.n_queries
 
     @cached_property
     def certificate(self) -> Certificate:
-        """As `certify` makes it."""
+        """The certificate of the table, as by `certify`."""
         return certify(self.table)
 
     @cached_property
     def exploitability(self) -> Exploitability:
-        """As `ttt_env.exploitability` computes it."""
+        """The exploitability of the table, as by `ttt_env.exploitability`."""
         return exploitability(self.table)
 
     def match(self, opponent: AgentLike) -> Match:
@@ -64,7 +64,7 @@ def dossier(
     answers: str | Path | None = None,
     strength: Strength | None = None,
 ) -> dict[str, Any]:
-    """The certificate of an agent, its exact results, and what is needed to repeat them, for `write_json`.
+    """The certificate of an agent, its exact results, and what is needed to reproduce them, for `write_json`.
 
     It has the entries of `Certificate.to_dict`, so that `Certificate.load` reads the file, and more: exact
     results against `opponents`, the exploitability and the versions of the packages used. `file` is the
@@ -72,13 +72,13 @@ def dossier(
     `exploitability` is null and there are no results.
 
     `name` is the name of the agent, by default its spec string, or the name of its function or class.
-    Opponents are named the same way unless a mapping names them; a name that is taken gets a number, as in
+    Opponents are named in the same way unless a mapping names them; a name that is taken gets a number, as in
     "name (2)".
 
-    `optimal_everywhere` is true if the agent gives value away in no position of the game at all; it and
+    `optimal_everywhere` is true if the agent blunders in no position of the whole game; it and
     `blunders_everywhere` are null on games of more than 12 cells, and for a program, a prompted model or a
-    table, which is asked only in positions that it can reach. `progress`, `workers` and `answers` are as in
-    `certify`; with the `strength` of the agent it is not asked again.
+    table, which is queried only in positions that it can reach. `progress`, `workers` and `answers` are as in
+    `certify`; with its `strength` the agent is not queried again.
 
     Raises `ParameterError` for `opponents` that are not a collection of agents, and the errors of `certify`.
     """
@@ -149,7 +149,7 @@ def sampled_scorecard(
 
 
 def _identity(agent: AgentLike, name: str | None, file: str | Path | None) -> dict[str, str | None]:
-    """The name of the agent, by default that of `named_agents`, that of its file, and the file's hash."""
+    """The name of the agent, by default by `named_agents`, the name of its file, and the file's hash."""
     name = name or next(iter(named_agents([agent])))
     if file is None:
         return {"name": name, "file": None, "sha256": None}

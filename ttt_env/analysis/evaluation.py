@@ -28,7 +28,7 @@ from ttt_env.rules import (
     is_enumerable,
 )
 
-_TELLING = 1e-12  # the least probability of a game's own moves that a sum of these digits still shows
+_LEAST_VISIBLE = 1e-12  # the least probability of a game's own moves that still changes a sum of 64 bits
 
 
 @checked
@@ -51,24 +51,24 @@ def match(
         second: The other agent.
         game: The game, or its id; by default that which the agents play.
         exact: True to compute the result, False to sample it. By default it is computed if both agents are
-            stationary and reach few enough positions together: on up to 18 cells always, on larger boards
-            not more than the games would have, as where neither agent draws its moves.
+            stationary and together reach few enough positions: always on up to 18 cells; on larger boards if
+            they are no more than those of the games that would be sampled.
         games: The number of games to sample, half of them on each seat; an odd number is reduced by one.
         most: The most positions to hold for an exact result.
-        rng: A generator or a seed, for the games that are sampled.
-        progress: As in `certify`, where an agent that is not stationary is asked for an exact result.
+        rng: A generator or a seed, for sampled games.
+        progress: As in `certify`, where an agent that is not stationary is queried for an exact result.
         workers: As in `certify`.
 
     Returns:
         The result of each seat and the score. An exact result with an agent that is not stationary, such as a
         function, is about its answers, given once in each position that the two can reach. A program loses
-        where it names no free cell: see `Match.forfeits`.
+        where it names no free cell; see `Match.forfeits`.
 
     Raises:
         GameTooLargeError: `exact=True`, and more than `most` positions are reached.
         PolicyError: `exact=True`, and an answer is not a distribution over the free cells.
-        NoVerdictError: An agent cannot be asked. In a game that is played, a program that does not answer in
-            time loses instead.
+        NoVerdictError: An agent cannot be queried. In a game that is played, a program that does not answer
+            in time loses instead.
 
     Example:
         >>> played = match("random", "minimax", "tictactoe-v0")
@@ -93,7 +93,7 @@ def match(
 def exact_match(one: Agent, two: Agent, game: Game, half: int) -> Match | None:
     """The exact result of two stationary agents; None for others, or if they reach too many positions.
 
-    On more than 18 cells that are more than the games would have, of which `half` are played on each seat.
+    On more than 18 cells, too many is more than those of the games to sample, `half` of them on each seat.
     """
     if not (one.is_stationary and two.is_stationary):
         return None
@@ -104,7 +104,7 @@ def exact_match(one: Agent, two: Agent, game: Game, half: int) -> Match | None:
 
 
 def sampled_games(one: Agent, two: Agent, half: int, rng: np.random.Generator) -> list[Ending]:
-    """So many games of the first agent as X, and so many as O."""
+    """Play `half` games with the first agent as X, and as many with it as O."""
     as_x: list[Ending] = [("X", *_play_one(one, two, rng)) for _ in range(half)]
     return as_x + [("O", *_play_one(two, one, rng)) for _ in range(half)]
 
@@ -119,7 +119,7 @@ def _exact(
 
 
 def _result(game: Game, x: Asker, o: Asker, most: int) -> Result:
-    """The exact result of two agents, from the side of X. A probability is 0 only where it is none."""
+    """The exact result of two agents, from the side of X. A probability is 0 only if it is exactly 0."""
     layers = list(reached_layers(game, x, o, most=most))
     win, loss = backward_induction(layers, follow_answers, follow_answers).start
     draw = round_sum(1.0 - win - loss)
@@ -133,7 +133,7 @@ def _result(game: Game, x: Asker, o: Asker, most: int) -> Result:
 
 
 def _play_one(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[GameRecord, Forfeit | None]:
-    """One whole game, and the forfeit that has ended it, if one has."""
+    """One whole game, and the forfeit that has ended it, if any."""
     cells: list[int] = []
     try:
         cells += moves_between(x, o, rng)
@@ -154,7 +154,7 @@ def exploitability(
 ) -> Exploitability:
     """Compute how much an opponent that knows the agent can win from it, for each seat.
 
-    The agent is asked once in each position that it can reach, and the result is about these answers. Where
+    The agent is queried once in each position that it can reach, and the result is about these answers. Where
     it names no free cell, it loses.
 
     Args:
@@ -188,7 +188,7 @@ def exploitability(
     against_x = backward_induction(table.layers("X"), follow_answers, highest).start
     against_o = backward_induction(table.layers("O"), highest, follow_answers).start
     most_moves = (table.game.n_cells + 1) // 2
-    if table.least_chance**most_moves >= _TELLING or not is_enumerable(table.game):
+    if table.least_chance**most_moves >= _LEAST_VISIBLE or not is_enumerable(table.game):
         as_x, as_o = round_sum(against_x[1] - against_x[0]), round_sum(against_o[0] - against_o[1])
         return Exploitability(as_x, as_o, **origin)
     solution = solve(table.game)
@@ -211,14 +211,14 @@ def best_response(
 ) -> ValueAgent:
     """The agent that wins the most, on average, against another one, on both seats.
 
-    On up to 18 cells the agent is asked once in every position of the game, and the response is best in each.
-    A program, and an agent of a larger game, is asked only in the positions that it can reach; elsewhere the
-    response plays any move on up to 18 cells, and raises an error above.
+    On up to 18 cells the agent is queried once in every position of the game, and the response is best in
+    each. A program, and an agent of a larger game, is queried only in the positions that it can reach; in
+    others the response plays any move on up to 18 cells, and raises an error above.
 
     Args:
         agent: The agent to respond to.
         game: The game, or its id; by default that which the agent plays.
-        keep_value: Whether to choose only among moves without a blunder: the response is then unbeatable
+        keep_value: Whether to choose only among moves that are not blunders: the response is then unbeatable
             itself, and no other agent that never blunders gains more. This is safe exploitation (Ganzfried
             and Sandholm 2015).
         most: The most positions to hold.
@@ -241,13 +241,13 @@ def best_response(
 
     """
     player = make_agent(agent, game_of(game, agent))
-    everywhere = is_enumerable(player.game) and not (
+    takes_all_positions = is_enumerable(player.game) and not (
         isinstance(player, AskedAgent)
         or (isinstance(player, PolicyTable) and player.positions == "reachable")
     )
     table = PolicyTable.of(
         player,
-        positions="all" if everywhere else "reachable",
+        positions="all" if takes_all_positions else "reachable",
         most=most,
         complete=True,
         progress=progress,
@@ -262,7 +262,7 @@ def best_response(
 
 
 def _response_to(table: PolicyTable, seat: Seat, respond: Responder) -> Values:
-    """The values of all positions for a player who responds so to the agent on this seat."""
+    """The values of all positions for a player who uses this responder against the agent on this seat."""
     layers = table.answered_layers if table.positions == "all" else table.layers(seat)
     responders: list[Responder] = [respond, respond]
     responders[SEATS.index(seat)] = follow_answers

@@ -1,4 +1,4 @@
-"""One sweep over a game from its ends to its start, and the ways to move that it is run with.
+"""One sweep over a game from its ends to its start, and the responders that it is run with.
 
 What the sweep computes depends only on its two responders: with `best` and `best` it solves the game, with
 `follow` and `follow` it gives the exact result of two agents, with `follow` and `best` the best response.
@@ -34,9 +34,9 @@ def best(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
 
 
 def highest(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
-    """Uniform among the moves of exactly the highest value, for what a best response is worth.
+    """Uniform among the moves of exactly the highest value, for the value of a best response.
 
-    `best` takes values that differ by less than `TIE` for equal, so that symmetric moves stay so.
+    `best` treats values that differ by less than `TIE` as equal, so that symmetric moves stay equal.
     """
     return near_highest(q, legal, 0.0)
 
@@ -77,7 +77,7 @@ def _respond_softly(temperature: float, q: Floats, legal: Bools, moves: Moves | 
 
 
 def follow(policy: BatchPolicy) -> Responder:
-    """The responder that moves as this policy says, whatever the action values are."""
+    """The responder that plays this policy, whatever the action values are."""
 
     def respond(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
         if moves is None:
@@ -98,7 +98,8 @@ def follow_answers(q: Floats, legal: Bools, moves: Moves | None = None) -> Float
 class Outcomes:
     """The expected payoffs that the sweep computes, `[2, slots]` for each layer from `ply` on.
 
-    Row 0 is what the player to move gets, row 1 what the other gets: with the usual payoff the probabilities
+    Row 0 is the payoff of the player to move, row 1 that of the other: with the usual payoff the
+        probabilities
     that the player to move wins and that it loses.
     """
 
@@ -120,8 +121,8 @@ class Outcomes:
 class Values:
     """The value of each position of a game for the player to move.
 
-    `layers` hold the values `[slots]`, of any number type, ply by ply from `first_ply` on. `numberings` are
-    those of the slots, by default the grids.
+    `layers` hold the values `[slots]`, of any number type, ply by ply from `first_ply` on; `numberings`
+    number the slots, by default the grids.
     """
 
     def __init__(
@@ -176,15 +177,15 @@ def backward_induction(
     leaves: Callable[[Boards], Floats] | None = None,
     above: Values | None = None,
 ) -> Outcomes:
-    """The outcome of every position when the seats move as these responders say.
+    """The outcome of every position when the seats move by these responders.
 
     `positions` are successive layers: of the whole game, of the part that two agents can reach
     (`reached_layers`), or of some plies. Where the last layer has open positions, `leaves` gives their values
     `[B]` for the player to move. A player whose responder gives no cell a probability above 0 has lost there.
 
-    With the values of the solved game as `above`, row 0 of the outcomes is what the player to move gets above
-    the value of the position, and row 1 is its negative. Each move adds what it gives away, so that nothing
-    is subtracted, and a gain of 1e-40 is as exact as one of 0.5.
+    With the values of the solved game as `above`, row 0 of the outcomes is the payoff of the player to move
+    above the value of the position, and row 1 is its negative. Each move adds what it gives away, so that
+    nothing is subtracted, and a gain of 1e-40 is as exact as one of 0.5.
     """
     last = positions[-1]
     outcomes = [_ends_of(last, payoff, above)]  # from the last layer to the first

@@ -1,7 +1,7 @@
 """The reachable positions of a game, ply by ply, and the way from each to its successors.
 
-On up to 18 cells the positions of a ply have the numbers of a `Grid`, on larger boards their places among
-those that are reached (`KeyNumbering`). Whoever goes through them sees the same `Layer`s.
+On up to 18 cells the positions of a ply have the numbers of a `Grid`, on larger boards their ranks among the
+reached ones (`KeyNumbering`). Callers see the same `Layer`s in both cases.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,16 +33,16 @@ _CHUNK = 1 << 15  # positions in a batch: their successors' values stay in the p
 
 @dataclass(eq=False)
 class Moves:
-    """The moves of S positions of one ply, none of them over, of which each has K at most.
+    """The moves of S open positions of one ply, at most K of each.
 
-    Where a position has fewer, cells that may not be played fill up its row; what holds of the first move
-    holds of them, but that they are not `legal` and nobody plays them.
+    Where a position has fewer, its row is filled up with cells that may not be played; they behave as the
+    first move does, except that they are not `legal` and are never played.
     """
 
     layer: "Layer"
     slots: Slots
     rows: Rows | None = None
-    """The answers that were given in these positions, if they were asked for: see `rows`."""
+    """The recorded answers in these positions, if there are any: see `rows`."""
 
     @cached_property
     def boards(self) -> Boards:
@@ -56,7 +56,7 @@ class Moves:
 
     @property
     def legal(self) -> Bools:
-        """True for the moves that may be made, `[S, K]`: all of them, unless some positions have fewer."""
+        """True for the moves that may be made, `[S, K]`; all True unless some positions have fewer."""
         n_moves, n_most = self.layer.numbering.n_moves(self.slots), self.cells.shape[1]
         if n_moves.min(initial=n_most) == n_most:
             return np.broadcast_to(np.True_, self.cells.shape)
@@ -65,33 +65,34 @@ class Moves:
 
     @property
     def successors(self) -> Slots:
-        """The slots in the next layer that the moves lead to, `[K, S]`: a row for each move."""
+        """The slots in the next layer that the moves lead to, `[K, S]`, with a row for each move."""
         return self.layer.numbering.successors(self.slots)
 
     def of_policy(self, policy: Floats) -> Floats:
-        """Move probabilities `[S, cells]` as `[S, K]`: a column for each move."""
+        """Move probabilities `[S, cells]` as `[S, K]`, a column for each move."""
         probabilities: Floats = np.take_along_axis(policy, self.cells, axis=1)
         return probabilities
 
     @property
     def chances(self) -> Floats:
-        """The probability of each move in the answers that were given, `[S, K]`; all 0 for no cell."""
+        """The probability of each move in the recorded answers, `[S, K]`; all 0 in a row for no cell."""
         assert self.rows is not None
         return chances(self.rows, self.cells)
 
     @property
     def are_possible(self) -> Bools:
-        """True for the moves of positive probability in the answers that were given, `[S, K]`."""
+        """True for the moves of positive probability in the recorded answers, `[S, K]`."""
         assert self.rows is not None
         return are_possible(self.rows, self.cells)
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """All positions of one ply that can be reached, as ascending slots of a numbering.
+    """All reachable positions of one ply, as ascending slots of a numbering.
 
-    In `open` the game goes on, in `won` the last move has completed a winning set, and `drawn` are full
-    boards without one. `rows` are the answers of an agent in the open positions, if it was asked there.
+    In `open_slots` the game is not over, in `won_slots` the last move has completed a winning set, and
+    `drawn_slots` are full boards without one. `rows` are the recorded answers of an agent in the open
+    positions, if it was queried there.
     """
 
     game: Game
@@ -117,7 +118,7 @@ class Layer:
             yield Moves(self, self.open_slots[part], None if self.rows is None else self.rows[part])
 
     def places(self, boards: Boards) -> NDArray[np.intp]:
-        """The places in `open` of positions of this ply, `[B]`; −1 for one that is not there."""
+        """The places in `open_slots` of positions of this ply, `[B]`; −1 for one that is not there."""
         numbering, places = self.numbering, np.full(len(boards), -1, np.intp)
         is_numbered = np.ones(len(boards), np.bool_)
         if isinstance(numbering, KeyNumbering):
@@ -140,8 +141,8 @@ class Layer:
 class Responder(Protocol):
     """The rule by which a seat moves: probabilities `[B, K]` from action values `q` and legal moves `[B, K]`.
 
-    `q` is the expected win − loss of the player to move. `moves` says which positions and cells these
-    are, for responders that follow a policy.
+    `q` is the expected win − loss of the player to move. `moves` are the positions and cells, for responders
+    that follow a policy.
     """
 
     def __call__(self, q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
@@ -149,11 +150,11 @@ class Responder(Protocol):
 
 
 Ask: TypeAlias = Callable[[Moves], Rows]
-"""Asks an agent in some positions of one ply, and returns its answers there."""
+"""Queries an agent in some positions of one ply, and returns its answers."""
 
 
 def reachable(game: Game) -> list[Layer]:
-    """The layers of all positions of a game, with the empty board first.
+    """The layers of all positions of a game, beginning with the empty board.
 
     Raises `GameTooLargeError` if the game has too many positions to enumerate.
     """
@@ -175,7 +176,7 @@ def reached_layers(
 ) -> Iterator[Layer]:
     """Yield the layers of all games in which the seats move as they answer; None makes every move.
 
-    A seat is asked in all open positions of its plies, each once; the layer then has its answers as `rows`.
+    A seat is queried in all open positions of its plies, once each; the layer then has its answers as `rows`.
     The next layer is what the moves of positive probability lead to.
 
     Raises `GameTooLargeError` as soon as more than `most` positions would be held, of all plies together.
@@ -186,7 +187,7 @@ def reached_layers(
         if most is not None and n_held + n_more > most:
             raise GameTooLargeError(
                 f"more than {most:,} positions of {game.name} are reached, at ply {ply} of {game.n_cells}: "
-                "raise most=, or take an agent that leaves fewer moves open"
+                "raise most=, or take an agent that plays fewer different moves"
             )
 
     numbering: Numbering = grid(game, 0) if is_enumerable(game) else KeyNumbering.start(game)
@@ -220,7 +221,7 @@ def reached_layers(
 
 
 class _GridMarks:
-    """The positions of the next ply that moves lead to, ticked off on its grid."""
+    """The positions of the next ply that moves lead to, marked on its grid."""
 
     def __init__(self, layer: Layer) -> None:
         self._next = grid(layer.game, layer.ply + 1)

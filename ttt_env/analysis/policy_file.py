@@ -1,4 +1,4 @@
-"""The file of a policy table: the format is that of `docs/reference/formats.md`."""
+"""The file of a policy table, in the format of `docs/reference/formats.md`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ _SUM = 1e-9  # the largest distance of the sum of chances from 1
 class TableContents:
     """The contents of a file: for each ply the positions, in any order, and the answers there.
 
-    Chances have a column for each empty cell, ascending, as the file has them: see `of_empty_cells`.
+    Chances have a column for each empty cell, ascending, as in the file: see `of_empty_cells`.
     """
 
     game: Game
@@ -44,7 +44,7 @@ class TableContents:
         return sum(len(boards) for boards, _ in self.plies.values())
 
     def arrays(self) -> Arrays:
-        """The arrays of the file but those about the game, by name; rows ascend by (mine, theirs)."""
+        """The arrays of the file except those about the game, by name; rows ascend by (mine, theirs)."""
         keys = sorted(self.forfeits)
         reasons = [
             f"{self.forfeits[key].outcome}: {self.forfeits[key].reply}"[:_MOST_LETTERS] for key in keys
@@ -72,7 +72,7 @@ class TableContents:
         }
 
     def answers(self, moves: Moves) -> Rows:
-        """The answers in these positions. Raises `PolicyError` for one that is not in the file."""
+        """The answers in these positions. Raises `PolicyError` for a position that is not in the file."""
         ply, boards = moves.layer.ply, moves.boards
         wanted_keys = keys_of(self.game.n_cells, boards.mine, boards.theirs)
         keys = self._keys.get(ply, wanted_keys[:0])
@@ -89,7 +89,7 @@ class TableContents:
 
 
 def of_empty_cells(moves: Moves) -> Rows:
-    """The answers that were given in these positions; chances with a column for each empty cell."""
+    """The recorded answers in these positions; chances have a column for each empty cell."""
     assert moves.rows is not None
     if moves.rows.ndim == 1:
         return moves.rows
@@ -101,7 +101,7 @@ def of_empty_cells(moves: Moves) -> Rows:
 
 
 def _printable_line(text: str) -> str:
-    """The text as one line that can be printed."""
+    """The text as one printable line."""
     return "".join(letter if letter.isprintable() else " " for letter in text)[:_MOST_LETTERS]
 
 
@@ -113,8 +113,8 @@ def write_table(path: str | Path, contents: TableContents) -> None:
 def read_table(path: str | Path, game: Game) -> TableContents:
     """The table in a file that `write_table` has written, row by row as the format says.
 
-    Raises `PolicyFileError` for any other file. That all positions are there which its moves lead to is for
-    the caller to see.
+    Raises `PolicyFileError` for any other file. The caller checks that the table holds all positions which
+    its moves lead to.
     """
     names, n_cells = array_names(path), game.n_cells
     plies = [ply for ply in range(n_cells) if f"moves_{ply}" in names]
@@ -143,7 +143,7 @@ def read_table(path: str | Path, game: Game) -> TableContents:
             raise PolicyFileError(f"{path} is not a {_KIND}: {fault}")
 
     expected_names = {*forms, "game", "shape", "winning_masks", "misere"}
-    require(names == expected_names, f"it has no place for {', '.join(sorted(names - expected_names))}")
+    require(names == expected_names, f"unexpected arrays {', '.join(sorted(names - expected_names))}")
     require(str(arrays["format"]) == FORMAT, f"its format is {str(arrays['format'])!r}, not {FORMAT!r}")
     masks = arrays["winning_masks"]
     require((masks[1:] > masks[:-1]).all(), "its winning sets do not ascend")

@@ -1,9 +1,9 @@
-"""The answers of an agent, each given once: what every exact result is about, and what proves it.
+"""The answers of an agent, each given once: the basis of every exact result, and its proof.
 
-`PolicyTable.of(agent, game)` asks an agent in each position that it can reach, as X and as O, whatever its
-opponent plays, and keeps a copy of each answer. All that is computed of the agent is read off this table, and
-is true of the table, whatever the agent would say if it were asked again. The table is an agent itself. As
-a file it is a proof: `scripts/check_policy.py`, which shares no code with this package, plays every reply.
+`PolicyTable.of(agent, game)` queries an agent in each position that it can reach, as X and as O, whatever its
+opponent plays, and records each answer. All exact results are computed from this table, and hold for the
+table, whatever the agent would answer later. The table is an agent itself. As a file it is a proof:
+`scripts/check_policy.py`, which shares no code with this package, plays every reply.
 """
 
 import time
@@ -53,7 +53,7 @@ from ttt_env.rules import (
 Positions = Literal["reachable", "all"]
 
 _SHOWN_EVERY = 0.1  # seconds
-_BATCH = 8192  # positions that an agent is asked about together
+_BATCH = 8192  # positions of a query to an agent
 
 
 class PolicyTable(Agent):
@@ -62,7 +62,7 @@ class PolicyTable(Agent):
     A table of "reachable" positions holds, for each of `seats`, every position in which the agent may be to
     move: each of its moves and each reply leads to another position of the table or ends the game. Exact
     results are about such a table, and anybody can check it. A table of "all" positions, on up to 18 cells,
-    answers everywhere.
+    has an answer in each position of the game.
 
     In a position that it does not hold, it raises `PolicyError`; where the agent made no legal move,
     `ForfeitError`.
@@ -72,7 +72,7 @@ class PolicyTable(Agent):
         path: The file that `save` has written.
 
     Raises:
-        PolicyFileError: The file is not a policy table of this game, or one that is not complete.
+        PolicyFileError: The file is not a policy table of this game, or is incomplete.
 
     Example:
         >>> table = PolicyTable.of("win-block", "tictactoe-v0")
@@ -109,7 +109,7 @@ class PolicyTable(Agent):
         self._label = label
         self._layers, self._forfeits, self.positions = layers, forfeits, positions
         self.is_sampled = False
-        """True for the answers of an agent that is not stationary: one sample of what it may play."""
+        """True for an agent that is not stationary, whose answers are one sample of its play."""
         self.origin = ""
         """The number of answers that come from a file, and the file; empty if none do."""
 
@@ -128,26 +128,27 @@ class PolicyTable(Agent):
         workers: QueryWorkers = 1,
         answers: str | Path | None = None,
     ) -> "PolicyTable":
-        """Ask an agent once in each position that it can reach, or in all positions of the game.
+        """Query an agent once in each position that it can reach, or in all positions of the game.
 
-        The agent is asked ply by ply, in batches. Its answers are checked and copied: each is a distribution
-        over the free cells; chances below 1e-30 count as 0. An agent that defines `choose` gives one cell,
-        with random numbers that depend on the position alone. If that is not a free cell, the table says so,
-        and loses there.
+        The agent is queried ply by ply, in batches. Its answers are checked and copied: each is a
+        distribution over the free cells; chances below 1e-30 count as 0. An agent that defines `choose` gives
+        one cell, with random numbers that depend on the position alone. If the cell is not free, the table
+        records a forfeit, and loses there.
 
         Args:
             agent: The agent.
             game: The game, or its id; by default that which the agent plays.
-            seats: The seats on which it is asked.
+            seats: The seats on which it is queried.
             positions: "reachable" for those that it can reach on these seats, "all" for those of the game.
             most: The most positions to hold, of all games on a seat.
             complete: True for all positions that can be reached. False to stop, for each seat, at the ply of
                 the first game that is lost: such a table shows a shortest one, and proves nothing else. None,
                 the default, stops on boards of more than 18 cells.
-            progress: Called before the first question, then about ten times a second: see `Asked`.
-            workers: How many questions to ask an agent that defines `choose` at once, in as many threads.
-            answers: A file in which each answer of such an agent is kept as it comes, so that a run that was
-                stopped goes on from there. Of the answers that are in it, twenty are asked for again.
+            progress: Called with a `QueryCount` before the first query, then about ten times a second.
+            workers: The number of questions that an agent that defines `choose` is asked at once, each in its
+                own thread.
+            answers: A file in which each answer of such an agent is saved as it comes, so that a run that was
+                stopped can be resumed. Twenty of the answers in it are checked by asking again.
 
         Raises:
             GameTooLargeError: More than `most` positions are reached, or "all" are wanted of a larger game.
@@ -195,38 +196,43 @@ class PolicyTable(Agent):
 
     @property
     def seats(self) -> tuple[Seat, ...]:
-        """The seats on which the agent was asked."""
+        """The seats on which the agent was queried."""
         return tuple(self._layers)
 
     @property
     def n_queries(self) -> int:
-        """The number of positions in which the agent was asked: once in each."""
+        """The number of positions in which the agent was queried, once in each."""
         return sum(len(layer.open_slots) for layer in self._by_ply.values())
 
     @cached_property
     def _by_ply(self) -> dict[int, Layer]:
-        """The layers in which the agent was asked."""
+        """The layers in which the agent was queried."""
         layers = (layer for layers in self._layers.values() for layer in layers)
         return {layer.ply: layer for layer in layers if layer.rows is not None}
 
     def layers(self, seat: Seat) -> list[Layer]:
-        """The positions of all games with the agent on this seat, ply by ply; its own have its answers.
+        """The positions of all games with the agent on this seat, ply by ply, with its answers in its own.
 
-        Raises `PolicyError` for a seat on which it was not asked.
+        Raises `PolicyError` for a seat on which it was not queried.
         """
         if seat not in self._layers:
-            raise PolicyError(f"{self!r} was not asked as {seat}")
+            raise PolicyError(f"{self!r} was not queried as {seat}")
         if self.positions == "all":
             return list(_layers_as(seat, self.game, self.answers, None))
         return self._layers[seat]
 
     @property
     def answered_layers(self) -> list[Layer]:
-        """All layers of the game, of a table of all positions, with the agent's answers in each."""
+        """All layers of the game with the agent's answers in each, for a table of all positions."""
         return self._layers[self.seats[0]]
 
     def is_complete(self, seat: Seat) -> bool:
-        """True unless the asking ended at the first lost game, so that further positions are missing."""
+        """True unless the queries stopped at the first lost game, so that further positions are missing.
+
+        Args:
+            seat: "X" or "O".
+
+        """
         return not len(self._layers[seat][-1].open_slots)
 
     @property
@@ -236,7 +242,7 @@ class PolicyTable(Agent):
 
     @property
     def forfeits(self) -> list[Forfeit]:
-        """The positions in which the agent named no free cell, by ply, with why and what it replied."""
+        """The positions in which the agent named no free cell, by ply, with the reason and its reply."""
         forfeits = [
             Forfeit(Position(self.game, *key), answer.outcome, answer.reply)
             for key, answer in sorted(self._forfeits.items())
@@ -246,7 +252,7 @@ class PolicyTable(Agent):
     def rows(self, ply: int, boards: Boards) -> tuple[Layer, np.ndarray]:
         """The layer of a ply, and the places of these positions in it, `[B]`.
 
-        Raises `PolicyError`, which says why, for a position that the table does not hold.
+        Raises `PolicyError` for a position that the table does not hold.
         """
         layer = self._by_ply.get(ply)
         places = np.full(len(boards), -1) if layer is None else layer.places(boards)
@@ -266,7 +272,7 @@ class PolicyTable(Agent):
         return answers
 
     def reply_in(self, mine: int, theirs: int) -> Answer:
-        """The reply of the agent in a position in which it named no free cell."""
+        """The answer of the agent in a position in which it named no free cell."""
         return self._forfeits[mine, theirs]
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
@@ -284,9 +290,11 @@ class PolicyTable(Agent):
     def save(self, path: str | Path) -> None:
         """Write the table as an `.npz` file, from which it plays: a proof that anybody can check.
 
+        Args:
+            path: The path of the file.
+
         Raises:
-            PolicyFileError: The file cannot be written; or the table is none of all positions that the agent
-                can reach, and so no proof.
+            PolicyFileError: The file cannot be written, or the table is incomplete and so not a proof.
 
         """
         if self.positions == "all":
@@ -296,7 +304,7 @@ class PolicyTable(Agent):
             if not self.is_complete(seat):
                 raise PolicyFileError(
                     f"{self!r} ends at the first game that it loses as {seat}, and so is not a proof: "
-                    "complete=True asks on"
+                    "make it with complete=True"
                 )
         write_table(path, self._contents)
 
@@ -322,7 +330,7 @@ class PolicyTable(Agent):
 
 
 class Asker:
-    """Asks an agent for its answers, as `reached_layers` wants them, and keeps those that name no free cell.
+    """Queries an agent for its answers, as an `Ask` of `reached_layers`, and keeps the forfeits.
 
     The parameters are those of `PolicyTable.of`. In a `with` block its file of answers is open.
     """
@@ -342,7 +350,7 @@ class Asker:
         if answers is not None:
             if agent.plays_by != "choose" or isinstance(agent, PolicyTable):
                 raise ParameterError(
-                    f"answers={brief(answers)}: a file keeps the answers of functions and programs, "
+                    f"answers={brief(answers)}: a file records the answers of functions and programs, "
                     f"and {agent!r} is neither"
                 )
             self._file = AnswerFile(answers, agent.game, agent.label)
@@ -359,7 +367,7 @@ class Asker:
             self._file.release()
 
     def __call__(self, moves: Moves) -> Rows:
-        """The answers in these positions, each asked for once."""
+        """The answers in these positions, each queried once."""
         self._expected[moves.layer.ply] = len(moves.layer.open_slots)
         if isinstance(self.agent, PolicyTable):
             return self._copy(self.agent, moves)
@@ -404,7 +412,7 @@ class Asker:
             self._next_report = time.monotonic() + _SHOWN_EVERY
 
     def _bound(self) -> int:
-        """At least as many positions as the agent is asked in.
+        """An upper bound on the number of positions in which the agent is queried.
 
         Where the answer is one cell, a board leads to no more boards two plies later than there are replies.
         """
@@ -434,12 +442,12 @@ def _layers_until_loss(
                 return
     except GameTooLargeError as error:
         raise GameTooLargeError(
-            f"{label} as {seat}: {error}. It was asked in {asker.n_asked:,} positions by then"
+            f"{label} as {seat}: {error}. It was queried in {asker.n_asked:,} positions until then"
         ) from error
 
 
 def is_lost_on_board(layer: Layer, seat: Seat) -> bool:
-    """True if a game ends at this ply that is lost for the seat."""
+    """True if a game that the seat loses ends at this ply."""
     is_last_mover = SEATS[(layer.ply + 1) % 2] == seat
     return len(layer.won_slots) > 0 and is_last_mover == layer.game.misere
 
@@ -453,9 +461,7 @@ def _is_lost_in(layer: Layer, seat: Seat) -> bool:
 
 def _check_n_positions(game: Game, most: int) -> None:
     if (n_open := sum(len(layer.open_slots) for layer in reachable(game))) > most:
-        raise GameTooLargeError(
-            f"{game.name} has {n_open:,} positions to be asked in, more than most={most:,}"
-        )
+        raise GameTooLargeError(f"{game.name} has {n_open:,} open positions, more than most={most:,}")
 
 
 def _ask_layer(layer: Layer, asker: Asker) -> Layer:

@@ -18,7 +18,7 @@ _DIGITS = 14  # of a sum of up to 64 bits; the last ones are rounding errors
 
 
 class Result(NamedTuple):
-    """The ends of games, from one agent's side.
+    """The outcome of games, from one agent's side.
 
     Attributes:
         win: The probability that it wins.
@@ -69,7 +69,7 @@ class ForfeitCount(NamedTuple):
 Forfeits: TypeAlias = tuple[tuple[ForfeitCount, ...], tuple[ForfeitCount, ...]]
 """The games that the first agent, and the second, has lost by naming no free cell."""
 Ending: TypeAlias = tuple[Seat, GameRecord, Forfeit | None]
-"""A game of a match: the seat of the first agent, the moves, and the forfeit that ended it, if any."""
+"""The seat of the first agent in a game of a match, its moves, and the forfeit that ended it, if any."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,11 @@ class Match(Saved):
     Attributes:
         as_x: The first agent's result when it moves first.
         as_o: Its result when it moves second.
-        exact: Whether these are computed; else they are those of games that were played.
-        games: The number of these games, half of them on each seat; None if the result is exact.
-        distinct_games: How many of them are different.
+        exact: True if the results are computed, False if they are sampled from games.
+        games: The number of games, half of them on each seat; None if the result is exact.
+        distinct_games: The number of different games among them.
         interval: The 95 % confidence interval of `score`; None if the result is exact, and where the games
-            say nothing about its width, because each seat has seen the same game again and again.
+            do not determine it because each seat has only repeated one game.
         forfeits: The games that the first and the second agent lost by naming no free cell.
 
     Example:
@@ -120,7 +120,10 @@ class Match(Saved):
 
     @property
     def margin(self) -> float:
-        """The reach of the interval from the score: half its width, unless it is cut off at 1 or −1."""
+        """The largest distance from the score to an end of the interval.
+
+        It is half the width, unless the interval is cut off at 1 or −1; 0 without an interval.
+        """
         low, high = self.interval or (self.score, self.score)
         return max(high - self.score, self.score - low)
 
@@ -164,11 +167,11 @@ class Exploitability(Saved):
 
     Attributes:
         as_x: The gain of the best response, which moves second, against the agent as X. On a game whose value
-            is a draw, 0 or below means that on average nobody beats the agent on that seat.
+            is a draw, 0 or below means that on average no opponent beats the agent on that seat.
         as_o: The gain of the best response, which moves first, against the agent as O.
         nash_conv: The sum of both, 0 for optimal play of any game (NashConv: Lanctot et al. 2017).
-        label: The agent that was asked.
-        n_queries: The number of positions in which it was asked.
+        label: The name of the agent.
+        n_queries: The number of positions in which it was queried.
         digest: The digest of the `PolicyTable` of its answers.
 
     Example:
@@ -200,10 +203,10 @@ class Exploitability(Saved):
 
     def __str__(self) -> str:
         mean = gain(self.exploitability, 4).lstrip("+")
-        rest = ": no opponent gains anything" if self.exploitability == 0 else ", the mean over both seats"
+        note = ": no opponent gains anything" if self.exploitability == 0 else ", the mean over both seats"
         return "\n".join(
             [
-                f"Exploitability {mean}{rest}. Asked once in {self.n_queries:,} positions.",
+                f"Exploitability {mean}{note}. Asked once in {self.n_queries:,} positions.",
                 f"  A best response, moving second, gains {gain(self.as_x, 4)} against it as X",
                 f"  A best response, moving first, gains  {gain(self.as_o, 4)} against it as O",
             ]

@@ -2,7 +2,7 @@
 
 The positions of one ply are numbered as in `grid`: a row for each set of occupied cells, and in it a number
 for each pattern of who owns them. Of symmetric rows only the first is kept; a position of any other row is
-moved there by a symmetry and then looked up. A value is a digit of base three (loss 0, draw 1, win 2), five
+mapped to it by a symmetry and then looked up. A value is a digit of base three (loss 0, draw 1, win 2), five
 to a byte, ply after ply. So a file holds no keys; it names its game, and its parts carry checksums.
 """
 
@@ -61,8 +61,8 @@ def _rows(game: Game) -> tuple[Masks, NDArray[np.int8], NDArray[np.int64]]:
     """Three tables over all sets of occupied cells, `[2^cells]` each.
 
     The first has the least of the sets symmetric to a set, the second the number of the symmetry that leads
-    there. The third has the rank of each set that is itself the least among those with as many stones, each
-    on its support, and −1 for all others.
+    there. The third has the rank of each set that is itself the least, among the least sets with as many
+    stones, each on its support, and −1 for all others.
     """
     masks = np.arange(1 << game.n_cells, dtype=np.uint64)
     canonical, moved_by = canonical_boards(Boards(game, masks, np.zeros_like(masks)))

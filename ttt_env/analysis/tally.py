@@ -1,4 +1,4 @@
-"""The results of people against agents, from the game log, next to a random player's results."""
+"""The results of people against agents, from the game log, beside the results of a random player."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class SeatTally:
 
     @property
     def games(self) -> int:
-        """The number of these games."""
+        """The number of games."""
         return self.wins + self.draws + self.losses
 
     def count(self, winner: Seat | None, seat: Seat) -> None:
@@ -47,13 +47,13 @@ class Tally:
 
     @property
     def games(self) -> int:
-        """The number of these games, on both seats."""
+        """The number of games, on both seats."""
         return sum(seat.games for seat in self.seats.values())
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """The exact result of a random player against an agent; without one, `lack` says why."""
+    """The exact result of a random player against an agent; if there is none, `lack` is the reason."""
 
     of_random: Match | None
     lack: str = ""
@@ -66,7 +66,7 @@ class Expectation:
 
 
 def tallies_of(games: Iterable[LoggedGame]) -> list[Tally]:
-    """The tally of each agent that a person has finished a game against, most games first."""
+    """The tally of each agent that people have finished a game against, most games first."""
     tallies: dict[str, Tally] = {}
     for record, x, o, *_ in games:
         end, players = record.positions()[-1], (x, o)
@@ -99,7 +99,7 @@ def expected_result(agent: str, game: Game) -> Expectation:
 
 
 def tallies_in(log: GameLog) -> Iterator[tuple[Tally, Expectation]]:
-    """Each tally of the log, with the expectation. Games of a name that is not known here are left out."""
+    """Each tally of the log, with the expectation. Games of a name that is unknown here are omitted."""
     for name in log.counts():
         try:
             game = get_game(name)

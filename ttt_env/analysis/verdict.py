@@ -1,6 +1,6 @@
 """A certificate in words: every sentence once, for text, pictures, the console, tables and the page.
 
-The verdict comes first, in one line that suffices; what it rests on and the counts follow.
+The verdict comes first, in one line that suffices; its basis and the counts follow.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,7 +23,7 @@ _RESULT_NOUNS = {1: "win", 0: "draw", -1: "loss"}
 
 
 class Paragraph(NamedTuple):
-    """Lines about a certificate, and the game that they are about, if they are about one."""
+    """Lines about a certificate, and the game that they describe, if any."""
 
     lines: list[str]
     record: GameRecord | None = None
@@ -44,8 +44,8 @@ def verdict_of(certificate: "Certificate") -> str:
         return f"BEATABLE {_seats_text(refuted)}"
     lost_seats = [seat for seat, result in certificate.worst_case.items() if result < 0]
     if lost_seats:
-        return f"loses {_seats_text(lost_seats)}, and whether best play does is not known"
-    return f"never loses {_seats_text(seats)}, and the value of the game is not known"
+        return f"loses {_seats_text(lost_seats)}; the value of the game is unknown"
+    return f"never loses {_seats_text(seats)}; the value of the game is unknown"
 
 
 def _seats_text(seats: "list[Seat] | tuple[Seat, ...]") -> str:
@@ -92,7 +92,7 @@ def paragraphs(certificate: "Certificate") -> list[Paragraph]:
 
 
 def verdict_line(certificate: "Certificate") -> str:
-    """The verdict with its game, and what it rests on."""
+    """The verdict with its game, and its basis."""
     return f"{certificate.game.name}: {verdict_of(certificate)}. {queries_of(certificate)}"
 
 
@@ -106,7 +106,7 @@ def queries_of(certificate: "Certificate") -> str:
 
 
 def _common_reason(certificate: "Certificate") -> list[str]:
-    """The one reason why all answers failed, if they did."""
+    """The reason why all answers failed, if it is the same for all."""
     reasons = {(each.outcome, each.reply) for each in certificate.forfeits}
     if len(certificate.forfeits) < certificate.n_queries or len(reasons) != 1:
         return []
@@ -141,7 +141,7 @@ def _on_seat(certificate: "Certificate", seat: Seat) -> Paragraph:
 
 
 def verdict_in_a_line(certificate: "Certificate") -> str:
-    """The verdict, and in how many positions the agent was asked."""
+    """The verdict, and the number of positions in which the agent was queried."""
     return f"{verdict_of(certificate)}, asked once in {certificate.n_queries:,} positions"
 
 

@@ -1,4 +1,4 @@
-"""The versions of what an agent's answers depend on, to keep beside results."""
+"""The versions of what an agent's answers depend on, to store with results."""
 
 import platform
 from functools import cache
