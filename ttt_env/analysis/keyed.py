@@ -90,7 +90,7 @@ class KeyNumbering:
         return cells
 
     def successor_keys(self, slots: Slots) -> Keys:
-        """The keys of the successors for each of `cells`, `[K, S]`; illegal cells have the key of the first."""
+        """The keys of the successors by each of the `cells`, `[K, S]`; the first one's for illegal cells."""
         mine, theirs = self.masks(slots)
         legal = playable(self.game, mine | theirs)
         cells = self._cells_in_order(legal)

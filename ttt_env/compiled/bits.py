@@ -111,7 +111,7 @@ def completing(stones: np.uint64, others: np.uint64, masks: Masks) -> np.uint64:
 
 @compiled
 def completing_in(stones: Masks, others: Masks, masks: Masks) -> Masks:
-    """`completing` in each of some positions, `[B]`."""
+    """`completing` for a batch of positions, `[B]`."""
     cells = np.empty_like(stones)
     for row in range(len(stones)):
         cells[row] = completing(stones[row], others[row], masks)

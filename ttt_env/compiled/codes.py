@@ -31,8 +31,8 @@ class Games(NamedTuple):
     """The games of the sub-envs.
 
     `state` holds the boards, `int64[B]` if they are rows of tables, else as the store keeps them; `seats` the
-    seats of their lookers (0: X, 1: O); `opponents` their indices; `episodes` how many episodes each
-    sub-env has begun.
+    seats of their lookers (0: X, 1: O); `opponents` the indices of the opponents; `episodes` the number of
+    episodes that each sub-env has begun.
     """
 
     state: Integers
@@ -42,10 +42,10 @@ class Games(NamedTuple):
 
 
 class Payoffs(NamedTuple):
-    """The worth of a board, by its code: rewards `of_looker` and `of_other` `[7]`, and `winners` `[2, 7]`.
+    """The payoffs of a board, by its code: rewards `of_looker` and `of_other` `[7]`, and `winners` `[2, 7]`.
 
     `winners` holds the seat that has won, by the looker's seat and the code; `NOBODY` in a draw, after an
-    illegal move and while the game goes on.
+    illegal move and in an unfinished game.
     """
 
     of_looker: Floats
@@ -57,10 +57,10 @@ class StepTables(NamedTuple):
     """The tables that all steps of an environment read; boards are the numbers of their rows.
 
     `after` `[boards * n_cells]` holds the board after a move to each cell, `codes` `[boards]` the boards'
-    codes. The boards on which the game goes on come first, `n_open` of them. `policies` are the opponents'
-    cumulative policies, `[opponents * (n_open + 1), columns]`, without rows if both sides are stepped;
-    `chances` `[opponents]` the cumulative probabilities by which opponents are drawn. Episodes begin on board
-    `first`, where the seat `to_move` is to move; `play_as` says which seat the user has.
+    codes. The `n_open` open boards come first. `policies` are the opponents' cumulative policies,
+    `[opponents * (n_open + 1), columns]`, without rows if both sides are stepped; `chances` `[opponents]` the
+    cumulative probabilities by which opponents are drawn. Episodes begin on board `first`, where the seat
+    `to_move` is to move; `play_as` is the seat of the user.
     """
 
     n_cells: int

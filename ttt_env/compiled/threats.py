@@ -4,7 +4,7 @@ A threat takes all cells of a set but one, so the defender has to take the last.
 cell of a set of the defender, the attacker's next threat has to take this cell. A threat to complete two sets
 at once wins (Allis, Searching for solutions in games and artificial intelligence, 1994).
 
-Positions from which all threats failed are kept, so that no other order of the same threats, and no later
+Positions from which all threats failed are stored, so that no other order of the same threats, and no later
 search, tries them again.
 """
 
@@ -43,7 +43,7 @@ GAINS, REPLIES = 0, 1
 
 
 class Threats(NamedTuple):
-    """The sequence that is being tried: a level for each threat, `[levels]`, and `pairs` `[levels, sets]`.
+    """The current sequence: a level for each threat, `[levels]`, and `pairs` `[levels, sets]`.
 
     `pairs` are the two empty cells of each set that lacks only these. `gain` and `reply` are the cells of the
     two players, `block` is where the attacker has to play, if anywhere. `winning` are the attacker's and the
@@ -66,7 +66,7 @@ class Threats(NamedTuple):
 
 
 def new_threats(game: Game, remembers: bool = True) -> Threats:
-    """Room for searches of this game, which remember what has failed unless each is to be by itself."""
+    """Memory for searches of this game; without `remembers` each search is independent of the others."""
     masks = np.zeros((5, MOST_THREATS), np.uint64)
     return Threats(
         attacker=masks[0],
@@ -130,9 +130,9 @@ def wins_by_threats(
 def wins_soon(
     attacker: np.uint64, defender: np.uint64, block: np.uint64, sets: WinningSets, t: Threats, budget: int
 ) -> bool:
-    """As `wins_by_threats`, but short sequences are looked for first, with this budget for each length.
+    """As `wins_by_threats`, but short sequences are searched first, with this budget for each length.
 
-    They are found sooner, and fewer replies hinder them. What has failed must not be remembered.
+    They are found sooner, and fewer replies hinder them. Failed positions must not be stored.
     """
     wins = False
     for longest in _LENGTHS:
@@ -148,7 +148,7 @@ def wins_soon(
 def search_threats(
     mine: np.uint64, theirs: np.uint64, cell: int, sets: WinningSets, t: Threats, budget: int
 ) -> tuple[int, np.uint64]:
-    """The value after a move to this cell, UNKNOWN if threats do not tell it, and the cells to be blocked.
+    """The value after a move to this cell, UNKNOWN if threats do not decide it, and the cells to be blocked.
 
     The player to move wins by completing a set or by threats that leave one reply, the other by two ways to
     complete one. Before the move neither could complete a set, except the other at the cell.
@@ -174,7 +174,7 @@ def _add_pair(t: Threats, level: int, mask: np.uint64) -> None:
 
 @inner
 def _push(t: Threats, level: int, attacker: np.uint64, sets: WinningSets) -> bool:
-    """Put the position after gain and reply at the next level, unless the defender then threatens twice."""
+    """Put the position after gain and reply on the next level, unless the defender then threatens twice."""
     gain, reply, below = t.gain[level], t.reply[level], level + 1
     defender = t.defender[level] | reply
     block = completing_through(defender, attacker, sets, cell_of(reply))
@@ -199,7 +199,7 @@ def _push(t: Threats, level: int, attacker: np.uint64, sets: WinningSets) -> boo
 
 @inner
 def _next_threat(t: Threats, level: int) -> bool:
-    """Put the next gain and reply at this level."""
+    """Put the next gain and reply on this level; False if there is none."""
     while t.n_tried[level] < 2 * t.n_pairs[level]:
         number = t.n_tried[level]
         t.n_tried[level] += 1

@@ -2,8 +2,8 @@
 
 A field is a number, a text, a flag, a choice, None, another dataclass or named tuple, a list, a tuple or a
 mapping of these; or a game, a position, a batch of positions or a game record, which are written as text.
-What is read is checked for names and types. Whether it is true is another matter: what a result says is
-computed again from what it is about.
+Names and types are checked when data is read. Whether a result is true is not checked: it can be computed
+again from what it is about.
 """
 
 import json
@@ -25,10 +25,10 @@ MOST_LISTED = 100_000  # positions of a batch in a file; they are counted beside
 
 
 class Saved:
-    """A dataclass that can be written down and read back.
+    """A dataclass that can be saved and loaded.
 
     The entry `format` says which kind of result it is. `DERIVED` are properties that are written as well, for
-    whoever reads the file without this package.
+    readers of the file without this package.
     """
 
     FORMAT: ClassVar[str]
@@ -41,7 +41,15 @@ class Saved:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The result whose `to_dict` gave this. Raises `ResultFileError` for other data."""
+        """The result from what `to_dict` returned.
+
+        Args:
+            data: The dictionary.
+
+        Raises:
+            ResultFileError: The data are not those of such a result.
+
+        """
         if not isinstance(data, Mapping) or data.get("format") != cls.FORMAT:
             raise ResultFileError(
                 f"this is not a saved {cls.__name__}: {cls.FORMAT!r} is what its format should be"
@@ -63,7 +71,15 @@ class Saved:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The result whose `to_json` gave this. Raises `ResultFileError` for other text."""
+        """The result from what `to_json` returned.
+
+        Args:
+            text: The JSON text.
+
+        Raises:
+            ResultFileError: The text is not that of such a result.
+
+        """
         try:
             data = parse_json(text)
         except ResultFileError as error:
@@ -71,12 +87,28 @@ class Saved:
         return cls.from_dict(data)
 
     def save(self, path: str | Path) -> None:
-        """Write the result as a JSON file."""
+        """Write the result as a JSON file.
+
+        Args:
+            path: The path of the file.
+
+        Raises:
+            OSError: The file cannot be written.
+
+        """
         write_json(self.to_dict(), path)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The result that `save` has written. Raises `ResultFileError` for another file."""
+        """The result that `save` has written.
+
+        Args:
+            path: The path of the file.
+
+        Raises:
+            ResultFileError: The file cannot be read, or is not that of such a result.
+
+        """
         with file_errors(path, "read", ResultFileError), opened(path) as file:
             text = text_of(file.read())
         try:
@@ -85,7 +117,7 @@ class Saved:
             raise ResultFileError(f"{path}: {error}") from error
 
     def _repr_html_(self) -> str | None:
-        """The printed result, for notebooks; None if they show another picture of it."""
+        """The printed result, for notebooks; None in a class that shows a picture instead."""
         return f"<pre>{escape(str(self))}</pre>"
 
 
@@ -100,7 +132,7 @@ def as_json(data: Mapping[str, Any]) -> str:
 
 
 def encoded(value: Any) -> Any:
-    """The value as data that JSON can hold."""
+    """The value as data for JSON."""
     if isinstance(value, Game):
         return game_to_dict(value)
     if isinstance(value, Position | GameRecord):
@@ -117,10 +149,10 @@ def encoded(value: Any) -> Any:
 
 
 def decoded(kind: Any, data: Any, game: Game | None = None, name: str = "") -> Any:
-    """The value of this type that `encoded` gave; `game` is that of the positions in it.
+    """The value of this type from what `encoded` returned; `game` is the game of its positions.
 
-    A dataclass with a field `game` has the game of its positions there. Entries that it does not know are
-    passed over. Raises `ResultFileError`, which names the entry, for what is missing or of another type.
+    A dataclass with a field `game` has the game of its positions there. Unknown entries are ignored. Raises
+    `ResultFileError`, which names the entry, for an entry that is missing or of another type.
     """
     return _Reader(game).value(kind, data, name)
 

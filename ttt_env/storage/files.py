@@ -15,7 +15,7 @@ from ttt_env.errors import ParameterError, TttEnvError, brief
 
 
 def as_file_name(text: str) -> str:
-    """The text as a part of a file's name, without `:`, `,` and `=`, which mean something in spec strings.
+    """The text as a part of a file's name, without `:`, `,` and `=`, which have a meaning in spec strings.
 
     >>> as_file_name("mnk-v0:m=4,n=3,k=3")
     'mnk-v0-m-4-n-3-k-3'
@@ -24,17 +24,18 @@ def as_file_name(text: str) -> str:
 
 
 def opened(path: str | Path) -> BinaryIO:
-    """The regular file at this path, opened for reading.
+    """Open the regular file at this path for reading.
 
     Raises `OSError` if there is none or it cannot be opened; also for a folder, and for a pipe or a device,
-    which might never end. Raises `ParameterError` for what is not a path, such as the number of an open file.
+    which might never end. Raises `ParameterError` for anything but a path, such as the number of an open
+    file.
     """
     check_regular(path)
     return Path(path).open("rb")
 
 
 def check_regular(path: str | Path) -> None:
-    """Raise the errors of `opened` for what is not a regular file, and do not open it.
+    """Raise the errors of `opened` unless this is a regular file, without opening it.
 
     A file that SQLite has open must not be opened and closed beside it: that drops the locks of the process.
     """
@@ -48,14 +49,14 @@ def check_regular(path: str | Path) -> None:
 
 
 def write_atomically(path: str | Path, content: bytes | Callable[[BufferedWriter], object]) -> None:
-    """Write a file, or let `content` fill it, that takes this path only when it is complete and on the disk.
+    """Write a file, or let `content` fill it, which replaces the one at this path when it is complete.
 
-    Folders that are missing are made. A file that is replaced hands on its permissions; one that is read-only
-    is not replaced. Whenever the process is killed, the path holds what it held before, or
-    all of the new file. A symbolic link stays one, and the file that it leads to is replaced.
-    A pipe or a device cannot be replaced, and is written to.
+    Missing folders are made. A file that is replaced passes on its permissions; a read-only one is not
+    replaced. Whenever the process is killed, the path has its old content or all of the new one. A symbolic
+    link stays, and the file that it leads to is replaced. A pipe or a device cannot be replaced, and is
+    written to.
 
-    Raises `OSError`, which names `path`, if it cannot be written, `ParameterError` for what is not a path.
+    Raises `OSError`, which names `path`, if it cannot be written, `ParameterError` for anything but a path.
     """
     _check_path(path)
 
@@ -108,7 +109,7 @@ def _replace(target: Path, write: Callable[[BufferedWriter], object]) -> None:
 def file_errors(
     path: str | Path, done: Literal["read", "written"], kind: type[TttEnvError]
 ) -> Iterator[None]:
-    """Raise an error of this kind, which says what cannot be done, for errors of this block about a file."""
+    """Turn errors of this block about a file into an error of this kind, which says what cannot be done."""
     try:
         yield
     except (OSError, UnicodeDecodeError) as error:
@@ -116,7 +117,7 @@ def file_errors(
 
 
 def reason(error: Exception) -> str:
-    """The reason in an error about a file, without the path and the number of a system's error."""
+    """The reason in an error about a file, without the path and the system's error number."""
     if isinstance(error, FileNotFoundError):
         return "there is no such file"
     return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__

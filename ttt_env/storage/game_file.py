@@ -1,4 +1,4 @@
-"""Games as dictionaries and as files: JSON that anybody can write by hand."""
+"""Games as dictionaries and as files: JSON that can be written by hand."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _KEYS = dict.fromkeys(("format", "name", "shape", "winning_sets", "misere", "coo
 
 
 def game_to_dict(game: Game) -> dict[str, Any]:
-    """The name of a game; with its rules and its drawing if it is none of this package."""
+    """The name of a game, with its rules and its drawing unless it is of this package."""
     return {"name": game.name} if stem_of(game.name) in CATALOGUE else _game_facts(game)
 
 
@@ -36,7 +36,7 @@ def _game_facts(game: Game) -> dict[str, Any]:
 
 
 def game_from_dict(data: Mapping[str, Any]) -> Game:
-    """The game for which `game_to_dict` gave this, by the rule of `checked_rules` about its name.
+    """The game from what `game_to_dict` returned, by the rule of `checked_rules` about its name.
 
     May raise any error for other data.
     """
@@ -63,11 +63,11 @@ def save_game(game: Game, path: str | Path) -> None:
 def load_game(path: str | Path) -> Game:
     """The game of a file that `save_game` or a person wrote.
 
-    Its entries are the parameters of `Game`: `name`, `shape`, `winning_sets`, `misere`, `coordinates`
-    and `supports`, of which the last three may be left out, and so may the `format`.
+    Its entries are the parameters of `Game`: `name`, `shape`, `winning_sets`, and optionally `misere`,
+    `coordinates`, `supports` and the `format`.
 
-    Raises `GameError` if there is no such file, none of a game, or one of other rules than its name stands
-    for here.
+    Raises `GameError` if there is no such file, if it is not that of a game, or if its name is that of a game
+    with other rules.
     """
     try:
         with opened(path) as file:

@@ -44,8 +44,8 @@ _INSERT = "INSERT INTO games (game, record, x, o, source, time) VALUES (?, ?, ?,
 class LoggedGame(NamedTuple):
     """A game of the log.
 
-    `x` and `o` are who played: `"person"`, the spec string of an agent, or None if it is not known. `source`
-    is where it was played, `time` when it was written, in UTC as of ISO 8601.
+    `x` and `o` are the players: `"person"`, the spec string of an agent, or None if unknown. `source` is
+    where it was played, `time` when it was written, in UTC as of ISO 8601.
     """
 
     record: GameRecord
@@ -56,7 +56,7 @@ class LoggedGame(NamedTuple):
 
 
 def default_path() -> Path:
-    """The file of the recorded games: `$TTT_ENV_GAMES`, else a file in the user's folder for data.
+    """The file of the recorded games: `$TTT_ENV_GAMES`, else a file in the user's data folder.
 
     Raises `GameLogError` if the user has no home folder.
     """
@@ -77,7 +77,7 @@ def default_path() -> Path:
 
 
 class GameLog:
-    """The log in a file, by default at `default_path()`; made where there is none.
+    """The log in a file, by default at `default_path()`, which is made if it is missing.
 
     Once `add` has returned, the game is on the disk and survives a crash. Several threads may share a log,
     several processes may open the same file.
@@ -148,7 +148,7 @@ class GameLog:
     ) -> int:
         """Write a game, and return its number in the log; see `LoggedGame`.
 
-        Raises `ParameterError` for what is not a record, and for names that are not texts.
+        Raises `ParameterError` for anything but a record, and for names that are not texts.
         """
         if not isinstance(record, GameRecord):
             raise ParameterError(f"record={brief(record)} of a game log: expected a GameRecord")
@@ -203,9 +203,9 @@ class GameLog:
         return [logged.record for logged in self.games(game)]
 
     def import_text(self, path: str | Path) -> int:
-        """Add the games of a text file, one record a line, and return how many they are.
+        """Add the games of a text file, one record a line, and return their number.
 
-        Who played them is not known. Raises the errors of `read_records`, and then imports nothing.
+        Their players are unknown. Raises the errors of `read_records`, and then imports nothing.
         """
         self._check_other(path)
         records = read_records(path)
@@ -213,11 +213,11 @@ class GameLog:
         return len(records)
 
     def export_text(self, path: str | Path) -> int:
-        """Write the records of all games to a text file, one a line, and return how many they are.
+        """Write the records of all games to a text file, one a line, and return their number.
 
         Raises `GameLogError` if the file cannot be written, and `NotationError`, with the number of the
-        record, for one that `import_text` would refuse. Of a game that is not known here, only the form of
-        the record is checked.
+        record, for one that `import_text` would refuse. For a game that is unknown here, only the form of the
+        record is checked.
         """
         rows = self._read("SELECT id, record FROM games ORDER BY id")
         self._check_other(path)

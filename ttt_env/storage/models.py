@@ -1,4 +1,4 @@
-"""Models on disk, as the command line takes them: by a path alone, or by a spec string with one."""
+"""Models on disk, as the command line accepts them: by a path alone, or by a spec string with one."""
 
 import os
 import re
@@ -28,7 +28,7 @@ _AGENTS_WITH_FILES = {"ppo", "dqn", *_OF_SUFFIX.values(), *_OF_ARRAY.values()}
 
 
 def game_of(text: str, folder: Path = Path()) -> Game:
-    """The game of an id, or that of a file of a game, seen from a folder.
+    """The game of an id, or of a game's file relative to a folder.
 
     Raises as `get_game` and `load_game` do.
     """
@@ -39,7 +39,7 @@ def spec_of(text: str) -> str:
     """The spec string of an agent, which may also be given as the path of a model's file.
 
     Text with a colon is a path if it begins with a drive, such as C:/, or if there is such a file. Raises
-    `ParameterError` if that is a file of Python, which a spec string cannot name.
+    `ParameterError` if that is a Python file, which a spec string cannot name.
 
     >>> spec_of("models/mine.zip"), spec_of("C:/models/mine.zip"), spec_of("minimax:depth=4")
     ('sb3:models/mine.zip', 'sb3:C:/models/mine.zip', 'minimax:depth=4')
@@ -59,7 +59,7 @@ def spec_of(text: str) -> str:
 
 
 def files_of(text: str) -> list[Path]:
-    """All files that a spec string names: models, programs and their scripts, also of the agents in it."""
+    """All files that a spec string names, nested agents included: models, programs and their scripts."""
     spec = split_spec(text)
     values = [item if key_of(item) is None else item.partition("=")[2] for item in spec.items]
     names = [spec.name, *filter(None, [spec.value]), *values]
@@ -74,9 +74,9 @@ def files_of(text: str) -> list[Path]:
 
 
 def command_label(arguments: Sequence[str], folder: Path = Path()) -> str:
-    """The name of a command in results: its program and the script that it is given, as in "python mybot.py".
+    """The name of a command in results: its program and its script, as in "python mybot.py".
 
-    Other arguments are shown nowhere, since some may be secret.
+    Other arguments are never shown, since some may be secret.
     """
     return " ".join(Path(each).name for each in (arguments[0], *script_of(arguments, folder)))
 

@@ -9,7 +9,7 @@ from ttt_env.errors import ResultFileError, brief
 
 
 def text_of(content: str | bytes) -> str:
-    """Text that comes in: UTF-8 with or without a byte-order mark, or UTF-16 with one.
+    """Text from outside: UTF-8 with or without a byte-order mark, or UTF-16 with one.
 
     Raises `UnicodeDecodeError`, which is a `ValueError`, for other bytes.
     """
@@ -23,7 +23,7 @@ def parse_json(text: str | bytes) -> Any:
     """The value of JSON text.
 
     Raises `ResultFileError` for other text, for an object that has a key twice, and for NaN and Infinity,
-    which JSON does not know.
+    which are not JSON.
     """
     try:
         return json.loads(text_of(text), object_pairs_hook=_unique_keys, parse_constant=_reject_constant)
