@@ -112,7 +112,7 @@ class TestAsking:
     def test_stops_before_it_holds_too_many_positions(self):
         with pytest.raises(GameTooLargeError, match="random as X: more than 2,000 positions of tictactoe-v0"):
             PolicyTable.of("random", most=2000)
-        with pytest.raises(GameTooLargeError, match=r"asked in 1 positions by then"):
+        with pytest.raises(GameTooLargeError, match=r"queried in 1 positions until then"):
             PolicyTable.of("random", "qubic-v0", most=50)
         with pytest.raises(GameTooLargeError, match="4,520 open positions, more than most=4,000"):
             PolicyTable.of("random", positions="all", most=4000)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from ttt_env.render.svg import Picture
 
 MOVES = ("policy", "policies", "choose")
-"""The methods of which a class defines exactly one, to say how it plays."""
+"""The methods by which a class can say how it plays; it defines exactly one."""
 
-_MEMO_SIZE = 50_000  # positions of which an agent remembers its policy
+_MEMO_SIZE = 50_000  # positions whose policies an agent caches
 
 
 class Agent:
@@ -62,7 +62,7 @@ class Agent:
     """True if the first parameter is another agent. Keywords of a spec string that this class does not
     take are passed on to that agent, as in `epsilon:softmax:temperature=0.2,epsilon=0.1`."""
 
-    _remembers: ClassVar[bool] = False  # its answers never change, so `policy` need not ask twice
+    _remembers: ClassVar[bool] = False  # its answers never change, so `policy` caches them
     _label: str | None = None
 
     def __init_subclass__(cls, **keywords: Any) -> None:

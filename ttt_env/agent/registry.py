@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP = "ttt_env.agents"
 MODEL_GROUP = "ttt_env.models"
 """Entry points by the import name of a library: functions `(model, game) -> Agent` for its models."""
-FUNCTION_FILE = ".py"  # the ending of a file in which a function plays, asked in a process of its own
+FUNCTION_FILE = ".py"  # the ending of a file in which a function plays, in a process of its own
 PROGRAM = "process"  # the agent that runs programs
 
 

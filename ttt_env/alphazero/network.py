@@ -111,7 +111,7 @@ class PolicyValueNetwork:
     @cached_property
     def kernel(self) -> "ResidualWeights":
         """The network as the compiled code takes it."""
-        # Imports numba: only where a network is asked.
+        # Imports numba: only where a network is queried.
         from ttt_env.alphazero.network_kernel import ResidualWeights
 
         sees, neighbours = places_of(self.game)

@@ -22,7 +22,7 @@ REDUCTION = 0.2
 _TREE_BYTES = 1 << 26  # of the trees that are searched at a time
 _KNOWN_BYTES = 1 << 27  # of what is kept of the network's answers
 _MAX_GAMES = 4096  # searched at a time
-_ASKED_AT_ONCE = 1024  # positions that the network evaluates between two looks at a wish to stop
+_ASKED_AT_ONCE = 1024  # positions that the network evaluates between two checks for cancellation
 
 
 class SearchResults(NamedTuple):
@@ -132,7 +132,7 @@ class PuctSearch:
         n_free = int(self.game.n_cells - boards.ply.min())
         forest = puct.new_forest(self.game, len(boards), 1 + simulations * n_free)
         settings = self._settings
-        if simulations == 1:  # the network is asked about the position itself alone, and nothing is added
+        if simulations == 1:  # the network is queried about the position itself alone, and nothing is added
             settings = settings._replace(threats=False)
         if noise is None:
             settings = settings._replace(noise=0.0)

@@ -56,7 +56,7 @@ class ResidualNetwork(nn.Module):
         for name in ("policy_filter", "value_filter"):
             layers.append((getattr(net, name), weights[name][None], weights[f"{name}_bias"]))
         with torch.no_grad():
-            for (convolution, norm), array, bias in layers:  # make it one of which `_fold_layer` gives these
+            for (convolution, norm), array, bias in layers:  # so that `_fold_layer` returns these numbers
                 folded = torch.from_numpy(array.transpose(2, 1, 0))
                 convolution.weight.copy_(folded.reshape(convolution.weight.shape))
                 norm.bias.copy_(torch.from_numpy(bias))

@@ -51,8 +51,8 @@ def match(
         second: The other agent.
         game: The game, or its id; by default that which the agents play.
         exact: True to compute the result, False to sample it. By default it is computed if both agents are
-            stationary and together reach few enough positions: always on up to 18 cells; on larger boards if
-            they are no more than those of the games that would be sampled.
+            stationary and together reach few enough positions: always on up to 18 cells; on larger boards at
+            most `games` / 2 times the number of cells.
         games: The number of games to sample, half of them on each seat; an odd number is reduced by one.
         most: The most positions to hold for an exact result.
         rng: A generator or a seed, for sampled games.
@@ -93,7 +93,7 @@ def match(
 def exact_match(one: Agent, two: Agent, game: Game, half: int) -> Match | None:
     """The exact result of two stationary agents; None for others, or if they reach too many positions.
 
-    On more than 18 cells, too many is more than those of the games to sample, `half` of them on each seat.
+    On more than 18 cells the limit is the number of moves of `half` full games.
     """
     if not (one.is_stationary and two.is_stationary):
         return None

@@ -14,9 +14,9 @@ Seats: TypeAlias = NDArray[np.int8]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 
-# The code of a board is the state of its game for the looker, the player from whose side it is seen: it goes
-# on; the other's last move completed a set, or filled the board; the looker's own last move did; the looker
-# ended it by choosing a taken cell; the other did.
+# The code of a board is the state of its game for the looker, the player from whose side it is seen: open;
+# the other's last move completed a set, or filled the board; the looker's own last move did; the looker ended
+# it by choosing a taken cell; the other did.
 OPEN, WON_BY_OTHER, FULL_BY_OTHER, WON, FULL, FORFEITED, FORFEITED_BY_OTHER = range(7)
 # By code: the code of the same board for the other player; whether it is the other's turn by the stones.
 OF_OTHER = np.array([OPEN, WON, FULL, WON_BY_OTHER, FULL_BY_OTHER, FORFEITED_BY_OTHER, FORFEITED])

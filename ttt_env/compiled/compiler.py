@@ -46,7 +46,7 @@ _logger = logging.getLogger(__name__)
 # numba makes each function callable from Python and from C, and translates it by itself; then it links it
 # into each caller, and translates it again as a part of that. A function of `inner` has only compiled
 # callers: it is not callable otherwise, and translated only as a part of them. `_Linker` adds `_Link` to
-# numba's own passes, which tells numba where callers find the function; `_Code` leaves out the translation.
+# numba's own passes, which tells numba where callers find the function; `_Code` skips the translation.
 # With plain `njit` the first calls of searches take two to four times as long, which is why private parts of
 # numba are used here.
 

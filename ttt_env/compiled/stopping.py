@@ -29,4 +29,4 @@ def check_stopped() -> None:
     """Raise `StoppedError` if the event of `stopped_by` is set. Long work calls this from time to time."""
     event = _stop_event.get()
     if event is not None and event.is_set():
-        raise StoppedError("nobody waits for this any more")
+        raise StoppedError("the computation was cancelled")

@@ -50,7 +50,7 @@ class Box(NamedTuple):
 class Layout:
     """The plan of a picture: a panel for each layer, a tile for each cell. Width and height are even.
 
-    Tiles are round where a game has coordinates of its own.
+    Tiles are round in a game with its own coordinates.
     """
 
     width: int
@@ -67,7 +67,7 @@ class Layout:
 
     @property
     def panel_radius(self) -> float:
-        """The radius of a panel's corners, concentric with those of the tiles in them if these have any."""
+        """The radius of a panel's corners, concentric with the corners of its tiles if these are round."""
         if self.is_round:
             return 2 * TILE_RADIUS * self.cell
         return self.tile_radius + self.tiles[0].x - self.panels[0].x
@@ -96,7 +96,7 @@ class TileStyle(NamedTuple):
 def shade(share: float) -> str:
     """The colour of a cell that is played with this probability.
 
-    Its strength grows with the square root, so that small probabilities, too, can be told apart.
+    Its strength grows with the square root, so that small probabilities are visible.
 
     >>> shade(0), shade(1)
     ('#ffffff', '#6aba95')
@@ -106,7 +106,7 @@ def shade(share: float) -> str:
 
 
 def tile_styles(position: Position, last: int | None = None, is_blunder: bool = False) -> list[TileStyle]:
-    """The look of every cell, where `last` is the cell of the last move, which may be a blunder."""
+    """The style of every cell, where `last` is the cell of the last move, which may be a blunder."""
     completed = completed_mask(position)
     accent: Accent = "blunder" if is_blunder else "last"
     looks = []
@@ -151,7 +151,7 @@ def n_abreast(n_blocks: int, width: int, gap: int, limit: int) -> int:
 
 
 def layout_of(game: Game, cell: int | None = None) -> Layout:
-    """The layout for the board of a game, with cells of this width; None: one that fits the board."""
+    """The layout for the board of a game, with cells of this width; by default one that fits the board."""
     return _in_rows(game.shape, cell) if game.coordinates is None else _by_coordinates(game.coordinates, cell)
 
 

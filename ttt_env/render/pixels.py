@@ -1,6 +1,6 @@
 """A position as an array of pixels, by NumPy alone, a game as an animated GIF, by Pillow, and in a window.
 
-Shapes are signed distances to their edge, negative inside, which half a pixel either side turns into
+Shapes are signed distances to their edge, negative inside, which half a pixel on either side turns into
 coverage: https://iquilezles.org/articles/distfunctions2d/
 """
 
@@ -29,8 +29,8 @@ def draw_pixels(
 ) -> Pixels:
     """The board as RGB `[height, width, 3]`, of even height and width.
 
-    It shows what `draw_svg` does. `cell_size` is the width of a cell in pixels. By default
-    tic-tac-toe is about 480 pixels wide, and a large board is kept within 1,000.
+    It shows what `draw_svg` does. `cell_size` is the width of a cell in pixels. By default tic-tac-toe is
+    about 480 pixels wide, and a large board is at most 1,000.
     """
     layout = plan.layout_of(position.game, cell_size)
     picture = _empty_board(layout).copy()
@@ -99,7 +99,7 @@ _MAX_SIZE = 600  # pixels; larger files take long to make and to send
 
 
 def draw_gif(record: GameRecord, blunders: Collection[int] = ()) -> bytes:
-    """The file of an endless GIF: the empty board, then a frame for each move, the last one held longer.
+    """The content of an endless GIF: the empty board, then a frame for each move, the last one shown longer.
 
     The moves with the numbers `blunders` are yellow. Raises `ImportError` if Pillow is not installed.
     """
@@ -126,8 +126,8 @@ _EVENT_RATE = 60
 class Window:
     """A window, opened by the first `show`; where there is no display, boards are printed instead.
 
-    Every position stays for 1/`fps` seconds. Once closed, by `close` or by its user, it stays closed:
-    `show` then does nothing. A copy, or a pickled one read back, is a new window not opened yet.
+    Every position is shown for 1/`fps` seconds. Once closed, by `close` or by its user, it stays closed:
+    `show` then does nothing. A copy, pickled or not, is a new window that has not been opened yet.
     """
 
     def __init__(self, fps: float = 4) -> None:
@@ -138,7 +138,7 @@ class Window:
         return type(self), (self.fps,)
 
     def show(self, position: Position, last: int | None = None) -> None:
-        """Show `position` and its last move, and let a person look at it.
+        """Show `position` and its last move for a while.
 
         Raises `ImportError` if there is a display and pygame is not installed.
         """
@@ -178,7 +178,7 @@ class Window:
 
 
 def _opens_display(size: tuple[int, int]) -> bool:
-    """Open a window of this size; True if that worked and somebody can see it."""
+    """Open a window of this size; True if that worked and the window is visible."""
     if sys.platform.startswith("linux") and not any(os.environ.get(name) for name in _DISPLAY_VARIABLES):
         return False
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")

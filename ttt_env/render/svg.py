@@ -1,4 +1,4 @@
-"""Positions and games as SVG, with a policy or below lines of text, and pictures to be shown and saved."""
+"""Positions and games as SVG, with a policy or below lines of text, and pictures to show and save."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,10 +30,10 @@ def draw_svg(
 ) -> str:
     """A self-contained SVG document of the board, with the text of the position as its title.
 
-    The tile of the move `last` is tinted, yellow for a blunder; the tiles of completed winning sets stand
-    out. The free cells that were `better` than it have a green tick. With `policy`, `[cells]`, free cells are
-    shaded by its probabilities and show them. `size` is the width in pixels, by default half that of
-    `draw_pixels`, or more if probabilities need it.
+    The tile of the move `last` is tinted, yellow for a blunder; the tiles of completed winning sets are
+    highlighted. The free cells that were `better` than it have a green tick. With `policy`, `[cells]`, free
+    cells are shaded by its probabilities and show them. `size` is the width in pixels, by default half that
+    of `draw_pixels`, or more if probabilities need it.
 
     Raises `ParameterError` if `policy` is not a distribution over the free cells.
     """
@@ -110,7 +110,7 @@ def _rect(box: plan.Box, radius: float, fill: str) -> str:
 
 
 def tile(box: plan.Box, look: plan.TileStyle, layout: plan.Layout) -> str:
-    """A tile with this look and the stone on it, if any."""
+    """A tile in this style and the stone on it, if any."""
     ground, stone = look.colours
     empty = _rect(box, layout.tile_radius, ground)
     if look.mark is None:
@@ -132,9 +132,9 @@ _LETTERS = 0.32  # the height of a number, in widths of a cell
 
 
 def draw_diagram(record: GameRecord, blunders: Collection[int] = ()) -> str:
-    """A self-contained SVG document: each stone is the number of its move, in the colour of its seat.
+    """A self-contained SVG document in which each stone is the number of its move, in the colour of its seat.
 
-    The tiles of completed winning sets stand out; `blunders` are yellow, with a `?` after the number.
+    The tiles of completed winning sets are highlighted; `blunders` are yellow, with a `?` after the number.
     """
     layout = plan.layout_of(record.game)
     looks = plan.tile_styles(record.positions()[-1])
@@ -167,7 +167,7 @@ class Picture:
         """Write the picture to `path`, which ends in .svg or .png; PNG at twice the size, for sharp screens.
 
         Raises `ParameterError` for another suffix, `ImportError` for a PNG without the extra `plot`, and
-        `OSError` if the file cannot be written; it then holds what it held before.
+        `OSError` if the file cannot be written; it then keeps its old content.
         """
         write(path, self.formats)
 
@@ -215,7 +215,7 @@ _MAX_CELLS = 27  # of a board that is drawn after every move
 # All lengths are in pixels.
 _CELL = 26
 _MAX_BOARD_WIDTH, _MAX_ROW_WIDTH = 360, 900
-_LETTER, _LINE = 8.6, 21  # the width of a letter is that of a wide one, as the font is not known
+_LETTER, _LINE = 8.6, 21  # the width of a wide letter, as the font is unknown
 _CAPTION, _GAP, _PADDING = 18, 6, 16
 
 
@@ -263,7 +263,7 @@ def draw_game(record: GameRecord, blunders: Collection[int] = ()) -> str:
 
 
 def draw_sheet(title: str, sections: Sequence[Section]) -> str:
-    """A self-contained SVG document of the sections below each other."""
+    """A self-contained SVG document of the sections, one below the other."""
     parts: list[str] = []
     width, y = 0.0, float(_PADDING)
     for section in sections:

@@ -78,7 +78,7 @@ def write_atomically(path: str | Path, content: bytes | Callable[[BufferedWriter
         else:
             _replace(target, write)
     except OSError as error:
-        # A new one: the error of a failed renaming names two files, and would go on to do so.
+        # A new error, because the one of a failed renaming names two files.
         raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error
 
 

@@ -229,7 +229,7 @@ class GameLog:
                 is_well_formed = not isinstance(error, NotationError) and record.isprintable()
                 if not is_well_formed or stem_of(record) in CATALOGUE:
                     raise NotationError(f"game log {self.path}, game {number}: {error}") from error
-                lines.append(record)  # of a game that is not known here
+                lines.append(record)  # of a game that is unknown here
         with file_errors(path, "written", GameLogError):
             write_atomically(path, "".join(f"{line}\n" for line in lines).encode("utf-8"))
         return len(lines)

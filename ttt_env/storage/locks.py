@@ -10,7 +10,7 @@ from ttt_env.storage.files import reason
 
 try:
     import fcntl
-except ImportError:  # Windows, where nobody is kept from writing to a file at the same time
+except ImportError:  # Windows, where files are not locked
     fcntl = None  # type: ignore[assignment]
 
 

@@ -104,7 +104,7 @@ def label_of(text: str) -> str:
         command = unwrapped(items[0].strip()) if items else ""
         try:
             words = shlex.split(command)
-        except ValueError:  # a comma stands inside of quotes
+        except ValueError:  # a comma is inside of quotes
             words = command.split()
         label += text[at : match.end()] + (command_label(words) if words else "")
         at = end

@@ -190,7 +190,7 @@ class _Archive:
         return text
 
     def mismatch(self, game: Game) -> str | None:
-        """The first array, such as shape, in which the file's game differs from this one; None if none does."""
+        """The array, such as shape, in which the game of the file differs first; None if none does."""
         expected_arrays = _identity(game)
         if SUPPORTS in self.names:
             expected_arrays[SUPPORTS] = supports_of(game)

@@ -1,4 +1,4 @@
-"""Agents that look at the board as it is: chance, and lists of rules."""
+"""Agents that look at the board alone: chance, and lists of rules."""
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache

@@ -9,7 +9,7 @@ from ttt_env.compiled.sets import numbers_through
 from ttt_env.rules import Boards, Game, Masks, packed, playable, set_masks
 
 NONE = np.uint64(0)
-_BLOCKED = np.uint8(128)  # more missing cells than anybody asks about
+_BLOCKED = np.uint8(128)  # a number of missing cells above all that matter
 
 
 class OpenSets:

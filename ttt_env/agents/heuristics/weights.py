@@ -107,7 +107,7 @@ def _deciding_rule(
             f"The largest weight of {mover}, {max_mine:g}, is not below the largest of {other}, "
             f"{max_theirs:g}: of the cells worth {max_mine:g} to {mover}, the one worth most to {other}."
         ), ()
-    return "No set is open to anybody: any cell.", ()
+    return "No set can be completed by either player: any cell.", ()
 
 
 def _last_of(sets: list[tuple[int, ...]], position: Position) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from stable_baselines3.common.policies import BasePolicy
 
 _LIBRARIES = ("stable_baselines3", "sb3_contrib", "ttt_env")
-_BATCH = 1 << 10  # what a layer gives for so many positions stays in the processor's cache
+_BATCH = 1 << 10  # positions whose layer outputs stay in the processor's cache
 _MAX_BYTES = 1 << 32  # of the parts of a model file, unpacked
 
 

@@ -89,7 +89,7 @@ StoppedBy = Literal["proved", "decided", "settled"]  # None where the budget was
 MAX_SLOTS = 1 << 24  # half a gigabyte of nodes
 _FIRST_SLOTS = 1 << 12
 _max_slots = ContextVar("max_slots", default=MAX_SLOTS)
-_FIRST_CHUNK, _CHUNK = 64, 4096  # simulations between two looks at the clock; the latter take some 10 ms
+_FIRST_CHUNK, _CHUNK = 64, 4096  # simulations between two checks of the clock; the latter take some 10 ms
 _SHOWN = 50  # a notebook shows the moves that got more than a 50th of the simulations
 
 
@@ -239,7 +239,7 @@ class Search:
     def _until_next_check(self, n_left: float) -> float:
         """The simulations before `_reason_to_stop` can find a reason, at least."""
         n_simulations = inf
-        if self._early_stop and n_left < inf:  # each adds at most one to the lead, and one less is left
+        if self._early_stop and n_left < inf:  # each adds at most 1 to the lead, and `n_left` falls by 1
             n_simulations = max(1, (n_left - self.lead) // 2 + 1)
         if self._tolerance is not None:
             n = self.simulations

@@ -20,8 +20,8 @@ _SLICE = 20_000  # nodes: some hundredths of a second
 class Lookahead:
     """The result of a search to some `depth`.
 
-    `cells` are all best moves, `value` is what they are worth to the player to move, in [−1, 1]. The
-    principal variation begins with the first of them. `nodes` is the number of positions searched.
+    `cells` are all best moves, `value` is their value for the player to move, in [−1, 1]. The principal
+    variation begins with the first of them. `nodes` is the number of positions searched.
     """
 
     cells: tuple[int, ...]
@@ -32,11 +32,11 @@ class Lookahead:
 
 
 class AlphaBeta(Agent):
-    """Plays uniformly among the best moves of a minimax of limited depth; the leaves are worth `utility`.
+    """Plays uniformly among the best moves of a depth-limited minimax, whose leaves are valued by `utility`.
 
     With `depth` the moves are exactly those of plain minimax. With `seconds` it looks ahead one move, two,
-    and so on (iterative deepening), and plays by the last depth that it could finish, in a lost position by
-    the last one at which it did not see the loss yet; such an agent has no fixed policy. `Minimax` checks the
+    and so on (iterative deepening), and plays by the last depth that it could finish; in a lost position, by
+    the last one at which it did not see the loss yet. Such an agent has no fixed policy. `Minimax` checks the
     parameters.
     """
 
@@ -58,9 +58,9 @@ class AlphaBeta(Agent):
     def _explain(self, position: Position) -> Explanation:
         lookahead = self.search(position)
         cells = list(lookahead.cells)
-        best = "all moves are worth the same"
+        best = "all moves have the same value"
         if len(cells) < len(position.legal_cells):
-            best = "{cells} is best; the others are worth less, how much it has not looked"
+            best = "{cells} is best; the values of the others were not computed"
         reason = f"Looking {lookahead.depth} moves ahead, {best}."
         facts = {
             "moves looked ahead": lookahead.depth,
@@ -122,7 +122,7 @@ class _Searcher:
         self._first_node = int(self._search.state[self._kernel.NODES])
 
     def search_depth(self, position: Position, depth: int) -> Lookahead:
-        """The best moves at this depth. Raises `_OutOfTimeError` if the time does not suffice."""
+        """The best moves at this depth. Raises `_OutOfTimeError` if the time is up."""
         through = self.game.winning_masks_through
         cells = sorted(position.legal_cells, key=lambda cell: -len(through[cell]))
         after = {cell: position.play(cell) for cell in cells}

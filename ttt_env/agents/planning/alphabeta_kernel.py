@@ -3,8 +3,8 @@
 Values are whole numbers: the threats of the player to move minus the other's, which is the utility of
 `planning.lookahead` in fifths, clipped to ±5; ±6 is a win or a loss, 0 a draw. With so few values, all
 searches are made with a null window, "is the value at least t?", and the table makes their repetition cheap
-(Plaat, Schaeffer, Pijls and de Bruin, Best-first fixed-depth minimax algorithms, 1996). Equal
-values are exactly equal, too.
+(Plaat, Schaeffer, Pijls and de Bruin, Best-first fixed-depth minimax algorithms, 1996). Equal values are
+exactly equal.
 """
 
 from typing import NamedTuple
@@ -67,7 +67,7 @@ def new_search(game: Game) -> DepthSearch:
 
 
 def set_root(s: DepthSearch, position: Position, depth: int, threshold: int) -> None:
-    """Ask of this position, which is not over, whether its value at this depth is at least `threshold`."""
+    """Set the question whether the value of this open position, at this depth, is at least `threshold`."""
     ply, mine, theirs = position.ply, position.mine, position.theirs
     s.mine[ply], s.theirs[ply] = mine, theirs
     s.threshold[ply] = threshold
@@ -77,7 +77,7 @@ def set_root(s: DepthSearch, position: Position, depth: int, threshold: int) -> 
 
 @compiled
 def search(s: DepthSearch, sets: WinningSets, n_nodes: int) -> int:
-    """The answer, YES or NO; OPEN if `n_nodes` nodes more were not enough, and another call searches on."""
+    """The answer, YES or NO; OPEN if `n_nodes` further nodes were not enough, and another call continues."""
     stop = s.state[NODES] + n_nodes
     while s.state[NODES] < stop:
         if s.state[PHASE] == _ENTER:
@@ -180,7 +180,7 @@ def _try_next(s: DepthSearch, ply: int) -> None:
 
 @inner
 def _return_to_parent(s: DepthSearch) -> None:
-    """Take the answer up a ply: a move after which it is NO reaches the threshold, and makes it YES."""
+    """Pass the answer up a ply: a move after which it is NO reaches the threshold, and makes it YES."""
     ply = s.state[PLY] - 1
     s.state[PLY] = ply
     if s.state[ANSWER] == NO or s.candidates[ply] == NONE:
@@ -208,7 +208,7 @@ def _key(s: DepthSearch, ply: int) -> np.uint64:
 
 @inner
 def _recall(s: DepthSearch, ply: int, depth: int) -> int:
-    """The table's answer for this depth, else OPEN. A win or loss at a smaller depth holds, too."""
+    """The table's answer for this depth, else OPEN. A win or loss at a smaller depth is valid, too."""
     place = int(_key(s, ply) * SCATTER >> _SHIFT)
     if s.keys[place] != _key(s, ply):
         return OPEN
