@@ -572,7 +572,7 @@ class TestSpecs:
 
     @pytest.mark.parametrize("spec", ["epsilon:(minimax", "(minimax", "minimax)", "mixture:(random+minimax"])
     def test_a_bracket_that_is_not_closed(self, spec):
-        with pytest.raises(ParameterError, match="has a round bracket too few, or one too many"):
+        with pytest.raises(ParameterError, match="has an unmatched round bracket"):
             make_agent(spec)
 
     def test_agents_in_and_beside_each_other_up_to_there(self):

@@ -247,7 +247,7 @@ def test_scores_that_depend_on_the_batch() -> None:
 
 def test_scores_that_depend_on_chance() -> None:
     rng = np.random.default_rng(0)
-    with pytest.raises(PolicyError, match="is there chance in it"):
+    with pytest.raises(PolicyError, match="is it random"):
         ttt_env.certify(network_agent(lambda planes: rng.random((len(planes), 9))))
 
 

@@ -289,7 +289,7 @@ class TestAgent:
         ("changes", "message"),
         [
             ({"simulations": np.array(0)}, "simulations=0 of alphazero"),
-            ({"simulations": np.array(5.0)}, "simulations has another form"),
+            ({"simulations": np.array(5.0)}, "simulations has the wrong form"),
             ({"threats": None}, "it lacks threats"),
         ],
         ids=str,

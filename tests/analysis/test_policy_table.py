@@ -11,7 +11,7 @@ from ttt_env import Agent, Game, PolicyTable, Position, certify, exploitability,
 from ttt_env.agent import checked_policies
 from ttt_env.analysis.keyed import KeyNumbering, keys_of
 from ttt_env.analysis.layers import reached_layers
-from ttt_env.analysis.rows import NO_CELL, chances, compact, is_forfeit, joined, least_chance
+from ttt_env.analysis.rows import NO_CELL, chances, compact, is_forfeit, join_rows, least_chance
 from ttt_env.errors import ForfeitError, GameTooLargeError, ParameterError, PolicyError, PolicyFileError
 
 AGENTS = (
@@ -269,7 +269,7 @@ class TestRows:
         ]
         rows = [compact(policy, self.CELLS) for policy in policies]
         for count in (1, 2, 3):
-            found = joined(rows[:count], [self.CELLS] * count)
+            found = join_rows(rows[:count], [self.CELLS] * count)
             due = np.concatenate(policies[:count])
             assert np.array_equal(chances(found, np.concatenate([self.CELLS] * count)), due)
         assert [least_chance(each) for each in rows] == [1.0, 0.5, 0.1]

@@ -80,7 +80,7 @@ class TestRoundTrips:
                 except TttEnvError as error:
                     assert isinstance(error, ResultFileError)
         other = Match if not isinstance(result, Match) else Proof
-        with pytest.raises(ResultFileError, match="what its format should be"):
+        with pytest.raises(ResultFileError, match="its format is not"):
             other.from_dict(data)
 
 

@@ -81,7 +81,7 @@ def test_where_there_is_no_expectation_it_is_said_why():
     assert "16 cells, too many to compute what is expected; 12 cells are the limit" in large.lack
 
     slow = "mcts:simulations=1000000,seed=0"
-    assert f"{slow} would search too long" in expected_result(slow, TICTACTOE).lack
+    assert f"{slow} would take too long" in expected_result(slow, TICTACTOE).lack
     gone = expected_result("lookup:/nowhere.npz", TICTACTOE)
     assert gone.of_random is None and "nowhere" in gone.lack and gone.on("X") is None
 

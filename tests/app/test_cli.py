@@ -421,9 +421,9 @@ MISTAKES = [
     (f"bench {SLOW} random --plot nowhere/x.svg", "there is no folder 'nowhere'"),
     (
         f"bench {SLOW} random --plot x.foo",
-        "'x.foo' is not a picture's name, which must end in .svg or .png or .pdf",
+        "'x.foo' is not the name of a picture; expected one that ends in .svg or .png or .pdf",
     ),
-    (f"bench {SLOW} random --plot heat", "'heat' is not a picture's name"),
+    (f"bench {SLOW} random --plot heat", "'heat' is not the name of a picture"),
     ("bench random minimax --csv .", "it is a folder"),
     (f"bench {SLOW} random --workers 0", "--workers: '0' is not an integer from 1 to 4096"),
     (f"certify {SLOW} --out nowhere/x.json", "there is no folder 'nowhere'"),

@@ -144,7 +144,7 @@ def test_without_any_folder_there_is_none_and_the_cost_is_said(monkeypatch, tmp_
     monkeypatch.setattr(compiler, "_parents", lambda: places)
     assert compiler.folder_for.__wrapped__("digest") is None
     (told,) = logged
-    assert f"cannot be kept in {places[0]}, {places[1]}: " in told
+    assert f"cannot be cached in {places[0]}, {places[1]}: " in told
     assert "compiles it again" in told
 
 
@@ -177,7 +177,7 @@ def test_without_any_folder_it_is_compiled_and_the_cost_is_said_once(copy):
         answer, said = run(copy, TWICE, NUMBA_CACHE_DIR=str(path), HOME=str(path))
         assert answer == ["1001", "0"]
         assert len(said) == 1
-        assert "cannot be kept" in said[0] and "compiles it again" in said[0]
+        assert "cannot be cached" in said[0] and "compiles it again" in said[0]
         assert said[0].count(str(path)) == 3
     assert files_of_compiled_code(copy) == []
 
@@ -194,7 +194,7 @@ print(compiler.folder_for("digest"), compiler.folder_for("digest"))
     answer, said = run(copy, script)
     assert answer == ["None", "None"]
     assert len(said) == 1
-    assert "cannot be kept" in said[0] and "compiles it again" in said[0]
+    assert "cannot be cached" in said[0] and "compiles it again" in said[0]
 
 
 @pytest.mark.slow

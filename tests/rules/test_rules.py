@@ -76,7 +76,7 @@ class TestGame:
             ("a", (3, 3), [(0, 1, 9)], r"\(0, 1, 9\).*0 to 8"),
             ("a", (3, 3), [(-1, 0)], r"\(-1, 0\).*0 to 8"),
             ("a", (3, 3), [], "at least one winning set"),
-            ("a", (3, 3), [()], "none of them empty"),
+            ("a", (3, 3), [()], "winning sets are not empty"),
             ("a", (3, 3), [(0.5, 1)], "0.5"),
             ("a", (3, 3), [(float("nan"),)], "nan"),
             ("a", (3, 3), ["012"], r"\['0', '1', '2'\] are not all integers"),

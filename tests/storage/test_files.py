@@ -10,7 +10,7 @@ import ttt_env
 import ttt_env.datasets
 from ttt_env.errors import GameError, ResultFileError
 from ttt_env.storage import load_game, parse_toml
-from ttt_env.storage.files import opened, write_atomically
+from ttt_env.storage.files import open_regular, write_atomically
 from ttt_env.storage.locks import hold_lock
 
 
@@ -99,23 +99,23 @@ class TestOpened:
         (tmp_path / "file").write_bytes(b"content")
         (tmp_path / "link").symlink_to("file")
         for name in ("file", "link"):
-            with opened(tmp_path / name) as file:
+            with open_regular(tmp_path / name) as file:
                 assert file.read() == b"content"
 
     def test_what_is_none(self, tmp_path):
         with pytest.raises(OSError, match="it is a folder"):
-            opened(tmp_path)
+            open_regular(tmp_path)
         for path in (tmp_path / "missing", f"{tmp_path}/a\0b", tmp_path / ("long" * 1000)):
             with pytest.raises(OSError):
-                opened(path)
+                open_regular(path)
 
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
     def test_a_pipe_would_never_end(self, tmp_path):
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(OSError, match="a pipe or a device"):
-            opened(tmp_path / "pipe")
+            open_regular(tmp_path / "pipe")
         with pytest.raises(OSError, match="a pipe or a device"):
-            opened(os.devnull)
+            open_regular(os.devnull)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_game_file_that_says_more_than_is_known_here_is_refused(more, told, tm
 def test_a_game_file_is_read_as_all_json_is(name, tmp_path):
     path = tmp_path / "game.json"
     path.write_text(f'{{{name}, "shape": [2, 2], "winning_sets": [[0, 1]]}}')
-    with pytest.raises(GameError, match="is not a file of a game: "):
+    with pytest.raises(GameError, match="is not a game file: "):
         load_game(path)
 
 

@@ -133,7 +133,7 @@ def takes_rng(function: Callable[..., Any]) -> bool:
 
     Raises `ParameterError` for a function of other arguments.
     """
-    for is_wrapped in (False, True):  # a wrapper of any arguments has those of what it wraps
+    for is_wrapped in (False, True):  # a wrapper that takes any arguments has those of the wrapped function
         try:
             arguments = signature(function, follow_wrapped=is_wrapped)
         except (TypeError, ValueError):  # some built-in functions have none

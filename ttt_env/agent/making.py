@@ -17,14 +17,14 @@ from ttt_env.rules import (
     items_of,
     split_items,
     split_spec,
-    unwrapped,
+    strip_brackets,
 )
 from ttt_env.rules.checks import as_text
 from ttt_env.rules.parameters import kinds_of, read
 from ttt_env.rules.specs import Spec, as_value, joined_path, key_of, read_items
 from ttt_env.storage.models import file_of, label_of, spec_of
 
-_MOST_AGENTS = 10_000  # that are named at once
+_MOST_AGENTS = 10_000  # in one collection
 
 
 def make_agent(
@@ -159,7 +159,7 @@ def named_agents(
         )
     for agent in items:
         name = type(agent).__name__
-        with suppress(Exception):  # its class may be a user's, and fail
+        with suppress(Exception):  # a user's class may raise anything
             name = label_of(agent) if isinstance(agent, str) else getattr(agent, "__name__", name)
         stem, number = _checked_name(name), 1
         while name in by_name and (numbered or (isinstance(agent, str) and by_name[name] != agent)):
@@ -227,7 +227,7 @@ def _check_plain(owner: str, values: Mapping[str, Any], allowed: Mapping[str, Pa
         elif Choice not in kinds:
             raise ParameterError(
                 f"{name}={brief(text)} of {owner} arrived as data, where parameters are numbers, flags and "
-                "choices: to use this agent, give it as an argument of your program"
+                "choices: to use this agent, pass it as an argument of your program"
             )
 
 
@@ -235,7 +235,7 @@ def _parse_function_file(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
     """`_parse_spec` of "file.py:function": a program whose command names the file and the function."""
     build = agent_class(spec.name)
     allowed = parameters_of(build)
-    del allowed["command"]  # which the file and its function make
+    del allowed["command"]  # it is made from the file and its function
     texts, others = read_items(spec, allowed)
     check_names(spec.name, filter(None, map(key_of, others)), allowed)
     function = (as_value(others) or "").strip()
@@ -258,6 +258,6 @@ def _plain_value(
     if not build.takes_agent or not plain:
         check_names(owner, map(key_of, keywords), allowed)
         return as_value(plain)
-    inner = unwrapped(",".join(plain).strip())
+    inner = strip_brackets(",".join(plain).strip())
     separator = "," if len(split_items(inner, ":")) > 1 else ":"
     return f"{inner}{separator}{','.join(keywords)}" if keywords else inner

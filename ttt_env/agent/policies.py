@@ -22,7 +22,7 @@ ROUNDING = 1e-5
 NEGLIGIBLE = 1e-30
 """A probability below this is 0: in play, in every analysis and in certificates. The product of ten such
 probabilities is still above 0 in 64 bits, so larger ones have an effect in all of these."""
-_EXACT = 1e-12  # sums nearer to 1 are left as they are: 64-bit rounding
+_EXACT = 1e-12  # sums nearer to 1 are not scaled: 64-bit rounding
 _FLOAT64 = np.dtype(np.float64)
 _SEED = 20  # of the random numbers for the policy of an agent that has only `choose`
 
@@ -174,7 +174,7 @@ def _as_floats(agent: "Agent", answer: object, shape: tuple[int, ...], where: ob
         if array.dtype.kind not in "biufO" or is_text or isinstance(answer, np.ma.MaskedArray):
             raise TypeError
         numbers: Floats = np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of tensors with gradients
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # a RuntimeError: tensors with gradients
         raise PolicyError(f"{agent!r} has no policy in {where}, but {brief(answer):.200}") from None
     if numbers.shape != shape:
         raise PolicyError(f"{agent!r} has no policy in {where}: its shape is {numbers.shape}, not {shape}")
@@ -200,10 +200,10 @@ ACCIDENTS: tuple[Outcome, ...] = ("crashed", "timed out")
 FORFEITS: tuple[Outcome, ...] = tuple(outcome for outcome in get_args(Outcome) if outcome != "played")
 """The outcomes that lose the game."""
 
-_SAID = 1_000  # letters of an answer that are kept
-_QUOTED = 60  # letters of each that are shown
-_REASON = 300  # letters of the reason of a failure that are shown
-_FAILURES = ("raised", *ACCIDENTS)  # whose reason is at the end of the output
+_SAID = 1_000  # letters of a recorded answer
+_QUOTED = 60  # letters of an answer that is shown
+_REASON = 300  # letters of a shown reason of a failure
+_FAILURES = ("raised", *ACCIDENTS)  # their reason is at the end of the output
 _STATUS = re.compile(r"(?:(exit status -?\d+)(?:: |$))?(.*)", re.DOTALL)
 _TRACED = re.compile(r'File "([^"]*)", line (\d+)')
 

@@ -17,7 +17,7 @@ class _Question(NamedTuple):
     begin: float
 
 
-_questions: list[_Question] = []  # that have no answer yet, the oldest first
+_questions: list[_Question] = []  # pending questions, the oldest first
 
 
 @contextmanager

@@ -118,7 +118,7 @@ class SafeExploit(BestResponse):
         q = solve(self.game).values.q(Boards.of([position]))[0]
         values = CellNumbers("value under best play", of_legal_cells(position, q))
         reason = (
-            f"Of the moves that give nothing away under best play {{cells}} has the highest "
+            f"Of the moves that are not blunders {{cells}} has the highest "
             f"expected wins minus losses against {name}."
         )
         return replace(explanation, reason=reason, numbers=(values, *explanation.numbers))
@@ -263,7 +263,7 @@ class _SymmetricBase:
 
     def _images(self, position: Position) -> tuple[Position, NDArray[np.int64]]:
         """The least image of a position, and for each cell of it the cell of this board."""
-        from ttt_env.compiled.canonical import images_of  # imports numba: where it is wanted
+        from ttt_env.compiled.canonical import images_of  # imports numba: only where it is needed
 
         images, (cells,) = images_of(Boards.single(position), self._permutations)
         return images[0], cells
@@ -305,7 +305,7 @@ class Symmetric(_SymmetricBase, Agent):
             self.__class__ = _SampledSymmetric  # type: ignore[assignment]
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        from ttt_env.compiled.canonical import answers_by_class  # imports numba: where it is wanted
+        from ttt_env.compiled.canonical import answers_by_class  # imports numba: only where it is needed
 
         return answers_by_class(boards, self._permutations, self.agent.policies)
 

@@ -53,9 +53,8 @@ class AlphaZero(Agent):
     network.
 
     The included networks: on 3×3 the agent is certified unbeatable with 200 simulations and also alone; on
-        Square
-    4×4 and 4,4,4 with 200 simulations, the default, and seed 0, but alone it can lose. On 6,5,4, with these
-    settings, it is proved to win every game as X. On Qubic that is proved for
+    Square 4×4 and 4,4,4 with 200 simulations, the default, and seed 0, but alone it can lose. On 6,5,4, with
+    these settings, it is proved to win every game as X. On Qubic that is proved for
     `symmetric:(alphazero:simulations=2)`, while with 200 simulations it can lose. For 5,5,4 there are only
     results of games.
 
@@ -118,7 +117,7 @@ class AlphaZero(Agent):
 
     @cached_property
     def _search(self) -> "PuctSearch":
-        from ttt_env.alphazero.search import PuctSearch, prepare  # imports numba: where it is wanted
+        from ttt_env.alphazero.search import PuctSearch, prepare  # imports numba: only where it is needed
 
         prepare()
         return PuctSearch(self.network, c_init=self.c, solve=self.solve, threats=self.threats)
@@ -147,7 +146,7 @@ class AlphaZero(Agent):
         from ttt_env.compiled.canonical import answers_by_class
 
         def searched(boards: Boards) -> Floats:
-            with self._lock:  # searches of several threads take turns, because they share what is known
+            with self._lock:  # threads search one after the other, because they share the cache
                 return self._search.search_boards(boards, self.simulations, self.seed).policies(boards.legal)
 
         return answers_by_class(boards, motions(self.game).astype(np.uint8), searched)

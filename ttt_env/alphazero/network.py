@@ -21,7 +21,7 @@ DEFAULT_SIMULATIONS, MAX_SIMULATIONS = 200, 1_000_000
 _SETTINGS = {
     "simulations": ArraySpec(np.int64),
     "threats": ArraySpec(np.bool_),
-}  # which older files do not hold
+}  # older files lack these
 N_PLANES = 3  # of each cell: stones of the player to move, stones of the opponent, empty cells
 _KERNEL = 3  # cells of a convolution along each axis
 _MAX_NUMBER = 1e4  # of a weight: so all sums stay far below the largest float
@@ -134,8 +134,7 @@ class PolicyValueNetwork:
         """Write the network as an `.npz` file of half-precision numbers.
 
         Raises `PolicyFileError` if it cannot be written. The network that is read from the file is the same
-        only if
-        its weights are such numbers already: see `half_precision`.
+        only if its weights are such numbers already: see `half_precision`.
         """
         save_arrays(path, self.game, self.arrays())
 
@@ -198,7 +197,7 @@ def load_network(path: str | Path, game: Game) -> PolicyValueNetwork:
     except ParameterError as error:
         raise PolicyFileError(f"{path} is not a {kind}: {error}") from error
     if wrong := [name for name, array in loaded.items() if array.shape != shapes[name]]:
-        raise PolicyFileError(f"{path} is not a {kind} for {game.name}: {', '.join(wrong)} has another form")
+        raise PolicyFileError(f"{path} is not a {kind} for {game.name}: {', '.join(wrong)}: wrong shape")
     if not all((np.abs(array) <= _MAX_NUMBER).all() for array in loaded.values()):
-        raise PolicyFileError(f"{path} is not a {kind}: a weight of it is beyond ±{_MAX_NUMBER:g}")
+        raise PolicyFileError(f"{path} is not a {kind}: one of its weights is beyond ±{_MAX_NUMBER:g}")
     return network

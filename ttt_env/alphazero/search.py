@@ -19,8 +19,8 @@ from ttt_env.rules import Boards, Game, motions
 
 C_INIT, C_BASE = 1.25, 19_652.0  # of the paper
 REDUCTION = 0.2
-_TREE_BYTES = 1 << 26  # of the trees that are searched at a time
-_KNOWN_BYTES = 1 << 27  # of what is kept of the network's answers
+_TREE_BYTES = 1 << 26  # of the trees searched at a time
+_KNOWN_BYTES = 1 << 27  # of the cache of the network's answers
 _MAX_GAMES = 4096  # searched at a time
 _ASKED_AT_ONCE = 1024  # positions that the network evaluates between two checks for cancellation
 

@@ -46,8 +46,8 @@ from ttt_env.compiled.threats import (
 )
 from ttt_env.rules import Game, Masks, motions
 
-_THREAT_NODES: Any = np.int64(100)  # threats that are tried for one sequence
-_ROOT_THREAT_NODES: Any = np.int64(10_000)  # for one of each length, in the position that is to be played
+_THREAT_NODES: Any = np.int64(100)  # the budget of threats for one sequence
+_ROOT_THREAT_NODES: Any = np.int64(10_000)  # for a sequence of each length, at the root
 _29 = np.uint64(29)
 
 NODE = np.dtype(
@@ -69,7 +69,7 @@ the sum of the results of all `visits`, `value` WIN, DRAW or LOSS where the game
 UNKNOWN: both for the player who has just moved, who chose the node. `prior` is the network's probability of
 choosing it.
 """
-_NEW_ROOT = np.array((0.0, 0, 0, 1.0, 0, -1, UNKNOWN), NODE)  # that was never visited
+_NEW_ROOT = np.array((0.0, 0, 0, 1.0, 0, -1, UNKNOWN), NODE)  # without visits
 
 
 class PuctSettings(NamedTuple):

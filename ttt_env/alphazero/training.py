@@ -446,8 +446,8 @@ def _device(settings: AlphaZeroSettings) -> "torch.device":
         import torch
     try:
         device = torch.zeros((), device=settings.device or "cpu").device
-    except (RuntimeError, AssertionError) as error:  # PyTorch's, for a name or a machine without it
+    except (RuntimeError, AssertionError) as error:  # PyTorch does not know the name, or the machine lacks it
         raise ParameterError(f"device={brief(settings.device)} of {KIND}: {error}") from error
-    if device.type == "meta":  # which has no values
+    if device.type == "meta":  # its tensors have no values
         raise ParameterError(f"device={brief(settings.device)} of {KIND}: it has no values")
     return device

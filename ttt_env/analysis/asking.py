@@ -14,7 +14,7 @@ from ttt_env.agent import ACCIDENTS, Agent, Answer, Outcome, answer_of
 from ttt_env.errors import ResultFileError
 from ttt_env.rules import Between, Game, Position
 from ttt_env.storage import LineFile, game_to_dict
-from ttt_env.storage.codec import decoded
+from ttt_env.storage.codec import decode_value
 
 _Questions = SimpleQueue[int | None]
 _Results = SimpleQueue[tuple[int, Answer | BaseException]]
@@ -130,7 +130,7 @@ class AnswerFile:
         self._file.read(self._read_answer, self._check_header)
 
     def _check_header(self, data: Mapping[str, Any]) -> None:
-        self._has_header, header = True, decoded(_Header, data)
+        self._has_header, header = True, decode_value(_Header, data)
         if header.format != _FORMAT:
             raise ResultFileError(f"its format is {header.format!r}, expected {_FORMAT!r}")
         if (header.game, header.agent) != (self.game, self.label):
@@ -140,7 +140,7 @@ class AnswerFile:
             )
 
     def _read_answer(self, data: Mapping[str, Any]) -> None:
-        position, outcome, cell, reply = decoded(_Line, data, self.game)
+        position, outcome, cell, reply = decode_value(_Line, data, self.game)
         if position.is_over or self.get(position) is not None:
             why = "the game is over there" if position.is_over else "it has an answer already"
             raise ResultFileError(f"position: {position}, but {why}")

@@ -33,7 +33,7 @@ from ttt_env.rules import (
 from ttt_env.rules.symmetry import canonical_answers
 from ttt_env.storage.codec import Saved
 
-_UNITS = 1e6  # of a probability of 1; probabilities are compared after rounding to these
+_UNITS = 1e6  # probabilities are compared after rounding to this fraction
 _SIGN = {"X": 1, "O": -1}
 
 Basis = Literal["table", "sweep", "proof", ""]
@@ -389,8 +389,7 @@ def _value_of(table: PolicyTable, worst: dict[Seat, int]) -> tuple[int | None, B
     """The value of the game for X, its basis, and bounds on it where it is unknown.
 
     The worst result of a seat bounds the value. In a monotone game X does not lose under best play: with an
-        extra
-    stone it could play O's strategy (Hales and Jewett 1963).
+    extra stone it could play O's strategy (Hales and Jewett 1963).
     """
     low, high = (0 if table.game.is_monotone else -1), 1
     for seat, result in worst.items():

@@ -15,7 +15,7 @@ from ttt_env.analysis.results import Exploitability, Match
 from ttt_env.analysis.versions import versions
 from ttt_env.rules import Game, is_tabulated
 from ttt_env.storage import game_to_dict
-from ttt_env.storage.codec import encoded
+from ttt_env.storage.codec import encode_value
 
 LADDER = ("random", "block", "win-block", "weights", "newell-simon", "minimax")
 SCORECARD_FORMAT = "ttt_env scorecard 1"
@@ -29,7 +29,7 @@ class Strength:
         self._matches: dict[str, Match] = {}
 
     @property
-    def is_mute(self) -> bool:
+    def names_no_cell(self) -> bool:
         """True if the agent has named no free cell in any position, such as a bot that cannot be loaded."""
         return len(self.table.forfeits) == self.table.n_queries
 
@@ -110,7 +110,7 @@ def dossier(
         if exploited is None
         else {"as_X": exploited.as_x, "as_O": exploited.as_o, "mean": exploited.exploitability},
         "results": results,
-        "blunders_everywhere": None if all_blunders is None else encoded(all_blunders),
+        "blunders_everywhere": None if all_blunders is None else encode_value(all_blunders),
     }
 
 
@@ -127,8 +127,8 @@ def sampled_scorecard(
     """The results of sampled games, for an agent whose strength cannot be computed, for `write_json`.
 
     It plays `games` games with each of the `opponents`, half of them on each seat, with random numbers from
-    `seed`. `results` has `Match.to_dict` for each opponent, with the 95 % confidence interval of the
-    score. `name`, `file` and the names of the opponents are as in `dossier`.
+    `seed`. `results` has `Match.to_dict` for each opponent, with the 95 % confidence interval of the score.
+    `name`, `file` and the names of the opponents are as in `dossier`.
 
     Raises `ParameterError` for `opponents` that are not a collection of agents, and the errors of `match`.
     """

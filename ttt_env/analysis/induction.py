@@ -68,7 +68,7 @@ def softmax(temperature: float) -> Responder:
 
 def _respond_softly(temperature: float, q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
     masked = np.where(legal, q, -np.inf)
-    # Differences by mere rounding, which small temperatures would amplify, must not count: see `TIE`.
+    # Rounding errors, which small temperatures would amplify, must not count: see `TIE`.
     below = np.minimum(masked - masked.max(axis=1, keepdims=True) + TIE, 0.0)
     with np.errstate(over="ignore", under="ignore"):
         weights = np.exp(below / temperature)
@@ -99,8 +99,7 @@ class Outcomes:
     """The expected payoffs that the sweep computes, `[2, slots]` for each layer from `ply` on.
 
     Row 0 is the payoff of the player to move, row 1 that of the other: with the usual payoff the
-        probabilities
-    that the player to move wins and that it loses.
+    probabilities that the player to move wins and that it loses.
     """
 
     game: Game
@@ -214,7 +213,7 @@ def _outcomes_of(
     outcomes = _ends_of(layer, payoff, above)
     win, _, loss = payoff(layer.ply)
     for moves in layer.moves():
-        # The player to move after a move is the one who waits before it.
+        # After a move the other player is to move.
         other, mover = np.take(after, moves.successors, axis=1)
         if above is not None:
             given_away = above.layers[layer.ply][moves.slots] + above.layers[layer.ply + 1][moves.successors]

@@ -19,7 +19,7 @@ Keys = NDArray[Any]
 Slots = NDArray[np.int64]
 
 _ONE_NUMBER = 32  # cells
-_GATHERED = 1 << 22  # keys that are gathered before repeated ones are dropped
+_GATHERED = 1 << 22  # keys to collect before duplicates are dropped
 
 
 class KeyNumbering:

@@ -1,7 +1,7 @@
 """The value of a position, and the blunders of a game, as far as they can be computed quickly.
 
-They come from the solution of the game, or from a short search by the room `proofs`, which is installed as
-an entry point: nothing here imports it.
+They come from the solution of the game, or from a short search by the room `proofs`, which is installed as an
+entry point: nothing here imports it.
 """
 
 from dataclasses import dataclass

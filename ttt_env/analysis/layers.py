@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ttt_env.agent import Floats
 from ttt_env.analysis.grid import Grid, Slots, grid
 from ttt_env.analysis.keyed import DistinctKeys, KeyNumbering
-from ttt_env.analysis.rows import Rows, are_possible, chances, joined, n_possible
+from ttt_env.analysis.rows import Rows, are_possible, chances, join_rows, n_possible
 from ttt_env.compiled.stopping import check_stopped
 from ttt_env.errors import GameTooLargeError
 from ttt_env.rules import Boards, Game, Position, check_enumerable, is_enumerable
@@ -195,7 +195,7 @@ def reached_layers(
     while True:
         ask = o if layer.ply % 2 else x
         n_held, ply = n_held + len(layer), layer.ply + 1
-        n_parents = layer.ply // 2 + 1  # of a position of the next ply, at most: it lacks one of these stones
+        n_parents = layer.ply // 2 + 1  # at most, of a position of the next ply: each lacks one of its stones
         n_moves, answers = 0, list[Rows]()
         marks = _GridMarks(layer) if isinstance(layer.numbering, Grid) and len(layer.open_slots) else None
         for moves in layer.moves() if ask is not None or marks is not None else ():
@@ -207,7 +207,7 @@ def reached_layers(
             if marks is not None:
                 marks.add(moves)
         if answers:
-            layer = replace(layer, rows=joined(answers, (moves.cells for moves in layer.moves())))
+            layer = replace(layer, rows=join_rows(answers, (moves.cells for moves in layer.moves())))
         yield layer
         if not len(layer.open_slots):
             return

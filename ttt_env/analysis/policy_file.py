@@ -79,7 +79,7 @@ class TableContents:
         places = np.minimum(np.searchsorted(keys, wanted_keys), max(0, len(keys) - 1))
         is_there = keys[places] == wanted_keys if len(keys) else np.zeros(len(wanted_keys), np.bool_)
         if not is_there.all():
-            raise PolicyError(f"{boards[int(is_there.argmin())]} is reached, and is not in it")
+            raise PolicyError(f"{boards[int(is_there.argmin())]} is reached, but not in it")
         rows = self.plies[ply][1][places]
         if rows.ndim == 1:
             return rows

@@ -30,7 +30,7 @@ from ttt_env.analysis.asking import AnswerFile, AskProgress, QueryCount, QueryWo
 from ttt_env.analysis.grid import grid
 from ttt_env.analysis.layers import MOST, Ask, Layer, Moves, reachable, reached_layers
 from ttt_env.analysis.policy_file import TableContents, of_empty_cells, read_table, write_table
-from ttt_env.analysis.rows import NO_CELL, Rows, compact, is_forfeit, joined, least_chance
+from ttt_env.analysis.rows import NO_CELL, Rows, compact, is_forfeit, join_rows, least_chance
 from ttt_env.errors import (
     GameTooLargeError,
     ParameterError,
@@ -52,7 +52,7 @@ from ttt_env.rules import (
 
 Positions = Literal["reachable", "all"]
 
-_SHOWN_EVERY = 0.1  # seconds
+_SHOWN_EVERY = 0.1  # seconds between two reports of progress
 _BATCH = 8192  # positions of a query to an agent
 
 
@@ -380,7 +380,7 @@ class Asker:
             rows.append(compact(part.of_policy(answers), part.cells))
             cells.append(part.cells)
             self._count(len(part.slots))
-        return joined(rows, cells)
+        return join_rows(rows, cells)
 
     def _copy(self, table: PolicyTable, moves: Moves) -> Rows:
         rows = table.answers(moves)
@@ -468,4 +468,4 @@ def _ask_layer(layer: Layer, asker: Asker) -> Layer:
     rows = [asker(moves) for moves in layer.moves()]
     if not rows:
         return layer
-    return replace(layer, rows=joined(rows, (moves.cells for moves in layer.moves())))
+    return replace(layer, rows=join_rows(rows, (moves.cells for moves in layer.moves())))

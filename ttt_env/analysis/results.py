@@ -82,8 +82,8 @@ class Match(Saved):
         exact: True if the results are computed, False if they are sampled from games.
         games: The number of games, half of them on each seat; None if the result is exact.
         distinct_games: The number of different games among them.
-        interval: The 95 % confidence interval of `score`; None if the result is exact, and where the games
-            do not determine it because each seat has only repeated one game.
+        interval: The 95 % confidence interval of `score`; None if the result is exact, and where the games do
+            not determine it because each seat has only repeated one game.
         forfeits: The games that the first and the second agent lost by naming no free cell.
 
     Example:
@@ -248,7 +248,7 @@ def match_of(counts: NDArray[np.int64], distinct_games: int, forfeits: Forfeits 
     half = int(counts[0].sum())
     as_x, as_o = (Result(*(counts_of_seat / half).tolist()) for counts_of_seat in counts)
     match = Match(as_x, as_o, False, 2 * half, distinct_games, None, forfeits)
-    if distinct_games <= 2 < 2 * half:  # repetitions of one game on each seat, which are not a sample
+    if distinct_games <= 2 < 2 * half:  # one repeated game on each seat is not a sample
         return match
     # One more win and one more loss on each seat keep the interval honest where all games end the same way.
     wins, _, losses = counts.T + np.array([[1], [0], [1]])

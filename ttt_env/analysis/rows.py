@@ -76,7 +76,7 @@ def least_chance(rows: Rows) -> float:
     return 1.0 / max(1, int(np.bitwise_count(rows).max()))
 
 
-def joined(parts: Sequence[Rows], cells: Iterable[Cells]) -> Rows:
+def join_rows(parts: Sequence[Rows], cells: Iterable[Cells]) -> Rows:
     """The rows of several batches, in their common form, else in the largest of their forms.
 
     `cells` are the empty cells of each batch.

@@ -117,7 +117,7 @@ def load_values(path: str | Path, game: Game) -> MergedValues:
     form = ArraySpec(np.uint8, (-(-sum(sizes) // 5),))
     packed = read_arrays(path, game, "tablebase", {_VALUES: form})[_VALUES]
     if packed.max() >= 3**5:
-        raise PolicyFileError(f"{path} is not a tablebase: its values have another form")
+        raise PolicyFileError(f"{path} is not a tablebase: its values are out of range")
     digits = (packed[:, None] // _DIGITS % 3).ravel()[: sum(sizes)]
     layers = np.split(digits.astype(np.int8) - np.int8(1), np.cumsum(sizes)[:-1])
     return MergedValues(game, layers)

@@ -11,7 +11,7 @@ from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
 from ttt_env.rules import SEATS, Game, Seat, check_tabulated, get_game, n_placements
 from ttt_env.storage.game_log import PERSON, GameLog, LoggedGame
 
-_MAX_SECONDS = 20.0  # that an agent may take for its policy in all positions
+_MAX_SECONDS = 20.0  # the time limit for an agent's policy in all positions
 
 
 @dataclass
@@ -90,7 +90,7 @@ def expected_result(agent: str, game: Game) -> Expectation:
         player = make_agent(agent, game, trusted=False)  # the log may be another person's
         player = stationary_agent(player, game)
         if player.seconds_per_move * n_placements(game) > _MAX_SECONDS:
-            raise GameTooLargeError(f"{agent} would search too long in all positions of {game.name}")
+            raise GameTooLargeError(f"{agent} would take too long in all positions of {game.name}")
         return Expectation(match("random", player, game, exact=True))
     except PolicyError:
         return Expectation(None, f"{agent} has no fixed policy; a seed gives it one, if it takes one")

@@ -12,7 +12,7 @@ from ttt_env.rules import GameRecord, Seat
 if TYPE_CHECKING:
     from ttt_env.analysis.certificate import Certificate
 
-_LISTED = 10  # wrong answers
+_LISTED = 10  # forfeits to list
 _VALUES = {1: "X wins", 0: "draw", -1: "O wins"}
 _BASES = {
     "table": "shown by these answers themselves",

@@ -9,7 +9,7 @@ from ttt_env.compiled.sets import WinningSets
 from ttt_env.rules import Masks
 
 NONE, ONE = np.uint64(0), np.uint64(1)
-ZERO: Any = np.int64(0)  # as an argument: for a literal number numba compiles the function once more
+ZERO: Any = np.int64(0)  # as an argument: numba compiles a function again for a literal number
 _2, _4, _56, _64 = np.uint64(2), np.uint64(4), np.uint64(56), np.uint64(64)
 SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two products are the same (Knuth, 1973)
 _PAIRS, _FOURS, _EIGHTS, _ONES = (

@@ -135,8 +135,8 @@ def stone_codes(game: Game, permutations: tuple[Permutation, ...] | None = None)
     A position has one code for each symmetry, or for each of a group of `permutations`. Symmetric positions
     have the same codes in another order, and so the same smallest one. Codes are numbers in base three where
     they fit; on boards of more than 39 cells they are sums of random numbers, and two of 10⁸ positions have
-    the same code with a probability below 1 in 1000 (Zobrist, A new hashing method with
-    application for game playing, 1970).
+    the same code with a probability below 1 in 1000 (Zobrist, A new hashing method with application for game
+    playing, 1970).
     """
     if game.n_cells <= SIGNED_CODE_CELLS:
         digits = np.array([[stone * 3**cell for cell in range(game.n_cells)] for stone in (1, 2)], np.uint64)

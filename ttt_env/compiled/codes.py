@@ -21,7 +21,7 @@ OPEN, WON_BY_OTHER, FULL_BY_OTHER, WON, FULL, FORFEITED, FORFEITED_BY_OTHER = ra
 # By code: the code of the same board for the other player; whether it is the other's turn by the stones.
 OF_OTHER = np.array([OPEN, WON, FULL, WON_BY_OTHER, FULL_BY_OTHER, FORFEITED_BY_OTHER, FORFEITED])
 IS_TURNED = np.isin(np.arange(7), [WON, FULL, FORFEITED_BY_OTHER])
-NOBODY = -1  # in place of a winner's seat
+NOBODY = -1  # instead of a winner's seat
 
 REPLY, OPENING, SEAT, OPPONENT, RESAMPLE, N_DRAWS = range(6)  # rows of a step's random numbers
 HALF = 0.5

@@ -33,10 +33,10 @@ from numba.core.typed_passes import NativeLowering
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-SILENT_SECONDS = 1.0  # of compiling before a message says so
+SILENT_SECONDS = 1.0  # of compiling before a message is logged
 _PACKAGE = Path(__file__).parents[1]
-_KEPT_FOLDERS = 8  # one for each state of the sources and version of numba, the last used
-_njit: Any = numba.njit  # its types know few of its options
+_KEPT_FOLDERS = 8  # the last used; one for each state of the sources and version of numba
+_njit: Any = numba.njit  # its type stubs lack most options
 _OPTIONS = {"nogil": True, "no_cfunc_wrapper": True}
 _config: Any = numba.config
 _lock = Lock()  # of numba's settings
@@ -141,8 +141,8 @@ class _Notice(Listener):
 def folder_for(digest: str) -> Path | None:
     """The folder for what is compiled from the sources of this digest; None if none can be written to.
 
-    It is in the folder that `NUMBA_CACHE_DIR` names, else beside the bytecode of this room, else in
-    the user's cache folder.
+    It is in the folder that `NUMBA_CACHE_DIR` names, else beside the bytecode of this room, else in the
+    user's cache folder.
     """
     for parent in _parents():
         folder = parent / digest
@@ -154,8 +154,8 @@ def folder_for(digest: str) -> Path | None:
             TemporaryFile(dir=folder).close()
             return folder
     _logger.warning(
-        "the compiled code of ttt_env cannot be kept in %s: every process that uses it compiles it again, "
-        "which takes some seconds. Name a folder that can be written to as NUMBA_CACHE_DIR.",
+        "the compiled code of ttt_env cannot be cached in %s: every process compiles it again, "
+        "which takes some seconds. Set NUMBA_CACHE_DIR to a writable folder.",
         ", ".join(map(str, _parents())),
     )
     return None

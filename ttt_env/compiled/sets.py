@@ -55,7 +55,7 @@ def numbers_through(game: Game) -> NDArray[np.intp]:
     They index an array with an entry for each set and one more for the padding, and so select the values of
     the sets through all cells at once. Read-only.
     """
-    holds = holding(game)
+    holds = set_incidence(game)
     counts = holds.sum(axis=0)
     numbers = np.full((game.n_cells, max(1, counts.max())), len(holds))
     for cell, count in enumerate(counts):
@@ -65,7 +65,7 @@ def numbers_through(game: Game) -> NDArray[np.intp]:
 
 
 @lru_cache(maxsize=64)
-def holding(game: Game) -> NDArray[np.bool_]:
+def set_incidence(game: Game) -> NDArray[np.bool_]:
     """True where a winning set holds a cell, `[sets, cells]`. Read-only."""
     holds = np.zeros((len(game.winning_sets), game.n_cells), np.bool_)
     for number, cells in enumerate(game.winning_sets):

@@ -28,9 +28,9 @@ from ttt_env.compiled.compiler import inner
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.rules import Game, Masks
 
-MOST_THREATS = 34  # of a sequence: a threat and its reply take two of 64 cells
-_LENGTHS = (2, 3, 4, 5, 6, 8, 12, MOST_THREATS)  # of sequences, tried one after the other
-_FAILED_BITS = 18  # of the number of failed positions that are kept
+MOST_THREATS = 34  # in a sequence: a threat and its reply take two of 64 cells
+_LENGTHS = (2, 3, 4, 5, 6, 8, 12, MOST_THREATS)  # of sequences, searched one after the other
+_FAILED_BITS = 18  # bits of the number of stored failed positions
 _TWO = np.uint64(2)
 _FAILED_SHIFT = np.uint64(64 - _FAILED_BITS)
 _SCATTER_1, _SCATTER_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 FORMATS: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".png": {}, ".pdf": {"CreationDate": None}}
 """The metadata of a file of each suffix: without a date, the same figure makes the same file."""
 _COLOURS = "RdBu"  # red and blue are distinct in every common kind of colour blindness
-_FULL = 1.3  # the score of the darkest colours; the text stays legible on those up to 1
+_FULL = 1.3  # the score of the darkest colours; text is legible on the colours up to 1
 _DARK = 0.75  # beyond this score the text is white
 _LINE = 28  # the longest name, in characters, that stays on one line
 _MIN_WIDTH = 5.6  # of the title, in inches
@@ -55,11 +55,10 @@ def heat_map(names: Sequence[str], values: Floats, texts: Sequence[Sequence[str]
     """A square of cells, one row and one column for each name, coloured by `values` `[n, n]` in [−1, 1].
 
     The columns have the numbers of the rows. `texts` are written in the cells; NaN is white. Names and title
-    are
-    literal text: a `$` in them does not begin a formula.
+    are literal text: a `$` in them does not begin a formula.
     """
     side = 0.6 * len(names) + 0.5
-    # Long names are on several lines, their parameters below each other.
+    # Long names are broken into lines, one for each parameter.
     folded = [name if len(name) <= _LINE else re.sub("([:,+])", r"\1\n", name) for name in names]
     labels = [f"{name}  {place}" for place, name in enumerate(folded, 1)]
     longest = 0.09 * max(len(line) for label in labels for line in label.split("\n"))

@@ -66,7 +66,7 @@ def _stone(look: plan.TileStyle, side: int, cell: int, radius: float) -> Pixels:
     x, y = _from_centre(side, side)
     if look.mark == "O":
         distance = abs(np.hypot(x, y) - plan.RING_RADIUS * cell)
-    else:  # by symmetry all four arms are the one in the quadrant of positive x, y
+    else:  # by symmetry, all four arms as the one at positive x, y
         along = np.minimum((abs(x) + abs(y)) / 2, plan.CROSS_REACH * cell)
         distance = np.hypot(abs(x) - along, abs(y) - along)
     beyond_stroke = distance - plan.STROKE * cell / 2
@@ -144,7 +144,7 @@ class Window:
         """
         if self._state == "new":
             layout = plan.layout_of(position.game)
-            if _opens_display((layout.width, layout.height)):
+            if _open_display((layout.width, layout.height)):
                 self._state = "open"
             else:
                 self._state = "printing"
@@ -177,7 +177,7 @@ class Window:
         self._state = "closed"
 
 
-def _opens_display(size: tuple[int, int]) -> bool:
+def _open_display(size: tuple[int, int]) -> bool:
     """Open a window of this size; True if that worked and the window is visible."""
     if sys.platform.startswith("linux") and not any(os.environ.get(name) for name in _DISPLAY_VARIABLES):
         return False
@@ -189,5 +189,5 @@ def _opens_display(size: tuple[int, int]) -> bool:
         pygame.display.set_mode(size)
     except pygame.error:
         return False
-    # If DISPLAY names no display, SDL draws only into memory without being asked to.
+    # If DISPLAY names no display, SDL silently draws into memory.
     return pygame.display.get_driver() != "offscreen" or bool(os.environ.get("SDL_VIDEODRIVER"))

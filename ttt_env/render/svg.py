@@ -16,7 +16,7 @@ Format = TypeVar("Format")
 
 _LEGIBLE_CELL = 52  # pixels that a cell needs to hold a probability
 _SHARE_LETTERS = 0.2  # the height of a probability, in widths of a cell
-_HALF_CAPITAL = 0.36  # the part of a letter's height by which its foot lies below its middle
+_HALF_CAPITAL = 0.36  # the distance from the middle of a letter to its foot, in heights
 _ROUNDING = 1e-6
 
 
@@ -89,10 +89,12 @@ def _tick(box: plan.Box, layout: plan.Layout) -> str:
 def _share(box: plan.Box, share: float, layout: plan.Layout) -> str:
     """A free tile, shaded by the probability of a move to it, and that probability."""
     ink = plan.INK if share else plan.PALE_INK
-    return labelled(box, layout, percent(share), _SHARE_LETTERS, plan.shade(share), ink)
+    return labelled_tile(box, layout, percent(share), _SHARE_LETTERS, plan.shade(share), ink)
 
 
-def labelled(box: plan.Box, layout: plan.Layout, text: str, letters: float, ground: str, ink: str) -> str:
+def labelled_tile(
+    box: plan.Box, layout: plan.Layout, text: str, letters: float, ground: str, ink: str
+) -> str:
     """A tile with text on it, in these colours; `letters` is the text's height in widths of a cell."""
     x, y, height = box.x + box.width / 2, box.y + box.height / 2, letters * layout.cell
     style = 'font-family="sans-serif" font-weight="bold" text-anchor="middle"'
@@ -146,7 +148,7 @@ def draw_diagram(record: GameRecord, blunders: Collection[int] = ()) -> str:
         if looks[cell].accent == "completed":
             ground, ink = plan.STONE[seat], plan.TILE
         text = f"{number}{'?' * (number in blunders)}"
-        tiles[cell] = labelled(layout.tiles[cell], layout, text, _LETTERS, ground, ink)
+        tiles[cell] = labelled_tile(layout.tiles[cell], layout, text, _LETTERS, ground, ink)
     return document(str(record), layout, legible_width(layout), tiles)
 
 
@@ -191,7 +193,7 @@ def format_of(path: str | Path, formats: Mapping[str, Format]) -> Format:
     suffix = Path(path).suffix.lower()
     if suffix not in formats:
         raise ParameterError(
-            f"{str(path)!r} is not a picture's name, which must end in {' or '.join(formats)}"
+            f"{str(path)!r} is not the name of a picture; expected one that ends in {' or '.join(formats)}"
         )
     return formats[suffix]
 
@@ -211,7 +213,7 @@ def _png(svg: str) -> bytes:
     )
 
 
-_MAX_CELLS = 27  # of a board that is drawn after every move
+_MAX_CELLS = 27  # a larger board is not drawn after every move
 # All lengths are in pixels.
 _CELL = 26
 _MAX_BOARD_WIDTH, _MAX_ROW_WIDTH = 360, 900
@@ -254,8 +256,8 @@ def boards_of(record: GameRecord, blunders: Collection[int] = ()) -> list[Captio
 def draw_game(record: GameRecord, blunders: Collection[int] = ()) -> str:
     """A self-contained SVG document of a game: the boards after every move, each with its last move tinted.
 
-    The moves with the numbers `blunders` are yellow.
-    On a large board the game is one diagram instead, the stones as the numbers of their moves.
+    The moves with the numbers `blunders` are yellow. On a large board the game is one diagram instead, the
+    stones as the numbers of their moves.
     """
     if record.game.n_cells > _MAX_CELLS:
         return draw_diagram(record, blunders)

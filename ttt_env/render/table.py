@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _TABLE = "border-collapse:separate;border-spacing:2px;margin:6px 0;color:inherit"
 _CELL = "padding:4px 8px;font-variant-numeric:tabular-nums"
-_MAX_STRENGTH = 0.55  # of a colour at a value of ±1: the page's text is legible on it, be it black or white
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # the first letters by which a spreadsheet knows a formula
+_MAX_STRENGTH = 0.55  # of a colour at ±1: black and white text is legible on it
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first letters of formulas in spreadsheets
 _MARKUP = re.compile(r"[\\`*_\[\]<>|#&~$]|^[-+](?=\s)|(?<=\d)[.)](?=\s)")
 """Letters that are Markdown anywhere, and those that begin an item of a list."""
 

@@ -15,7 +15,7 @@ from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import OWNERSHIP_TABLE_CELLS
 
 Masks = NDArray[np.uint64]
-_FEW = 1 << 15  # masks that are compared sooner all together than set by set
+_FEW = 1 << 15  # up to this number of masks, one comparison is faster than one for each set
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +212,7 @@ def set_masks(game: Game) -> Masks:
     return masks
 
 
-def packed(cells: NDArray[np.bool_]) -> Masks:
+def pack_masks(cells: NDArray[np.bool_]) -> Masks:
     """Cells, `bool[B, cells]`, as bit masks, `uint64[B]`."""
     octets = np.packbits(cells, axis=1, bitorder="little")
     masks = np.zeros((len(cells), 8), np.uint8)

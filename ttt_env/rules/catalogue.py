@@ -1,7 +1,7 @@
 """The games of this package, by id.
 
-A version, the `v0` of an id, changes when the behaviour of a game does: its rules, its defaults or
-its cell numbers. Speed and drawing do not change it.
+A version, the `v0` of an id, changes when the behaviour of a game does: its rules, its defaults or its cell
+numbers. Speed and drawing do not change it.
 """
 
 import re
@@ -141,12 +141,12 @@ def register_game(game: Game) -> None:
         )
     if game.name in game_names() and get_game(game.name) != game:
         raise _name_is_taken(game)
-    if game.name not in CATALOGUE and game.name not in _installed():  # those may have parameters
+    if game.name not in CATALOGUE and game.name not in _installed():  # their ids may have parameters
         _registered[game.name] = game
 
 
 def _name_is_taken(game: Game) -> GameError:
-    return GameError(f"there is a game {game.name} already, and it is another one: give yours another name")
+    return GameError(f"there is another game {game.name} already: choose another name")
 
 
 def builder(name: str) -> Callable[..., Game]:
@@ -229,11 +229,11 @@ def checked_rules(game: Game) -> Game:
         named = get_game(game.name)
     except TttEnvError as error:
         if stem in CATALOGUE:
-            raise GameError(f"{brief(game.name)} is the name of no game: {error}") from error
+            raise GameError(f"{brief(game.name)} is not the name of a game: {error}") from error
         return game
     if named != game:
         raise GameError(
-            f"the name {brief(game.name)} or its rules are not those of {named.name}: give yours another name"
+            f"the rules differ from those of {named.name}: choose another name than {brief(game.name)}"
         )
     return named if game.coordinates is None else game
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Seat = Literal["X", "O"]
 SEATS: tuple[Seat, Seat] = ("X", "O")
-_ORDERS = 10_000  # of taking stones off a board with gravity, that are tried
+_ORDERS = 10_000  # the most orders to try, of removing stones from a board with gravity
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,7 +97,7 @@ class Game:
         self.__dict__.update(
             name=name, shape=axes, winning_sets=sets, misere=misere, coordinates=places, supports=below
         )
-        from ttt_env.rules.catalogue import CATALOGUE, checked_rules, stem_of  # which imports this module
+        from ttt_env.rules.catalogue import CATALOGUE, checked_rules, stem_of  # it imports this module
 
         if stem_of(name) in CATALOGUE:
             checked_rules(self)
@@ -151,10 +151,8 @@ class Game:
         """True if an extra stone never hurts its owner.
 
         It can hurt in a misère game, and with gravity, where the other player can then play above it. Several
-        methods
-        rely on this: that X does not lose under best play (Hales and Jewett 1963), sequences of threats,
-            pairings and
-        zones.
+        methods rely on this: that X does not lose under best play (Hales and Jewett 1963), sequences of
+        threats, pairings and zones.
         """
         return not (self.misere or self.has_gravity)
 
@@ -436,7 +434,7 @@ class Position(_Stones):
         raise AttributeError(f"a position cannot be changed: {name}={brief(value)}")
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a position cannot be changed: {name} stays")
+        raise AttributeError(f"a position cannot be changed: {name} cannot be deleted")
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not Position:
@@ -673,7 +671,7 @@ def random_position(game: Game | str, rng: "np.random.Generator | int | None" = 
         (False, True)
 
     """
-    from ttt_env.rules.catalogue import get_game  # which imports this module
+    from ttt_env.rules.catalogue import get_game  # it imports this module
 
     game = get_game(game)
     rng, position = as_generator(rng), game.start
@@ -762,7 +760,7 @@ def _fault(position: Position) -> str | None:
         return "two winning sets that no single last move completes"
     if floating := cells_of(position.occupied_mask & ~game.supported(position.occupied_mask)):
         return f"cell {floating[0]} is taken before cell {game.supports[floating[0]]}, on which it rests"
-    # Where no cell rests on another, every order of the stones will do.
+    # Without gravity, every order of the stones is possible.
     if game.has_gravity and not _has_move_order(game, mine, theirs, set()):
         return "no order of moves, each on a free cell that nothing lies under, puts the stones there"
     return None

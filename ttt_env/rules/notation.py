@@ -14,7 +14,7 @@ from ttt_env.rules.game import Game, Position, Seat, as_cell
 if TYPE_CHECKING:
     from ttt_env.render.svg import Picture
 
-_GLYPHS = ".XO?"  # the last for a cell that both players have, in a position that `checked` refuses
+_GLYPHS = ".XO?"  # "?" if both players have the cell, in an impossible position
 _EMPTY = str.maketrans("_-", "..")
 _MOVES = re.compile(r"\s*([0-9]{1,9}\s+)*([0-9]{1,9})?")
 
@@ -105,7 +105,7 @@ class GameRecord:
         name, colon, moves = as_text("a game record", text, NotationError).rpartition(":")
         name = name.strip()
         if not colon or not _MOVES.fullmatch(moves):
-            raise NotationError(f"{brief(text)} is not a game record: 'tictactoe-v0: 4 0 8' is one")
+            raise NotationError(f"{brief(text)} is not a game record; expected e.g. 'tictactoe-v0: 4 0 8'")
         record_game = get_game(name if game is None else game)
         if record_game.name != name and game is not None:
             raise NotationError(f"{brief(text)} is a game of {brief(name)}, not of {record_game.name!r}")

@@ -134,7 +134,7 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
         try:
             bound = signature.bind(*arguments, **keywords)
         except TypeError:
-            return function(*arguments, **keywords)  # which says it with the function's name
+            return function(*arguments, **keywords)  # raises the error with the function's name
         for name, parameter in declared(function).items():
             if name in bound.arguments:
                 value = bound.arguments[name]

@@ -19,9 +19,9 @@ BOARD_CELLS = 64  # of any game: a player's stones are the bits of one uint64
 BOARD_SETS = 20_000  # winning sets of a game
 NAME_LETTERS = 500  # of a game
 TEXT_LETTERS = 10_000  # of a spec, a position or a game record
-MAX_SEED = 2**32 - 1  # NumPy's global generator, which Stable-Baselines3 seeds, takes no larger one
-ENVS = 1 << 24  # of a vector environment, whose arrays take gigabytes then
-SPEC_DEPTH = 32  # colons and brackets of a spec around one of its letters: agents inside of agents
+MAX_SEED = 2**32 - 1  # the largest seed of NumPy's global generator, which Stable-Baselines3 seeds
+ENVS = 1 << 24  # sub-envs of a vector environment, whose arrays then take gigabytes
+SPEC_DEPTH = 32  # nested colons and brackets of a spec, that is, agents inside of agents
 
 CODE_CELLS = 40  # 3⁴⁰ is the last power of three below 2⁶⁴: base-3 codes of boards
 SIGNED_CODE_CELLS = 39  # 3³⁹ is below 2⁶³

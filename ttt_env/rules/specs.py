@@ -15,7 +15,7 @@ from ttt_env.rules.checks import as_text
 from ttt_env.rules.sizes import SPEC_DEPTH
 
 _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.DOTALL)
-_DRIVE = re.compile(r"\s*[A-Za-z]\s*:[\\/]")  # which an absolute path on Windows begins with
+_DRIVE = re.compile(r"\s*[A-Za-z]\s*:[\\/]")  # the beginning of an absolute path on Windows
 
 
 class Spec(NamedTuple):
@@ -49,13 +49,11 @@ def split_spec(text: str) -> Spec:
     """
     text = as_text("a spec", text, ParameterError)
     if depth_of(text) > SPEC_DEPTH:
-        raise ParameterError(
-            f"{brief(text)} has more than {SPEC_DEPTH} colons and brackets inside of each other"
-        )
-    text = unwrapped(text)
+        raise ParameterError(f"{brief(text)} has more than {SPEC_DEPTH} nested colons and brackets")
+    text = strip_brackets(text)
     name = split_items(text, ":")[0] if text else ""
     if "(" in name or ")" in name:
-        raise ParameterError(f"{brief(text)} has a round bracket too few, or one too many")
+        raise ParameterError(f"{brief(text)} has an unmatched round bracket")
     rest = text[len(name) + 1 :]
     return Spec(name.strip(), tuple(split_items(rest)))
 
@@ -80,10 +78,10 @@ def split_items(text: str, separator: str = ",") -> list[str]:
     return [*items, text[begin:]] if text else []
 
 
-def unwrapped(text: str) -> str:
+def strip_brackets(text: str) -> str:
     """The text without the round brackets that enclose all of it.
 
-    >>> unwrapped("((a:b))"), unwrapped("(a:b)+(c:d)")
+    >>> strip_brackets("((a:b))"), strip_brackets("(a:b)+(c:d)")
     ('a:b', '(a:b)+(c:d)')
     """
     while text.startswith("(") and _closing(text) == len(text) - 1:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ttt_env.rules.boards import Boards, Masks
 from ttt_env.rules.game import Game, Position, cells_of
 
-_MOST_EXCHANGES = 5_000  # of layers, that are tried: axes of up to 11 cells
+_MOST_EXCHANGES = 5_000  # the most exchanges of layers to try: axes of up to 11 cells
 _CHUNK = 11  # cells that are moved together: the table of their images fits into the nearest cache
 Permutation = tuple[int, ...]
 
@@ -22,8 +22,7 @@ def symmetries(game: Game) -> tuple[Permutation, ...]:
     """The rotations and reflections of the board that map winning sets to winning sets, and supports too.
 
     Each is a permutation: the stone on cell `c` moves to cell `permutation[c]`. The identity is the first.
-        There
-    are 8 for a square board, 4 for a rectangle, 48 for a cube.
+    There are 8 for a square board, 4 for a rectangle, 48 for a cube.
     """
     return tuple(permutation for permutation in _rigid_motions(game.shape) if _keeps_rules(game, permutation))
 
@@ -88,7 +87,7 @@ def symmetry_name(game: Game, permutation: Permutation) -> str:
     if len(game.shape) != 2:
         return "turned or mirrored"
     board = np.arange(game.n_cells).reshape(game.shape)
-    moved_board = np.argsort(permutation).tolist()  # the cell whose stone comes to each place
+    moved_board = np.argsort(permutation).tolist()  # the cell whose stone is moved to each place
     images = {
         "turned by 90° clockwise": np.rot90(board, -1),
         "turned by 180°": np.rot90(board, 2),

@@ -17,11 +17,11 @@ from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, ge
 
 from ttt_env.errors import ResultFileError, TttEnvError, brief
 from ttt_env.rules import Boards, Game, GameRecord, Position
-from ttt_env.storage.files import file_errors, opened, write_atomically
+from ttt_env.storage.files import file_errors, open_regular, write_atomically
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
 from ttt_env.storage.parsing import parse_json, text_of
 
-MOST_LISTED = 100_000  # positions of a batch in a file; they are counted beside it
+MOST_LISTED = 100_000  # positions of a batch in a file, which also gives their number
 
 
 class Saved:
@@ -36,8 +36,8 @@ class Saved:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as a dictionary that JSON can hold."""
-        derived = {name: encoded(getattr(self, name)) for name in self.DERIVED}
-        return {"format": self.FORMAT, **encoded(self), **derived}
+        derived = {name: encode_value(getattr(self, name)) for name in self.DERIVED}
+        return {"format": self.FORMAT, **encode_value(self), **derived}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -51,9 +51,7 @@ class Saved:
 
         """
         if not isinstance(data, Mapping) or data.get("format") != cls.FORMAT:
-            raise ResultFileError(
-                f"this is not a saved {cls.__name__}: {cls.FORMAT!r} is what its format should be"
-            )
+            raise ResultFileError(f"this is not a saved {cls.__name__}: its format is not {cls.FORMAT!r}")
         try:
             return cls._read(data)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -62,7 +60,7 @@ class Saved:
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
-        result: Self = decoded(cls, data)
+        result: Self = decode_value(cls, data)
         return result
 
     def to_json(self) -> str:
@@ -109,7 +107,7 @@ class Saved:
             ResultFileError: The file cannot be read, or is not that of such a result.
 
         """
-        with file_errors(path, "read", ResultFileError), opened(path) as file:
+        with file_errors(path, "read", ResultFileError), open_regular(path) as file:
             text = text_of(file.read())
         try:
             return cls.from_json(text)
@@ -131,7 +129,7 @@ def as_json(data: Mapping[str, Any]) -> str:
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
 
-def encoded(value: Any) -> Any:
+def encode_value(value: Any) -> Any:
     """The value as data for JSON."""
     if isinstance(value, Game):
         return game_to_dict(value)
@@ -140,16 +138,16 @@ def encoded(value: Any) -> Any:
     if isinstance(value, Boards):
         return [str(position) for position in value[:MOST_LISTED]]
     if is_dataclass(value) and not isinstance(value, type):
-        return {name: encoded(getattr(value, name)) for name in _field_names(type(value))}
+        return {name: encode_value(getattr(value, name)) for name in _field_names(type(value))}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: encoded(each) for name, each in value._asdict().items()}
+        return {name: encode_value(each) for name, each in value._asdict().items()}
     if isinstance(value, Mapping):
-        return {str(key): encoded(each) for key, each in value.items()}
-    return [encoded(each) for each in value] if isinstance(value, tuple | list) else value
+        return {str(key): encode_value(each) for key, each in value.items()}
+    return [encode_value(each) for each in value] if isinstance(value, tuple | list) else value
 
 
-def decoded(kind: Any, data: Any, game: Game | None = None, name: str = "") -> Any:
-    """The value of this type from what `encoded` returned; `game` is the game of its positions.
+def decode_value(kind: Any, data: Any, game: Game | None = None, name: str = "") -> Any:
+    """The value of this type from what `encode_value` returned; `game` is the game of its positions.
 
     A dataclass with a field `game` has the game of its positions there. Unknown entries are ignored. Raises
     `ResultFileError`, which names the entry, for an entry that is missing or of another type.
@@ -204,7 +202,7 @@ class _Reader:
         names = _field_names(kind) if is_dataclass(kind) else kind._fields
         if (
             self.game is None and isinstance(data.get("game"), Mapping) and "game" not in names
-        ):  # which is derived
+        ):  # it is derived
             self.game = self.value(Game, data["game"], "game")
         for each in sorted(names, key=lambda each: each != "game"):  # the positions are of this game
             entry = f"{name}.{each}".lstrip(".")

@@ -23,7 +23,7 @@ def as_file_name(text: str) -> str:
     return re.sub(r"[^\w.]+", "-", text)
 
 
-def opened(path: str | Path) -> BinaryIO:
+def open_regular(path: str | Path) -> BinaryIO:
     """Open the regular file at this path for reading.
 
     Raises `OSError` if there is none or it cannot be opened; also for a folder, and for a pipe or a device,
@@ -35,14 +35,14 @@ def opened(path: str | Path) -> BinaryIO:
 
 
 def check_regular(path: str | Path) -> None:
-    """Raise the errors of `opened` unless this is a regular file, without opening it.
+    """Raise the errors of `open_regular` unless this is a regular file, without opening it.
 
     A file that SQLite has open must not be opened and closed beside it: that drops the locks of the process.
     """
     _check_path(path)
     try:
         mode = os.stat(path).st_mode
-    except ValueError as error:  # a path with a null byte, or letters that no file name has
+    except ValueError as error:  # a null byte, or letters that file names cannot have
         raise OSError(str(error)) from error
     if not stat.S_ISREG(mode):
         raise OSError("it is a folder" if stat.S_ISDIR(mode) else "it is a pipe or a device, not a file")
@@ -68,7 +68,7 @@ def write_atomically(path: str | Path, content: bytes | Callable[[BufferedWriter
 
     try:
         target = Path(os.path.realpath(path))
-    except ValueError as error:  # a null byte, or letters that no file name has
+    except ValueError as error:  # a null byte, or letters that file names cannot have
         raise OSError(errno.EINVAL, str(error), str(path)) from error
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -89,9 +89,11 @@ def _check_path(path: object) -> None:
 
 def _replace(target: Path, write: Callable[[BufferedWriter], object]) -> None:
     mode = target.stat().st_mode if target.exists() else None
-    if mode is not None and not mode & stat.S_IWUSR:  # to replace it would be to write to it
+    if mode is not None and not mode & stat.S_IWUSR:  # replacing it would be writing to it
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
-    part = target.with_name(f".{target.name[:40]}.{token_hex(4)}.part")  # others may write the same file
+    part = target.with_name(
+        f".{target.name[:40]}.{token_hex(4)}.part"
+    )  # other processes may write the same file
     try:
         with part.open("xb") as file:
             if mode is not None:

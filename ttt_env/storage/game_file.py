@@ -8,7 +8,7 @@ from typing import Any
 from ttt_env.errors import GameError, brief
 from ttt_env.rules import CATALOGUE, Game, check_names, checked_rules, checked_value, get_game
 from ttt_env.rules.catalogue import stem_of
-from ttt_env.storage.files import opened, reason, write_atomically
+from ttt_env.storage.files import open_regular, reason, write_atomically
 from ttt_env.storage.parsing import parse_json
 
 FORMAT = "ttt_env game 1"
@@ -70,7 +70,7 @@ def load_game(path: str | Path) -> Game:
     with other rules.
     """
     try:
-        with opened(path) as file:
+        with open_regular(path) as file:
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise GameError(f"it has more than {_MOST_BYTES:,} bytes")
@@ -79,9 +79,9 @@ def load_game(path: str | Path) -> Game:
             raise GameError("expected name, shape and winning_sets")
         if data.get("format", FORMAT) != FORMAT:
             raise GameError(f"its format is {brief(data['format'])}, expected {FORMAT!r}")
-        check_names("a file of a game", data, _KEYS)
+        check_names("a game file", data, _KEYS)
         return game_from_dict(data)
     except OSError as error:
         raise GameError(f"{path} cannot be read: {reason(error)}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise GameError(f"{path} is not a file of a game: {error}") from error
+        raise GameError(f"{path} is not a game file: {error}") from error

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple, Self
 from ttt_env.errors import GameLogError, NotationError, ParameterError, TttEnvError, brief
 from ttt_env.rules import CATALOGUE, Game, GameRecord, get_game
 from ttt_env.rules.catalogue import stem_of
-from ttt_env.storage.files import check_regular, file_errors, opened, write_atomically
+from ttt_env.storage.files import check_regular, file_errors, open_regular, write_atomically
 from ttt_env.storage.models import label_of
 from ttt_env.storage.parsing import text_of
 
 PERSON = "person"
 _PATH_VARIABLE = "TTT_ENV_GAMES"
-_SIDE_FILES = "-wal", "-shm", "-journal"  # in which SQLite keeps what is not in the file yet
+_SIDE_FILES = "-wal", "-shm", "-journal"  # SQLite's files for changes not in the log yet
 _PATIENCE = 30.0  # seconds to wait for another writer
 _APPLICATION_ID = 0x7474745F  # "ttt_" in the header of the file, by which a log is known
 _VERSION = 1
@@ -37,7 +37,7 @@ _SCHEMA = (
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
 )
-_TABLES = [(f"CREATE TABLE {_TABLE}",), (f"CREATE INDEX {_INDEX}",)]  # as SQLite keeps it
+_TABLES = [(f"CREATE TABLE {_TABLE}",), (f"CREATE INDEX {_INDEX}",)]  # as SQLite stores it
 _INSERT = "INSERT INTO games (game, record, x, o, source, time) VALUES (?, ?, ?, ?, ?, ?)"
 
 
@@ -71,7 +71,7 @@ def default_path() -> Path:
             folder = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
     except RuntimeError as error:
         raise GameLogError(
-            f"there is no folder for the games, name a file in ${_PATH_VARIABLE}: {error}"
+            f"there is no folder for the games; name a file in ${_PATH_VARIABLE}: {error}"
         ) from error
     return folder / "ttt_env" / "games.sqlite"
 
@@ -94,7 +94,7 @@ class GameLog:
         with self._log_errors():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self.path.exists():
-                check_regular(self.path)  # SQLite waits for a pipe
+                check_regular(self.path)  # SQLite would wait for a pipe
             self._connection = sqlite3.connect(
                 self.path, timeout=_PATIENCE, isolation_level="IMMEDIATE", check_same_thread=False
             )
@@ -105,9 +105,9 @@ class GameLog:
                         f"{self.path} is not a game log of this version, but another SQLite file"
                     )
                 if identity != _EMPTY and self._connection.execute(_CONTENT).fetchall() != _TABLES:
-                    # A view may compute its rows without end, and a trigger change what is written.
-                    raise GameLogError(f"{self.path} is not a game log: it holds other tables than games")
-                self._connection.execute("PRAGMA journal_mode = WAL")  # what was committed survives a kill
+                    # A view may compute endless rows, and a trigger may change what is written.
+                    raise GameLogError(f"{self.path} is not a game log: it has other tables than games")
+                self._connection.execute("PRAGMA journal_mode = WAL")  # committed games survive a kill
                 self._connection.execute("PRAGMA synchronous = FULL")  # and a power cut
                 if identity == _EMPTY:
                     with self._connection:
@@ -191,7 +191,7 @@ class GameLog:
         logged = []
         for number, record, *rest in self._read(query, game.name):
             if not all(text is None or isinstance(text, str) for text in (record, *rest)):
-                raise GameLogError(f"game log {self.path}, game {number}: it is not kept as text")
+                raise GameLogError(f"game log {self.path}, game {number}: it is not stored as text")
             try:
                 logged.append(LoggedGame(GameRecord.parse(record, game), *rest))
             except NotationError as error:
@@ -238,7 +238,7 @@ class GameLog:
         """Raise `GameLogError` for a file of this log, which must not be opened beside it or replaced."""
         for ending in ("", *_SIDE_FILES):
             is_same = False
-            with suppress(OSError, ValueError):  # there is no such file, or none can have this name
+            with suppress(OSError, ValueError):  # no such file, or an impossible name
                 is_same = os.path.samefile(path, f"{self.path}{ending}")
             if is_same:
                 raise GameLogError(f"{path} is a file of the game log itself: name another file")
@@ -250,7 +250,7 @@ def read_records(path: str | Path) -> list[GameRecord]:
     Raises `NotationError` for a line that is not a record, with its number, `GameLogError` for a file that
     cannot be read.
     """
-    with file_errors(path, "read", GameLogError), opened(path) as file:
+    with file_errors(path, "read", GameLogError), open_regular(path) as file:
         lines = text_of(file.read()).splitlines()
     records = []
     for number, line in enumerate(lines, 1):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar
 
 from ttt_env.errors import ResultFileError
-from ttt_env.storage.files import file_errors, opened, reason, write_atomically
+from ttt_env.storage.files import file_errors, open_regular, reason, write_atomically
 from ttt_env.storage.locks import lock
 from ttt_env.storage.parsing import parse_json, text_of
 
@@ -28,7 +28,7 @@ class LineFile:
     """
 
     def __init__(self, path: Path, form: str, complaint: str) -> None:
-        self.path = path.absolute()  # also if the working directory changes
+        self.path = path.absolute()  # stays valid if the working directory changes
         self._beginning, self._complaint = f'{{"format": "{form}'.encode(), complaint
         self._end = self._size = 0
         self._handle: int | None = None
@@ -78,7 +78,7 @@ class LineFile:
     def _content(self) -> bytes:
         with file_errors(self.path, "read", ResultFileError):
             try:
-                with opened(self.path) as file:
+                with open_regular(self.path) as file:
                     content = file.read()
             except FileNotFoundError:
                 return b""
@@ -134,7 +134,7 @@ class LineFile:
             if self._size != self._end:
                 self._truncate()
             rest = line
-            while rest:  # a disk that is nearly full takes a part of it, and the next part is an error
+            while rest:  # a nearly full disk takes a part, and the next write fails
                 rest = rest[os.write(self._handle, rest) :]
             if is_synced:
                 os.fsync(self._handle)
@@ -161,7 +161,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     """
     lines, content = [], b""
     if path.exists():
-        with opened(path) as file:
+        with open_regular(path) as file:
             content = file.read()
     for number, text in enumerate(text_of(content).splitlines(), 1):
         try:

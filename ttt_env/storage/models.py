@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ttt_env.errors import ParameterError
-from ttt_env.rules import Game, get_game, split_items, split_spec, unwrapped
+from ttt_env.rules import Game, get_game, split_items, split_spec, strip_brackets
 from ttt_env.rules.specs import key_of
 from ttt_env.storage.game_file import load_game
 from ttt_env.storage.policy_file import array_names
@@ -52,7 +52,7 @@ def spec_of(text: str) -> str:
     if suffix not in (".npz", *_OF_SUFFIX) or not is_path or len(text) > _PATH_LETTERS:
         return text
     agent = _OF_SUFFIX.get(suffix)
-    if agent is None:  # if none plays from the file, the error of "lookup" says what is wrong
+    if agent is None:  # for an unknown file, the error of "lookup" says what is wrong
         arrays = array_names(text)
         agent = next((agent for array, agent in _OF_ARRAY.items() if array in arrays), "lookup")
     return f"{agent}:{text}"
@@ -63,7 +63,9 @@ def files_of(text: str) -> list[Path]:
     spec = split_spec(text)
     values = [item if key_of(item) is None else item.partition("=")[2] for item in spec.items]
     names = [spec.name, *filter(None, [spec.value]), *values]
-    names += [f"{name}.zip" for name in names] + [word for name in names for word in unwrapped(name).split()]
+    names += [f"{name}.zip" for name in names] + [
+        word for name in names for word in strip_brackets(name).split()
+    ]
     files = {Path(name): None for name in names if os.path.isfile(name)}
     for value in values:
         for part in {value.strip(), *split_items(value.strip(), "+")}:
@@ -100,8 +102,8 @@ def label_of(text: str) -> str:
         while end < len(text) and (depth > 0 or text[end] != ")" or not is_enclosed):
             depth += {"(": 1, ")": -1}.get(text[end], 0)
             end += 1
-        items = split_items(unwrapped(text[match.end() : end].strip()))
-        command = unwrapped(items[0].strip()) if items else ""
+        items = split_items(strip_brackets(text[match.end() : end].strip()))
+        command = strip_brackets(items[0].strip()) if items else ""
         try:
             words = shlex.split(command)
         except ValueError:  # a comma is inside of quotes

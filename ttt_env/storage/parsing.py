@@ -38,7 +38,7 @@ def parse_toml(text: str | bytes) -> dict[str, Any]:
     except (
         ValueError,
         RecursionError,
-    ) as error:  # also for bytes that are not UTF-8, and for endless numbers
+    ) as error:  # bytes that are not UTF-8, and endless numbers, too
         raise ResultFileError(f"it is not TOML: {error}") from error
 
 
@@ -46,10 +46,10 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     entries = dict(pairs)
     if len(entries) < len(pairs):
         keys = [key for key, _ in pairs]
-        twins = [key for key in entries if keys.count(key) > 1]
-        raise ResultFileError(f"the key {brief(twins[0])} comes twice")
+        duplicates = [key for key in entries if keys.count(key) > 1]
+        raise ResultFileError(f"the key {brief(duplicates[0])} is repeated")
     return entries
 
 
 def _reject_constant(name: str) -> None:
-    raise ResultFileError(f"{name} is not a number that JSON knows")
+    raise ResultFileError(f"{name} is not a JSON number")

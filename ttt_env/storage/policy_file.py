@@ -19,11 +19,11 @@ from numpy.typing import DTypeLike, NDArray
 from ttt_env.errors import GameError, GameTooLargeError, PolicyFileError
 from ttt_env.rules import BOARD_CELLS, Game, cells_of, checked_rules
 from ttt_env.rules.sizes import BOARD_SETS
-from ttt_env.storage.files import file_errors, opened, reason, write_atomically
+from ttt_env.storage.files import file_errors, open_regular, reason, write_atomically
 
 Arrays = dict[str, NDArray[Any]]
-IDENTITY = frozenset({"game", "shape", "winning_masks", "misere"})  # the arrays about the game of a file
-MOST_BYTES = 1 << 31  # that the arrays of a file hold
+IDENTITY = frozenset({"game", "shape", "winning_masks", "misere"})  # the names of the arrays about the game
+MOST_BYTES = 1 << 31  # the limit for the arrays of a file
 SUPPORTS = "supports"  # in files of games with gravity, and in proofs of all games
 _MAX_TEXT_LETTERS = 1000  # of a text, such as the name of a game
 _BEGIN = 10  # bytes: NumPy's mark, version 1.0, the length of the text that follows
@@ -163,7 +163,7 @@ class _Archive:
     def open(cls, path: str | Path, kind: str) -> Iterator["_Archive"]:
         """The archive, for the time of a with statement."""
         with file_errors(path, "read", PolicyFileError):
-            stream = opened(path)
+            stream = open_regular(path)
         with stream:
             with _archive_errors(path, kind):
                 zipped = ZipFile(stream)
@@ -208,7 +208,7 @@ class _Archive:
         for name, form in forms.items():
             header = self.header(name)
             if not any(each.admits(header) for each in ((form,) if isinstance(form, ArraySpec) else form)):
-                raise self.error(f"its {name} has another form, {header.dtype} of shape {header.shape}")
+                raise self.error(f"its {name} has the wrong form, {header.dtype} of shape {header.shape}")
             size += _size(header)
         if size > MOST_BYTES:
             raise self.error(f"it holds {size:,} bytes, of at most {MOST_BYTES:,}")
@@ -260,7 +260,7 @@ def _archive_errors(path: str | Path, kind: str) -> Iterator[None]:
     except OSError as error:
         raise PolicyFileError(f"{path} cannot be read: {reason(error)}") from error
     except MemoryError as error:
-        raise PolicyFileError(f"{path} needs more memory than there is") from error
+        raise PolicyFileError(f"{path} needs more memory than available") from error
     except Exception as error:
         raise PolicyFileError(f"{path} is not a {kind}: damaged, {reason(error)}") from error
 

@@ -15,7 +15,7 @@ from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.analysis.results import Ending, Exploitability, Match, match_of_games
 from ttt_env.errors import ForfeitError, NoVerdictError, PlayerError, ResultFileError
 from ttt_env.rules import SEATS, Game, GameRecord, Position, Seat, is_enumerable, is_tabulated, other_seat
-from ttt_env.storage.codec import decoded
+from ttt_env.storage.codec import decode_value
 
 _BATCH = 100
 
@@ -80,7 +80,7 @@ class PlayedGame(NamedTuple):
     @classmethod
     def read(cls, data: Mapping[str, Any], game: Game) -> "PlayedGame":
         """The game whose `to_dict` gave this. Raises `ResultFileError` for one that cannot end so."""
-        record, outcome, reply = decoded(_Line, data, game)
+        record, outcome, reply = decode_value(_Line, data, game)
         if (outcome is None) is not record.is_over or outcome == "played":
             raise ResultFileError(
                 f"record: {record}, which ends on the board or in a forfeit, and not in both"

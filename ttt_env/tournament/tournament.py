@@ -26,7 +26,7 @@ from ttt_env.rules import (
     is_tabulated,
 )
 from ttt_env.storage import file_errors, game_to_dict
-from ttt_env.storage.codec import Saved, decoded
+from ttt_env.storage.codec import Saved, decode_value
 from ttt_env.tournament.matches import (
     AgentsByName,
     Examined,
@@ -223,18 +223,18 @@ class Tournament(Saved):
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
-        rows = decoded(tuple[_Row, ...], data["agents"], name="agents")
+        rows = decode_value(tuple[_Row, ...], data["agents"], name="agents")
         pairs = {
-            decoded(Pair, each, name="matches"): decoded(Match, each, name="matches")
+            decode_value(Pair, each, name="matches"): decode_value(Match, each, name="matches")
             for each in data["matches"]
         }
         return cls(
-            decoded(Game, data["game"], name="game"),
+            decode_value(Game, data["game"], name="game"),
             tuple(row.name for row in rows),
             pairs,
             {row.name: row.exploitability for row in rows},
-            decoded(float | None, data["width"], name="width"),
-            decoded(dict[str, str], data["not_judged"], name="not_judged"),
+            decode_value(float | None, data["width"], name="width"),
+            decode_value(dict[str, str], data["not_judged"], name="not_judged"),
         )
 
     def plot(self, path: str | Path | None = None) -> "Figure":

@@ -24,7 +24,7 @@ from ttt_env.rules import (
     check_fields,
     get_game,
 )
-from ttt_env.storage import opened, reason, write_atomically
+from ttt_env.storage import open_regular, reason, write_atomically
 from ttt_env.storage.locks import hold_lock
 from ttt_env.training.evaluation import Evaluation, Report, Until, evaluate
 
@@ -89,7 +89,7 @@ def read_checkpoint(path: str | Path) -> TrainingCheckpoint:
     Raises `PolicyFileError` for a file that is not a whole checkpoint, or one of another version.
     """
     try:
-        with opened(path) as file:
+        with open_regular(path) as file:
             head, checksum, content = file.read(len(_HEAD)), file.read(_CHECKSUM), file.read()
     except OSError as error:
         raise PolicyFileError(f"there is no checkpoint {path} to go on from: {reason(error)}") from error

@@ -8,12 +8,12 @@ import numpy as np
 
 from ttt_env.agent import Agent, Choice, Explanation, Floats, named_cells
 from ttt_env.agents.heuristics.threats import NONE, OpenSets, RuleInput, open_sets
-from ttt_env.rules import Boards, Game, Masks, Position, cells_of, one_of, packed, playable
+from ttt_env.rules import Boards, Game, Masks, Position, cells_of, one_of, pack_masks, playable
 
 Rule = Callable[[RuleInput], Masks]
 """Returns the cells that it proposes in positions, as bit masks `uint64[B]`; taken cells do not count."""
 
-_CHUNK = 256  # positions at a time where all their moves are tried
+_CHUNK = 256  # positions whose moves are all tried in one batch
 
 
 class Random(Agent):
@@ -75,8 +75,8 @@ def block_fork(inputs: RuleInput) -> Masks:
         leaves_none = forces & (forks_left == NONE)
         forces_elsewhere = forces & (forced & forks_left == NONE)
         free = playable(game, boards.occupied_masks)
-        for moves in (forces_elsewhere, leaves_none):  # the latter where there are both
-            cells = packed(moves.reshape(-1, n_cells)) & free
+        for moves in (forces_elsewhere, leaves_none):  # the latter take precedence
+            cells = pack_masks(moves.reshape(-1, n_cells)) & free
             forks[at] = np.where(cells != NONE, cells, forks[at])
     return forks
 
@@ -95,7 +95,7 @@ def corner(inputs: RuleInput) -> Masks:
 def opposite_corner(inputs: RuleInput) -> Masks:
     """The corners diagonally opposite to a corner that the opponent has."""
     corners = inputs.boards.cells(inputs.boards.theirs & np.uint64(_at_ends(inputs.game, all)))
-    return packed(corners[:, ::-1])
+    return pack_masks(corners[:, ::-1])
 
 
 def side(inputs: RuleInput) -> Masks:
@@ -195,7 +195,7 @@ _SENTENCES = {
     "centre": "{cells} is the middle of the board.",
     "opposite-corner": "{cells} is a corner opposite to one of {other}.",
     "corner": "{cells} is a corner.",
-    "side": "{cells} is on the border and no corner.",
+    "side": "{cells} is on the border, not in a corner.",
 }
 
 
@@ -259,8 +259,8 @@ class WinBlock(Rules):
 class NewellSimon(Rules):
     """Newell and Simon's rules: win, block, fork, block fork, centre, opposite corner, corner, side, random.
 
-    The rules of Newell and Simon, Human Problem Solving, 1972, in the order of Crowley and Siegler,
-    Flexible strategy use in young children's tic-tac-toe, 1993. Unbeatable on 3×3. Misère games: as `Rules`.
+    The rules of Newell and Simon, Human Problem Solving, 1972, in the order of Crowley and Siegler, Flexible
+    strategy use in young children's tic-tac-toe, 1993. Unbeatable on 3×3. Misère games: as `Rules`.
 
     Args:
         game: The game, or its id.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.sets import numbers_through
-from ttt_env.rules import Boards, Game, Masks, packed, playable, set_masks
+from ttt_env.rules import Boards, Game, Masks, pack_masks, playable, set_masks
 
 NONE = np.uint64(0)
 _BLOCKED = np.uint8(128)  # a number of missing cells above all that matter
@@ -48,7 +48,7 @@ class OpenSets:
         padded = np.concatenate([rests, np.zeros_like(rests[:, :1])], axis=1)
         around = np.bitwise_or.reduce(padded[:, numbers_through(self._game)], axis=2)  # [B, cells]
         # A fork takes the cell and two more.
-        return packed(np.bitwise_count(around) > 2) & self._playable
+        return pack_masks(np.bitwise_count(around) > 2) & self._playable
 
 
 class RuleInput:
@@ -80,6 +80,6 @@ def open_sets(game: Game, stones: int, others: int, missing: int) -> list[tuple[
 def n_threats(game: Game, stones: Masks, others: Masks) -> NDArray[np.int64]:
     """The number of winning sets that consist of `stones` but for one cell, which is empty, `[B]`."""
     counts = np.zeros(len(stones), np.int64)
-    for mask in set_masks(game):  # one by one: millions of positions come at once
+    for mask in set_masks(game):  # one by one, since there may be millions of positions
         counts += (np.bitwise_count(mask & ~stones) == 1) & (mask & others == NONE)
     return counts

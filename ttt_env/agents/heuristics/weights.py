@@ -5,15 +5,15 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, named_cells, of_legal_cells
 from ttt_env.agents.heuristics.threats import NONE, OpenSets, open_sets
-from ttt_env.compiled.sets import holding
+from ttt_env.compiled.sets import set_incidence
 from ttt_env.rules import Boards, Game, Masks, Position, set_masks
 
 
 def cell_weights(boards: Boards) -> tuple[Floats, Floats]:
     """The weight of each cell for the player to move, `[B, cells]`, and for the other; 0 on taken cells.
 
-    Every winning set without stones of the other player adds t² + 1 to each of its empty cells, t being
-    the number of one's own stones in it.
+    Every winning set without stones of the other player adds t² + 1 to each of its empty cells, t being the
+    number of one's own stones in it.
 
     >>> from ttt_env.rules.catalogue import get_game
     >>> mine, theirs = cell_weights(Boards.start(get_game("square-v0")))
@@ -30,7 +30,7 @@ def _weights_of(game: Game, stones: Masks, others: Masks) -> Floats:
     masks = set_masks(game)
     t = np.bitwise_count(stones[:, None] & masks)
     is_open = others[:, None] & masks == NONE
-    weights: Floats = (is_open * (t.astype(np.float64) ** 2 + 1.0)) @ holding(game)
+    weights: Floats = (is_open * (t.astype(np.float64) ** 2 + 1.0)) @ set_incidence(game)
     return weights
 
 

@@ -111,7 +111,7 @@ class CFRLearner(Learner):
         return self.iterations
 
     def advance(self, budget: Budget = NO_LIMIT) -> None:  # noqa: D102
-        learners = (0, 1) if self.is_plus else (self._kernel.BOTH,)  # those that learn in turns
+        learners = (0, 1) if self.is_plus else (self._kernel.BOTH,)  # the seats that learn in turns
         for _ in range(int(min(max(1, self.iterations // 4), budget.steps))):
             self.iterations += 1
             for learner in learners:

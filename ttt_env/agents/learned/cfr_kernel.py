@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 from ttt_env.agents.learned.q_learning_kernel import Graph
 from ttt_env.compiled.compiler import compiled, inner
 
-BOTH = -1  # seats that learn in a sweep, where it is not 0 (X) or 1 (O) alone
+BOTH = -1  # both seats learn in a sweep, instead of 0 (X) or 1 (O) alone
 
 
 class Regrets(NamedTuple):
     """The statistics of every move of a `Graph` (`[moves]`) and of every position (`[P]`).
 
-    `regret` is how much more a move would have earned until now than what was played, `total` the sum of
-    the strategies so far, weighted by how often they were reached, and `strategy` the current strategy.
-    `seat` is the player to move in a position, `reach` `[2, P]` how likely each seat's own moves lead there,
-    summed over all ways to it, and `value` the value of the position for the player to move.
+    `regret` is how much more a move would have earned until now than what was played, `total` the sum of the
+    strategies so far, weighted by how often they were reached, and `strategy` the current strategy. `seat` is
+    the player to move in a position, `reach` `[2, P]` how likely each seat's own moves lead there, summed
+    over all ways to it, and `value` the value of the position for the player to move.
     """
 
     regret: NDArray[np.float64]

@@ -169,7 +169,7 @@ class _MoveCounts(NamedTuple):
         together = _merge_counts(Boards(game, mine, theirs), counts)
         totals = together.sum(axis=0)
         rows = {masks: row for row, masks in enumerate(zip(mine.tolist(), theirs.tolist(), strict=True))}
-        # A game comes to a position once at most, so that each move counted there is of another game.
+        # A game reaches a position at most once, so each move counted there is of another game.
         return cls(rows, totals == totals.max(axis=1, keepdims=True), together, counts.sum(axis=2))
 
     def find(self, boards: Boards) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -200,6 +200,6 @@ def _merge_counts(boards: Boards, counts: NDArray[np.int64]) -> NDArray[np.int64
         motion = np.array(permutation)
         same = np.flatnonzero(same_boards(transform_boards(boards, permutation), boards))
         together[:, same] += counts[:, same][:, :, motion]
-        repeats[same] += motion == np.arange(len(motion))  # how many of the symmetries map a cell to itself
+        repeats[same] += motion == np.arange(len(motion))  # the symmetries that map a cell to itself
     shares: NDArray[np.int64] = together // repeats
     return shares

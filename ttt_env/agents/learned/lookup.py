@@ -34,7 +34,7 @@ from ttt_env.rules import (
     check_coded,
     check_enumerable,
     motions,
-    packed,
+    pack_masks,
     playable,
 )
 from ttt_env.rules.symmetry import symmetry_name
@@ -82,7 +82,7 @@ def rows_of(boards: Boards, table: Codes, agent: Agent, positions: Boards) -> ND
 def playable_cells_of(codes: Codes, game: Game) -> NDArray[np.bool_]:
     """The cells that may be played on the unfinished boards with these base-3 codes, `[B, cells]`."""
     weights = np.array([3**cell for cell in range(game.n_cells)], np.uint64)
-    occupied = packed(codes[:, None] // weights % np.uint64(3) != 2)
+    occupied = pack_masks(codes[:, None] // weights % np.uint64(3) != 2)
     return Boards(game, occupied, occupied).cells(playable(game, occupied))
 
 

@@ -17,7 +17,7 @@ from ttt_env.rules import Boards, Game, Position, checked
 ScoreFunction: TypeAlias = Callable[[Any], Any]
 NetworkInput = Literal["planes", "flat"]
 _BATCH = 1 << 14
-_ROUNDING = 1e-2  # of the largest score: what numbers of 16 bits, such as bfloat16, are off by
+_ROUNDING = 1e-2  # of the largest score: the error of numbers of 16 bits, such as bfloat16
 
 
 class NetworkAgent(Agent):
@@ -91,8 +91,8 @@ class NetworkAgent(Agent):
             alone, together = self._scores(last)[0], scores[-1]
             if np.abs(alone - together).max() > _ROUNDING * np.abs(scores).max():
                 raise self._error(
-                    f"gives {together.tolist()} in {last[0]} in a batch, and alone {alone.tolist()}; "
-                    "is there chance in it, or batch normalisation?"
+                    f"gives {together.tolist()} in {last[0]} in a batch, but {alone.tolist()} alone; "
+                    "is it random, or does it normalise batches?"
                 )
         return softmax(self.temperature)(scores, boards.legal)
 
@@ -136,7 +136,7 @@ class NetworkAgent(Agent):
 
     def _error(self, fault: str) -> PolicyError:
         return PolicyError(
-            f"{self!r} {fault}. Needed are scores [B, cells], finite on free cells, "
+            f"{self!r} {fault}. Expected scores [B, cells], finite on free cells, "
             "that depend on the position alone"
         )
 
@@ -149,14 +149,14 @@ def by_cell(game: Game, scores: Floats) -> Floats:
 
 def _answer(network: ScoreFunction, observations: Any) -> Any:
     """The network's answer; tensors of PyTorch are converted to NumPy arrays."""
-    torch: Any = sys.modules.get("torch")  # never imported here: who made the network has done so
+    torch: Any = sys.modules.get("torch")  # never imported here: the maker of the network has done so
     if torch is None:
         return network(observations)
     with torch.no_grad():
         if isinstance(network, torch.nn.Module):
             parameter = next(network.parameters(), torch.empty(0))
             tensor = torch.as_tensor(observations).to(parameter.device, parameter.dtype)
-            with _evaluating(network):
+            with _eval_mode(network):
                 answer = network(tensor)
         else:
             answer = network(observations)
@@ -164,7 +164,7 @@ def _answer(network: ScoreFunction, observations: Any) -> Any:
 
 
 @contextmanager
-def _evaluating(module: Any) -> Iterator[None]:
+def _eval_mode(module: Any) -> Iterator[None]:
     """Put a module of PyTorch into `eval` mode, and each of its parts back into its own mode at the end."""
     in_training = [part for part in module.modules() if part.training]
     module.eval()

@@ -71,7 +71,7 @@ class QLearning(Agent):
         if not 0 < len(positions) == len(values) or not (positions[1:] > positions[:-1]).all():
             raise PolicyFileError(f"{file} is not a Q-table: its positions do not ascend, one for each value")
         if not np.isfinite(values).all():
-            raise PolicyFileError(f"{file} is not a Q-table: a value of it is not a number")
+            raise PolicyFileError(f"{file} is not a Q-table: one of its values is not a number")
 
     @classmethod
     def of(cls, game: Game, positions: Codes, values: Floats) -> "QLearning":

@@ -21,8 +21,8 @@ from ttt_env.agents.learned.network import by_cell
 from ttt_env.analysis.induction import softmax
 from ttt_env.envs.actions import Actions
 from ttt_env.errors import ParameterError, PolicyFileError, UnknownAgentError, brief, extra_for
-from ttt_env.rules import Boards, Game, Position, packed
-from ttt_env.storage import opened, reason
+from ttt_env.rules import Boards, Game, Position, pack_masks
+from ttt_env.storage import open_regular, reason
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
@@ -64,7 +64,7 @@ class SB3(Agent):
             )
         observations, actions = data["observation_space"], data["action_space"]
         with _model_errors(path):
-            # Before a network is made for these spaces, of whatever size.
+            # Checked before a network of any size is made for these spaces.
             _check_fits(path, self.game, data.get("game"), observations, actions)
             policy: BasePolicy = data["policy_class"](
                 observations, actions, lambda _: 0.0, **data.get("policy_kwargs", {})
@@ -72,7 +72,7 @@ class SB3(Agent):
             policy.load_state_dict(weights)
             is_finite = all(bool(numbers.isfinite().all()) for numbers in policy.state_dict().values())
         if not is_finite:
-            raise PolicyFileError(f"{path} is not a model that plays: a weight of it is not a finite number")
+            raise PolicyFileError(f"{path} is not a model that plays: one of its weights is not finite")
         self._set_policy(policy, deterministic)
 
     @classmethod
@@ -160,7 +160,7 @@ class SB3(Agent):
         planes = boards.planes.reshape(len(boards), *self.input_shape)
         observation: Any = planes
         if isinstance(policy.observation_space, spaces.Dict):
-            mask = self._actions.masks(packed(boards.legal))
+            mask = self._actions.masks(pack_masks(boards.legal))
             observation = {"observation": planes, "action_mask": mask}
         policy.set_training_mode(False)
         with torch.no_grad():
@@ -238,8 +238,10 @@ def _rules(game: Game) -> tuple[object, ...]:
 
 def _content(path: str) -> tuple[dict[str, Any], Any]:
     """The data of a model file about its model, and the weights of its policy."""
-    try:  # before seconds go by in the import of what reads it
-        stream = opened(path if Path(path).exists() else f"{path}.zip")  # as Stable-Baselines3 names files
+    try:  # checked before the slow import of its reader
+        stream = open_regular(
+            path if Path(path).exists() else f"{path}.zip"
+        )  # as Stable-Baselines3 names files
     except OSError as error:
         raise PolicyFileError(f"{path} is not a model: {reason(error)}") from error
     with stream:

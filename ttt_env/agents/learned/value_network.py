@@ -33,7 +33,7 @@ Start: TypeAlias = Literal["uniform01", "symmetric"]
 _MAX_UNITS = 1_000  # in a layer
 _MAX_LAYERS = 9  # of hidden units
 _MAX_LETTERS = 10  # of the name of a view
-_MOST_RATE = 10.0  # larger ones soon take the weights beyond what a file may hold
+_MOST_RATE = 10.0  # larger rates soon push the weights beyond the limit of a file
 _MAX_NUMBER = 1e6  # in a file: so the sums in the units stay far below the largest float
 Opponents: TypeAlias = Literal["mixed", "random", "self"]
 NET, RANDOM = True, False
@@ -43,7 +43,7 @@ CYCLES: dict[Opponents, list[tuple[bool, bool]]] = {
     "self": [(NET, NET)],
 }
 """The players of X and O, game after game; after the last pair the first follows again."""
-_CHUNK = 6_000  # games of a stretch: whole cycles
+_CHUNK = 6_000  # games of a call of `advance`: whole cycles
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class BoardNetwork:
     ) -> "BoardNetwork":
         """An untrained network; `hidden` are the sizes of its hidden layers: see `layer_sizes`.
 
-        With the start "uniform01" all weights and biases are uniform in [0, 1], with "symmetric" in
-        ±1/√(the inputs of their layer).
+        With the start "uniform01" all weights and biases are uniform in [0, 1], with "symmetric" in ±1/√(the
+        inputs of their layer).
 
         Raises `ParameterError` for hidden layers out of bounds.
         """
@@ -156,7 +156,7 @@ def load_network(path: Path, game: Game) -> BoardNetwork:
     n_layers = max(1, sum(name.startswith("layer_") for name in array_names(path)))
     if n_layers > _MAX_LAYERS + 1:
         raise PolicyFileError(
-            f"{path} is not a value network: it has {n_layers} layers, {_MAX_LAYERS + 1} at most"
+            f"{path} is not a value network: it has {n_layers} layers, more than {_MAX_LAYERS + 1}"
         )
     names = [f"layer_{number}" for number in range(1, n_layers + 1)]
     encoding = {"view": ArraySpec(np.str_, (), _MAX_LETTERS), "empty": ArraySpec(np.float64)}
@@ -167,13 +167,13 @@ def load_network(path: Path, game: Game) -> BoardNetwork:
     view: Any = str(loaded["view"])
     empty, layers = float(loaded["empty"]), [loaded[name] for name in names]
     if view not in get_args(View) or not 0 <= empty <= 1:
-        raise PolicyFileError(f"{path} is not a value network: it does not say what it sees of a board")
+        raise PolicyFileError(f"{path} is not a value network: its view of the board is invalid")
     if not all((np.abs(layer) <= _MAX_NUMBER).all() for layer in layers):
-        raise PolicyFileError(f"{path} is not a value network: a weight of it is beyond ±{_MAX_NUMBER:g}")
+        raise PolicyFileError(f"{path} is not a value network: one of its weights is beyond ±{_MAX_NUMBER:g}")
     outputs = list(map(len, layers))
     inputs = [layer_sizes(game, view, [])[0], *outputs[:-1]]
     if 0 in outputs or outputs[-1] != 1 or [layer.shape[1] - 1 for layer in layers] != inputs:
-        raise PolicyFileError(f"{path} is not a value network for {game.name}: its layers have another form")
+        raise PolicyFileError(f"{path} is not a value network for {game.name}: its layers have other shapes")
     return BoardNetwork(game, layers, view, empty)
 
 
@@ -241,10 +241,10 @@ class ValueNetworkLearner(Learner):
     """The value network while it learns from games, which are its steps.
 
     One game is played at a time. After each, its positions are learned in order, each with the target 1, 0 or
-    −1
-    by how the game ended: a step of gradient descent on half the squared error. The agent is due every 6,000
-    games. Of the games of the last `advance`, in order, `is_good` and `is_against_random`, `[games]`, say
-    whether the network drew with itself or beat the random player, and whether its opponent was the latter.
+    −1 by how the game ended: a step of gradient descent on half the squared error. The agent is due every
+    6,000 games. Of the games of the last `advance`, in order, `is_good` and `is_against_random`, `[games]`,
+    say whether the network drew with itself or beat the random player, and whether its opponent was the
+    latter.
 
     Args:
         game: The game.
@@ -286,7 +286,7 @@ class ValueNetworkLearner(Learner):
         empty: Share = 0.01,
         opponents: Opponents = "mixed",
     ) -> None:
-        from ttt_env.compiled.compiler import ready  # imports numba: only where something is learned
+        from ttt_env.compiled.compiler import ready  # imports numba: only for training
 
         super().__init__(game, seed)
         self.cycle, self.rate = np.array(CYCLES[opponents]), learning_rate

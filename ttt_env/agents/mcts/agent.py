@@ -48,7 +48,7 @@ class _MCTSBase:
     @cached_property
     def search(self) -> "Search":
         """The last search, whose tree can be read."""
-        from ttt_env.agents.mcts.search import Search  # imports numba: where a search is wanted
+        from ttt_env.agents.mcts.search import Search  # imports numba: only where a search is needed
 
         return Search(self.game.start, seed=self._seed or 0, **self._settings)
 
@@ -167,7 +167,7 @@ class MCTS(_MCTSBase, Agent):
     ) -> None:
         super().__init__(game)
         if simulations is not None and seconds is not None:
-            raise ParameterError(f"mcts takes simulations={simulations} or seconds={seconds:g}, one of them")
+            raise ParameterError(f"mcts takes either simulations={simulations} or seconds={seconds:g}")
         if evaluate is not None and playout != "random":
             raise ParameterError(f"playout={brief(playout)} of mcts: with evaluate= there are no playouts")
         self._budget = (simulations or DEFAULT_SIMULATIONS if seconds is None else None, seconds)

@@ -85,12 +85,12 @@ def read_node(tree: Tree, slot: int, max_depth: int, min_visits: int) -> Node:
 
 
 PLAYOUTS = get_args(Playout)
-StoppedBy = Literal["proved", "decided", "settled"]  # None where the budget was used up
+StoppedBy = Literal["proved", "decided", "settled"]  # None if the budget was used up
 MAX_SLOTS = 1 << 24  # half a gigabyte of nodes
 _FIRST_SLOTS = 1 << 12
 _max_slots = ContextVar("max_slots", default=MAX_SLOTS)
 _FIRST_CHUNK, _CHUNK = 64, 4096  # simulations between two checks of the clock; the latter take some 10 ms
-_SHOWN = 50  # a notebook shows the moves that got more than a 50th of the simulations
+_SHOWN = 50  # a notebook shows moves with more than a 50th of the simulations
 
 
 @contextmanager
@@ -111,10 +111,8 @@ class Search:
 
     The same parameters and the same number of simulations give the same search. It is not thread-safe. An
     interrupt (Ctrl-C) ends `run` between two simulations, and keeps what they found. `stopped_by` says why
-    the
-    last run ended: "proved", "decided" (`early_stop`), "settled" (`tolerance`), or None if the budget was
-        used
-    up.
+    the last run ended: "proved", "decided" (`early_stop`), "settled" (`tolerance`), or None if the budget was
+    used up.
 
     Args:
         position: The position, in which the game must not be over.
@@ -162,7 +160,7 @@ class Search:
         tolerance: Share | None = None,
     ) -> None:
         if not isinstance(position, Position):
-            raise ImpossiblePositionError(f"a search begins in a Position, not in {brief(position)}")
+            raise ImpossiblePositionError(f"a search begins in a Position, not {brief(position)}")
         self._early_stop, self._tolerance = early_stop, tolerance
         self._settings = kernel.UctSettings(c, draw, playout == "win-block", solve)
         uses_threats = threats and solve and position.game.is_monotone
@@ -220,7 +218,7 @@ class Search:
 
         """
         if (simulations is None) == (seconds is None):
-            raise ParameterError("a search takes simulations= or seconds=, one of them")
+            raise ParameterError("a search takes either simulations= or seconds=")
         n_done, chunk, start = 0, _CHUNK if seconds is None else _FIRST_CHUNK, perf_counter()
         n_left = inf if simulations is None else simulations
         self.stopped_by = None

@@ -38,8 +38,8 @@ from ttt_env.compiled.threats import (
 )
 from ttt_env.rules import Game, Masks
 
-_THREAT_NODES = 100  # threats that are tried for one sequence
-_MIN_PATH = 64  # slots that a tree has left before it grows
+_THREAT_NODES = 100  # the budget of threats for one sequence
+_MIN_PATH = 64  # the free slots at which a tree grows
 
 
 class UctSettings(NamedTuple):
@@ -119,8 +119,7 @@ def run(
     In a full tree that may not grow, the search continues without new nodes. With room for `threats`, which
     needs `solve` and a game that is not misère, these are searched first: see `search_threats`. With an
     `evaluator` a value network says how a simulation ends, instead of a playout. Without these, other code is
-    compiled, which
-    contains nothing of them: without threats it is half as fast again.
+    compiled, which contains nothing of them: without threats it is half as fast again.
     """
     for n_done in range(simulations):
         if tree.nodes[0].value != UNKNOWN or (may_grow and not has_room(tree)):
@@ -167,8 +166,7 @@ def best_child(tree: Tree, settings: UctSettings, node: int) -> int:
     """The child with the largest w/n + c·sqrt(ln n_parent / n), the first of equals.
 
     Children are in random order, so the first of equals favours no cell. Proofs replace the estimate: a
-        proved
-    loss is chosen only if there is nothing else, and a proved draw counts as `settings.draw`.
+    proved loss is chosen only if there is nothing else, and a proved draw counts as `settings.draw`.
     """
     first, log_visits = tree.nodes[node].first_child, log(tree.nodes[node].visits)
     best, best_score = first, -np.inf

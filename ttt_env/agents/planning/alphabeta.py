@@ -112,7 +112,7 @@ class _Searcher:
 
         self.game, self._kernel = game, alphabeta_kernel
         self._sets, self._search = winning_sets(game), alphabeta_kernel.new_search(game)
-        self.lock = Lock()  # compiled code runs beside other threads
+        self.lock = Lock()  # compiled code runs in parallel with other threads
         alphabeta_kernel.set_root(self._search, game.start, 1, 1)
         ready("minimax", lambda: alphabeta_kernel.search(self._search, self._sets, 1))
 
@@ -165,9 +165,9 @@ class _Searcher:
         if abs(threshold) >= kernel.WIN and threshold != kernel.WIN:
             return threshold < 0
         if position.is_over:
-            end = kernel.WIN if self.game.misere else -kernel.WIN  # for who would move next
+            end = kernel.WIN if self.game.misere else -kernel.WIN  # for the player who would be next
             return bool((end if position.is_won else 0) >= threshold)
-        self._check_time()  # of many questions each may take less than a slice
+        self._check_time()  # many questions may each take less than a slice
         kernel.set_root(self._search, position, depth, threshold)
         while (answer := kernel.search(self._search, self._sets, _SLICE)) == kernel.OPEN:
             self._check_time()

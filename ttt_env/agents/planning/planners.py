@@ -186,7 +186,7 @@ class Minimax(Planner):
             ways_out = "minimax:depth=4 looks 4 moves ahead, minimax:seconds=1 as far as it can in a second"
             check_enumerable(self.game, "for minimax to enumerate its positions", ways_out)
         elif prefer != "any":
-            raise ParameterError(f"minimax takes prefer={prefer!r} or depth and seconds, not both")
+            raise ParameterError(f"minimax takes either prefer={prefer!r} or depth and seconds")
 
     @property
     def sweeps(self) -> bool:  # noqa: D102
@@ -352,7 +352,7 @@ class BruteForce(Planner):
     def _explain(self, position: Position) -> Explanation:
         sums = of_legal_cells(position, self.scores(Boards.of([position]))[0])
         reason = (
-            "Added up over all games that can follow, {cells} has the largest sum. A game that ends with k "
+            "Summed over all games that can follow, {cells} has the largest score. A game that ends with k "
             "stones counts 50/(k+1) won, 10/(k+1) drawn, −10/(k+1) lost."
         )
         return self._policy_explanation(position, reason, CellNumbers("sum over all games", sums, "number"))

@@ -30,7 +30,7 @@ def pretrained_file(name: str, game: Game) -> Path:
             return path
     games = ", ".join(map(game_name, paths)) or "no game"
     raise PolicyFileError(
-        f"{name} comes trained for {games}, not for {game.name}: "
+        f"{name} is included for {games}, not for {game.name}: "
         f"train it on that game, save it, and name the file, {name}:PATH"
     )
 
