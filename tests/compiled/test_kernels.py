@@ -292,7 +292,7 @@ def test_the_arrays_are_the_games(game):
     arrays = sets.winning_sets(game)
     assert int(arrays.full) == game.full_mask and arrays.misere == game.misere
     assert arrays.masks.tolist() == list(game.winning_masks)
-    numbers, holds = sets.numbers_through(game), sets.holding(game)
+    numbers, holds = sets.numbers_through(game), sets.set_incidence(game)
     masks = np.append(arrays.masks, np.uint64(0))
     for cell, expected in enumerate(game.winning_masks_through):
         assert arrays.through[arrays.first[cell] : arrays.first[cell + 1]].tolist() == list(expected)

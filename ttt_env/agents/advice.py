@@ -49,7 +49,7 @@ def hint(position: Position) -> str:
         expected = signed(advice.value, 2)
         return f"A tree search would play {cells}, and expects {expected} for {seat} (1 is a win)."
     if advice.value == -1:
-        return f"{seat} loses against best play, whatever it does."
+        return f"{seat} loses against best play: all moves lose."
     if len(advice.cells) > 1 and advice.cells == list(position.legal_cells):
         return f"{seat} {RESULTS[int(advice.value)]} with best play: every move does."
     return f"{seat} {RESULTS[int(advice.value)]} with best play: {cells}."

@@ -79,7 +79,7 @@ class BestResponse(Planner):
         reason = f"Against {name}, {{cells}} has the highest expected result, wins − losses."
         after = position.play(explanation.cells[0])
         parts = (
-            () if after.is_over else (PartExplanation(f"{name}, which answers", self.agent.explain(after)),)
+            () if after.is_over else (PartExplanation(f"{name}, in reply", self.agent.explain(after)),)
         )
         return replace(explanation, reason=reason, numbers=(numbers,), parts=parts)
 
@@ -271,7 +271,7 @@ class _SymmetricBase:
     def _explain(self, position: Position) -> Explanation:
         name = name_of(self.agent)
         part = PartExplanation(f"{name}, in the least image", self.agent.explain(self._images(position)[0]))
-        reason = f"{{cells}} is what {name} plays in a symmetric position, turned back to this board."
+        reason = f"{name} plays {{cells}} in a symmetric position, mapped back to this board."
         policy = chances(self, position)  # type: ignore[arg-type]
         return Explanation(position, policy, reason, parts=(part,))
 

@@ -163,7 +163,7 @@ def read_table(path: str | Path, game: Game) -> TableContents:
         require(ascends.all(), f"the positions of ply {ply} do not ascend")
         is_board = (boards.ply == ply) & (mine & theirs == 0) & (mine | theirs <= np.uint64(game.full_mask))
         require(is_board.all(), f"ply {ply} has positions of another number of stones")
-        require(_are_distributions(rows, boards), f"an answer of ply {ply} is none over the free cells")
+        require(_are_distributions(rows, boards), f"an answer of ply {ply} is not over the free cells")
         none = is_forfeit(rows)
         pairs += zip(mine[none].tolist(), theirs[none].tolist(), strict=True)
         by_ply[ply] = boards, rows

@@ -96,7 +96,7 @@ def _deciding_rule(
         return f"{_last_of(sets, position)} completes a set of {mover}: taken before all else.", tuple(sets)
     if sets := open_sets(game, theirs, mine, missing=1):
         threat = f"{_last_of(sets, position)} would complete a set of {other}"
-        return f"{threat}: {mover} has to be there first.", tuple(sets)
+        return f"{threat}: {mover} blocks it.", tuple(sets)
     if max_theirs > max_mine:
         return (
             f"The largest weight of {other}, {max_theirs:g}, is above the largest of {mover}, {max_mine:g}: "

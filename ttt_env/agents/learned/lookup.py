@@ -214,7 +214,7 @@ class Lookup(Agent):
             motion = [int(cell) for cell in back[0]]
             facts["symmetry"] = symmetry_name(self.game, tuple(motion))
             if entry != position:
-                reason = "The table holds a symmetric position, and its cells are turned back to this board."
+                reason = "The table holds a symmetric position; its cells are mapped back to this board."
                 there = {f"{name} there": fact for name, fact in _code_facts(entry).items()}
                 facts |= {"position in the table": str(entry)} | there | {"each cell lies there on": motion}
         facts["positions in the table"] = len(self)

@@ -227,14 +227,14 @@ class Minimax(Planner):
         values = {cell: float(np.sign(score)) for cell, score in scores.items()}
         numbers = [CellNumbers("value under best play", values)]
         value = max(values.values())
-        keeps = "{cells} keeps to it" if value > -1 else "whatever it plays"
-        reason = f"With best play by both sides, {position.to_move} {RESULTS[int(value)]}, and {keeps}"
+        best_moves = "{cells} keeps this result" if value > -1 else "all moves lose"
         if self.prefer == "fast":
             after = distances(self.game).of(Boards.of(position.child(cell) for cell in scores))
             n_moves = dict(zip(scores, after.astype(float).tolist(), strict=True))
             numbers.append(CellNumbers("moves to the end after it", n_moves, "count"))
-            reason += {1: " soonest", -1: ": latest after {cells}"}.get(int(value), "")
-        return replace(explanation, reason=f"{reason}.", numbers=tuple(numbers))
+            best_moves = {1: "{cells} wins soonest", -1: "{cells} loses latest"}.get(int(value), best_moves)
+        reason = f"With best play by both sides, {position.to_move} {RESULTS[int(value)]}; {best_moves}."
+        return replace(explanation, reason=reason, numbers=tuple(numbers))
 
 
 Temperature: TypeAlias = Annotated[float, Between(0)]
