@@ -565,9 +565,11 @@ class TestSpecs:
         ids=["colons", "brackets", "keywords"],
     )
     def test_agents_too_deep_in_each_other(self, spec):
-        with pytest.raises(ParameterError, match=r"at most 10000 letters|more than 32 colons and brackets"):
+        with pytest.raises(
+            ParameterError, match=r"at most 10000 letters|more than 32 nested colons and brackets"
+        ):
             make_agent(spec)
-        with pytest.raises(ParameterError, match="more than 32 colons and brackets"):
+        with pytest.raises(ParameterError, match="more than 32 nested colons and brackets"):
             make_agent(spec[:3000] + "random")
 
     @pytest.mark.parametrize("spec", ["epsilon:(minimax", "(minimax", "minimax)", "mixture:(random+minimax"])

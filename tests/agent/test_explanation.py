@@ -173,7 +173,7 @@ def test_minimax_shows_the_value_and_the_length_of_best_play(game):
         after = {cell: naive.play(board, cell) for cell in position.legal_cells}
         values = {cell: -rules.value(later) for cell, later in after.items()}
         word = {1: "wins", 0: "draws", -1: "loses"}[max(values.values())]
-        assert f"With best play by both sides, {position.to_move} {word}, " in exact.explain(position).reason
+        assert f"With best play by both sides, {position.to_move} {word}; " in exact.explain(position).reason
         for agent in (exact, fast):
             assert column(agent.explain(position), "value under best play") == values
         n_moves = {cell: rules.distance(later) for cell, later in after.items()}

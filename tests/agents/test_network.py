@@ -241,7 +241,7 @@ def test_scores_that_depend_on_the_batch() -> None:
         planes = np.concatenate([planes, planes, TICTACTOE.n_cells * np.ones_like(planes[:1])])
         return network(torch.tensor(planes).float())[: len(planes) // 2]
 
-    with pytest.raises(PolicyError, match=r"in a batch, and alone .*batch normalisation"):
+    with pytest.raises(PolicyError, match=r"in a batch, but .* alone; .*normalise batches"):
         ttt_env.certify(network_agent(in_training))
 
 

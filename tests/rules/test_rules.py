@@ -158,7 +158,7 @@ class TestCatalogue:
             ("mnk-v0:5", {}, "'5'.*Allowed: k, m"),
             ("mnk-v0:m=" + "4" * 5000, {}, "expected an integer ≥ 1"),
             ("tictactoe-v0:" + "x" * 20_000, {}, "at most 10000 letters, not 20013"),
-            ("(" * 40 + "tictactoe-v0" + ")" * 40, {}, "more than 32 colons and brackets"),
+            ("(" * 40 + "tictactoe-v0" + ")" * 40, {}, "more than 32 nested colons and brackets"),
         ],
     )
     def test_parameters_that_do_not_fit(self, game, parameters, said):

@@ -78,9 +78,7 @@ class BestResponse(Planner):
         numbers = replace(explanation.numbers[0], meaning=f"expected result against {name}")
         reason = f"Against {name}, {{cells}} has the highest expected result, wins − losses."
         after = position.play(explanation.cells[0])
-        parts = (
-            () if after.is_over else (PartExplanation(f"{name}, in reply", self.agent.explain(after)),)
-        )
+        parts = () if after.is_over else (PartExplanation(f"{name}, in reply", self.agent.explain(after)),)
         return replace(explanation, reason=reason, numbers=(numbers,), parts=parts)
 
 

@@ -233,7 +233,7 @@ def checked_rules(game: Game) -> Game:
         return game
     if named != game:
         raise GameError(
-            f"the rules differ from those of {named.name}: choose another name than {brief(game.name)}"
+            f"the name {brief(game.name)} or its rules differ from those of {named.name}: choose another name"
         )
     return named if game.coordinates is None else game
 
