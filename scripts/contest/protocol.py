@@ -267,7 +267,8 @@ class _Answers:
         is_best = q == np.nanmax(q, axis=1, keepdims=True)
         self.n += len(boards)
         self.n_good += int((is_best | (policies == 0)).all(axis=1).sum())
-        self.n_perfect += int((distances(self.game).perfect(boards) | (policies == 0)).all(axis=1).sum())
+        is_perfect = distances(self.game).perfect_moves(boards) | (policies == 0)
+        self.n_perfect += int(is_perfect.all(axis=1).sum())
         if self.n <= MOST_POSITIONS:
             self._positions.append(boards)
 
