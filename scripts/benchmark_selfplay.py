@@ -128,7 +128,7 @@ class Ours:
         asked, begin = search.evaluated, process_time()
         while process_time() - begin < cpu or not moves:
             if self.anew or self.since >= MOVES:
-                search.ask(search.network)
+                search.set_network(search.network)
                 self.since = 0
             self.games.move(search)
             moves += len(self.games.lengths)

@@ -52,8 +52,8 @@ def exact_curve(agent: Agent) -> Curve:
     """The mean rates over all positions of the small board in which a blunder is possible."""
     solution, curve = ttt_env.solve(SMALL), {}
     for layer in reachable(SMALL):
-        boards = layer.boards(layer.open)
-        is_blunder = boards.legal & ~solution.good(boards)
+        boards = layer.boards(layer.open_slots)
+        is_blunder = boards.legal & ~solution.best_moves(boards)
         at = np.flatnonzero(is_blunder.any(axis=1))
         if len(at):
             curve[layer.ply] = float(rates(agent, boards[at], is_blunder[at]).mean())

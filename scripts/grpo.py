@@ -70,7 +70,7 @@ def player(reply: Callable[[str], str], game: Game | str = "tictactoe-v0") -> Pr
 
 def open_positions(game: str = "tictactoe-v0") -> list[Position]:
     """All positions in which the game goes on, ply by ply."""
-    return [each for layer in reachable(ttt_env.get_game(game)) for each in layer.boards(layer.open)]
+    return [each for layer in reachable(ttt_env.get_game(game)) for each in layer.boards(layer.open_slots)]
 
 
 def exact_rewards(positions: list[Position]) -> Tensor:

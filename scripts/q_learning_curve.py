@@ -26,7 +26,7 @@ from ttt_env.render.table import Table
 from ttt_env.training.evaluation import Evaluation, Until
 
 GAME = ttt_env.get_game("tictactoe-v0")
-TO_BE_PLAYED = sum(len(layer.open) for layer in reachable(GAME))
+TO_BE_PLAYED = sum(len(layer.open_slots) for layer in reachable(GAME))
 GAMES = np.unique(np.geomspace(10, 100_000, 30).astype(int))
 LOOKS = {0.1: ("#0072b2", "-"), 0.5: ("#d55e00", "--"), 1.0: ("#009e73", ":")}
 MEASURES = ("exploitability", "share of positions with a mistake")

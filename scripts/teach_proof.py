@@ -25,7 +25,7 @@ from ttt_env.agents.combining import Symmetric
 from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.alphazero.agent import AlphaZero
 from ttt_env.alphazero.network import NetworkSize, PolicyValueNetwork, load_network
-from ttt_env.alphazero.search import PuctSearch, merged
+from ttt_env.alphazero.search import PuctSearch, canonical_images
 from ttt_env.alphazero.torch_network import ResidualNetwork
 from ttt_env.proofs import file as proof_file
 from ttt_env.proofs.extraction import Extraction
@@ -57,8 +57,8 @@ class Taught(ttt_env.Agent):
 
     def policies(self, boards: Boards) -> NDArray[np.float64]:
         """The moves, `[B, cells]`."""
-        canonical, cells = merged(boards)
-        found = self.search.find(canonical, 2, 0)
+        canonical, cells = canonical_images(boards)
+        found = self.search.search_boards(canonical, 2, 0)
         policies = found.policies(canonical.legal)
         is_proved = np.isnan(found.priors).any(axis=1)
         is_forced = (canonical.legal & ~(found.values == -1)).sum(axis=1) == 1
@@ -87,7 +87,7 @@ def kept(network: PolicyValueNetwork, but: Targets, rng: np.random.Generator) ->
         priors, _ = network.evaluate(boards)
         totals = np.cumsum(np.where(boards.legal, priors + 0.2 / game.n_cells, 0.0), axis=1)
         drawn = (totals <= rng.random((len(boards), 1)) * totals[:, -1:]).sum(axis=1)
-        parts.append(merged(boards)[0])
+        parts.append(canonical_images(boards)[0])
         found += len(boards)
         after = boards.play(drawn)
         new = [Boards.start(game)] * int(after.is_over.sum())
@@ -115,7 +115,7 @@ def learned(net: ResidualNetwork, targets: Targets, others: Targets | None, seed
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-        network = net.exported()
+        network = net.inference_network()
         priors, _ = network.evaluate(targets.boards)
         is_wrong = np.where(targets.boards.legal, priors, -1.0).argmax(axis=1) != moves
         print(
@@ -151,10 +151,10 @@ def winning_strategy(game: Game, path: Path | None) -> Strategy:
 
 def taught(net: ResidualNetwork, strategy: Strategy, seed: int, keeps: bool = True) -> PolicyValueNetwork:
     """The network after it has learned the strategy's moves; of other positions it keeps what it says."""
-    teacher = Taught(net.exported(), strategy)
+    teacher = Taught(net.inference_network(), strategy)
     moves_of(Symmetric(strategy.game, teacher))
     targets = teacher.targets()
-    others = kept(net.exported(), targets, np.random.default_rng(seed)) if keeps else None
+    others = kept(net.inference_network(), targets, np.random.default_rng(seed)) if keeps else None
     return learned(net, targets, others, seed)
 
 

@@ -40,7 +40,7 @@ def positions() -> Finding:
 def positions_up_to_symmetry() -> Finding:
     """Rotated and mirrored boards counted once."""
     n = sum(
-        classes_of(layer.boards(np.concatenate([layer.open, layer.won, layer.drawn])))
+        classes_of(layer.boards(np.concatenate([layer.open_slots, layer.won_slots, layer.drawn_slots])))
         for layer in reachable(GAME)
     )
     return found(f"{n:,}", n == 765)
@@ -79,7 +79,7 @@ def games_up_to_symmetry() -> Finding:
 @claim(COUNTS, "Michie's MENACE", "X has a choice in 304 positions, up to symmetry.")
 def match_boxes() -> Finding:
     """The positions of plies 0, 2, 4 and 6; at ply 8 there is no choice."""
-    n = sum(classes_of(layer.boards(layer.open)) for layer in reachable(GAME)[:8:2])
+    n = sum(classes_of(layer.boards(layer.open_slots)) for layer in reachable(GAME)[:8:2])
     return found(f"{n}", n == 304)
 
 
@@ -246,7 +246,7 @@ def first_of_best(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats
 def q_learning_converges() -> Finding:
     """The table that comes with the package, learned by self-play."""
     n = len(blunders_everywhere("q-learning"))
-    open_positions = sum(len(layer.open) for layer in reachable(GAME))
+    open_positions = sum(len(layer.open_slots) for layer in reachable(GAME))
     return found(f"blunders in {n} of all {open_positions:,} unfinished positions", n == 0)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from contest.protocol import MakeEnv, Report, Train
 from ttt_env.agent import Agent, Budget, Floats, learner_class
 from ttt_env.alphazero.agent import AlphaZero
-from ttt_env.alphazero.search import merged
+from ttt_env.alphazero.search import canonical_images
 from ttt_env.alphazero.training import AlphaZeroSettings
 from ttt_env.rules import Boards
 from ttt_env.training.loop import Training, TrainingCheckpoint
@@ -54,7 +54,7 @@ class FirstOfBest(Agent):
 
     def policies(self, boards: Boards) -> Floats:
         """All of the probability on one move, `[B, cells]`."""
-        canonical, cells = merged(boards)
+        canonical, cells = canonical_images(boards)
         firsts = self._agent.policies(canonical).argmax(axis=1)
         policies: Floats = (cells == firsts[:, None]).astype(np.float64)
         return policies
@@ -110,7 +110,7 @@ def by_alphazero(make_env: MakeEnv, seed: int, report: Report) -> Any:
             made = learner.search.moves + learner.rounds * learner.settings.moves * learner.settings.games
             make_env.count(made - known)
             known = made
-            network = AlphaZero.of(learner.exported(), simulations=1)
+            network = AlphaZero.of(learner.inference_network(), simulations=1)
             is_over = report(network)
     return network
 

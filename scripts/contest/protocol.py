@@ -35,7 +35,7 @@ def cpu_seconds_of(game: Game) -> float:
 
 def is_always_kept(game: Game) -> bool:
     """True if the game has so few positions that every policy is small enough to be kept."""
-    return is_tabulated(game) and sum(len(layer.open) for layer in reachable(game)) <= MOST_ROWS
+    return is_tabulated(game) and sum(len(layer.open_slots) for layer in reachable(game)) <= MOST_ROWS
 
 
 class Finished(Exception):
@@ -267,7 +267,8 @@ class _Answers:
         is_best = q == np.nanmax(q, axis=1, keepdims=True)
         self.n += len(boards)
         self.n_good += int((is_best | (policies == 0)).all(axis=1).sum())
-        self.n_perfect += int((distances(self.game).perfect(boards) | (policies == 0)).all(axis=1).sum())
+        is_perfect = distances(self.game).perfect_moves(boards) | (policies == 0)
+        self.n_perfect += int(is_perfect.all(axis=1).sum())
         if self.n <= MOST_POSITIONS:
             self._positions.append(boards)
 

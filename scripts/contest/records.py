@@ -23,7 +23,7 @@ from ttt_env.analysis.dossier import versions
 from ttt_env.errors import ResultFileError, TttEnvError
 from ttt_env.rules import Game
 from ttt_env.storage import file_errors
-from ttt_env.storage.codec import decoded
+from ttt_env.storage.codec import decode_value
 from ttt_env.storage.line_file import change_lines, read_lines
 
 FORMAT = "ttt_env leaderboard 1"
@@ -144,14 +144,14 @@ class _Line(NamedTuple):
 
 def _check(data: Record) -> None:
     """Raise `ResultFileError` for an entry that is missing, or has a wrong type or range."""
-    line = decoded(_Line, data)
+    line = decode_value(_Line, data)
     if line.teacher not in TEACHERS:
         raise ResultFileError(f"teacher: {line.teacher!r}, expected one of {', '.join(TEACHERS)}")
     if ttt_env.get_game(line.game).name != line.game:
         raise ResultFileError(f"game: {line.game!r}, expected {ttt_env.get_game(line.game).name!r}")
     if not line.curve:
         raise ResultFileError("curve: it has no points")
-    for point in [decoded(Point, data), *map(Point._make, line.curve)]:
+    for point in [decode_value(Point, data), *map(Point._make, line.curve)]:
         if min(point) < 0 or max(point[3:]) > 1:
             raise ResultFileError(f"curve: {point}, expected numbers ≥ 0, and shares up to 1")
 

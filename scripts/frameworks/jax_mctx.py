@@ -128,7 +128,7 @@ def priors(states):
 def main():
     """Compare, search until nobody beats the moves, and certify."""
     compare()
-    layers = (layer.boards(layer.open) for layer in reachable(GAME))  # ttt_env
+    layers = (layer.boards(layer.open_slots) for layer in reachable(GAME))  # ttt_env
     boards = ttt_env.Boards.joined(GAME, layers)  # ttt_env
     states, rows = FUNCTIONS.states_of(boards), numbers_of(boards.planes)  # ttt_env
     values, cells = np.zeros(3**9, np.float32), np.zeros(3**9, int)

@@ -168,7 +168,7 @@ def is_up(url: str) -> bool:
 
 def check_every_position(url: str) -> None:
     """The prompt of each position, and what the first free cell earns there."""
-    positions = [position for layer in reachable(GAME) for position in layer.boards(layer.open)]
+    positions = [position for layer in reachable(GAME) for position in layer.boards(layer.open_slots)]
     assert len(positions) == 4_520
     env = TextEnv(GAME, **OPTIONS)
     with TttEnv(base_url=url).sync() as client:  # ttt_env

@@ -173,7 +173,7 @@ def test_minimax_shows_the_value_and_the_length_of_best_play(game):
         after = {cell: naive.play(board, cell) for cell in position.legal_cells}
         values = {cell: -rules.value(later) for cell, later in after.items()}
         word = {1: "wins", 0: "draws", -1: "loses"}[max(values.values())]
-        assert f"With best play by both sides, {position.to_move} {word}, " in exact.explain(position).reason
+        assert f"With best play by both sides, {position.to_move} {word}; " in exact.explain(position).reason
         for agent in (exact, fast):
             assert column(agent.explain(position), "value under best play") == values
         n_moves = {cell: rules.distance(later) for cell, later in after.items()}
@@ -255,7 +255,7 @@ def test_what_exploits_an_agent_shows_what_it_expects_and_the_answer(keeps_value
         found = column(why, "expected result against win-block")
         assert {cell: found[cell] for cell in expected} == pytest.approx(expected)
         after = position.play(why.cells[0])
-        assert [part.why for part in why.parts] == ([] if after.is_over else [inner.explain(after)])
+        assert [part.explanation for part in why.parts] == ([] if after.is_over else [inner.explain(after)])
 
 
 def test_mixtures_show_what_their_agents_say():
@@ -267,7 +267,9 @@ def test_mixtures_show_what_their_agents_say():
         for position in random_positions(TICTACTOE, 5):
             why = make_agent(spec).explain(position)
             assert [(part.name, part.share) for part in why.parts] == list(zip(names, shares, strict=True))
-            assert [part.why for part in why.parts] == [make_agent(name).explain(position) for name in names]
+            assert [part.explanation for part in why.parts] == [
+                make_agent(name).explain(position) for name in names
+            ]
 
 
 class TestImitation:

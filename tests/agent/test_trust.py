@@ -14,7 +14,7 @@ import pytest
 import ttt_env
 from tests.support.games import TICTACTOE
 from ttt_env.agent import make_agent
-from ttt_env.analysis.tally import expected
+from ttt_env.analysis.tally import expected_result
 from ttt_env.errors import ParameterError
 from ttt_env.integrations.trl import GameEnvironment
 from ttt_env.text import TextEnv
@@ -59,7 +59,7 @@ def trl_row(spec: object) -> object:
 
 
 def game_log(spec: str) -> object:
-    expectation = expected(spec, TICTACTOE)
+    expectation = expected_result(spec, TICTACTOE)
     if expectation.of_random is None and "data" in expectation.lack:
         raise ParameterError(expectation.lack)
     return expectation

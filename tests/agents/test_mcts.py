@@ -278,7 +278,7 @@ def test_seconds_are_kept_to(monkeypatch):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"simulations": 10, "seconds": 1.0}, "simulations=10 or seconds=1, one of them"),
+        ({"simulations": 10, "seconds": 1.0}, "either simulations=10 or seconds=1"),
         ({"playout": "win-block", "evaluate": "value-network"}, "with evaluate= there are no"),
         ({"evaluate": "minimax"}, "evaluate='minimax' of mcts: expected value-network"),
         ({"c": np.inf}, "c=inf of MCTS: expected a number from 0 to 1e\\+09"),
@@ -490,7 +490,7 @@ def test_plays_by_the_network_of_a_file(tmp_path):
     again = pickle.loads(pickle.dumps(agent))
     assert agent.policy(game.start).tolist() == again.policy(game.start).tolist()
     assert json.loads(agent.search.to_json())["playout"] is None
-    with pytest.raises(PolicyFileError, match="value-network comes trained for tictactoe-v0"):
+    with pytest.raises(PolicyFileError, match="value-network is included for tictactoe-v0"):
         ttt_env.make_agent("mcts:evaluate=value-network", "square-v0")
 
 

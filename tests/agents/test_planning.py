@@ -175,7 +175,7 @@ def test_what_the_best_response_gets(spec, worst, as_x, as_o):
         ("minimax:depth=1.5", "depth='1.5' of minimax: expected an integer ≥ 1"),
         ("minimax:prefer=fsat", "prefer 'fsat' of minimax: did you mean fast"),
         ("minimax:seconds=0", "seconds=0.0 of minimax: expected a number > 0"),
-        ("minimax:prefer=fast,depth=2", "not both"),
+        ("minimax:prefer=fast,depth=2", "takes either"),
         ("minimax:detph=2", "did you mean depth"),
         ("softmax:temperature=-0.1", "temperature=-0.1 of softmax: expected a number ≥ 0"),
         ("softmax:temperature=nan", "temperature=nan of softmax"),

@@ -97,7 +97,7 @@ SAID = {
     "lookup": "is not a policy table",
     "q-learning": "is not a Q-table",
     "value-network": "is not a value network",
-    "alphazero": "lacks policy|has another form|blocks|beyond ±10000",
+    "alphazero": "lacks policy|has the wrong form|blocks|beyond ±10000",
 }
 
 

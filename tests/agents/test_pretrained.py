@@ -120,5 +120,5 @@ def test_a_table_is_found_by_its_name(tmp_path):
     np.testing.assert_allclose(Some(game).policies(boards), expected, atol=1e-6)
     Lookup.of("random").save(tmp_path / "t.npz")
     assert Some(game, str(tmp_path / "t.npz")).policy(game.start.play(0))[1] == pytest.approx(1 / 8)
-    with pytest.raises(PolicyFileError, match="nobody comes trained for no game, not for tictactoe-v0"):
+    with pytest.raises(PolicyFileError, match="nobody is included for no game, not for tictactoe-v0"):
         No(game)

@@ -14,7 +14,7 @@ from tests.support.marks import slow_but_the_first
 from tests.support.naive_uct import MASK, SplitMix64
 from ttt_env.agent.learner import Budget
 from ttt_env.agents.learned.lookup import code
-from ttt_env.agents.learned.q_learning import QLearning, explored
+from ttt_env.agents.learned.q_learning import QLearning, game_graph
 from ttt_env.analysis.certificate import blunders_everywhere
 from ttt_env.errors import ParameterError, PolicyError
 from ttt_env.rules.symmetry import canonical
@@ -76,7 +76,7 @@ def test_the_compiled_rule_is_the_rule(game):
 
 
 def test_the_positions_are_all_up_to_symmetry():
-    positions, graph = explored(ttt_env.get_game("tictactoe-v0"))
+    positions, graph = game_graph(ttt_env.get_game("tictactoe-v0"))
     assert len(positions) == len(set(positions.tolist())) == reference.POSITIONS_UP_TO_SYMMETRY
     over = np.flatnonzero(np.diff(graph.first) == 0)
     assert len(over) == 138

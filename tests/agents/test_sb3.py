@@ -220,5 +220,5 @@ def test_a_model_that_diverged_is_refused(tmp_path):
     with torch.no_grad():
         next(model.policy.parameters())[0] = torch.nan
     model.save(tmp_path / "model.zip")
-    with pytest.raises(PolicyFileError, match=r"model\.zip .* not a finite number"):
+    with pytest.raises(PolicyFileError, match=r"model\.zip .* one of its weights is not finite"):
         ttt_env.make_agent(f"sb3:{tmp_path}/model.zip")

@@ -48,7 +48,7 @@ class TestSearch:
         seed = options.pop("seed", 0)
         net, boards = network(game), Boards.of(positions(game))
         for simulations in (1, 2, 40 if game.n_cells > 20 else 150):
-            found = PuctSearch(net, **options).find(boards, simulations, seed)
+            found = PuctSearch(net, **options).search_boards(boards, simulations, seed)
             for row, position in enumerate(boards):
                 plain = NaivePuct(net, position, **{"seed": seed, **settings})
                 plain.run(simulations)
@@ -59,7 +59,7 @@ class TestSearch:
         game = GAMES[name]
         net, boards = network(game), Boards.of(positions(game, 12))
         for simulations in (2, 60):
-            found = PuctSearch(net, threats=True).find(boards, simulations, 5)
+            found = PuctSearch(net, threats=True).search_boards(boards, simulations, 5)
             for row, position in enumerate(boards):
                 if not completing(position) and wins_by_threats(position):
                     assert found.proved[row] == 1 and np.isnan(found.priors[row][boards.legal[row]]).all()
@@ -76,7 +76,7 @@ class TestSearch:
     def test_what_threats_prove_is_true(self, name):
         game = GAMES[name]
         boards = Boards.of(positions(game, 60))
-        found = PuctSearch(network(game), threats=True).find(boards, 60, 5)
+        found = PuctSearch(network(game), threats=True).search_boards(boards, 60, 5)
         values, q = (getattr(ttt_env.solve(game).values, part)(boards) for part in ("of", "q"))
         for proved, true in ((found.proved, values), (found.values, q)):
             known = ~np.isnan(proved)
@@ -94,15 +94,17 @@ class TestSearch:
                     ]
                     before |= {p for p in (Position(game, *masks) for masks in earlier) if not p.is_won}
         boards = Boards.of(sorted(before, key=str))
-        found = PuctSearch(network(game), threats=True).find(boards, 200, 5)
+        found = PuctSearch(network(game), threats=True).search_boards(boards, 200, 5)
         known, q = ~np.isnan(found.values), ttt_env.solve(game).values.q(boards)
         np.testing.assert_array_equal(found.values[known], q[known])
 
     def test_neither_the_network_alone_nor_a_misere_game_has_threats(self):
         for game, simulations in ((TICTACTOE, 1), (GAMES["misère"], 60)):
             net, boards = network(game), Boards.of(positions(game, 20))
-            with_threats = PuctSearch(net, threats=True).find(boards, simulations, 5)
-            for one, other in zip(with_threats, PuctSearch(net).find(boards, simulations, 5), strict=True):
+            with_threats = PuctSearch(net, threats=True).search_boards(boards, simulations, 5)
+            for one, other in zip(
+                with_threats, PuctSearch(net).search_boards(boards, simulations, 5), strict=True
+            ):
                 np.testing.assert_array_equal(one, other)
 
     def assert_same(self, found, row, root, proves=True):
@@ -122,7 +124,7 @@ class TestSearch:
     def test_noise_is_mixed_into_the_priors_of_the_position_alone(self):
         net, boards = network(), Boards.of(positions(TICTACTOE))
         noise = np.random.default_rng(0).dirichlet(np.ones(9), size=len(boards))
-        found = PuctSearch(net, noise=0.4).find(boards, 60, 7, noise)
+        found = PuctSearch(net, noise=0.4).search_boards(boards, 60, 7, noise)
         for row, position in enumerate(boards):
             plain = NaivePuct(net, position, 7, noise=(0.4, noise[row]))
             plain.run(60)
@@ -134,7 +136,7 @@ class TestSearch:
         search, made = PuctSearch(net, solve=solve), 0
         assert search.moves == 0
         for simulations in (1, 60):
-            search.find(Boards.of(boards), simulations, 7)
+            search.search_boards(Boards.of(boards), simulations, 7)
             for position in boards:
                 plain = NaivePuct(net, position, 7, solve=solve)
                 plain.run(simulations)
@@ -143,11 +145,11 @@ class TestSearch:
 
     def test_is_the_same_in_any_batch_and_with_little_memory(self, monkeypatch):
         net, boards = network(), Boards.of(positions(TICTACTOE, 40))
-        found = PuctSearch(net).find(boards, 50, 1)
-        one_by_one = [PuctSearch(net).find(boards[i : i + 1], 50, 1) for i in range(len(boards))]
+        found = PuctSearch(net).search_boards(boards, 50, 1)
+        one_by_one = [PuctSearch(net).search_boards(boards[i : i + 1], 50, 1) for i in range(len(boards))]
         monkeypatch.setattr("ttt_env.alphazero.search._rows_for", lambda game: 7)
         forgetful = PuctSearch(net)
-        again = forgetful.find(boards, 50, 1)
+        again = forgetful.search_boards(boards, 50, 1)
         assert forgetful.evaluated > 7
         for column, of_single, of_forgetful in zip(found, zip(*one_by_one, strict=True), again, strict=True):
             np.testing.assert_array_equal(column, np.concatenate(of_single))
@@ -158,19 +160,19 @@ class TestSearch:
         position = ttt_env.Position.parse("XO./.../...", TICTACTOE)
         images = Boards.of([transform(position, motion) for motion in symmetries(TICTACTOE)])
         for _ in range(2):
-            search.find(images, 1, 0)
+            search.search_boards(images, 1, 0)
             assert search.evaluated == 1
         other = network(seed=1)
-        search.ask(other)
-        found = search.find(images, 1, 0)
+        search.set_network(other)
+        found = search.search_boards(images, 1, 0)
         assert search.evaluated == 2
-        for one, expected in zip(found, PuctSearch(other).find(images, 1, 0), strict=True):
+        for one, expected in zip(found, PuctSearch(other).search_boards(images, 1, 0), strict=True):
             np.testing.assert_array_equal(one, expected)
 
     def test_proves_what_a_whole_tree_proves(self):
         solution = ttt_env.solve(TICTACTOE)
         boards = Boards.of([p for p in positions(TICTACTOE, 60) if p.ply >= 4])
-        found = PuctSearch(network(scale=0.1)).find(boards, 2000, 0)
+        found = PuctSearch(network(scale=0.1)).search_boards(boards, 2000, 0)
         assert len(boards) > 20
         assert found.proved.tolist() == [solution.value_of(position) for position in boards]
 
@@ -210,7 +212,7 @@ class TestNetwork:
                     learner.train()(learner.planes(boards))
                 logits, values = learner.eval()(learner.planes(boards))
             chances = torch.softmax(logits.masked_fill(torch.from_numpy(~boards.legal), -torch.inf), dim=1)
-            own_priors, own_values = learner.folded().evaluate(boards)
+            own_priors, own_values = learner.fold_normalisation().evaluate(boards)
             assert values.abs().max() > 0.01
             np.testing.assert_allclose(own_priors, chances.numpy(), atol=1e-5)
             np.testing.assert_allclose(own_values, values.numpy(), atol=1e-5)
@@ -220,7 +222,7 @@ class TestNetwork:
                 np.testing.assert_allclose(answers[0], own_priors, atol=1e-3 if device == "cuda" else 1e-5)
                 np.testing.assert_allclose(answers[1], own_values, atol=1e-3 if device == "cuda" else 1e-5)
             learner.to("cpu")
-            assert learner.exported().size == learner.size
+            assert learner.inference_network().size == learner.size
 
     @pytest.mark.parametrize("name", ["3×3", "qubic", "line"])
     def test_can_be_trained_further(self, name):
@@ -230,7 +232,7 @@ class TestNetwork:
         boards, net = Boards.of(positions(GAMES[name], 40)), network(GAMES[name])
         assert is_convolutional(GAMES[name]) == (name != "line")
         learner = ResidualNetwork.of(net)
-        for array, weights in learner.exported().weights.items():
+        for array, weights in learner.inference_network().weights.items():
             np.testing.assert_array_equal(weights, net.weights[array])
         with torch.no_grad():
             _, values = learner(learner.planes(boards))
@@ -287,7 +289,7 @@ class TestAgent:
         ("changes", "message"),
         [
             ({"simulations": np.array(0)}, "simulations=0 of alphazero"),
-            ({"simulations": np.array(5.0)}, "simulations has another form"),
+            ({"simulations": np.array(5.0)}, "simulations has the wrong form"),
             ({"threats": None}, "it lacks threats"),
         ],
         ids=str,

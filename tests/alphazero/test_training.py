@@ -87,7 +87,7 @@ class TestSelfPlay:
     @pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=str)
     def test_without_proofs_the_values_are_the_results(self, game):
         training = tiny(game, random_starts=0.0)
-        search = PuctSearch(training.exported(), solve=False)
+        search = PuctSearch(training.inference_network(), solve=False)
         games = [moves for _ in range(20) for moves in games_of(training.games.move(search))]
         assert {moves[-1][2] for moves in games} == ({0.0, 1.0} if game is TICTACTOE else {0.0, -1.0})
         for moves in games:
@@ -138,7 +138,7 @@ class TestSelfPlay:
         blunders = [ttt_env.Position.parse(text) for text in ("X../.../...", "XO./.../...")]
         games.blunders = Boards.of(blunders)
         for number in range(400):
-            games._begin(number)
+            games._start_game(number)
         begun = [int((games.masks == [[p.mine], [p.theirs]]).all(axis=0).sum()) for p in blunders]
         assert min(begun) > 50 and 150 < sum(begun) < 250
 
@@ -239,7 +239,7 @@ class TestTraining:
         assert again[-1].criterion == evaluations[-1].criterion
         one, other = load_network(straight, TICTACTOE), load_network(cut, TICTACTOE)
         assert_equal(one.weights.values(), other.weights.values())
-        of_seeds = [tiny(seed=seed).exported().weights["first"] for seed in (0, 1)]
+        of_seeds = [tiny(seed=seed).inference_network().weights["first"] for seed in (0, 1)]
         assert not np.array_equal(*of_seeds)
 
     @pytest.mark.parametrize("ends", ["whole", "interrupted"])
@@ -314,7 +314,7 @@ class TestDevice:
         resumed.restore(pickle.loads(pickle.dumps(training.state())))
         for each in (training, resumed):
             each.advance()
-        assert_equal(*(each.exported().weights.values() for each in (training, resumed)))
+        assert_equal(*(each.inference_network().weights.values() for each in (training, resumed)))
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def test_every_position_has_the_naive_distance(game):
     plies = found.of(boards)
     assert plies.dtype == np.int8
     assert plies.tolist() == [twin(game).distance(board) for board in positions_of(game)]
-    for board, perfect in zip(positions_of(game), found.perfect(boards), strict=True):
+    for board, perfect in zip(positions_of(game), found.perfect_moves(boards), strict=True):
         assert np.flatnonzero(perfect).tolist() == twin(game).perfect_cells(board)
     assert np.sign(found.scores.of(boards)).tolist() == solve(game).values.of(boards).tolist()
 
@@ -27,7 +27,7 @@ def test_every_position_has_the_naive_distance(game):
 def test_without_positions():
     none = Boards.start(TICTACTOE, 0)
     assert distances(TICTACTOE).of(none).shape == (0,)
-    assert distances(TICTACTOE).perfect(none).shape == (0, 9)
+    assert distances(TICTACTOE).perfect_moves(none).shape == (0, 9)
 
 
 def test_scores_take_a_byte_each_and_are_kept():

@@ -292,7 +292,7 @@ FAULTS = {  # and words of the error
     ),
     "goes below zero": (goes_below_zero, "should sum to 1 over the free cells"),
     "is NaN": (lambda position, policy: policy * np.nan, "nan.* should sum to 1"),
-    "is zero": (lambda position, policy: policy * 0, r"no policy in [XO./]{11}: it makes no legal"),
+    "is zero": (lambda position, policy: policy * 0, r"no policy in [XO./]{11}: all legal moves"),
 }
 
 

@@ -25,8 +25,8 @@ from tests.support.marks import slow
 from tests.support.naive import twin
 from tests.support.refusals import all_raise
 from ttt_env import Boards, Position, get_game, solve
-from ttt_env.analysis.induction import answered, backward_induction, best, follow, softmax, uniform
-from ttt_env.analysis.layers import explored, reachable
+from ttt_env.analysis.induction import backward_induction, best, follow, follow_answers, softmax, uniform
+from ttt_env.analysis.layers import reachable, reached_layers
 from ttt_env.errors import GameTooLargeError, ImpossiblePositionError
 
 SMALL = [TICTACTOE, slow(MISERE), LOPSIDED, SHORT, slow(get_game("mnk-v0:m=4,n=2,k=3")), ONE_CELL]
@@ -114,7 +114,7 @@ class TestTheSweepIsTheNaiveOne:
         x_wins, _, o_wins = map(float, expected[other.empty])
         assert outcomes.start == pytest.approx((x_wins, o_wins))
         asks = [asked(policy_of(game, getattr(other, name))) for name in (x, o)]
-        reached = backward_induction(list(explored(game, *asks)), answered, answered)
+        reached = backward_induction(list(reached_layers(game, *asks)), follow_answers, follow_answers)
         assert reached.start == pytest.approx((x_wins, o_wins))
 
     def test_softmax_on_both_seats(self, game):
@@ -230,6 +230,6 @@ def test_positions_and_games_that_have_no_solution():
 
 @pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=lambda game: game.name)
 def test_moves_that_keep_the_value_keep_it_against_best_play(game):
-    keep, layers = solve(game).keeping(uniform), reachable(game)
+    keep, layers = solve(game).restrict_to_best(uniform), reachable(game)
     assert backward_induction(layers, keep, best).values().of(Boards.start(game)) == [0]
     assert backward_induction(layers, best, keep).values().of(Boards.start(game)) == [0]

@@ -16,7 +16,7 @@ from tests.support.marks import slow
 from tests.support.naive import twin
 from ttt_env import Game, Position, get_game
 from ttt_env.analysis.grid import Grid, grid
-from ttt_env.analysis.layers import explored, reachable
+from ttt_env.analysis.layers import reachable, reached_layers
 from ttt_env.errors import GameTooLargeError
 from ttt_env.rules.sizes import is_enumerable, n_placements
 
@@ -30,7 +30,7 @@ def positions(game, boards):
 
 
 def slots_of(layer):
-    return np.concatenate([layer.open, layer.won, layer.drawn])
+    return np.concatenate([layer.open_slots, layer.won_slots, layer.drawn_slots])
 
 
 def free(n_cells):
@@ -97,10 +97,10 @@ class TestReachable:
         for layer, boards in zip(layers, expected, strict=True):
             assert set(layer.boards(slots_of(layer))) == positions(game, boards)
             assert len(layer) == len(boards)
-            assert not any(position.is_over for position in layer.boards(layer.open))
-            assert all(position.is_won for position in layer.boards(layer.won))
-            assert all(p.is_over and not p.is_won for p in layer.boards(layer.drawn))
-            assert (np.diff(layer.open) > 0).all()
+            assert not any(position.is_over for position in layer.boards(layer.open_slots))
+            assert all(position.is_won for position in layer.boards(layer.won_slots))
+            assert all(p.is_over and not p.is_won for p in layer.boards(layer.drawn_slots))
+            assert (np.diff(layer.open_slots) > 0).all()
             for moves in layer.moves():
                 for cells, position in zip(moves.cells, moves.boards, strict=True):
                     assert cells[: len(position.legal_cells)].tolist() == position.legal_cells
@@ -117,7 +117,9 @@ class TestReachable:
             return np.cumsum(boards.legal, axis=1) * boards.legal == 1
 
         for x, o in [(True, False), (False, True), (True, True)]:
-            layers = list(explored(game, asked(first_of) if x else None, asked(first_of) if o else None))
+            layers = list(
+                reached_layers(game, asked(first_of) if x else None, asked(first_of) if o else None)
+            )
             expected = other.layers({"X": first if x else None, "O": first if o else None})
             found = [set(layer.boards(slots_of(layer))) for layer in layers]
             assert found == [positions(game, boards) for boards in expected]
@@ -130,9 +132,9 @@ class TestTicTacToe:
         assert [len(layer) for layer in self.layers] == reference.POSITIONS_BY_PLY
         won, to_move = Counter(), Counter()
         for layer in self.layers:
-            won["XO"[(layer.ply + 1) % 2]] += len(layer.won)
-            won[None] += len(layer.drawn)
-            to_move["XO"[layer.ply % 2]] += len(layer.open)
+            won["XO"[(layer.ply + 1) % 2]] += len(layer.won_slots)
+            won[None] += len(layer.drawn_slots)
+            to_move["XO"[layer.ply % 2]] += len(layer.open_slots)
         assert won == reference.FINISHED_BY_WINNER
         assert to_move == reference.TO_BE_PLAYED_BY_SEAT
 
@@ -145,7 +147,10 @@ class TestTicTacToe:
                     np.add.at(games[-1], row, games[-2][moves.slots])
         assert [int(ply.sum()) for ply in games] == reference.PERFT
         plies = zip(games, self.layers, strict=True)
-        assert sum(ply[layer.won].sum() + ply[layer.drawn].sum() for ply, layer in plies) == reference.GAMES
+        assert (
+            sum(ply[layer.won_slots].sum() + ply[layer.drawn_slots].sum() for ply, layer in plies)
+            == reference.GAMES
+        )
 
 
 def test_games_of_more_than_18_cells_are_refused_by_name():

@@ -70,9 +70,9 @@ def test_errors_before_anything_is_judged(agents, game, error, message):
 
 
 def test_arguments_of_one_agent_and_of_several():
-    with pytest.raises(ParameterError, match="here are several"):
+    with pytest.raises(ParameterError, match="but several were given"):
         certify(["minimax"], answers="answers.jsonl")
-    with pytest.raises(ParameterError, match="here is one"):
+    with pytest.raises(ParameterError, match="for several agents"):
         exploitability("minimax", backend="ray")
 
 

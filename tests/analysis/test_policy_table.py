@@ -9,9 +9,9 @@ from tests.support.games import CONNECT_THREE, LOPSIDED, MISERE, TICTACTOE, TREE
 from tests.support.naive import twin
 from ttt_env import Agent, Game, PolicyTable, Position, certify, exploitability, make_agent, match
 from ttt_env.agent import checked_policies
-from ttt_env.analysis.keyed import Keyed, keys_of
-from ttt_env.analysis.layers import explored
-from ttt_env.analysis.rows import NO_CELL, chances, compact, is_forfeit, joined, least_chance
+from ttt_env.analysis.keyed import KeyNumbering, keys_of
+from ttt_env.analysis.layers import reached_layers
+from ttt_env.analysis.rows import NO_CELL, chances, compact, is_forfeit, join_rows, least_chance
 from ttt_env.errors import ForfeitError, GameTooLargeError, ParameterError, PolicyError, PolicyFileError
 
 AGENTS = (
@@ -74,7 +74,7 @@ class TestAsking:
         assert np.array_equal(everywhere.policies(boards), checked_policies(agent, boards))
         for first_ply, seat in enumerate("XO"):
             for layer in table.layers(seat)[first_ply::2]:
-                mine = layer.boards(layer.open)
+                mine = layer.boards(layer.open_slots)
                 assert np.array_equal(table.policies(mine), checked_policies(agent, mine))
 
     def test_copies_what_it_is_given(self):
@@ -112,9 +112,9 @@ class TestAsking:
     def test_stops_before_it_holds_too_many_positions(self):
         with pytest.raises(GameTooLargeError, match="random as X: more than 2,000 positions of tictactoe-v0"):
             PolicyTable.of("random", most=2000)
-        with pytest.raises(GameTooLargeError, match=r"asked in 1 positions by then"):
+        with pytest.raises(GameTooLargeError, match=r"queried in 1 positions until then"):
             PolicyTable.of("random", "qubic-v0", most=50)
-        with pytest.raises(GameTooLargeError, match="4,520 positions to be asked in, more than most=4,000"):
+        with pytest.raises(GameTooLargeError, match="4,520 open positions, more than most=4,000"):
             PolicyTable.of("random", positions="all", most=4000)
         with pytest.raises(GameTooLargeError, match="for a table of all positions"):
             PolicyTable.of("random", "qubic-v0", positions="all")
@@ -168,14 +168,14 @@ class TestOnAnyBoard:
     def test_two_numberings_give_the_same_layers(self, game, monkeypatch):
         import ttt_env.analysis.layers as layers
 
-        due = list(explored(game))
+        due = list(reached_layers(game))
         monkeypatch.setattr(layers, "is_enumerable", lambda game: False)
-        for one, other in zip(due, explored(game), strict=True):
-            assert isinstance(other.numbering, Keyed)
+        for one, other in zip(due, reached_layers(game), strict=True):
+            assert isinstance(other.numbering, KeyNumbering)
             for moves in other.moves():
                 assert moves.cells.shape[1] == moves.boards.legal.sum(axis=1).max()
                 assert (moves.legal == np.take_along_axis(moves.boards.legal, moves.cells, axis=1)).all()
-            for kind in ("open", "won", "drawn"):
+            for kind in ("open_slots", "won_slots", "drawn_slots"):
                 here, there = (each.boards(getattr(each, kind)) for each in (one, other))
                 assert {*map(str, here)} == {*map(str, there)} and len(here) == len(there)
 
@@ -204,7 +204,7 @@ class TestOnAnyBoard:
         assert found.worst_case == {"X": -1, "O": -1} and not found.is_complete and found.n_blunders is None
         assert found.unbeatable is False and found.refutations["X"].value("X") == -1
         assert found.game_value is None and found.refutations["O"] is None
-        with pytest.raises(PolicyFileError, match="complete=True asks on"):
+        with pytest.raises(PolicyFileError, match="make it with complete=True"):
             found.table.save("unwritten.npz")
 
     @pytest.mark.slow
@@ -220,7 +220,7 @@ class TestOnAnyBoard:
     def test_more_than_32_cells_have_keys_of_two_words(self):
         masks = np.array([1, 1 << 63, 5], np.uint64), np.array([2, 1, 1 << 62], np.uint64)
         keys = np.sort(keys_of(64, *masks))
-        numbering = Keyed(Game("long", (64,), [(0, 63)]), 2, keys)
+        numbering = KeyNumbering(Game("long", (64,), [(0, 63)]), 2, keys)
         assert set(zip(*map(np.ndarray.tolist, numbering.masks(np.arange(3))), strict=True)) == set(
             zip(*map(np.ndarray.tolist, masks), strict=True)
         )
@@ -269,7 +269,7 @@ class TestRows:
         ]
         rows = [compact(policy, self.CELLS) for policy in policies]
         for count in (1, 2, 3):
-            found = joined(rows[:count], [self.CELLS] * count)
+            found = join_rows(rows[:count], [self.CELLS] * count)
             due = np.concatenate(policies[:count])
             assert np.array_equal(chances(found, np.concatenate([self.CELLS] * count)), due)
         assert [least_chance(each) for each in rows] == [1.0, 0.5, 0.1]

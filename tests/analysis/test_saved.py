@@ -80,7 +80,7 @@ class TestRoundTrips:
                 except TttEnvError as error:
                     assert isinstance(error, ResultFileError)
         other = Match if not isinstance(result, Match) else Proof
-        with pytest.raises(ResultFileError, match="what its format should be"):
+        with pytest.raises(ResultFileError, match="its format is not"):
             other.from_dict(data)
 
 
@@ -140,7 +140,7 @@ class TestWords:
     def test_an_unknown_value_is_said(self):
         found = ttt_env.certify(lowest, "mnk-v0:m=5,n=4,k=3,misere=true")
         assert found.unbeatable is found.game_value is None and not found.is_complete and not found
-        assert "loses as X and as O, and whether best play does is not known" in str(found)
+        assert "loses as X and as O; the value of the game is unknown" in str(found)
         assert "counts are not complete" in str(found) and "Worst result as O: loss, by " in str(found)
         assert found.refutations == {"X": None, "O": None} and found.worst_games["X"].value("X") == -1
 

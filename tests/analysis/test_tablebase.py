@@ -24,9 +24,9 @@ def test_every_value_comes_back(game, tmp_path):
     loaded = Solution.load(tmp_path / "base.npz", game)
     assert loaded.value == solution.value
     for layer in reachable(game):
-        boards = layer.boards(np.concatenate([layer.open, layer.won, layer.drawn]))
+        boards = layer.boards(np.concatenate([layer.open_slots, layer.won_slots, layer.drawn_slots]))
         np.testing.assert_array_equal(loaded.values.of(boards), solution.values.of(boards))
-        to_play = layer.boards(layer.open)
+        to_play = layer.boards(layer.open_slots)
         np.testing.assert_array_equal(loaded.values.q(to_play), solution.values.q(to_play))
 
 
@@ -38,7 +38,7 @@ def test_square_4x4_is_small(tmp_path):
     assert path.stat().st_size < 300_000  # the goal was 5 MB
     loaded, rng = Solution.load(path, game), np.random.default_rng(0)
     for layer in reachable(game)[1:]:
-        slots = np.concatenate([layer.open, layer.won, layer.drawn])
+        slots = np.concatenate([layer.open_slots, layer.won_slots, layer.drawn_slots])
         boards = layer.boards(rng.choice(slots, 2000))
         np.testing.assert_array_equal(loaded.values.of(boards), solution.values.of(boards))
 
@@ -90,8 +90,8 @@ def changed(path, **changes):
     [
         ({"tablebase": None}, "it lacks tablebase"),
         ({"misere": None}, "it lacks misere"),
-        ({"tablebase": np.zeros(7, np.uint8)}, "another form"),
-        ({"tablebase": np.zeros((3, 3), np.uint8)}, "another form"),
+        ({"tablebase": np.zeros(7, np.uint8)}, "the wrong form"),
+        ({"tablebase": np.zeros((3, 3), np.uint8)}, "the wrong form"),
         ({"shape": np.array([9])}, "other shape"),
         ({"misere": np.array(True)}, "other misere"),
     ],
@@ -107,7 +107,7 @@ def test_values_that_are_none(saved, make):
     with np.load(saved) as file:
         values = make(file["tablebase"])
     changed(saved, tablebase=values)
-    with pytest.raises(PolicyFileError, match="another form"):
+    with pytest.raises(PolicyFileError, match=r"has the wrong form|out of range"):
         ttt_env.make_agent(f"lookup:{saved}")
 
 

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from tests.support.games import TICTACTOE
 from ttt_env import Game, GameRecord, get_game, make_agent, play_game
-from ttt_env.analysis.tally import SeatTally, expected, tallies_in, tallies_of
+from ttt_env.analysis.tally import SeatTally, expected_result, tallies_in, tallies_of
 from ttt_env.app.cli import app
 from ttt_env.storage.game_log import PERSON, GameLog
 
@@ -69,20 +69,20 @@ def random_result(agent, position, seat):
 @pytest.mark.parametrize("spec", ["win-block", "newell-simon"])
 def test_the_expectation_is_exact(spec):
     small = get_game("mnk-v0:m=3,n=2,k=2")
-    agent, found = make_agent(spec, small), expected(spec, small)
+    agent, found = make_agent(spec, small), expected_result(spec, small)
     assert found.of_random.exact and found.lack == ""
     for seat in "XO":
         assert tuple(found.on(seat)) == pytest.approx(tuple(random_result(agent, small.start, seat)))
 
 
 def test_where_there_is_no_expectation_it_is_said_why():
-    assert "fixed policy" in expected("mcts:simulations=10", TICTACTOE).lack
-    large = expected("brute-force", get_game("square-v0"))  # without a sweep of it
+    assert "fixed policy" in expected_result("mcts:simulations=10", TICTACTOE).lack
+    large = expected_result("brute-force", get_game("square-v0"))  # without a sweep of it
     assert "16 cells, too many to compute what is expected; 12 cells are the limit" in large.lack
 
     slow = "mcts:simulations=1000000,seed=0"
-    assert f"{slow} would search too long" in expected(slow, TICTACTOE).lack
-    gone = expected("lookup:/nowhere.npz", TICTACTOE)
+    assert f"{slow} would take too long" in expected_result(slow, TICTACTOE).lack
+    gone = expected_result("lookup:/nowhere.npz", TICTACTOE)
     assert gone.of_random is None and "nowhere" in gone.lack and gone.on("X") is None
 
 
@@ -97,7 +97,7 @@ def test_games_of_unknown_names_are_left_out(log):
 def test_in_the_terminal(log):
     log.add(GameRecord(TICTACTOE, (0, 3, 1, 4, 2)), x=PERSON, o="minimax:depth=1")
     log.add(GameRecord(TICTACTOE, (0, 3, 1, 4, 2)), x="mcts:simulations=10", o=PERSON)
-    exact = expected("minimax:depth=1", TICTACTOE).of_random
+    exact = expected_result("minimax:depth=1", TICTACTOE).of_random
     run = CliRunner().invoke(app, ["games", "--json"], catch_exceptions=False)
     people = {facts["agent"]: facts for facts in json.loads(run.stdout)["people"]}
     for seat, wins, random in (("as_x", 1, exact.as_x), ("as_o", 0, exact.as_o)):

@@ -233,7 +233,7 @@ def test_agents_lists_what_is_installed_with_a_sentence_on_each():
 
 def test_agents_shows_one_agent_with_its_parameters(monkeypatch):
     run = ttt("agents", "mcts")
-    assert run.stdout.startswith(inspect.getdoc(agent_class("mcts")))
+    assert run.stdout.startswith(inspect.getdoc(agent_class("mcts")).partition("\n\nRaises:")[0])
     parameters = run.stdout.partition("(ttt_env.agents.mcts.agent.MCTS):\n")[2]
     assert re.match("  mcts:simulations=N +an integer ≥ 1, default none\n", parameters)
     playout = "^  mcts:playout=random +one of random, win-block, default random$"
@@ -421,9 +421,9 @@ MISTAKES = [
     (f"bench {SLOW} random --plot nowhere/x.svg", "there is no folder 'nowhere'"),
     (
         f"bench {SLOW} random --plot x.foo",
-        "'x.foo' is not a picture's name, which must end in .svg or .png or .pdf",
+        "'x.foo' is not the name of a picture; expected one that ends in .svg or .png or .pdf",
     ),
-    (f"bench {SLOW} random --plot heat", "'heat' is not a picture's name"),
+    (f"bench {SLOW} random --plot heat", "'heat' is not the name of a picture"),
     ("bench random minimax --csv .", "it is a folder"),
     (f"bench {SLOW} random --workers 0", "--workers: '0' is not an integer from 1 to 4096"),
     (f"certify {SLOW} --out nowhere/x.json", "there is no folder 'nowhere'"),

@@ -143,7 +143,7 @@ def test_hint():
     best = ttt_env.solve("tictactoe-v0").best_cells(session.position)
     assert f"X wins with best play: {cells_text(best, session.game)}." in said
     said = sit("0", "1", "4", "?", "h", "q", players=("person", "person"))[1]
-    assert "O loses against best play, whatever it does." in said
+    assert "O loses against best play: all moves lose." in said
     assert said.count("q quit") == 2
 
 

@@ -24,7 +24,7 @@ from tests.support.marks import slow
 from tests.support.refusals import all_raise
 from tests.support.running import ttt
 from ttt_env import Position
-from ttt_env.agent import Answer, make_agent, quoted, waiting
+from ttt_env.agent import Answer, make_agent, quote_reply, waiting
 from ttt_env.agents.combining import Mixture
 from ttt_env.analysis import asking
 from ttt_env.analysis.asking import AnswerFile, answers_of
@@ -518,4 +518,4 @@ TRACE = 'exit status 1: Traceback (most recent call last):\n  File "/home/ben/be
     ],
 )  # fmt: skip
 def test_reasons_are_readable(said: str, shown: str) -> None:
-    assert quoted(said, "crashed") == shown
+    assert quote_reply(said, "crashed") == shown

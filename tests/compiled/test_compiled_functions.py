@@ -105,7 +105,7 @@ def try_threats(pairs, sets, room, wins, n_nodes):
         mine, theirs = pairs[2 * number], pairs[2 * number + 1]
         block = bits.completing(theirs, mine, sets.masks)
         if not bits.is_several(block):
-            room.failed[:] = 0
+            room.failed_keys[:] = 0
             wins[number] = threats.wins_by_threats(mine, theirs, block, sets, room, n_nodes)
 
 
@@ -125,8 +125,8 @@ def test_threats_win_where_plain_ones_do(name, n):
 def look(pairs, cells, sets, room, values, blocks):
     for number in range(len(cells)):
         mine, theirs = pairs[2 * number], pairs[2 * number + 1]
-        room.failed[:] = 0
-        found = threats.look_for_threats(mine, theirs, cells[number], sets, room, 100_000)
+        room.failed_keys[:] = 0
+        found = threats.search_threats(mine, theirs, cells[number], sets, room, 100_000)
         values[number] = found[0]
         blocks[number] = found[1]
 
@@ -158,7 +158,7 @@ def test_a_search_that_remembers_nothing_depends_on_the_position_alone():
     positions = [position for position in positions_of(SMALL[1], 300) if not completing(position)]
     game, wins, again = positions[0].game, *np.zeros((2, len(positions)), np.bool_)
     room = threats.new_threats(game, remembers=False)
-    assert not len(room.failed)
+    assert not len(room.failed_keys)
     try_threats(pairs_of(positions), winning_sets(game), room, wins, 100)
     try_threats(pairs_of(positions[::-1]), winning_sets(game), room, again, 100)
     assert wins.tolist() == again[::-1].tolist()

@@ -144,7 +144,7 @@ def test_without_any_folder_there_is_none_and_the_cost_is_said(monkeypatch, tmp_
     monkeypatch.setattr(compiler, "_parents", lambda: places)
     assert compiler.folder_for.__wrapped__("digest") is None
     (told,) = logged
-    assert f"cannot be kept in {places[0]}, {places[1]}: " in told
+    assert f"cannot be cached in {places[0]}, {places[1]}: " in told
     assert "compiles it again" in told
 
 
@@ -177,7 +177,7 @@ def test_without_any_folder_it_is_compiled_and_the_cost_is_said_once(copy):
         answer, said = run(copy, TWICE, NUMBA_CACHE_DIR=str(path), HOME=str(path))
         assert answer == ["1001", "0"]
         assert len(said) == 1
-        assert "cannot be kept" in said[0] and "compiles it again" in said[0]
+        assert "cannot be cached" in said[0] and "compiles it again" in said[0]
         assert said[0].count(str(path)) == 3
     assert files_of_compiled_code(copy) == []
 
@@ -194,7 +194,7 @@ print(compiler.folder_for("digest"), compiler.folder_for("digest"))
     answer, said = run(copy, script)
     assert answer == ["None", "None"]
     assert len(said) == 1
-    assert "cannot be kept" in said[0] and "compiles it again" in said[0]
+    assert "cannot be cached" in said[0] and "compiles it again" in said[0]
 
 
 @pytest.mark.slow
@@ -238,7 +238,7 @@ CLOCKS = {
         "ttt_env.train(algo='cfr', seconds=1e-9)",
     ),
     "mcts": (
-        "ttt_env.agents.mcts.search", "perf_counter", "agents.mcts.search_kernel", ["run", "sow"],
+        "ttt_env.agents.mcts.search", "perf_counter", "agents.mcts.search_kernel", ["run", "begin_search"],
         f"ttt_env.make_agent('mcts:seconds=1e-9').policy({START})",
     ),
     "minimax": (
@@ -292,7 +292,7 @@ def test_the_arrays_are_the_games(game):
     arrays = sets.winning_sets(game)
     assert int(arrays.full) == game.full_mask and arrays.misere == game.misere
     assert arrays.masks.tolist() == list(game.winning_masks)
-    numbers, holds = sets.numbers_through(game), sets.holding(game)
+    numbers, holds = sets.numbers_through(game), sets.set_incidence(game)
     masks = np.append(arrays.masks, np.uint64(0))
     for cell, expected in enumerate(game.winning_masks_through):
         assert arrays.through[arrays.first[cell] : arrays.first[cell + 1]].tolist() == list(expected)

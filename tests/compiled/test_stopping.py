@@ -6,7 +6,7 @@ import pytest
 
 from ttt_env import exploitability, get_game, make_agent, prove
 from ttt_env.agents.mcts.search import Search
-from ttt_env.compiled.stopping import StoppedError, check_wanted, stopped_by
+from ttt_env.compiled.stopping import StoppedError, check_stopped, stopped_by
 
 QUBIC = get_game("qubic-v0")
 LONG = {
@@ -28,15 +28,15 @@ def test_it_ends_when_it_is_told(name):
 
 
 def test_nothing_ends_that_is_wanted():
-    check_wanted()
+    check_stopped()
     unwanted, other = Event(), Event()
     unwanted.set()
     with stopped_by(other):
-        check_wanted()
+        check_stopped()
         with stopped_by(unwanted), pytest.raises(StoppedError):
-            check_wanted()
-        check_wanted()
-    check_wanted()
+            check_stopped()
+        check_stopped()
+    check_stopped()
 
 
 def test_a_search_that_was_ended_can_go_on():

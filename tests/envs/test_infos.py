@@ -172,4 +172,4 @@ class Speechless(ttt_env.agent.AskedAgent):
         super().__init__(ttt_env.get_game(ID))
 
     def answer(self, position: Position) -> ttt_env.agent.Answer:
-        return ttt_env.agent.Answer.failed("unreadable", "")
+        return ttt_env.agent.Answer.failure("unreadable", "")

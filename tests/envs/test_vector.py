@@ -137,7 +137,7 @@ class TestIsTheSingleEnv:
     def test_tables_of_the_second_smallest_game(self) -> None:
         game = ttt_env.get_game("mnk-v0", m=4, n=3, k=3)
         table, bits = table_store(game), BitStore(game)
-        assert table.n_open == sum(len(layer.open) for layer in reachable(game))
+        assert table.n_open == sum(len(layer.open_slots) for layer in reachable(game))
         rng = np.random.default_rng(0)
         one, other = (which.of(Boards.start(game, 3000)) for which in (table, bits))
         for _ in range(game.n_cells + 2):

@@ -76,7 +76,7 @@ def test_on_every_position_of_3x3():
     game = ttt_env.get_game("tictactoe-v0")
     solution, n_claims = ttt_env.solve(game), 0
     for layer in reachable(game):
-        for position in layer.boards(layer.open):
+        for position in layer.boards(layer.open_slots):
             n_claims += claims(position, solution)
     assert n_claims > 1000
 

@@ -65,7 +65,7 @@ def test_every_position_of_3x3(game):
     game = ttt_env.get_game(game)
     solution, checked = ttt_env.solve(game), 0
     for layer in reachable(game):
-        for position in layer.boards(np.concatenate([layer.open, layer.won, layer.drawn])):
+        for position in layer.boards(np.concatenate([layer.open_slots, layer.won_slots, layer.drawn_slots])):
             agrees(position, solution)
             checked += 1
     assert checked == reference.POSITIONS

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from ttt_env.render.layout import STONE, TINT, Box, layout_of, looks_of
+from ttt_env.render.layout import STONE, TINT, Box, layout_of, tile_styles
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.svg import draw_svg
 from ttt_env.render.text import draw_text
@@ -96,22 +96,22 @@ class TestText:
 class TestLooks:
     def test_all_cells_of_all_completed_sets_stand_out(self) -> None:
         position = played(get_game("tictactoe-v0"), 0, 1, 2, 3, 6, 5, 8, 7, 4)
-        completed = [c for c, look in enumerate(looks_of(position, last=4)) if look.accent == "completed"]
+        completed = [c for c, look in enumerate(tile_styles(position, last=4)) if look.accent == "completed"]
         assert completed == [0, 2, 4, 6, 8]
 
     def test_a_tilted_square_stands_out(self) -> None:
         position = played(get_game("square-v0"), 1, 0, 7, 5, 14, 3, 8)
-        assert [look.accent for look in looks_of(position)].count("completed") == 4
-        assert [look.colours[0] for look in looks_of(position)].count(STONE["X"]) == 4
+        assert [look.accent for look in tile_styles(position)].count("completed") == 4
+        assert [look.colours[0] for look in tile_styles(position)].count(STONE["X"]) == 4
 
     def test_in_misere_it_is_the_loser_whose_set_stands_out(self) -> None:
         position = played(get_game("tictactoe-v0:misere=true"), 0, 3, 1, 4, 2)
         assert position.winner == "O"
-        found = [(c, look.mark) for c, look in enumerate(looks_of(position)) if look.accent != "none"]
+        found = [(c, look.mark) for c, look in enumerate(tile_styles(position)) if look.accent != "none"]
         assert found == [(0, "X"), (1, "X"), (2, "X")]
 
     def test_only_the_last_move_stands_out_before_the_end(self) -> None:
-        assert [c for c, look in enumerate(looks_of(MIDGAME, last=4)) if look.accent == "last"] == [4]
+        assert [c for c, look in enumerate(tile_styles(MIDGAME, last=4)) if look.accent == "last"] == [4]
 
 
 class TestLayout:

@@ -18,7 +18,7 @@ from tests.support.marks import slow
 from tests.support.refusals import all_raise
 from ttt_env import Boards, Game, get_game
 from ttt_env.errors import ImpossiblePositionError, ParameterError, UnknownGameError
-from ttt_env.rules.boards import owns_set, packed
+from ttt_env.rules.boards import owns_set, pack_masks
 
 WIDE = Game("wide", (64,), [(0, 63), (31, 32, 33), (62, 63)])
 LARGE = [
@@ -67,7 +67,7 @@ class TestBoardsArePositions:
         for legal, row, position in zip(boards.legal, stones, due, strict=True):
             assert np.flatnonzero(legal).tolist() == position.legal_cells
             assert sum(1 << cell for cell in np.flatnonzero(row).tolist()) == position.mine
-        assert packed(stones).tolist() == boards.mine.tolist()
+        assert pack_masks(stones).tolist() == boards.mine.tolist()
 
     def test_alone_as_in_a_large_batch(self, game):
         # Who owns a winning set is looked up in large batches and computed in small ones.

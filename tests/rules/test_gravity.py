@@ -61,7 +61,7 @@ class TestCatalogue:
 
     def test_an_id_with_other_supports_is_refused(self):
         rules = CONNECT_THREE.name, (3, 3), TICTACTOE.winning_sets
-        with pytest.raises(GameError, match="or its rules are not those of"):
+        with pytest.raises(GameError, match="or its rules differ from those of"):
             Game(*rules)
         assert Game(*rules, supports=CONNECT_THREE.supports) == CONNECT_THREE
 

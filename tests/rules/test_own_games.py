@@ -173,11 +173,12 @@ class TestNames:
             return ttt_env.Game(name, (3, 3), [range(9)])
 
         ids = ("tictactoe-v0", "square-v0:n=3", "mnk-v0", "tictactoe-v0:misere=true", "mnk-v0:m=3,n=3,k=3")
-        all_raise(GameError, "or its rules are not those of", game, ids)
-        all_raise(GameError, "{} is the name of no game", game, ("tictactoe-v0:hard=true", "square-v0:n=1"))
+        all_raise(GameError, "or its rules differ from those of", game, ids)
+        unknown = ("tictactoe-v0:hard=true", "square-v0:n=1")
+        all_raise(GameError, "{} is not the name of a game", game, unknown)
         rows = ttt_env.Game.runs((3, 3), 3)
         otherwise = ("mnk-v0:k=3,m=3,n=3", "mnk-v0: m=3,n=3,k=3", "tictactoe-v0:misere=false")
-        all_raise(GameError, "not those of", lambda name: ttt_env.Game(name, (3, 3), rows), otherwise)
+        all_raise(GameError, "differ from those of", lambda name: ttt_env.Game(name, (3, 3), rows), otherwise)
         for named in map(ttt_env.get_game, ids):
             same = ttt_env.Game(named.name, named.shape, named.winning_sets, named.misere)
             assert same == named == pickle.loads(pickle.dumps(named))
@@ -199,7 +200,7 @@ class TestNames:
         for result in results:
             forged = result.to_dict()
             forged["game"]["name"] = name
-            with pytest.raises(ResultFileError, match="or its rules are not those of"):
+            with pytest.raises(ResultFileError, match="or its rules differ from those of"):
                 type(result).from_dict(forged)
 
     def test_no_result_is_made_of_another_game_than_the_registered_one(self, registered):

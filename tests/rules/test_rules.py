@@ -76,7 +76,7 @@ class TestGame:
             ("a", (3, 3), [(0, 1, 9)], r"\(0, 1, 9\).*0 to 8"),
             ("a", (3, 3), [(-1, 0)], r"\(-1, 0\).*0 to 8"),
             ("a", (3, 3), [], "at least one winning set"),
-            ("a", (3, 3), [()], "none of them empty"),
+            ("a", (3, 3), [()], "winning sets are not empty"),
             ("a", (3, 3), [(0.5, 1)], "0.5"),
             ("a", (3, 3), [(float("nan"),)], "nan"),
             ("a", (3, 3), ["012"], r"\['0', '1', '2'\] are not all integers"),
@@ -158,7 +158,7 @@ class TestCatalogue:
             ("mnk-v0:5", {}, "'5'.*Allowed: k, m"),
             ("mnk-v0:m=" + "4" * 5000, {}, "expected an integer ≥ 1"),
             ("tictactoe-v0:" + "x" * 20_000, {}, "at most 10000 letters, not 20013"),
-            ("(" * 40 + "tictactoe-v0" + ")" * 40, {}, "more than 32 colons and brackets"),
+            ("(" * 40 + "tictactoe-v0" + ")" * 40, {}, "more than 32 nested colons and brackets"),
         ],
     )
     def test_parameters_that_do_not_fit(self, game, parameters, said):

@@ -121,7 +121,7 @@ def test_what_is_missing_is_named_and_what_nobody_knows_is_passed_over():
 
 @pytest.mark.parametrize("data", [None, [], "text", {}, {"format": "ttt_env everything 2"}], ids=repr)
 def test_data_of_another_kind_are_refused(data):
-    with pytest.raises(ResultFileError, match="'ttt_env everything 1' is what its format should be"):
+    with pytest.raises(ResultFileError, match="its format is not 'ttt_env everything 1'"):
         Everything.from_dict(data)
 
 
@@ -138,6 +138,6 @@ def test_a_file_names_itself_where_it_is_wrong(tmp_path):
 def test_long_lists_of_positions_are_cut_off(monkeypatch):
     monkeypatch.setattr(codec, "MOST_LISTED", 2)
     boards = Boards.of([START.play(cell) for cell in range(3)])
-    assert codec.encoded(boards) == [str(START.play(0)), str(START.play(1))]
-    assert list(codec.decoded(Boards, codec.encoded(boards), LOPSIDED)) == list(boards)[:2]
-    assert not len(codec.decoded(Boards, [], LOPSIDED))
+    assert codec.encode_value(boards) == [str(START.play(0)), str(START.play(1))]
+    assert list(codec.decode_value(Boards, codec.encode_value(boards), LOPSIDED)) == list(boards)[:2]
+    assert not len(codec.decode_value(Boards, [], LOPSIDED))

@@ -10,8 +10,8 @@ import ttt_env
 import ttt_env.datasets
 from ttt_env.errors import GameError, ResultFileError
 from ttt_env.storage import load_game, parse_toml
-from ttt_env.storage.files import opened, write_atomically
-from ttt_env.storage.locks import reserved
+from ttt_env.storage.files import open_regular, write_atomically
+from ttt_env.storage.locks import hold_lock
 
 
 def write(content):
@@ -99,23 +99,23 @@ class TestOpened:
         (tmp_path / "file").write_bytes(b"content")
         (tmp_path / "link").symlink_to("file")
         for name in ("file", "link"):
-            with opened(tmp_path / name) as file:
+            with open_regular(tmp_path / name) as file:
                 assert file.read() == b"content"
 
     def test_what_is_none(self, tmp_path):
         with pytest.raises(OSError, match="it is a folder"):
-            opened(tmp_path)
+            open_regular(tmp_path)
         for path in (tmp_path / "missing", f"{tmp_path}/a\0b", tmp_path / ("long" * 1000)):
             with pytest.raises(OSError):
-                opened(path)
+                open_regular(path)
 
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
     def test_a_pipe_would_never_end(self, tmp_path):
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(OSError, match="a pipe or a device"):
-            opened(tmp_path / "pipe")
+            open_regular(tmp_path / "pipe")
         with pytest.raises(OSError, match="a pipe or a device"):
-            opened(os.devnull)
+            open_regular(os.devnull)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_game_file_that_says_more_than_is_known_here_is_refused(more, told, tm
 def test_a_game_file_is_read_as_all_json_is(name, tmp_path):
     path = tmp_path / "game.json"
     path.write_text(f'{{{name}, "shape": [2, 2], "winning_sets": [[0, 1]]}}')
-    with pytest.raises(GameError, match="is not a file of a game: "):
+    with pytest.raises(GameError, match="is not a game file: "):
         load_game(path)
 
 
@@ -155,18 +155,18 @@ def test_a_game_file_is_read_as_all_json_is(name, tmp_path):
 class TestReserved:
     def test_one_process_at_a_time_writes_there(self, tmp_path):
         path = tmp_path / "new" / "mine.zip"
-        with reserved(path), reserved(tmp_path / "new" / "other.zip"):
+        with hold_lock(path), hold_lock(tmp_path / "new" / "other.zip"):
             with (
                 pytest.raises(ResultFileError, match=r"mine\.zip: another run is writing to it"),
-                reserved(path),
+                hold_lock(path),
             ):
                 pass
-        with reserved(path):
+        with hold_lock(path):
             pass
         assert not list(path.parent.iterdir())
 
     def test_an_error_inside_ends_it(self, tmp_path):
-        with pytest.raises(BlockingIOError), reserved(tmp_path / "a"):
+        with pytest.raises(BlockingIOError), hold_lock(tmp_path / "a"):
             raise BlockingIOError
         assert not list(tmp_path.iterdir())
 
@@ -181,7 +181,10 @@ class TestReserved:
             else:
                 ttt_env.datasets.write_dataset("mnk-v0:m=2,n=2,k=2", tmp_path / "out", games=1)
 
-        with reserved(tmp_path / "out"), pytest.raises(ResultFileError, match="another run is writing to it"):
+        with (
+            hold_lock(tmp_path / "out"),
+            pytest.raises(ResultFileError, match="another run is writing to it"),
+        ):
             run()
         assert not list(tmp_path.iterdir())
         run()

@@ -40,7 +40,9 @@ from ttt_env.storage.game_log import GameLog, read_records
 from ttt_env.storage.policy_file import game_name
 from ttt_env.training.recipe import read_recipe
 
-BOARDS = ttt_env.Boards.joined(TICTACTOE, [layer.boards(layer.open[::7]) for layer in reachable(TICTACTOE)])
+BOARDS = ttt_env.Boards.joined(
+    TICTACTOE, [layer.boards(layer.open_slots[::7]) for layer in reachable(TICTACTOE)]
+)
 SHORT, LONG = 30, 10_000  # mutations
 INTERESTING = (0, 1, 0x7F, 0x80, 0xFF)
 

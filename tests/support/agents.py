@@ -26,7 +26,7 @@ def network(game=TICTACTOE, size=SMALL, seed=0, scale=0.7):
     """A network of random weights, of half precision as in a file."""
     rng = np.random.default_rng(seed)
     weights = {name: scale * rng.standard_normal(shape) for name, shape in shapes_of(game, size).items()}
-    return PolicyValueNetwork(game, weights).rounded()
+    return PolicyValueNetwork(game, weights).half_precision()
 
 
 def advanced(learner, steps):
@@ -78,7 +78,7 @@ def shipped(path):
 
 
 def asked(policy):
-    """A seat that moves as this policy of batches says, as `explored` asks it."""
+    """A seat that moves as this policy of batches says, as `reached_layers` asks it."""
 
     def ask(moves):
         return compact(moves.of_policy(policy(moves.boards) * 1.0), moves.cells)

@@ -90,7 +90,7 @@ def played_positions(game, games=30, seed=3):
 def open_boards(game="tictactoe-v0"):
     """Every position of a game that can be reached and is not over, ply by ply; not to be changed."""
     game = get_game(game)
-    return Boards.joined(game, [layer.boards(layer.open) for layer in reachable(game)])
+    return Boards.joined(game, [layer.boards(layer.open_slots) for layer in reachable(game)])
 
 
 def random_positions(game, n, seed=0):

@@ -286,8 +286,8 @@ class TestHeatMap:
     @pytest.mark.parametrize(
         ("name", "error", "said"),
         [
-            ("x.foo", ParameterError, r"'.*x\.foo' is not a picture's name, .* \.svg or \.png or \.pdf"),
-            ("heat", ParameterError, "heat' is not a picture's name"),
+            ("x.foo", ParameterError, r"'.*x\.foo' is not the name of a picture; .* \.svg or \.png or \.pdf"),
+            ("heat", ParameterError, "heat' is not the name of a picture"),
             ("/dev/null/x.svg", ResultFileError, r"/dev/null/x\.svg cannot be written: "),
         ],
     )

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from tests.support.games import DRAW, TICTACTOE, X_WINS
 from tests.web.conftest import serving
 from ttt_env import certify, get_game, make_agent, solve
-from ttt_env.compiled.stopping import check_wanted
+from ttt_env.compiled.stopping import check_stopped
 from ttt_env.rules import GameRecord, cells_of, symmetries
 from ttt_env.storage.game_log import PERSON
 from ttt_env.web import answers
@@ -216,7 +216,7 @@ def test_a_computation_ends_when_nobody_waits_for_it(monkeypatch, shared_client)
         begun.set()
         try:
             while True:
-                check_wanted()
+                check_stopped()
         finally:
             ended.set()
 

@@ -1,7 +1,7 @@
 """The interface that every way to play shares, and how agents are found by name."""
 
 from ttt_env.agent.asked import AskedAgent, FunctionAgent, answer_of, function_name, takes_rng
-from ttt_env.agent.copying import Turns
+from ttt_env.agent.copying import CopyableLock
 from ttt_env.agent.explanation import CellNumbers, Explanation, PartExplanation, Unit, named_cells
 from ttt_env.agent.interface import (
     Agent,
@@ -27,7 +27,7 @@ from ttt_env.agent.policies import (
     chosen_cell,
     generator_of,
     of_legal_cells,
-    quoted,
+    quote_reply,
     read_cell,
     sample,
     sample_each,
@@ -40,4 +40,4 @@ from ttt_env.agent.registry import (
     is_of_package,
     name_of,
 )
-from ttt_env.agent.waiting import waited_for, waiting_for
+from ttt_env.agent.waiting import waiting_for, waiting_text

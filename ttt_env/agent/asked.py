@@ -1,4 +1,4 @@
-"""Agents outside of this package, functions and programs, that are asked for their moves."""
+"""Agents outside of this package, functions and programs, which are queried for their moves."""
 
 from collections.abc import Callable
 from inspect import Signature, signature
@@ -13,14 +13,14 @@ from ttt_env.rules import Game, Position, one_of
 
 
 class AskedAgent(Agent):
-    """A player in another process or behind an endpoint, which is asked for its moves and may fail.
+    """A player in another process or behind an endpoint, which is queried for its moves and may fail.
 
-    A subclass defines `answer`, which is called from several threads at once if several are to be asked at a
-    time. Where it names no free cell it loses the game.
+    A subclass defines `answer`, which is called from several threads at once if several questions are asked
+    at a time. Where the answer names no free cell, the player loses the game.
 
-    An accident of the machine, such as a time-out, is not an answer. `answer` asks again, and raises
+    An accident of the machine, such as a time-out, is not an answer. `answer` retries, and raises
     `NoVerdictError` where that does not help. An analysis ends with that error. A game that is played is lost
-    by a player that did not answer, and does not count where the machine alone failed.
+    by a player that did not answer, and does not count where only the machine failed.
     """
 
     @property
@@ -30,7 +30,7 @@ class AskedAgent(Agent):
 
     @property
     def identity(self) -> str:
-        """A text that tells this player from others of its label, so that results are not confused."""
+        """A text that distinguishes this player from others of the same label, to keep results apart."""
         return self.label
 
     def answer(self, position: Position) -> Answer:
@@ -38,9 +38,9 @@ class AskedAgent(Agent):
         raise NotImplementedError
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
-        """The cell that is answered. Raises `ForfeitError` where it is not free, or none is answered.
+        """The cell of the answer. Raises `ForfeitError` where it is not free, or the answer names none.
 
-        Raises `NoVerdictError` where none is, and the machine alone failed.
+        Raises `NoVerdictError` where there is no answer because the machine failed.
         """
         try:
             answer = self.answer(position)
@@ -48,7 +48,7 @@ class AskedAgent(Agent):
             if error.loses_by is None:
                 raise
             outcome: Outcome = one_of("outcome", error.loses_by, get_args(Outcome))
-            answer = Answer.failed(outcome, error.reason.removeprefix(f"{outcome}: "))
+            answer = Answer.failure(outcome, error.reason.removeprefix(f"{outcome}: "))
             raise answer.refusal(self, position) from error
         if answer.cell is not None:
             return answer.cell
@@ -58,10 +58,10 @@ class AskedAgent(Agent):
 class FunctionAgent(Agent):
     """Plays the cell that a function `Position -> cell` returns, which may be another one in each call.
 
-    A function of two arguments gets a NumPy random generator after the position: that of the game in play,
-    one seeded by the position in an analysis. In a game that is played, a cell that is not free is an
-    `IllegalMoveError`: the function is one's own. In an analysis it loses there. To return several numbers,
-    such as the probabilities of the cells, is a `PolicyError` everywhere.
+    A function of two arguments gets a NumPy random generator after the position: the generator of the game in
+    play, one seeded by the position in an analysis. In a game that is played, a cell that is not free is an
+    `IllegalMoveError`, because the function is the user's own; in an analysis it loses there. To return
+    several numbers, such as the probabilities of the cells, is a `PolicyError` everywhere.
 
     Raises `ParameterError` for a function of other arguments.
     """
@@ -76,7 +76,7 @@ class FunctionAgent(Agent):
 
     @property
     def label(self) -> str:
-        """The name of the function, or of the class of an object that can be called."""
+        """The name of the function, or of the class of a callable object."""
         return function_name(self.function)
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:  # noqa: D102
@@ -90,7 +90,7 @@ class FunctionAgent(Agent):
         return choice
 
     def _check_one_choice(self, choice: object) -> None:
-        """Raise `PolicyError` for several numbers: the function was meant to be a policy, not to lose."""
+        """Raise `PolicyError` for several numbers: the function was meant to be a policy."""
         try:
             n_values = 1 if isinstance(choice, str | bytes) else len(choice)  # type: ignore[arg-type]
         except TypeError:  # it has no length
@@ -104,12 +104,12 @@ class FunctionAgent(Agent):
 
 
 def function_name(function: object) -> str:
-    """The qualified name of a function, or that of the class of an object that can be called."""
+    """The qualified name of a function, or of the class of a callable object."""
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def answer_of(agent: Agent, position: Position) -> Answer:
-    """The answer, to be kept, of an agent that plays by `choose`: its cell, or why it names no free one.
+    """The answer to be recorded of an agent that plays by `choose`: its cell, or why it names no free one.
 
     Random numbers depend on the position alone. Raises `NoVerdictError` where the answer would be an accident
     of the machine.
@@ -121,7 +121,7 @@ def answer_of(agent: Agent, position: Position) -> Answer:
         except ForfeitError as error:  # of a player that it asks
             if isinstance(error.__cause__, NoVerdictError):
                 raise error.__cause__ from None
-            return Answer.failed(error.forfeit.outcome, error.forfeit.reply)
+            return Answer.failure(error.forfeit.outcome, error.forfeit.reply)
     answer = agent.answer(position)
     if answer.outcome in ACCIDENTS:
         raise NoVerdictError(repr(agent), position, f"{answer.outcome}: {answer.reply}", answer.outcome)
@@ -133,12 +133,12 @@ def takes_rng(function: Callable[..., Any]) -> bool:
 
     Raises `ParameterError` for a function of other arguments.
     """
-    for is_wrapped in (False, True):  # a wrapper of any arguments has those of what it wraps
+    for is_wrapped in (False, True):  # a wrapper that takes any arguments has those of the wrapped function
         try:
             arguments = signature(function, follow_wrapped=is_wrapped)
         except (TypeError, ValueError):  # some built-in functions have none
             return False
-        takes_one, takes_two = _takes(arguments, 1), _takes(arguments, 2)
+        takes_one, takes_two = _accepts(arguments, 1), _accepts(arguments, 2)
         if takes_one != takes_two:
             return takes_two
         if not takes_one and not is_wrapped:
@@ -149,7 +149,7 @@ def takes_rng(function: Callable[..., Any]) -> bool:
     return False
 
 
-def _takes(arguments: Signature, number: int) -> bool:
+def _accepts(arguments: Signature, number: int) -> bool:
     try:
         arguments.bind(*[None] * number)
     except TypeError:

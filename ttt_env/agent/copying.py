@@ -1,17 +1,17 @@
-"""A lock that agents can hold, which are pickled and copied, to other processes or with an environment."""
+"""A lock for agents, which can be pickled and copied, to other processes or with an environment."""
 
 from threading import Lock
 from types import TracebackType
 
 
-class Turns:
-    """A lock by which several threads take turns. A copy of the agent that holds it has a lock of its own."""
+class CopyableLock:
+    """A lock for threads. A copy of the agent that holds it has a lock of its own."""
 
     def __init__(self) -> None:
         self._lock = Lock()
 
-    def __reduce__(self) -> tuple[type["Turns"], tuple[()]]:
-        return Turns, ()
+    def __reduce__(self) -> tuple[type["CopyableLock"], tuple[()]]:
+        return CopyableLock, ()
 
     def __enter__(self) -> bool:
         return self._lock.acquire()

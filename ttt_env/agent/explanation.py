@@ -16,14 +16,25 @@ _MAX_NAMED = 4  # cells in a sentence
 
 @dataclass(frozen=True)
 class CellNumbers:
-    """An agent's numbers for some of the cells, and their meaning in a few words."""
+    """An agent's numbers for some of the cells, and their meaning in a few words.
+
+    Attributes:
+        meaning: The meaning, such as "value of the move".
+        by_cell: The number of each cell; cells without one are missing.
+        unit: The format of the numbers.
+
+    Example:
+        >>> CellNumbers("chance", {4: 0.75, 8: 0.25}, unit="chance").text(8)
+        '25%'
+
+    """
 
     meaning: str
     by_cell: Mapping[int, float]
     unit: Unit = "value"
 
     def text(self, cell: int) -> str:
-        """The number of a cell as it is written; empty if it has none.
+        """The number of a cell as it is printed; empty if it has none.
 
         >>> CellNumbers("value of the move", {4: 0.98127}).text(4)
         '+0.9813'
@@ -49,7 +60,7 @@ class Explanation:
         numbers: The agent's figures for the cells, the most telling first; cells without a figure are
             missing.
         facts: Further findings by name, each a text, a number or a list of them.
-        sets: The winning sets that the reason is about, as cells.
+        sets: The winning sets that the reason refers to, as cells.
         parts: The explanations of the agents that this one is made of.
 
     Example:
@@ -88,7 +99,7 @@ class Explanation:
 
     @property
     def figure(self) -> CellNumbers:
-        """The numbers to write on the board: the most telling ones; without any the chances."""
+        """The numbers to write on the board, which are the most telling ones; without any, the chances."""
         return self.numbers[0] if self.numbers else self.chances
 
     @property
@@ -110,7 +121,10 @@ class Explanation:
         if self.facts:
             lines += ["", *(f"{name}: {fact_text(fact)}" for name, fact in self.facts.items())]
         for part in self.parts:
-            lines += ["", *(f"  {line}".rstrip() for line in (f"{part.title}:", *str(part.why).split("\n")))]
+            lines += [
+                "",
+                *(f"  {line}".rstrip() for line in (f"{part.title}:", *str(part.explanation).split("\n"))),
+            ]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -141,7 +155,7 @@ class Explanation:
             "facts": dict(self.facts),
             "sets": [list(cells) for cells in self.sets],
             "parts": [
-                {"name": part.name, "share": part.share, "explanation": part.why.to_dict()}
+                {"name": part.name, "share": part.share, "explanation": part.explanation.to_dict()}
                 for part in self.parts
             ],
         }
@@ -149,10 +163,10 @@ class Explanation:
 
 @dataclass(frozen=True)
 class PartExplanation:
-    """The explanation of an agent inside another one; `share` is how often it is asked, if not always."""
+    """The explanation of an agent inside another one; `share` is how often it plays, None for always."""
 
     name: str
-    why: Explanation
+    explanation: Explanation
     share: float | None = None
 
     @property
@@ -162,14 +176,14 @@ class PartExplanation:
 
 
 def fact_text(fact: object) -> str:
-    """A fact as it is written: lists with commas."""
+    """A fact as text; lists with commas."""
     if isinstance(fact, list | tuple):
         return ", ".join(map(fact_text, fact))
     return f"{fact:,}" if isinstance(fact, int) and not isinstance(fact, bool) else str(fact)
 
 
 def named_cells(cells: list[int]) -> str:
-    """Cells in a sentence; many are only counted.
+    """Cells in a sentence; if there are many, only their number.
 
     >>> named_cells([2]), named_cells([2, 6]), named_cells([0, 2, 6, 8, 4])
     ('cell 2', 'cell 2 or 6', 'any of 5 cells')

@@ -1,4 +1,4 @@
-"""The interface that every way to play shares."""
+"""The interface that all ways to play share."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from ttt_env.render.svg import Picture
 
 MOVES = ("policy", "policies", "choose")
-"""The methods of which a class defines exactly one, to say how it plays."""
+"""The methods by which a class can say how it plays; it defines exactly one."""
 
-_MEMO_SIZE = 50_000  # positions of which an agent remembers its policy
+_MEMO_SIZE = 50_000  # positions whose policies an agent caches
 
 
 class Agent:
@@ -31,7 +31,7 @@ class Agent:
     - `policies(boards)`: the same for a batch, `[B, cells]`;
     - `choose(position, rng)`: a cell.
 
-    A second one, also over that of a parent, is a `TypeError` when the class is defined: an agent that
+    A second one, also over a method of a parent, is a `TypeError` when the class is defined: an agent that
     changes how another one plays holds it and asks it. An agent sees the position, never the history.
 
     Args:
@@ -52,17 +52,17 @@ class Agent:
     """
 
     plays_by: ClassVar[str] = ""
-    """The method by which the class says how it plays: `policy`, `policies` or `choose`; empty if none."""
+    """The method that the class defines: `policy`, `policies` or `choose`; empty if none."""
 
     is_stationary: bool = False
-    """True if the policy depends on the position alone, as the class or the agent declares. `match` then
+    """True if the class or the agent declares that its policy depends on the position alone. `match` then
     computes the result instead of sampling games. No other result depends on it."""
 
     takes_agent: ClassVar[bool] = False
     """True if the first parameter is another agent. Keywords of a spec string that this class does not
-    take are then passed on to that agent, as in `epsilon:softmax:temperature=0.2,epsilon=0.1`."""
+    take are passed on to that agent, as in `epsilon:softmax:temperature=0.2,epsilon=0.1`."""
 
-    _remembers: ClassVar[bool] = False  # its answers never change, so `policy` need not ask twice
+    _remembers: ClassVar[bool] = False  # its answers never change, so `policy` caches them
     _label: str | None = None
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -80,7 +80,7 @@ class Agent:
     def __init__(self, game: Game | str) -> None:
         if not self.plays_by:
             raise PolicyError(
-                f"{type(self).__name__} says nowhere how it plays: define policy, policies or choose"
+                f"{type(self).__name__} does not say how it plays: define policy, policies or choose"
             )
         self.game = get_game(game)
 
@@ -96,7 +96,7 @@ class Agent:
 
     @property
     def label(self) -> str:
-        """The name of the agent in results: the spec string that it was made of, else its name."""
+        """The name of the agent in results, which is its spec string if it was made from one."""
         return self._label or name_of(self)
 
     @property
@@ -106,28 +106,34 @@ class Agent:
 
     @property
     def sweeps(self) -> bool:
-        """True if it looks at all positions of its game before its first move.
+        """True if it enumerates all positions of its game before its first move.
 
-        That takes seconds if there are millions of them. By default it is true if it is of one of the
+        That takes seconds if there are millions of them. By default it is true if it is true of one of the
         `parts`.
         """
         return any(part.sweeps for part in self.parts)
 
     @property
     def seconds_per_move(self) -> float:
-        """About how long the policy of one position takes to compute, in seconds; 0 if it is hardly any time.
+        """An estimate of the seconds that the policy of one position takes; 0 if they are negligible.
 
-        An agent that searches gives its time here, others take as long as their `parts`. Callers look at it
-        before they let a person wait, or ask in every position of a game.
+        An agent that searches overrides it; for others it is the sum over their `parts`. Callers check it
+        before they let a person wait, or query an agent in every position of a game.
         """
         return sum((part.seconds_per_move for part in self.parts), 0.0)
 
     def policy(self, position: Position) -> Floats:
-        """The move probabilities, `[cells]`: they sum to 1 and are 0 on taken cells.
+        """The move probabilities, `[cells]`, which sum to 1 and are 0 on taken cells.
 
-        The game must still go on in the position; on a finished one the answer has no meaning. Of an agent
-        that defines `choose` it is one draw: the cell that it chooses with random numbers seeded by the
-        position has probability 1. Raises `IllegalMoveError` if that cell is not free.
+        If the agent defines `choose`, this is one draw: the cell that it chooses with random numbers seeded
+        by the position has probability 1.
+
+        Args:
+            position: An open position; on a finished one the answer has no meaning.
+
+        Raises:
+            IllegalMoveError: The agent chooses a cell that is not free.
+
         """
         if self.plays_by == "policies":
             return self._of_batch(position)
@@ -152,43 +158,74 @@ class Agent:
         return {}
 
     def policies(self, boards: Boards) -> Floats:
-        """The move probabilities of a batch, `[B, cells]`."""
+        """The move probabilities of a batch, `[B, cells]`.
+
+        Args:
+            boards: Open positions, `Boards[B]`.
+
+        Raises:
+            PolicyError: An answer is not a distribution over the free cells.
+
+        """
         rows = [checked_answer(self, position, self.policy(position)) for position in boards]
         return np.array(rows, np.float64).reshape(len(boards), self.game.n_cells)
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         """A cell drawn from `policy`; takes one `rng.random()`.
 
-        Raises `PolicyError` where `policy` is not a distribution over the free cells.
+        Args:
+            position: An open position.
+            rng: The random generator.
+
+        Raises:
+            PolicyError: `policy` is not a distribution over the free cells.
+
         """
         return draw_cell(self, position, self.policy(position), rng.random())
 
     def picture(self, position: Position, last: int | None = None) -> "Picture":
-        """The board with the probability of each move on its cell, to look at in a notebook or to save."""
+        """The board with the probability of each move on its cell, to show in a notebook or to save.
+
+        Args:
+            position: The position.
+            last: The cell of the last move, which is highlighted.
+
+        """
         return position.picture(None if position.is_over else self.policy(position).tolist(), last)
 
     def explain(self, position: Position) -> Explanation:
-        """Explain the agent's move in the position: its figures for each cell, and the reason that decides.
+        """Explain the agent's move: its figures for each cell, and the reason that decides.
 
-        Every agent has at least its policy to show. One that has reasons overrides `_explained`.
+        Every agent can show at least its policy. One that has reasons overrides `_explain`.
 
-        >>> from ttt_env import make_agent
-        >>> print(make_agent("win-block").explain(Position.parse("XX./OO./...")).reason)
-        The rule win fires: cell 2 completes a winning set of X.
+        Args:
+            position: An open position of the agent's game.
 
-        Raises `IllegalMoveError` if the game is over, `ImpossiblePositionError` for a position of another
-        game.
+        Returns:
+            The explanation.
+
+        Raises:
+            IllegalMoveError: The game is over.
+            ImpossiblePositionError: The position is of another game.
+
+        Example:
+            >>> from ttt_env import make_agent
+            >>> print(make_agent("win-block").explain(Position.parse("XX./OO./...")).reason)
+            The rule win fires: cell 2 completes a winning set of X.
+
         """
         position = check_game(position, self.game)
         if position.is_over:
             raise IllegalMoveError(f"there is no move to explain: the game {position} is over")
-        return self._explained(position)
+        return self._explain(position)
 
-    def _explained(self, position: Position) -> Explanation:
-        """`explain` in a position of this game that is not over."""
-        return self._why(position, f"{name_of(self)} says which cells it plays, and no more.")
+    def _explain(self, position: Position) -> Explanation:
+        """`explain` in an open position of this game."""
+        return self._policy_explanation(position, f"{name_of(self)} says which cells it plays, and no more.")
 
-    def _why(self, position: Position, reason: str, *numbers: CellNumbers, **more: Any) -> Explanation:
+    def _policy_explanation(
+        self, position: Position, reason: str, *numbers: CellNumbers, **more: Any
+    ) -> Explanation:
         """The explanation with the agent's own policy in the position; `more` are fields of `Explanation`."""
         return Explanation(position, chances(self, position), reason, numbers, **more)
 

@@ -1,4 +1,4 @@
-"""The interface of whatever learns to play, and the learners that are installed here, by name."""
+"""The interface of learners, and the learners that are installed here, by name."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -29,18 +29,23 @@ NO_LIMIT = Budget()
 
 
 class Learner(ABC):
-    """Learns to play `game`, a stretch at a time; `ttt_env.train` is the loop around all learners.
+    """Learns to play a game, one `advance` after another; `ttt_env.train` is the loop around all learners.
 
-    A subclass is constructed as `cls(game, seed, **hyperparameters)`: what the constructor takes by name are
-    its hyperparameters. The same arguments give the same agent after as many steps, in however many
-    stretches.
+    A subclass is constructed as `cls(game, seed, **hyperparameters)`: the keyword-only parameters of its
+    constructor are its hyperparameters. The same arguments give the same agent after the same number of
+    steps, however they are divided among calls of `advance`.
+
+    Args:
+        game: The game.
+        seed: The seed of all random numbers.
+
     """
 
     name: ClassVar[str]
     """The name under which the learner is installed."""
 
     plays_as: ClassVar[str]
-    """The agent that plays from a file that `save` has written."""
+    """The name of the agent that plays from a file that `save` has written."""
 
     suffix: ClassVar[str] = "npz"
     """The ending of such a file."""
@@ -49,7 +54,7 @@ class Learner(ABC):
     """A sentence on how it learns."""
 
     default_budget: ClassVar[Budget] = NO_LIMIT
-    """The budget of a training for which none is given."""
+    """The budget of a training that does not give one."""
 
     keeps_latest: ClassVar[bool] = False
     """True to keep the latest of equally good agents, which has learned longest; False to keep the first."""
@@ -58,17 +63,23 @@ class Learner(ABC):
     """True if it needs PyTorch, from the extra `train`."""
 
     uncounted: float = 0.0
-    """The seconds of `advance` that no budget counts: the time of compiling."""
+    """The seconds of `advance` that do not count towards the budget: the time of compiling."""
 
     def __init__(self, game: Game, seed: int = 0) -> None:
         self.game, self.seed = game, seed
 
     @classmethod
     def check(cls, game: Game, hyperparameters: Mapping[str, Any]) -> None:
-        """Raise what would keep a training from beginning, as far as that can be told without it.
+        """Raise the errors that would prevent a training, as far as they can be found without starting it.
 
-        That is a `ParameterError` for a hyperparameter that the learner does not have, or a value that it
-        cannot take, and an `ImportError` without the extra that it needs.
+        Args:
+            game: The game.
+            hyperparameters: The hyperparameters by name.
+
+        Raises:
+            ParameterError: The learner does not have this hyperparameter, or it cannot take this value.
+            ImportError: The extra that the learner needs is not installed.
+
         """
         allowed = {name: each for name, each in declared(cls).items() if each.kind is Parameter.KEYWORD_ONLY}
         check_names(cls.name, hyperparameters, allowed, "hyperparameter")
@@ -87,29 +98,39 @@ class Learner(ABC):
 
     @property
     def is_due(self) -> bool:
-        """True if it is time to judge the agent."""
+        """True if the agent is due to be judged."""
         return self.steps > 0
 
     @abstractmethod
     def advance(self, budget: Budget) -> None:
-        """Learn until the agent is to be judged, the budget is used up, or some seconds have passed."""
+        """Learn until the agent is due to be judged, the budget is used up, or some seconds have passed.
+
+        Args:
+            budget: The steps and seconds that may be used.
+
+        """
 
     @abstractmethod
     def agent(self) -> Agent:
-        """The agent as it plays now; it does not change as the learner goes on."""
+        """The agent as it plays now; it does not change as the learner continues."""
 
     @abstractmethod
     def state(self) -> Any:
-        """The state that `restore` needs to go on in another process; it can be pickled."""
+        """The state that `restore` needs to continue in another process; it can be pickled."""
 
     @abstractmethod
     def restore(self, state: Any) -> None:
-        """Go on from the state of a learner that was constructed by the same arguments."""
+        """Continue from a state.
+
+        Args:
+            state: What `state` returned, of a learner that was constructed with the same arguments.
+
+        """
 
     def candidates(self) -> Iterable[Agent]:
-        """The agents by which the learner is judged: one after the other, as long as they reach the goal.
+        """The agents by which the learner is judged, one after the other as long as they reach the goal.
 
-        While one of them is judged, it is the one that `agent`, `save` and `snapshot` are about.
+        While one of them is judged, `agent`, `save` and `snapshot` refer to it.
         """
         return [self.agent()]
 
@@ -118,33 +139,49 @@ class Learner(ABC):
         return {}
 
     def on_evaluation(self, evaluation: Any) -> None:  # noqa: B027
-        """Take note of an `Evaluation` of the agent as it is now."""
+        """Use an `Evaluation` of the agent as it is now."""
 
     def scalars(self) -> dict[str, float]:
-        """The numbers that a log shows of the training, by name."""
+        """The numbers of the training for a log, by name."""
         return {}
 
     def log(self, folder: Path | None, is_resumed: bool = False) -> AbstractContextManager[Log] | None:
-        """The learner's own log in the folder, open in a `with` block; None if it has none."""
+        """The learner's own log in the folder, open in a `with` block; None if it has none.
+
+        Args:
+            folder: The folder; None to write no files.
+            is_resumed: Whether the log of an earlier run is continued.
+
+        """
         return None
 
     def save(self, path: str | Path) -> None:
-        """Write the agent as it plays now to a file, from which `plays_as` plays."""
+        """Write the agent as it plays now to a file, from which `plays_as` plays.
+
+        Args:
+            path: The path of the file.
+
+        """
         agent: Any = self.agent()
         agent.save(path)
 
     def snapshot(self) -> Any:
-        """The state that `agent_of` needs to bring back the agent as it is now; it can be pickled."""
+        """The state from which `agent_of` can restore the agent as it is now; it can be pickled."""
         return self.agent()
 
     def agent_of(self, snapshot: Any) -> Agent:
-        """The agent as it was when `snapshot` returned this."""
+        """The agent as it was when `snapshot` returned this.
+
+        Args:
+            snapshot: What `snapshot` returned.
+
+        """
         agent: Agent = snapshot
         return agent
 
 
 def learner_names() -> list[str]:
-    """The names under which learners are installed here, ours and other packages'.
+    """The names under which learners are installed here, by this package and others.
 
     >>> {"dqn", "q-learning", "alphazero"} <= set(learner_names())
     True

@@ -1,4 +1,4 @@
-"""Agents made of spec strings, functions and models of other libraries."""
+"""Agents made from spec strings, functions and models of other libraries."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -17,14 +17,14 @@ from ttt_env.rules import (
     items_of,
     split_items,
     split_spec,
-    unwrapped,
+    strip_brackets,
 )
 from ttt_env.rules.checks import as_text
 from ttt_env.rules.parameters import kinds_of, read
 from ttt_env.rules.specs import Spec, as_value, joined_path, key_of, read_items
 from ttt_env.storage.models import file_of, label_of, spec_of
 
-_MOST_AGENTS = 10_000  # that are named at once
+_MOST_AGENTS = 10_000  # in one collection
 
 
 def make_agent(
@@ -35,34 +35,34 @@ def make_agent(
     temperature: float | None = None,
     trusted: bool = True,
 ) -> Agent:
-    """The agent that a spec string, a file, a function or a model stands for.
+    """The agent that a spec string, a file, a function or a model describes.
 
     A spec string is `name`, `name:value` or `name:key=value,key=value`; a parameter that is true or false may
-    be named alone. Inside another agent's spec, an agent with parameters goes into round brackets where its
-    commas could belong to the outer one. "file.py:function" is a function of a Python file, `file.py` alone
-    its `choose`, its `policy` or its only function, which is asked in a process of its own, with the
-    parameters of `process`. The path of a model, "models/mine.zip" or "table.npz", is the agent that plays
-    from it.
+    be named alone. Inside another agent's spec, put an agent with parameters in parentheses where its commas
+    could belong to the outer one. "file.py:function" is a function of a Python file, `file.py` alone its
+    `choose`, its `policy` or its only function; it runs in a process of its own, with the parameters of
+    `process`. The path of a model, "models/mine.zip" or "table.npz", is the agent that plays from it.
 
-    A model of another library is asked itself, not a copy of it: if it is trained further, the agent's play
-    changes with it. One of Stable-Baselines3 plays greedily, and only on free cells; a network is a
+    A model of another library is queried itself, not a copy of it: if it is trained further, the agent's play
+    changes with it. A model of Stable-Baselines3 plays greedily, and only on free cells; a network is a
     `torch.nn.Module`, or with `observation` any function, from observations of this kind to scores `[B,
     cells]`.
 
     Args:
         spec: A spec string, a path, an `Agent`, a function from a `Position` to a cell, or a model.
         game: The game, or its id.
-        observation: What a network sees: "planes", for a module the default, or "flat".
+        observation: The input of a network: "planes", for a module the default, or "flat".
         temperature: A network plays by the softmax of scores / temperature; by default the highest score.
-        trusted: False for a spec string that arrived as data: a row of a data set, an address, a result or a
-            log that is read back. It names an agent of this package whose parameters are numbers, flags or
-            choices, or further agents of this kind: not a file, a command or another package's class.
+        trusted: False for a spec string that arrived as data: in a row of a data set, an address, a result or
+            a log that is read back. It may name only an agent of this package with parameters that are
+            numbers, flags, choices, or further agents of this kind: not a file, a command or another
+            package's class.
 
     Returns:
         The agent.
 
     Raises:
-        UnknownAgentError: Nobody registered this name.
+        UnknownAgentError: No agent is registered under this name.
         ParameterError: The agent does not have this parameter, or it cannot take this value.
 
     Example:
@@ -88,7 +88,7 @@ def make_agent(
             spec, game, **{name: value for name, value in options.items() if value is not None}
         )
     if isinstance(spec, str):
-        build, parameters = _parsed(spec, trusted)
+        build, parameters = _parse_spec(spec, trusted)
         agent = build(game, **parameters)
         file = file_of(spec)
         agent._label = label_of(spec if file is None else spec.replace(str(file), file.name))
@@ -110,7 +110,7 @@ def make_agent(
 def stationary_agent(agent: AgentLike, game: Game | str) -> Agent:
     """The agent, if it is stationary. Raises `PolicyError` otherwise.
 
-    This is for callers that cannot wait until an agent has been asked in every position.
+    For callers that cannot wait until an agent has been queried in every position.
     """
     player = make_agent(agent, game)
     if not player.is_stationary:
@@ -121,7 +121,7 @@ def stationary_agent(agent: AgentLike, game: Game | str) -> Agent:
 def _reader_of_model(model: object) -> Callable[[object, Game], Agent] | None:
     """The registered function that makes an agent of `model`, None if no library is registered for its class.
 
-    The library is known by the name of its module and not imported here: whoever made the model has done so.
+    The library is known by the name of its module and not imported here: the maker of the model has done so.
     """
     for ancestor in type(model).__mro__:
         point = installed(MODEL_GROUP).get(ancestor.__module__.partition(".")[0])
@@ -141,13 +141,13 @@ def game_of(game: Game | str | None, *agents: AgentLike) -> Game:
 def named_agents(
     agents: Iterable[AgentLike] | Mapping[str, AgentLike], parameter: str = "agents", numbered: bool = False
 ) -> dict[str, AgentLike]:
-    """The agents by name: a mapping gives names, a spec string goes by its `label_of`.
+    """The agents by name: a mapping gives names, the name of a spec string is its `label_of`.
 
-    A function goes by its `__name__`, any other agent by its class. If `numbered`, a name that is taken gets
-    a number, as in "name (2)"; so does another spec of the same label in any case.
+    The name of a function is its `__name__`, of any other agent its class. If `numbered`, a name that is
+    taken gets a number, as in "name (2)"; so does another spec of the same label in any case.
 
     Raises `ParameterError` for two agents of one name otherwise, for a name that is not a text of at most
-    10,000 letters, and for no collection of agents, which it calls `parameter`.
+    10,000 letters, and for anything but a collection of agents, which the message calls `parameter`.
     """
     if isinstance(agents, Mapping):
         return {_checked_name(name): agent for name, agent in agents.items()}
@@ -159,7 +159,7 @@ def named_agents(
         )
     for agent in items:
         name = type(agent).__name__
-        with suppress(Exception):  # its class may be a user's, and fail
+        with suppress(Exception):  # a user's class may raise anything
             name = label_of(agent) if isinstance(agent, str) else getattr(agent, "__name__", name)
         stem, number = _checked_name(name), 1
         while name in by_name and (numbered or (isinstance(agent, str) and by_name[name] != agent)):
@@ -179,16 +179,16 @@ def _checked_name(name: object) -> str:
     return str(name)
 
 
-def _parsed(text: str, trusted: bool) -> tuple[type[Agent], dict[str, Any]]:
+def _parse_spec(text: str, trusted: bool) -> tuple[type[Agent], dict[str, Any]]:
     """The class that a spec names and the values of its parameters; see `make_agent` for `trusted`."""
     spec = split_spec(spec_of(text) if trusted else text)
     if not trusted and not is_of_package(spec.name):
         raise ParameterError(
             f"{brief(str(spec))} arrived as data, where only the package's own agents may be named: "
-            "to use this one, give it as an argument of your program"
+            "to use this one, pass it as an argument of your program"
         )
     if spec.name.endswith(FUNCTION_FILE):
-        return _parsed_function_file(spec)
+        return _parse_function_file(spec)
     build = agent_class(spec.name)
     allowed = parameters_of(build)
     texts, others = read_items(spec, allowed)
@@ -220,22 +220,22 @@ def _check_plain(owner: str, values: Mapping[str, Any], allowed: Mapping[str, Pa
             continue
         kinds = get_args(hint) if get_origin(hint) is not Annotated else (hint,)
         if Agent in kinds:
-            _parsed(text, trusted=False)
+            _parse_spec(text, trusted=False)
         elif AgentNames in kinds:
             for spec in split_items(text, "+"):
-                _parsed(spec, trusted=False)
+                _parse_spec(spec, trusted=False)
         elif Choice not in kinds:
             raise ParameterError(
                 f"{name}={brief(text)} of {owner} arrived as data, where parameters are numbers, flags and "
-                "choices: to use this agent, give it as an argument of your program"
+                "choices: to use this agent, pass it as an argument of your program"
             )
 
 
-def _parsed_function_file(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
-    """`_parsed` of "file.py:function": a program that is given the file and the function."""
+def _parse_function_file(spec: Spec) -> tuple[type[Agent], dict[str, Any]]:
+    """`_parse_spec` of "file.py:function": a program whose command names the file and the function."""
     build = agent_class(spec.name)
     allowed = parameters_of(build)
-    del allowed["command"]  # which the file and its function make
+    del allowed["command"]  # it is made from the file and its function
     texts, others = read_items(spec, allowed)
     check_names(spec.name, filter(None, map(key_of, others)), allowed)
     function = (as_value(others) or "").strip()
@@ -258,6 +258,6 @@ def _plain_value(
     if not build.takes_agent or not plain:
         check_names(owner, map(key_of, keywords), allowed)
         return as_value(plain)
-    inner = unwrapped(",".join(plain).strip())
+    inner = strip_brackets(",".join(plain).strip())
     separator = "," if len(split_items(inner, ":")) > 1 else ":"
     return f"{inner}{separator}{','.join(keywords)}" if keywords else inner

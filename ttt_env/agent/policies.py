@@ -20,20 +20,20 @@ Floats = NDArray[np.float64]
 ROUNDING = 1e-5
 """The largest distance of a policy's sum from 1. Sums of 64 probabilities of 32 bits are off by 1e-6."""
 NEGLIGIBLE = 1e-30
-"""A probability below this is 0: in play, in every analysis and in certificates. What ten such moves in a row
-are worth can still be told from 0 in 64 bits, so whatever has a larger one is seen by all of them."""
-_EXACT = 1e-12  # sums nearer to 1 are left as they are: 64-bit rounding
+"""A probability below this is 0: in play, in every analysis and in certificates. The product of ten such
+probabilities is still above 0 in 64 bits, so larger ones have an effect in all of these."""
+_EXACT = 1e-12  # sums nearer to 1 are not scaled: 64-bit rounding
 _FLOAT64 = np.dtype(np.float64)
-_SEED = 20  # of the random numbers for an agent that has only `choose` and is asked for its policy
+_SEED = 20  # of the random numbers for the policy of an agent that has only `choose`
 
 
 def generator_of(position: Position) -> np.random.Generator:
-    """A generator seeded by the position alone, for an agent that is asked for one move there."""
+    """A generator seeded by the position alone, for an agent that is queried for one move there."""
     return np.random.default_rng((_SEED, position.mine, position.theirs))
 
 
 def checked_cell(agent: "Agent", position: Position, choice: object) -> int:
-    """The agent's `choice` as a cell. Raises `IllegalMoveError` if it is not a cell, or not a free one."""
+    """The agent's `choice` as a cell. Raises `IllegalMoveError` if it is not a free cell."""
     cell, _ = read_cell(choice, position)
     if cell is not None:
         return cell
@@ -41,7 +41,7 @@ def checked_cell(agent: "Agent", position: Position, choice: object) -> int:
 
 
 def chosen_cell(agent: "Agent", position: Position, rng: np.random.Generator) -> int:
-    """The cell that the agent chooses. Raises `IllegalMoveError` for one that is not free."""
+    """The cell that the agent chooses. Raises `IllegalMoveError` if it is not free."""
     return checked_cell(agent, position, agent.choose(position, rng))
 
 
@@ -62,11 +62,11 @@ def sample(policy: Floats, draw: float) -> int:
 
 
 @lru_cache(maxsize=1 << 13)
-def _summed(policy: bytes, n_cells: int, playable: int) -> tuple[list[float], list[int]] | None:
+def _cumulative(policy: bytes, n_cells: int, playable: int) -> tuple[list[float], list[int]] | None:
     """The cumulative probabilities of the cells that may be drawn, and these cells; None for a wrong policy.
 
-    `drawn` draws from them as `sample` does. They are kept, so that a policy that comes again is
-    neither checked nor summed again.
+    `draw_cell` draws from them as `sample` does. They are cached, so that a repeated policy is neither
+    checked nor summed again.
     """
     probabilities, total = np.frombuffer(policy).tolist(), 0.0
     totals: list[float] = []
@@ -87,13 +87,13 @@ def _summed(policy: bytes, n_cells: int, playable: int) -> tuple[list[float], li
 
 
 def draw_cell(agent: "Agent", position: Position, policy: object, draw: float) -> int:
-    """The cell that `draw`, a number in [0, 1), takes from the agent's answer, as `sample` does.
+    """The cell that `draw`, a number in [0, 1), selects from the agent's answer, as in `sample`.
 
     Raises `PolicyError` if the answer is not a distribution over the free cells.
     """
     game = agent.game
     if type(policy) is np.ndarray and policy.dtype is _FLOAT64 and policy.ndim == 1:
-        table = _summed(policy.tobytes(), game.n_cells, game.playable(position.occupied_mask))
+        table = _cumulative(policy.tobytes(), game.n_cells, game.playable(position.occupied_mask))
         if table is not None:
             totals, cells = table
             return cells[bisect_right(totals, draw)]
@@ -128,7 +128,7 @@ def checked_policies(agent: "Agent", boards: Boards) -> Floats:
     ):
         is_valid = (policies >= 0) & (boards.legal | (policies == 0))
         first_wrong = int(np.argmin(is_valid.all(axis=1) & (deviations <= ROUNDING)))
-        raise _no_policy(agent, boards[first_wrong], policies[first_wrong])
+        raise _policy_error(agent, boards[first_wrong], policies[first_wrong])
     is_negligible = (policies < NEGLIGIBLE) & (policies > 0)
     if is_negligible.any():
         policies = np.where(is_negligible, 0.0, policies)
@@ -160,30 +160,30 @@ def checked_answer(agent: "Agent", position: Position, answer: object) -> Floats
     total, playable = sum(probabilities), position.game.playable(position.occupied_mask)
     is_good = all(p >= 0 and not (p and not playable >> cell & 1) for cell, p in enumerate(probabilities))
     if not (is_good and abs(total - 1) <= ROUNDING):
-        raise _no_policy(agent, position, policy)
+        raise _policy_error(agent, position, policy)
     if any(0 < p < NEGLIGIBLE for p in probabilities):
         policy = np.where(policy < NEGLIGIBLE, 0.0, policy)
     return policy / total if abs(total - 1) > _EXACT else policy
 
 
 def _as_floats(agent: "Agent", answer: object, shape: tuple[int, ...], where: object) -> Floats:
-    """An agent's answer as numbers of this shape. Raises `PolicyError` if it cannot be that."""
+    """An agent's answer as numbers of this shape. Raises `PolicyError` if it cannot be converted."""
     try:
         array = np.asarray(answer)
         is_text = array.dtype.kind == "O" and any(isinstance(each, str | bytes) for each in array.flat)
         if array.dtype.kind not in "biufO" or is_text or isinstance(answer, np.ma.MaskedArray):
             raise TypeError
         numbers: Floats = np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of tensors with gradients
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # a RuntimeError: tensors with gradients
         raise PolicyError(f"{agent!r} has no policy in {where}, but {brief(answer):.200}") from None
     if numbers.shape != shape:
         raise PolicyError(f"{agent!r} has no policy in {where}: its shape is {numbers.shape}, not {shape}")
     return numbers
 
 
-def _no_policy(agent: "Agent", position: Position, policy: Floats) -> PolicyError:
+def _policy_error(agent: "Agent", position: Position, policy: Floats) -> PolicyError:
     if not policy.any():
-        return PolicyError(f"{agent!r} has no policy in {position}: it makes no legal move there")
+        return PolicyError(f"{agent!r} has no policy in {position}: all legal moves have probability 0")
     return PolicyError(
         f"{agent!r} has no policy in {position}: {policy.round(6).tolist()} "
         "should sum to 1 over the free cells and be 0 elsewhere"
@@ -191,25 +191,25 @@ def _no_policy(agent: "Agent", position: Position, policy: Floats) -> PolicyErro
 
 
 Outcome = Literal["played", "unreadable", "several", "no cell", "taken", "raised", "crashed", "timed out"]
-"""The outcome of a question: the cell of the answer was played; it names no cell in the agreed form; it names
-different ones; its number is not a cell of the board; the cell is taken, or rests on a free one; the player's
-own code raised an exception; its process ended; it did not answer in time."""
+"""The outcome of a question: the cell of the answer was played; the answer names no cell in the agreed form;
+it names different ones; its number is not a cell of the board; the cell is taken, or rests on a free one; the
+player's own code raised an exception; its process ended; it did not answer in time."""
 ACCIDENTS: tuple[Outcome, ...] = ("crashed", "timed out")
-"""The outcomes that are not answers: they can lose a game that is played, and are never kept."""
+"""The outcomes that are not answers: they can lose a game that is played, and are never recorded."""
 
 FORFEITS: tuple[Outcome, ...] = tuple(outcome for outcome in get_args(Outcome) if outcome != "played")
 """The outcomes that lose the game."""
 
-_SAID = 1_000  # letters of an answer that are kept
-_QUOTED = 60  # letters of each that are shown
-_REASON = 300  # letters of the reason of a failure that are shown
-_FAILURES = ("raised", *ACCIDENTS)  # whose reason is at the end of the output
+_SAID = 1_000  # letters of a recorded answer
+_QUOTED = 60  # letters of an answer that is shown
+_REASON = 300  # letters of a shown reason of a failure
+_FAILURES = ("raised", *ACCIDENTS)  # their reason is at the end of the output
 _STATUS = re.compile(r"(?:(exit status -?\d+)(?:: |$))?(.*)", re.DOTALL)
 _TRACED = re.compile(r'File "([^"]*)", line (\d+)')
 
 
 def read_cell(choice: object, position: Position) -> tuple[int | None, Outcome]:
-    """The cell that is chosen, None if it may not be played, and what came of the choice."""
+    """The cell that is chosen, None if it may not be played, and the outcome of the choice."""
     try:
         cell = as_cell(choice, position.game)
     except IllegalMoveError:
@@ -230,17 +230,17 @@ class Answer(NamedTuple):
 
     @classmethod
     def of(cls, choice: object, position: Position, reply: str | None = None) -> "Answer":
-        """The answer that chooses this cell, or what is wrong with it. `reply` is by default its text."""
+        """The answer that chooses this cell, or the reason why it cannot; `choice` is the default `reply`."""
         cell, outcome = read_cell(choice, position)
         return cls(cell, outcome, _storable(brief(choice) if reply is None else reply))
 
     @classmethod
-    def failed(cls, outcome: Outcome, reply: str) -> "Answer":
+    def failure(cls, outcome: Outcome, reply: str) -> "Answer":
         """The answer that plays no cell, for this reason."""
         return cls(None, outcome, _storable(reply))
 
     def refusal(self, agent: "Agent", position: Position) -> ForfeitError:
-        """The error that ends the game in which this agent has answered so, and named no free cell."""
+        """The error that ends the game in which this agent gave this answer, which names no free cell."""
         legal = f"legal are {position.legal_cells}"
         if self.outcome in ("no cell", "taken"):
             message = f"{agent!r} plays {self.reply} in {position}; {legal}"
@@ -250,26 +250,27 @@ class Answer(NamedTuple):
 
 
 def _storable(reply: str) -> str:
-    """The start of an answer, with question marks for halves of letters, which no file can keep."""
+    """The start of an answer, with question marks for lone surrogates, which no file can hold."""
     return reply[:_SAID].encode("utf-8", "replace").decode()
 
 
 class Forfeit(NamedTuple):
-    """A position in which an agent named no free cell, and so loses: why, and what it replied."""
+    """A position in which an agent named no free cell, and so loses: the reason, and its reply."""
 
     position: Position
     outcome: Outcome
     reply: str
 
 
-def quoted(reply: str, outcome: Outcome) -> str:
-    """The start of an answer in quotes, or the reason of a failure, in one line, with no control characters.
+def quote_reply(reply: str, outcome: Outcome) -> str:
+    """The start of an answer in quotes, or the reason of a failure, in one line, without control characters.
 
     Of a traceback these are the last file and line, and the message.
 
-    >>> quoted("I take the centre", "unreadable")
+    >>> quote_reply("I take the centre", "unreadable")
     "'I take the centre'"
-    >>> quoted('exit status 1: File "/a/ben.py", line 7, in choose' + chr(10) + "NameError: no x", "crashed")
+    >>> error = 'exit status 1: File "/a/ben.py", line 7, in choose' + chr(10) + "NameError: no x"
+    >>> quote_reply(error, "crashed")
     'exit status 1: ben.py, line 7: NameError: no x'
     """
     if outcome not in _FAILURES:

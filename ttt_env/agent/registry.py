@@ -1,4 +1,4 @@
-"""The agents that are installed here, ours and other packages', by name."""
+"""The agents that are installed here, by this package and others, by name."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP = "ttt_env.agents"
 MODEL_GROUP = "ttt_env.models"
 """Entry points by the import name of a library: functions `(model, game) -> Agent` for its models."""
-FUNCTION_FILE = ".py"  # the ending of a file in which a function plays, asked in a process of its own
+FUNCTION_FILE = ".py"  # the ending of a file in which a function plays, in a process of its own
 PROGRAM = "process"  # the agent that runs programs
 
 
 @lru_cache(maxsize=3)
 def installed(group: str = ENTRY_POINT_GROUP) -> "dict[str, EntryPoint]":
     """The entry points of a group, by name."""
-    from importlib.metadata import entry_points  # a tenth of what `import ttt_env` adds to its libraries
+    from importlib.metadata import entry_points  # takes a tenth of the time of `import ttt_env`
 
     return {point.name: point for point in entry_points(group=group)}
 
@@ -32,7 +32,7 @@ def _loaded(point: "EntryPoint") -> "type[Agent]":
 
 
 def agent_names() -> list[str]:
-    """The names under which agents are installed here, ours and other packages'.
+    """The names under which agents are installed here, by this package and others.
 
     >>> {"random", "minimax", "mcts", "sb3"} <= set(agent_names())
     True
@@ -41,7 +41,7 @@ def agent_names() -> list[str]:
 
 
 def name_of(agent: "Agent") -> str:
-    """The name under which the agent's class is installed; that of the class if it is not."""
+    """The name under which the agent's class is installed; if it is not installed, the name of the class."""
     kind = getattr(type(agent), "variant_of", type(agent))
     value = f"{kind.__module__}:{kind.__qualname__}"
     return next((name for name, point in installed().items() if point.value == value), kind.__name__)
@@ -63,8 +63,8 @@ def agent_class(name: str) -> "type[Agent]":
             raise UnknownAgentError(text)
         if name.endswith((".pt", ".pth")):
             raise UnknownAgentError(
-                f"{brief(name)} holds the weights of a network, and not what it computes: load it in Python, "
-                "and give make_agent(network, game, observation='flat') or 'planes'"
+                f"{brief(name)} holds the weights of a network, but not its layers: load it in Python, "
+                "and call make_agent(network, game, observation='flat') or 'planes'"
             )
         raise UnknownAgentError(unknown("agent", name, installed(), "ttt agents"))
     return _loaded(installed()[name])

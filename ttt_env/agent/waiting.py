@@ -1,4 +1,4 @@
-"""Whom this process waits for: what a line of progress says while a program or a model is slow."""
+"""The players that this process waits for, for a line of progress while a program or a model is slow."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,19 +11,19 @@ _SLOW = 1.0  # seconds
 
 
 class _Question(NamedTuple):
-    who: str
+    player: str
     move: int
     tries: str
     begin: float
 
 
-_questions: list[_Question] = []  # that have no answer yet, the oldest first
+_questions: list[_Question] = []  # pending questions, the oldest first
 
 
 @contextmanager
-def waiting_for(who: str, position: Position, tries: str = "") -> Iterator[None]:
-    """Ask somebody for a move within the block; `tries` says which try it is, as in "try 2 of 2"."""
-    question = _Question(who, position.ply + 1, tries, monotonic())
+def waiting_for(player: str, position: Position, tries: str = "") -> Iterator[None]:
+    """Record that this player is asked for a move within the block; `tries` is the try, as "try 2 of 2"."""
+    question = _Question(player, position.ply + 1, tries, monotonic())
     _questions.append(question)
     try:
         yield
@@ -31,15 +31,14 @@ def waiting_for(who: str, position: Position, tries: str = "") -> Iterator[None]
         _questions.remove(question)
 
 
-def waited_for() -> str:
-    """Whom this process has been waiting for longest, if for more than a second; else nothing.
+def waiting_text() -> str:
+    """The player that this process has been waiting for longest, if for more than a second; else empty.
 
-    >>> waited_for()
+    >>> waiting_text()
     ''
     """
-    for who, move, tries, begin in _questions[:1]:
+    for player, move, tries, begin in _questions[:1]:
         if (seconds := monotonic() - begin) > _SLOW:
-            return (
-                f"waiting for {who} ({', '.join(filter(None, [f'move {move}', tries, f'{seconds:.1f} s']))})"
-            )
+            details = ", ".join(filter(None, [f"move {move}", tries, f"{seconds:.1f} s"]))
+            return f"waiting for {player} ({details})"
     return ""

@@ -1,6 +1,6 @@
 """The best move of a position, as the terminal shows it.
 
-A game of up to `INTERACTIVE_CELLS` cells is solved while somebody waits. In a larger one a short proof search
+A game of up to `INTERACTIVE_CELLS` cells is solved while the user waits. In a larger one a short proof search
 tries to find the value; if it fails, a tree search gives an estimate.
 """
 
@@ -27,7 +27,7 @@ class Advice:
 
 
 def advise(position: Position) -> Advice:
-    """The best moves of a position that is not over; where none is proved, the best ones of a tree search."""
+    """The best moves of an open position; where none is proved, those that a tree search prefers."""
     value = known_value(position)
     if value is not None:
         return Advice(best_cells(position), value, True)
@@ -49,7 +49,7 @@ def hint(position: Position) -> str:
         expected = signed(advice.value, 2)
         return f"A tree search would play {cells}, and expects {expected} for {seat} (1 is a win)."
     if advice.value == -1:
-        return f"{seat} loses against best play, whatever it does."
+        return f"{seat} loses against best play: all moves lose."
     if len(advice.cells) > 1 and advice.cells == list(position.legal_cells):
         return f"{seat} {RESULTS[int(advice.value)]} with best play: every move does."
     return f"{seat} {RESULTS[int(advice.value)]} with best play: {cells}."

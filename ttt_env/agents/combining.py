@@ -36,10 +36,21 @@ class BestResponse(Planner):
     """Best response to another agent: maximises the expected result on both seats, in every position.
 
     Computed exactly: the optimum for a learner that only meets that agent (the oracle of Lanctot et al.
-    2017). Other agents can often beat it.
+    2017). Other agents can often beat it. At its first move it queries the agent once in each position of the
+    game, a program only in those that it can reach, and responds to these answers.
 
-    At its first move it asks the agent once in each position of the game, a program only in those that it can
-    reach, and responds to these answers. Raises `GameTooLargeError` for a game of too many positions.
+    Args:
+        game: The game, or its id.
+        agent: The agent to respond to.
+
+    Raises:
+        GameTooLargeError: The game has too many positions.
+
+    Example:
+        >>> from ttt_env import match
+        >>> f"{match('best-response:random', 'random').score:.4f}"
+        '0.9598'
+
     """
 
     takes_agent = True
@@ -62,27 +73,37 @@ class BestResponse(Planner):
     def _plan(self) -> Agent:
         return best_response(self.agent, self.game, keep_value=self._keeps_value)
 
-    def _explained(self, position: Position) -> Explanation:
-        why, name = super()._explained(position), name_of(self.agent)
-        numbers = replace(why.numbers[0], meaning=f"expected result against {name}")
+    def _explain(self, position: Position) -> Explanation:
+        explanation, name = super()._explain(position), name_of(self.agent)
+        numbers = replace(explanation.numbers[0], meaning=f"expected result against {name}")
         reason = f"Against {name}, {{cells}} has the highest expected result, wins − losses."
-        after = position.play(why.cells[0])
-        parts = (
-            () if after.is_over else (PartExplanation(f"{name}, which answers", self.agent.explain(after)),)
-        )
-        return replace(why, reason=reason, numbers=(numbers,), parts=parts)
+        after = position.play(explanation.cells[0])
+        parts = () if after.is_over else (PartExplanation(f"{name}, in reply", self.agent.explain(after)),)
+        return replace(explanation, reason=reason, numbers=(numbers,), parts=parts)
 
 
 class SafeExploit(BestResponse):
-    """Exploits a model of weak play without ever giving value away.
+    """Exploits a model of weak play without ever blundering.
 
     Of the moves that keep the value of the position under best play, it plays one with the highest expected
-    result against a model of weak play, another agent, uniformly among ties. So it is unbeatable, and no
-    agent that never gives value away scores more against the model. Minimax without a model draws games that
-    weak players would have lost; `best-response`, which looks at the model alone, can be beaten.
+    result against the model, another agent, uniformly among ties. So it is unbeatable, and no agent that
+    never blunders scores more against the model. Minimax, which has no model, draws games that weak players
+    would have lost; `best-response`, which uses the model alone, can be beaten.
 
-    It is computed exactly at the first move, for all positions. The model is asked as by `best-response`.
-    Raises `GameTooLargeError` for a game of too many positions.
+    It is computed exactly at the first move, for all positions. The model is queried as by `best-response`.
+
+    Args:
+        game: The game, or its id.
+        agent: The model of weak play.
+
+    Raises:
+        GameTooLargeError: The game has too many positions.
+
+    Example:
+        >>> from ttt_env import certify
+        >>> certify("safe-exploit:block", "tictactoe-v0").unbeatable
+        True
+
     """
 
     _keeps_value = True
@@ -90,19 +111,19 @@ class SafeExploit(BestResponse):
     def __init__(self, game: Game | str, agent: AgentLike = "random") -> None:
         super().__init__(game, agent)
 
-    def _explained(self, position: Position) -> Explanation:
-        why, name = super()._explained(position), name_of(self.agent)
+    def _explain(self, position: Position) -> Explanation:
+        explanation, name = super()._explain(position), name_of(self.agent)
         q = solve(self.game).values.q(Boards.of([position]))[0]
         values = CellNumbers("value under best play", of_legal_cells(position, q))
         reason = (
-            f"Of the moves that give nothing away under best play {{cells}} has the highest "
+            f"Of the moves that are not blunders {{cells}} has the highest "
             f"expected wins minus losses against {name}."
         )
-        return replace(why, reason=reason, numbers=(values, *why.numbers))
+        return replace(explanation, reason=reason, numbers=(values, *explanation.numbers))
 
 
-class _OfSeveral:
-    """The common part of both kinds of mixtures."""
+class _MixtureBase:
+    """The common part of stationary mixtures and of others."""
 
     agents: list[Agent]
     weights: Floats
@@ -111,7 +132,7 @@ class _OfSeveral:
     def parts(self) -> list[Agent]:
         return self.agents
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         pairs = [
             (agent, share) for agent, share in zip(self.agents, self.weights.tolist(), strict=True) if share
         ]
@@ -120,21 +141,35 @@ class _OfSeveral:
         )
         reason = f"One of these is drawn for each move: {', '.join(part.title for part in parts)}."
         average = {
-            cell: sum(share * part.why.policy[cell] for part, (_, share) in zip(parts, pairs, strict=True))
+            cell: sum(
+                share * part.explanation.policy[cell] for part, (_, share) in zip(parts, pairs, strict=True)
+            )
             for cell in position.legal_cells
         }
         return Explanation(position, average, reason, parts=parts)
 
 
-class Mixture(_OfSeveral, Agent):
-    """Draws one of several agents for each move: its policy is their weighted average.
+class Mixture(_MixtureBase, Agent):
+    """Draws one of several agents for each move; its policy is their weighted average.
 
-    `agents` and `weights` are sequences, or texts joined by `+`: `mixture:minimax+random,weights=7+3`. The
-    weights are equal by default and need not sum to 1. Put an agent whose parameters contain a comma or plus
-    in parentheses. The mixture supports the games that all its agents support. It is stationary if they all
-    are; otherwise the agent drawn chooses the move.
+    The mixture supports the games that all its agents support. It is stationary if they all are; otherwise
+    the agent that is drawn chooses the move.
 
-    Raises `ParameterError` unless there is one number ≥ 0 for each agent, and not all of them are 0.
+    Args:
+        game: The game, or its id.
+        agents: Several agents, or their specs joined by `+`: `mixture:minimax+random,weights=7+3`. Put a spec
+            with a comma or plus in it in parentheses.
+        weights: A number ≥ 0 for each agent, or text joined by `+`; equal by default. The sum need not be 1.
+
+    Raises:
+        ParameterError: There is not one number ≥ 0 for each agent, or all of them are 0.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> agent = make_agent("mixture:minimax+random,weights=7+3")
+        >>> agent.policy(Position.parse("XX./OO./XO.")).round(1).tolist()
+        [0.0, 0.0, 0.8, 0.0, 0.0, 0.1, 0.0, 0.0, 0.1]
+
     """
 
     is_stationary = True
@@ -162,8 +197,8 @@ class Mixture(_OfSeveral, Agent):
         return average
 
 
-class _DrawnMixture(_OfSeveral, Agent):
-    """A mixture of agents of which not all are stationary: the agent that is drawn chooses."""
+class _DrawnMixture(_MixtureBase, Agent):
+    """A mixture in which at least one agent is not stationary: the agent that is drawn chooses."""
 
     variant_of = Mixture
 
@@ -194,6 +229,17 @@ class Epsilon(Mixture):
     The ε-greedy policy of reinforcement learning (Watkins 1989). It supports the games that the agent
     supports.
 
+    Args:
+        game: The game, or its id.
+        agent: The agent.
+        epsilon: The probability of a random move, 0 to 1.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> agent = make_agent("epsilon:minimax,epsilon=0.3")
+        >>> agent.policy(Position.parse("XX./OO./XO.")).round(1).tolist()
+        [0.0, 0.0, 0.8, 0.0, 0.0, 0.1, 0.0, 0.0, 0.1]
+
     """
 
     takes_agent = True
@@ -203,8 +249,8 @@ class Epsilon(Mixture):
         super().__init__(game, [make_agent(agent, game), Random(game)], [1.0 - epsilon, epsilon])
 
 
-class _OfOne:
-    """The common part of both kinds of symmetric agents."""
+class _SymmetricBase:
+    """The common part of symmetric agents, stationary or not."""
 
     agent: Agent
     _permutations: NDArray[np.uint8]
@@ -215,25 +261,35 @@ class _OfOne:
 
     def _images(self, position: Position) -> tuple[Position, NDArray[np.int64]]:
         """The least image of a position, and for each cell of it the cell of this board."""
-        from ttt_env.compiled.canonical import images_of  # imports numba: where it is wanted
+        from ttt_env.compiled.canonical import images_of  # imports numba: only where it is needed
 
         images, (cells,) = images_of(Boards.single(position), self._permutations)
         return images[0], cells
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         name = name_of(self.agent)
         part = PartExplanation(f"{name}, in the least image", self.agent.explain(self._images(position)[0]))
-        reason = f"{{cells}} is what {name} plays in a symmetric position, turned back to this board."
+        reason = f"{name} plays {{cells}} in a symmetric position, mapped back to this board."
         policy = chances(self, position)  # type: ignore[arg-type]
         return Explanation(position, policy, reason, parts=(part,))
 
 
-class Symmetric(_OfOne, Agent):
+class Symmetric(_SymmetricBase, Agent):
     """Another agent, made to play the same way in all symmetric positions.
 
     In each position it plays the agent's policy in the least image of the position under the automorphisms of
     the game, mapped back to this board. So what the agent has learned in one orientation holds in all. It is
     stationary if the agent is.
+
+    Args:
+        game: The game, or its id.
+        agent: The agent.
+
+    Example:
+        >>> from ttt_env import certify
+        >>> certify("symmetric:weights", "tictactoe-v0").inconsistent
+        ()
+
     """
 
     takes_agent = True
@@ -247,12 +303,12 @@ class Symmetric(_OfOne, Agent):
             self.__class__ = _SampledSymmetric  # type: ignore[assignment]
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        from ttt_env.compiled.canonical import answers_by_class  # imports numba: where it is wanted
+        from ttt_env.compiled.canonical import answers_by_class  # imports numba: only where it is needed
 
         return answers_by_class(boards, self._permutations, self.agent.policies)
 
 
-class _SampledSymmetric(_OfOne, Agent):
+class _SampledSymmetric(_SymmetricBase, Agent):
     """The same for an agent that is not stationary, which chooses in the least image."""
 
     variant_of = Symmetric

@@ -1,4 +1,4 @@
-"""AlphaZero as an agent: a network alone, or a search that it guides."""
+"""AlphaZero as an agent: a network alone, or a search guided by it."""
 
 from functools import cached_property
 from math import isnan
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from ttt_env.agent import (
     Agent,
     CellNumbers,
+    CopyableLock,
     Explanation,
     Floats,
-    Turns,
     Unit,
     of_legal_cells,
 )
@@ -42,31 +42,45 @@ _SECONDS = 1e-4  # of a simulation, with a network of 32 channels and three bloc
 class AlphaZero(Agent):
     """AlphaZero: a tree search guided by a policy-value network; plays the most visited move.
 
-    Each of the `simulations` follows the moves with the largest Q + c·P·√n / (1 + n_move) down the tree to a
-    position that it has not visited; the network gives its value, which is added to all positions on the
-    path, and a prior probability P for each of its moves (Silver et al., A general reinforcement learning
-    algorithm that masters chess, shogi and Go through self-play, Science 2018). The first simulation
-    evaluates the position itself, so with `simulations` of 0 or 1 the network alone plays its most probable
-    move. Finished games have exact values. With `solve`, which the original does not have, proved values are
-    backed up: a proved win is played, a proved loss avoided, and a proved position searched no further
-    (MCTS-Solver: Winands, Björnsson and Saito 2008). With `threats` as well, forced blocks are played at
-    once, and winning sequences of threats, each of which leaves one reply, are found before the network is
-    asked (Allis 1994). `c` sets how much is explored. An unvisited move counts 0.2 less than its position;
-    there is no noise.
+    Each simulation follows the moves with the largest Q + c·P·√n / (1 + n_move) down the tree to a position
+    that it has not visited; the network gives its value, which is added to all positions on the path, and a
+    prior probability P for each of its moves (Silver et al., A general reinforcement learning algorithm that
+    masters chess, shogi and Go through self-play, Science 2018). An unvisited move counts 0.2 less than its
+    position; there is no noise. Finished games have exact values.
 
     Only the choice among equal moves is random, drawn from `seed` and the position, so the agent is
     stationary. Of symmetric positions only one is searched and evaluated. `ttt train alphazero` trains a
-    network, `alphazero:PATH` loads it. By default `simulations` and `threats` are those with which the
-    training judged it, or 200 and True if the file has none.
+    network.
 
-    Without a path, the included network for the game plays. On 3×3 it is certified unbeatable with 200
-    simulations and also alone; on Square 4×4 and 4,4,4 with 200 simulations, the default, and seed 0, but
-    alone it can lose. On 6,5,4, with these settings, it is proved to win every game as X. On Qubic that is
-    proved for `symmetric:(alphazero:simulations=2)`, while with 200 simulations it can lose. For 5,5,4 there
-    are only results of games.
+    The included networks: on 3×3 the agent is certified unbeatable with 200 simulations and also alone; on
+    Square 4×4 and 4,4,4 with 200 simulations, the default, and seed 0, but alone it can lose. On 6,5,4, with
+    these settings, it is proved to win every game as X. On Qubic that is proved for
+    `symmetric:(alphazero:simulations=2)`, while with 200 simulations it can lose. For 5,5,4 there are only
+    results of games.
 
-    Raises `PolicyFileError` if the file is not such a network of this game, or, without a path, if none is
-    included for it.
+    Args:
+        game: The game, or its id.
+        path: The file of a network; by default the one that comes with this package for the game.
+        simulations: The simulations per move; by default as the training judged the network, or 200 if the
+            file does not say. The first one evaluates the position itself, so with 0 or 1 the network alone
+            plays its most probable move.
+        seed: The seed of the choice among equal moves.
+        c: The exploration constant.
+        solve: Whether proved values are backed up, which the original does not do: a proved win is played, a
+            proved loss avoided, and a proved position searched no further (MCTS-Solver: Winands, Björnsson
+            and Saito 2008).
+        threats: Whether forced blocks are played at once, and winning sequences of threats, each of which
+            leaves one reply, are searched before the network is queried (Allis 1994). Needs `solve`. By
+            default as the training judged the network, or True if the file does not say.
+
+    Raises:
+        PolicyFileError: The file is not such a network of this game, or none comes with this package for it.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> make_agent("alphazero:simulations=50").explain(Position.parse("XX./OO./XO.")).cells
+        [2]
+
     """
 
     is_stationary = True
@@ -84,9 +98,9 @@ class AlphaZero(Agent):
     ) -> None:
         game = get_game(game)
         file = pretrained_file("alphazero", game) if path is None else Path(path)
-        self._begin(load_network(file, game), simulations, seed, c, solve, threats)
+        self._initialise(load_network(file, game), simulations, seed, c, solve, threats)
 
-    def _begin(
+    def _initialise(
         self,
         network: PolicyValueNetwork,
         simulations: int | None,
@@ -99,11 +113,11 @@ class AlphaZero(Agent):
         self.network, self.seed, self.c, self.solve = network, seed, c, solve
         self.simulations = max(1, network.simulations if simulations is None else simulations)
         self.threats = network.threats if threats is None else threats
-        self._lock = Turns()
+        self._lock = CopyableLock()
 
     @cached_property
     def _search(self) -> "PuctSearch":
-        from ttt_env.alphazero.search import PuctSearch, prepare  # imports numba: where it is wanted
+        from ttt_env.alphazero.search import PuctSearch, prepare  # imports numba: only where it is needed
 
         prepare()
         return PuctSearch(self.network, c_init=self.c, solve=self.solve, threats=self.threats)
@@ -121,7 +135,7 @@ class AlphaZero(Agent):
     ) -> "AlphaZero":
         """The agent with this network."""
         agent = cls.__new__(cls)
-        agent._begin(network, simulations, seed, c, solve, threats)
+        agent._initialise(network, simulations, seed, c, solve, threats)
         return agent
 
     @property
@@ -132,17 +146,17 @@ class AlphaZero(Agent):
         from ttt_env.compiled.canonical import answers_by_class
 
         def searched(boards: Boards) -> Floats:
-            with self._lock:  # searches of several threads take turns, because they share what is known
-                return self._search.find(boards, self.simulations, self.seed).policies(boards.legal)
+            with self._lock:  # threads search one after the other, because they share the cache
+                return self._search.search_boards(boards, self.simulations, self.seed).policies(boards.legal)
 
         return answers_by_class(boards, motions(self.game).astype(np.uint8), searched)
 
-    def _explained(self, position: Position) -> Explanation:
-        from ttt_env.alphazero.search import merged
+    def _explain(self, position: Position) -> Explanation:
+        from ttt_env.alphazero.search import canonical_images
 
-        canonical, (cells,) = merged(Boards.of([position]))
+        canonical, (cells,) = canonical_images(Boards.of([position]))
         with self._lock:
-            results = self._search.find(canonical, self.simulations, self.seed)
+            results = self._search.search_boards(canonical, self.simulations, self.seed)
         policy = of_legal_cells(position, results.policies(canonical.legal)[0, cells])
         numbers: list[tuple[str, NDArray[np.number], Unit]] = [
             ("network’s probability", results.priors, "chance")

@@ -1,4 +1,4 @@
-"""A residual network that says of a position how likely each move is to be the best, and who wins."""
+"""A residual network that gives each move of a position a probability, and the position a value."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ DEFAULT_SIMULATIONS, MAX_SIMULATIONS = 200, 1_000_000
 _SETTINGS = {
     "simulations": ArraySpec(np.int64),
     "threats": ArraySpec(np.bool_),
-}  # which older files do not hold
+}  # older files lack these
 N_PLANES = 3  # of each cell: stones of the player to move, stones of the opponent, empty cells
 _KERNEL = 3  # cells of a convolution along each axis
 _MAX_NUMBER = 1e4  # of a weight: so all sums stay far below the largest float
@@ -31,7 +31,7 @@ class NetworkSize(NamedTuple):
     """The size of a residual network.
 
     Each of its `blocks` has two layers of `channels` numbers a place. The heads reduce each place to
-    `filters` numbers, and the value has a layer of `units` of its own.
+    `filters` numbers; the value head has a hidden layer of `units`.
     """
 
     channels: Annotated[int, Between(1, 256)] = 32
@@ -41,9 +41,9 @@ class NetworkSize(NamedTuple):
 
 
 def is_convolutional(game: Game) -> bool:
-    """True if the network of this game has convolutions: the board has two or three axes.
+    """True if the network of this game has convolutions, that is, if the board has two or three axes.
 
-    The cells of another board, such as that of a game that is a list of winning sets, are not neighbours of
+    The cells of another board, such as that of a game given by a list of winning sets, are not neighbours of
     each other; its network is dense.
     """
     return len(game.shape) in (2, 3)
@@ -67,7 +67,7 @@ def places_of(game: Game) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 class Evaluator(Protocol):
-    """A network that a search can ask."""
+    """A network that a search can query."""
 
     @property
     def game(self) -> Game:
@@ -78,20 +78,20 @@ class Evaluator(Protocol):
     ) -> None:
         """Write the move probabilities `[B, cells]` and values `[B]` of positions into these arrays.
 
-        `masks` `[B, 2]` are the stones of the player to move and those of the opponent.
+        `masks` `[B, 2]` are the stones of the player to move and of the opponent.
         """
 
 
 @dataclass(frozen=True)
 class PolicyValueNetwork:
-    """A residual network of a game, ready to be asked, without torch.
+    """A residual network of a game for inference, without torch.
 
-    `weights` are the arrays that `network_kernel.ResidualWeights` describes, by name. It sees a position
-    from the side of the player to move, and gives it a probability for each move and a value inside [−1, 1].
-    The same position gets the same numbers in every batch.
+    `weights` are the arrays that `network_kernel.ResidualWeights` describes, by name. The network sees a
+    position from the side of the player to move, and returns a probability for each move and a value inside
+    [−1, 1]. The same position gets the same numbers in every batch.
 
-    `simulations` and `threats` are the settings that its search has by default: those with which its training
-    has judged it.
+    `simulations` and `threats` are the default settings of its search: the ones with which its training
+    judged it.
 
     He, Zhang, Ren and Sun, Deep residual learning for image recognition, 2016; Silver et al., Mastering the
     game of Go without human knowledge, 2017.
@@ -111,7 +111,7 @@ class PolicyValueNetwork:
     @cached_property
     def kernel(self) -> "ResidualWeights":
         """The network as the compiled code takes it."""
-        # Imports numba: only where a network is asked.
+        # Imports numba: only where a network is queried.
         from ttt_env.alphazero.network_kernel import ResidualWeights
 
         sees, neighbours = places_of(self.game)
@@ -119,7 +119,7 @@ class PolicyValueNetwork:
         return ResidualWeights(sees, neighbours, **weights)
 
     def evaluate(self, boards: Boards) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The move probabilities `[B, cells]` and values `[B]` of positions in which the game goes on."""
+        """The move probabilities `[B, cells]` and values `[B]` of open positions."""
         priors = np.empty((len(boards), self.game.n_cells), np.float32)
         values = np.empty(len(boards), np.float32)
         self.evaluate_into(np.stack([boards.mine, boards.theirs], axis=1), priors, values)
@@ -133,8 +133,8 @@ class PolicyValueNetwork:
     def save(self, path: str | Path) -> None:
         """Write the network as an `.npz` file of half-precision numbers.
 
-        Raises `PolicyFileError` if it cannot be written. What is read from the file is the same network only
-        if its weights are such numbers already: see `rounded`.
+        Raises `PolicyFileError` if it cannot be written. The network that is read from the file is the same
+        only if its weights are such numbers already: see `half_precision`.
         """
         save_arrays(path, self.game, self.arrays())
 
@@ -143,8 +143,8 @@ class PolicyValueNetwork:
         settings = {name: np.array(getattr(self, name), form.dtype) for name, form in _SETTINGS.items()}
         return {name: array.astype(np.float16) for name, array in self.weights.items()} | settings
 
-    def rounded(self) -> "PolicyValueNetwork":
-        """The network with the weights that its file holds."""
+    def half_precision(self) -> "PolicyValueNetwork":
+        """The network with its weights rounded to half precision, as its file stores them."""
         rounded = {name: array.astype(np.float16).astype(np.float32) for name, array in self.weights.items()}
         return replace(self, weights=rounded)
 
@@ -197,7 +197,7 @@ def load_network(path: str | Path, game: Game) -> PolicyValueNetwork:
     except ParameterError as error:
         raise PolicyFileError(f"{path} is not a {kind}: {error}") from error
     if wrong := [name for name, array in loaded.items() if array.shape != shapes[name]]:
-        raise PolicyFileError(f"{path} is not a {kind} for {game.name}: {', '.join(wrong)} has another form")
+        raise PolicyFileError(f"{path} is not a {kind} for {game.name}: {', '.join(wrong)}: wrong shape")
     if not all((np.abs(array) <= _MAX_NUMBER).all() for array in loaded.values()):
-        raise PolicyFileError(f"{path} is not a {kind}: a weight of it is beyond ±{_MAX_NUMBER:g}")
+        raise PolicyFileError(f"{path} is not a {kind}: one of its weights is beyond ±{_MAX_NUMBER:g}")
     return network

@@ -27,7 +27,7 @@ class ResidualWeights(NamedTuple):
     it has `neighbours` `[T, taps]` among the places. A convolution has a place for each cell; a dense network
     has one place, which sees all cells. `first` is `[taps, 3, C]`, `blocks` `[2·B, taps·C, C]`, the heads
     reduce each place to `F` numbers (`policy_filter` and `value_filter`, `[C, F]`) before their dense layers
-    `policy` `[T·F, cells]`, `hidden` `[T·F, H]` and `value` `[H]`. Each has its biases.
+    `policy` `[T·F, cells]`, `hidden` `[T·F, H]` and `value` `[H]`. Each layer has its biases.
     """
 
     sees: NDArray[np.int64]
@@ -81,7 +81,7 @@ def evaluate(net: ResidualWeights, boards: Masks, priors: Weights, values: Weigh
         np.empty(len(net.hidden_bias), np.float32),
     )
     for row in range(len(boards)):
-        see(net, boards[row, 0], boards[row, 1], memory.signals)
+        first_layer(net, boards[row, 0], boards[row, 1], memory.signals)
         for layer in range(0, len(net.blocks), 2):
             convolve(net, memory, memory.signals, layer, memory.inside)
             convolve(net, memory, memory.inside, layer + 1, memory.added)
@@ -95,8 +95,8 @@ def evaluate(net: ResidualWeights, boards: Masks, priors: Weights, values: Weigh
 
 
 @inner
-def see(net: ResidualWeights, mine: np.uint64, theirs: np.uint64, signals: Weights) -> None:
-    """The signals after the first layer, whose inputs are three planes of zeros and ones."""
+def first_layer(net: ResidualWeights, mine: np.uint64, theirs: np.uint64, signals: Weights) -> None:
+    """Compute the signals after the first layer, whose inputs are three planes of zeros and ones."""
     n_channels = signals.shape[1]
     for place in range(len(signals)):
         for channel in range(n_channels):
@@ -114,9 +114,9 @@ def see(net: ResidualWeights, mine: np.uint64, theirs: np.uint64, signals: Weigh
 
 @inner
 def convolve(net: ResidualWeights, memory: Memory, signals: Weights, layer: int, out: Weights) -> None:
-    """A layer of a block; the first one of the two is rectified.
+    """Compute a layer of a block; the first one of the two is rectified.
 
-    Inputs of 0, half of them, are left out. Four of the others are added at a time, so that each sum is read
+    Inputs of 0, half of them, are omitted. Four of the others are added at a time, so that each sum is read
     and written once for all four.
     """
     active, rows, n_channels = memory.active, memory.rows, out.shape[1]
@@ -154,7 +154,7 @@ def fill_up(active: Weights, rows: NDArray[np.uint32], n: int) -> None:
 
 @inner
 def add(signals: Weights, added: Weights) -> None:
-    """Add what a block has computed to its input, rectified."""
+    """Add the output of a block to its input, rectified."""
     for place in range(signals.shape[0]):
         for channel in range(signals.shape[1]):
             signals[place, channel] = max(signals[place, channel] + added[place, channel], ZERO)
@@ -162,7 +162,7 @@ def add(signals: Weights, added: Weights) -> None:
 
 @inner
 def reduce_places(signals: Weights, weights: Weights, bias: Weights, out: Weights) -> None:
-    """Each place reduced to a few numbers, rectified."""
+    """Reduce each place to a few numbers, rectified."""
     for place in range(out.shape[0]):
         for number in range(out.shape[1]):
             total = bias[number]
@@ -173,7 +173,7 @@ def reduce_places(signals: Weights, weights: Weights, bias: Weights, out: Weight
 
 @inner
 def dense(signals: Weights, weights: Weights, bias: Weights, out: Weights) -> None:
-    """The weighted sums of a dense layer, whose inputs are the numbers of all places."""
+    """Compute the weighted sums of a dense layer, whose inputs are the numbers of all places."""
     for unit in range(len(out)):
         out[unit] = bias[unit]
     for place in range(signals.shape[0]):

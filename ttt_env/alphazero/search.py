@@ -13,27 +13,26 @@ from ttt_env.alphazero.network import Evaluator, NetworkSize, PolicyValueNetwork
 from ttt_env.compiled.canonical import images_of
 from ttt_env.compiled.compiler import ready
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.compiled.stopping import check_wanted
+from ttt_env.compiled.stopping import check_stopped
 from ttt_env.compiled.threats import UNKNOWN
 from ttt_env.rules import Boards, Game, motions
 
 C_INIT, C_BASE = 1.25, 19_652.0  # of the paper
 REDUCTION = 0.2
-_TREE_BYTES = 1 << 26  # of the trees that are searched at a time
-_KNOWN_BYTES = 1 << 27  # of what is kept of the network's answers
+_TREE_BYTES = 1 << 26  # of the trees searched at a time
+_KNOWN_BYTES = 1 << 27  # of the cache of the network's answers
 _MAX_GAMES = 4096  # searched at a time
-_ASKED_AT_ONCE = 1024  # positions that the network evaluates between two looks at a wish to stop
+_ASKED_AT_ONCE = 1024  # positions that the network evaluates between two checks for cancellation
 
 
 class SearchResults(NamedTuple):
     """The results of searches for each position's moves, `[B, cells]`; 0 for moves that are not legal.
 
-    `visits` counts the simulations, `means` has the mean of their results for the player to move, NaN if
-    there were none. `priors` are the network's probabilities, NaN where threats win and it was not asked.
+    `visits` counts the simulations, `means` has the mean of their results for the player to move, NaN without
+    visits. `priors` are the network's probabilities, NaN where threats win and the network was not queried.
     `values` are proved: 1, 0 or −1, else NaN. They are all NaN if nothing is to be proved, or if the network
-    was asked only about the position itself.
-    `proved` `[B]` are the proved values of the positions themselves for the player to move, else NaN, and
-    `expected` `[B]` the means of all simulations.
+    was queried only about the position itself. `proved` `[B]` are the proved values of the positions
+    themselves for the player to move, else NaN, and `expected` `[B]` the means of all simulations.
     """
 
     visits: NDArray[np.int64]
@@ -46,8 +45,8 @@ class SearchResults(NamedTuple):
     def policies(self, legal: NDArray[np.bool_]) -> Floats:
         """The moves that are played, `[B, cells]`: uniform among the best.
 
-        These are proved wins if there are any; else of the moves that are not proved losses, if there are
-        any, the most visited, and of these the one with the largest prior.
+        These are proved wins if there are any; else, of the moves that are not proved losses, if there are
+        any, the most visited ones, and of these the one with the largest prior.
         """
         is_best = legal
         for rank in (self.values == 1, ~(self.values == -1), self.visits, np.nan_to_num(self.priors)):
@@ -62,12 +61,12 @@ class PuctSearch:
 
     The constants `c_init` and `c_base` say how much is explored, `reduction` how much less an unvisited move
     counts than its position does. `noise` is the share of noise in the priors of the positions that are
-    searched; the searches that `find` is given noise for have it. With `solve`, proved values are passed up
-    the tree; with `threats` as well, forced moves and sequences of threats that win are found before the
-    network is asked, except in a misère game.
+    searched, where `search_boards` is given noise. With `solve`, proved values are backed up; with `threats`
+    as well, forced moves and winning sequences of threats are searched before the network is queried, except
+    in a misère game.
 
-    What the network says of a position is kept, so the network is asked once about all symmetric positions.
-    Several threads must not use a search at once.
+    The network's answers are cached; it is queried once for all symmetric positions. A search is not
+    thread-safe.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class PuctSearch:
             solve,
             threats and solve and network.game.is_monotone,
         )
-        self._table = puct.nothing_known(self.game, _rows_for(self.game))
+        self._table = puct.empty_table(self.game, _rows_for(self.game))
         self.evaluated = 0
         """The number of positions that the network has evaluated."""
         self.seconds = 0.0
@@ -98,17 +97,17 @@ class PuctSearch:
         self.moves = 0
         """The number of moves made in the trees: on the way down, and to see which of them end the game."""
 
-    def ask(self, network: Evaluator) -> None:
-        """Go on with another network, and forget what the last one said."""
+    def set_network(self, network: Evaluator) -> None:
+        """Switch to another network, and clear the answers of the last one."""
         self.network = network
-        self._forget()
+        self._clear_table()
 
-    def find(
+    def search_boards(
         self, boards: Boards, simulations: int, seed: int, noise: NDArray[np.floating] | None = None
     ) -> SearchResults:
-        """Search each of these positions, in which the game goes on, with this number of simulations.
+        """Search each of these open positions, with this number of simulations.
 
-        The first simulation asks the network about the position itself, and begins no move. A search ends
+        The first simulation queries the network about the position itself, and makes no move. A search ends
         early if its position is proved. `noise` `[B, cells]` is mixed into the priors of the positions.
         """
         slots = 1 + simulations * int(self.game.n_cells - boards.ply.min(initial=self.game.n_cells))
@@ -133,27 +132,27 @@ class PuctSearch:
         n_free = int(self.game.n_cells - boards.ply.min())
         forest = puct.new_forest(self.game, len(boards), 1 + simulations * n_free)
         settings = self._settings
-        if simulations == 1:  # the network is asked about the position itself alone, and nothing is added
+        if simulations == 1:  # the network is queried about the position itself alone, and nothing is added
             settings = settings._replace(threats=False)
         if noise is None:
             settings = settings._replace(noise=0.0)
         else:
             forest.noise[:] = noise
-        puct.plant(forest, boards.mine, boards.theirs, simulations)
+        puct.begin_searches(forest, boards.mine, boards.theirs, simulations)
         arguments = forest, winning_sets(self.game), settings, self._table
         while n_waiting := puct.simulate(*arguments, np.uint64(seed)):
             if not self._evaluate_new() and n_waiting:
-                self._forget()
+                self._clear_table()
         self.moves += int(forest.moves.sum() + (forest.used - 1).sum())
         return _root_statistics(forest, self.game)
 
     def _evaluate_new(self) -> int:
-        """Ask the network about the positions that wait for it, and return how many there are."""
+        """Query the network about the positions that wait for it, and return how many there are."""
         table = self._table
         n_asked, n_evaluated = (int(count) for count in table.counts)
         clock = perf_counter()
         for begin in range(n_evaluated, n_asked, _ASKED_AT_ONCE):
-            check_wanted()
+            check_stopped()
             rows = slice(begin, min(begin + _ASKED_AT_ONCE, n_asked))
             self.network.evaluate_into(table.boards[rows], table.priors[rows], table.values[rows])
         table.counts[1] = n_asked
@@ -161,7 +160,7 @@ class PuctSearch:
         self.seconds += perf_counter() - clock
         return n_asked - n_evaluated
 
-    def _forget(self) -> None:
+    def _clear_table(self) -> None:
         self._table.places[:] = -1
         self._table.counts[:] = 0
 
@@ -181,13 +180,13 @@ def _root_statistics(forest: puct.Forest, game: Game) -> SearchResults:
 
 
 def _rows_for(game: Game) -> int:
-    """The number of positions to keep: as many as fit into the memory, or as the game can have."""
+    """The number of positions to keep: as many as fit into memory, or as the game can have."""
     most = _KNOWN_BYTES // (4 * game.n_cells + 32)
     return int(min(most, max(4096, 3**game.n_cells)))
 
 
-def merged(boards: Boards) -> tuple[Boards, NDArray[np.int64]]:
-    """`canonical_boards`, and for each board the cells that its cells go to there, `[B, cells]`."""
+def canonical_images(boards: Boards) -> tuple[Boards, NDArray[np.int64]]:
+    """`canonical_boards`, and for each board the cells that its cells are mapped to, `[B, cells]`."""
     return images_of(boards, motions(boards.game).astype(np.uint8))
 
 
@@ -197,4 +196,7 @@ def prepare() -> None:
     game = Game("two cells", (2,), [(0, 1)])
     size = NetworkSize(1, 1, 1, 1)
     weights = {name: np.zeros(shape, np.float32) for name, shape in shapes_of(game, size).items()}
-    ready("alphazero", lambda: PuctSearch(PolicyValueNetwork(game, weights)).find(Boards.start(game), 2, 0))
+    ready(
+        "alphazero",
+        lambda: PuctSearch(PolicyValueNetwork(game, weights)).search_boards(Boards.start(game), 2, 0),
+    )

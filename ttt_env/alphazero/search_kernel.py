@@ -1,11 +1,11 @@
 """The search of AlphaZero, compiled: many games at once, whose leaves one network evaluates in batches.
 
 PUCT with a network's priors and values (Silver et al., A general reinforcement learning algorithm that
-masters chess, shogi and Go through self-play, Science 2018), for every game. Each game has
-a tree of its own. `simulate` takes all games on as far as the `EvaluationTable` allows, and notes
-those that the network is to be asked about next. What the network says of a position is kept, and is asked of
-one position for all symmetric ones. With `solve`, proved values are passed up the tree (MCTS-Solver: Winands,
-Björnsson and Saito 2008); with `threats` forced moves are made at once: see `follow_forced`.
+masters chess, shogi and Go through self-play, Science 2018), for every game. Each game has a tree of its own.
+`simulate` advances all games as far as the `EvaluationTable` allows, and adds to it the positions that the
+network has to evaluate next. The network's answers are cached, one for all symmetric positions. With `solve`,
+proved values are backed up (MCTS-Solver: Winands, Björnsson and Saito 2008); with `threats` forced moves are
+made at once: see `follow_forced`.
 """
 
 from math import log, sqrt
@@ -23,11 +23,11 @@ from ttt_env.compiled.bits import (
     cell_of,
     completes,
     completing,
+    completion_value,
     is_several,
     lowest,
     playable,
     stone,
-    worth,
 )
 from ttt_env.compiled.canonical import canonical
 from ttt_env.compiled.compiler import compiled, inner
@@ -39,15 +39,15 @@ from ttt_env.compiled.threats import (
     UNKNOWN,
     WIN,
     Threats,
-    look_for_threats,
     new_threats,
     proved_value,
+    search_threats,
     wins_soon,
 )
 from ttt_env.rules import Game, Masks, motions
 
-_THREAT_NODES: Any = np.int64(100)  # threats that are tried for one sequence
-_ROOT_THREAT_NODES: Any = np.int64(10_000)  # for one of each length, in the position that is to be played
+_THREAT_NODES: Any = np.int64(100)  # the budget of threats for one sequence
+_ROOT_THREAT_NODES: Any = np.int64(10_000)  # for a sequence of each length, at the root
 _29 = np.uint64(29)
 
 NODE = np.dtype(
@@ -69,14 +69,14 @@ the sum of the results of all `visits`, `value` WIN, DRAW or LOSS where the game
 UNKNOWN: both for the player who has just moved, who chose the node. `prior` is the network's probability of
 choosing it.
 """
-_NEW_ROOT = np.array((0.0, 0, 0, 1.0, 0, -1, UNKNOWN), NODE)  # that was never visited
+_NEW_ROOT = np.array((0.0, 0, 0, 1.0, 0, -1, UNKNOWN), NODE)  # without visits
 
 
 class PuctSettings(NamedTuple):
     """The constants of PUCT, the share of noise in the priors of the roots, and what is proved.
 
-    An unvisited move counts as much as its position does so far, less `reduction`. With `solve` proved values
-    are passed up the tree; with `threats`, which needs it, forced moves and winning threats are found too.
+    An unvisited move counts as much as its position does so far, minus `reduction`. With `solve` proved
+    values are backed up; with `threats`, which needs it, forced moves and winning threats are searched too.
     """
 
     c_init: float
@@ -111,11 +111,11 @@ class Forest(NamedTuple):
 
 
 class EvaluationTable(NamedTuple):
-    """The network's answers and open questions: a hash table of positions, symmetric ones merged.
+    """The network's answers and pending queries: a hash table of positions, symmetric ones merged.
 
     `places` are rows, or −1, by a hash of the position, `boards` `[rows, 2]` the positions. `counts` are the
-    rows in use, and how many of them the network has evaluated; these come first. `priors` `[rows, cells]`
-    and `values` `[rows]` are its answers, the value for the player to move. `permutations`
+    number of rows in use, and the number of these, the first ones, that the network has evaluated. `priors`
+    `[rows, cells]` and `values` `[rows]` are its answers, the value for the player to move. `permutations`
     `[S, cells]` are the symmetries of the board.
     """
 
@@ -128,7 +128,7 @@ class EvaluationTable(NamedTuple):
 
 
 def new_forest(game: Game, n_games: int, slots: int) -> Forest:
-    """Trees without roots, with so many slots each."""
+    """Trees without roots, with this number of slots each."""
     return Forest(
         nodes=np.empty((n_games, slots), NODE),
         used=np.zeros(n_games, np.int64),
@@ -144,8 +144,8 @@ def new_forest(game: Game, n_games: int, slots: int) -> Forest:
     )
 
 
-def nothing_known(game: Game, rows: int) -> EvaluationTable:
-    """An empty table for so many positions."""
+def empty_table(game: Game, rows: int) -> EvaluationTable:
+    """An empty table for this number of positions."""
     return EvaluationTable(
         places=np.full(2 << (rows - 1).bit_length(), -1, np.int32),
         boards=np.empty((rows, 2), np.uint64),
@@ -156,8 +156,8 @@ def nothing_known(game: Game, rows: int) -> EvaluationTable:
     )
 
 
-def plant(forest: Forest, mine: Masks, theirs: Masks, simulations: int) -> None:
-    """Begin the searches of these positions: each a root alone, and so many simulations to be made."""
+def begin_searches(forest: Forest, mine: Masks, theirs: Masks, simulations: int) -> None:
+    """Begin the searches of these positions: each tree is a root alone, with `simulations` to be made."""
     forest.roots[:, 0], forest.roots[:, 1] = mine, theirs
     forest.used[:], forest.lengths[:], forest.left[:] = 1, 0, simulations
     forest.nodes[:, 0] = _NEW_ROOT
@@ -166,9 +166,9 @@ def plant(forest: Forest, mine: Masks, theirs: Masks, simulations: int) -> None:
 def moves_of_roots(forest: Forest, game: Game) -> NDArray[np.void]:
     """The nodes after the moves of the roots by cell, `[G, cells]`.
 
-    A cell that may not be played, or whose move was not tried because the other would complete a set next,
-    has a node without visits and with a `prior` of 0. Its `value` is UNKNOWN, that of a move that was not
-    tried LOSS.
+    A cell that may not be played, or whose move was not tried because the other player would complete a set
+    next, has a node without visits and with a `prior` of 0. Its `value` is UNKNOWN; for a move that was not
+    tried it is LOSS.
     """
     n_games, n_cells = forest.noise.shape
     moves = np.full((n_games, n_cells), _NEW_ROOT)
@@ -185,8 +185,8 @@ def moves_of_roots(forest: Forest, game: Game) -> NDArray[np.void]:
 
 
 @inner
-def place(tree: NDArray[np.void], node: int, cell: int, prior: float) -> None:
-    """Make the slot a node that was never visited."""
+def init_node(tree: NDArray[np.void], node: int, cell: int, prior: float) -> None:
+    """Initialise a slot as a node without visits."""
     record = tree[node]
     record.total, record.visits, record.prior = 0.0, 0, prior
     record.first_child, record.n_children = 0, 0
@@ -197,7 +197,7 @@ def place(tree: NDArray[np.void], node: int, cell: int, prior: float) -> None:
 def simulate(
     forest: Forest, sets: WinningSets, settings: PuctSettings, table: EvaluationTable, seed: np.uint64
 ) -> int:
-    """Take the simulations of all games on until they are made, or need the network; how many need it.
+    """Run the simulations of all games until they are done or need the network; return how many need it.
 
     The positions that it is to evaluate are the last rows of `table`. If there is no room for more of them,
     games wait without a row. A search ends as soon as its root is proved.
@@ -223,12 +223,12 @@ def simulate_once(
     table: EvaluationTable,
     seed: np.uint64,
 ) -> bool:
-    """Make a simulation of a game, or go on with it; False if it needs the network first."""
+    """Begin or continue a simulation of a game; False if it needs the network first."""
     tree = forest.nodes[game]
     if forest.lengths[game] == 0:
         select(forest, game, settings)
         if settings.threats:
-            settle_root(forest, game, sets)
+            prove_root_by_threats(forest, game, sets)
             follow_forced(forest, game, sets)
     leaf = forest.paths[game, forest.lengths[game] - 1]
     if tree[leaf].value == UNKNOWN:
@@ -261,10 +261,10 @@ def select(forest: Forest, game: int, settings: PuctSettings) -> None:
 
 
 @inner
-def settle_root(forest: Forest, game: int, sets: WinningSets) -> None:
+def prove_root_by_threats(forest: Forest, game: int, sets: WinningSets) -> None:
     """Prove the root, if it is the end of the path and threats win there for the player to move.
 
-    Its children then have no prior, because the network is not asked.
+    Its children then have no prior, because the network is not queried.
     """
     tree, t = forest.nodes[game], forest.threats
     mine, theirs = forest.leaves[game, 0], forest.leaves[game, 1]
@@ -277,7 +277,7 @@ def settle_root(forest: Forest, game: int, sets: WinningSets) -> None:
     while free != NONE:
         cell = lowest(free)
         free ^= cell
-        place(tree, forest.used[game], cell_of(cell), np.nan)
+        init_node(tree, forest.used[game], cell_of(cell), np.nan)
         if cell == t.gain[0]:
             tree[forest.used[game]].value = WIN
         forest.used[game] += 1
@@ -287,11 +287,11 @@ def settle_root(forest: Forest, game: int, sets: WinningSets) -> None:
 
 @inner
 def follow_forced(forest: Forest, game: int, sets: WinningSets) -> None:
-    """Go on from the end of the path as long as the player to move must stop the other from completing a set.
+    """Continue from the end of the path while the player to move must stop the other from completing a set.
 
-    So the network is asked only about positions in which neither can complete one, and the player to move
-    does not win by threats, each of which leaves one reply. Where one of them wins so, the node at the end of
-    the path has its value. The root is left as it is.
+    So the network is queried only about positions in which neither can complete one, and the player to move
+    does not win by threats that leave one reply each. Where a player wins by threats, the node at the end of
+    the path gets its value. The root is not changed.
     """
     tree = forest.nodes[game]
     while True:
@@ -300,12 +300,12 @@ def follow_forced(forest: Forest, game: int, sets: WinningSets) -> None:
             return
         mine, theirs = forest.leaves[game, 0], forest.leaves[game, 1]
         cell, t = tree[leaf].cell, forest.threats
-        value, block = look_for_threats(mine, theirs, cell, sets, t, _THREAT_NODES)
+        value, block = search_threats(mine, theirs, cell, sets, t, _THREAT_NODES)
         tree[leaf].value = value
         if value != UNKNOWN or block == NONE:
             return
         child = forest.used[game]
-        place(tree, child, cell_of(block), 1.0)
+        init_node(tree, child, cell_of(block), 1.0)
         if mine | theirs | block == sets.full:
             tree[child].value = DRAW
         tree[leaf].first_child, tree[leaf].n_children = child, 1
@@ -319,9 +319,9 @@ def follow_forced(forest: Forest, game: int, sets: WinningSets) -> None:
 def best_child(tree: NDArray[np.void], node: int, settings: PuctSettings) -> int:
     """The child with the largest Q + c·P·sqrt(n) / (1 + n_child), the first of equals.
 
-    Q is the mean of its results; for a child that was not visited that of the node itself, less the
-    reduction. A proved draw counts as what it is and needs no exploration, and a proved loss is never chosen
-    while there is something else.
+    Q is the mean of its results; for an unvisited child that of the node itself, minus the reduction. A
+    proved draw has the score 0 and needs no exploration; a proved loss is chosen only if there is nothing
+    else.
     """
     n = tree[node].visits
     explore = (settings.c_init + log((1.0 + n + settings.c_base) / settings.c_base)) * sqrt(n)
@@ -352,9 +352,9 @@ def expand(
 ) -> None:
     """Give a leaf a child for each free cell, with the priors of the symmetric position in the table.
 
-    The order of the children is drawn from the seed and the position, so that the first of equals favours
-    no cell. A child in which the game is over has its value. With `threats` the root has only those
-    that stop the other from completing a set, if there are any.
+    The order of the children is drawn from the seed and the position, so that the first of equals favours no
+    cell. A child in which the game is over has its value. With `threats` the root has only the children that
+    stop the other player from completing a set, if there are any.
     """
     tree = forest.nodes[game]
     mine, theirs = forest.leaves[game, 0], forest.leaves[game, 1]
@@ -373,9 +373,9 @@ def expand(
             prior = (1.0 - settings.noise) * prior + settings.noise * forest.noise[game, cell]
         slot = first + draw_below(forest.random, n + 1)
         tree[first + n] = tree[slot]
-        place(tree, slot, cell, prior)
+        init_node(tree, slot, cell, prior)
         if completes(sets, mine | stone(cell), cell):
-            tree[slot].value = worth(sets)
+            tree[slot].value = completion_value(sets)
         elif is_last:
             tree[slot].value = DRAW
         n += 1
@@ -387,7 +387,7 @@ def expand(
 def backpropagate(forest: Forest, game: int, settings: PuctSettings, result: float) -> None:
     """Add the result, for the player who moved last, to the nodes of the path; prove those that can be.
 
-    The value of a node that is over or proved takes the place of the result.
+    The value of a node that is over or proved replaces the result.
     """
     tree = forest.nodes[game]
     proves = settings.solve
@@ -408,7 +408,7 @@ def backpropagate(forest: Forest, game: int, settings: PuctSettings, result: flo
 
 @inner
 def find(table: EvaluationTable, mine: np.uint64, theirs: np.uint64) -> tuple[int, int]:
-    """The row of a position, and the symmetry that leads to the position there; a new row if it has none.
+    """The row of a position, and the symmetry that maps the position to it; a new row if it has none.
 
     The row is −1 if there is no room for another one.
     """

@@ -1,4 +1,4 @@
-"""The network of AlphaZero in torch, which learns; `exported` makes of it what plays."""
+"""The network of AlphaZero in torch, which learns; `inference_network` turns it into the one that plays."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,10 +19,10 @@ _NORMS = {1: nn.BatchNorm1d, 2: nn.BatchNorm2d, 3: nn.BatchNorm3d}
 
 
 class ResidualNetwork(nn.Module):
-    """A residual network with a policy and a value head: see `PolicyValueNetwork`, which plays with it.
+    """A residual network with a policy and a value head; `PolicyValueNetwork` plays with its weights.
 
-    Its layers are convolutions over three cells along each axis of the board, or dense where the board has
-    not two or three axes. Each is followed by a batch normalisation.
+    Its layers are convolutions over three cells along each axis of the board, or dense unless the board has
+    two or three axes. Each is followed by batch normalisation.
     """
 
     def __init__(self, game: Game, size: NetworkSize) -> None:
@@ -56,7 +56,7 @@ class ResidualNetwork(nn.Module):
         for name in ("policy_filter", "value_filter"):
             layers.append((getattr(net, name), weights[name][None], weights[f"{name}_bias"]))
         with torch.no_grad():
-            for (convolution, norm), array, bias in layers:  # make it one of which `_folded` gives these
+            for (convolution, norm), array, bias in layers:  # so that `_fold_layer` returns these numbers
                 folded = torch.from_numpy(array.transpose(2, 1, 0))
                 convolution.weight.copy_(folded.reshape(convolution.weight.shape))
                 norm.bias.copy_(torch.from_numpy(bias))
@@ -89,7 +89,7 @@ class ResidualNetwork(nn.Module):
 
     @torch.inference_mode()
     def evaluate_into(self, masks: Masks, priors: NDArray[np.float32], values: NDArray[np.float32]) -> None:
-        """As `Evaluator` has it, on the device of the weights."""
+        """`Evaluator.evaluate_into`, on the device of the weights."""
         planes = self.planes(Boards(self.game, masks[:, 0], masks[:, 1]))
         logits, estimates = self(planes)
         chances = torch.softmax(logits.masked_fill(planes[:, -1] == 0, -torch.inf), dim=1)
@@ -97,20 +97,20 @@ class ResidualNetwork(nn.Module):
         priors[:], values[:] = answers[:, :-1], answers[:, -1]
 
     def planes(self, boards: Boards) -> Tensor:
-        """The input for positions, `[B, 3, cells]`: own stones, the other's, empty cells."""
+        """The input for positions, `[B, 3, cells]`: own stones, the other player's, empty cells."""
         masks = torch.from_numpy(np.stack([boards.mine, boards.theirs], axis=1).view(np.int64))
         cells = torch.arange(self.game.n_cells, device=self.device)
         stones = masks.to(self.device)[:, :, None] >> cells & 1
         return torch.cat([stones, 1 - stones.sum(dim=1, keepdim=True)], dim=1).float()
 
-    def exported(self) -> PolicyValueNetwork:
-        """The network as its file holds it and as it plays: `folded`, rounded to half precision."""
-        return self.folded().rounded()
+    def inference_network(self) -> PolicyValueNetwork:
+        """The network as it plays and as its file stores it, without torch and in half precision."""
+        return self.fold_normalisation().half_precision()
 
-    def folded(self) -> PolicyValueNetwork:
-        """The same network without torch, and with the normalisations in its weights."""
+    def fold_normalisation(self) -> PolicyValueNetwork:
+        """The same network without torch, with the normalisations folded into its weights."""
         layers = {"first": self.first, "policy_filter": self.policy_filter, "value_filter": self.value_filter}
-        folded = {name: _folded(layer) for name, layer in layers.items()}
+        folded = {name: _fold_layer(layer) for name, layer in layers.items()}
         weights = {}
         for name, (numbers, bias) in folded.items():
             weights[name], weights[f"{name}_bias"] = numbers[0], bias
@@ -120,11 +120,11 @@ class ResidualNetwork(nn.Module):
         if not is_convolutional(self.game):  # `[planes·cells, out]` as `[cells, planes, out]`
             first = first[0].reshape(N_PLANES, n_taps, -1).transpose(1, 0, 2)
         weights["first"] = first.reshape(n_taps, N_PLANES, -1)
-        blocks = [_folded(layer) for layer in self.blocks]
+        blocks = [_fold_layer(layer) for layer in self.blocks]
         channels = self.size.channels
         n_inputs = (3 ** len(self._axes) if is_convolutional(self.game) else 1) * channels
-        weights["blocks"] = _stacked([w.reshape(n_inputs, channels) for w, _ in blocks], (n_inputs, channels))
-        weights["block_biases"] = _stacked([bias for _, bias in blocks], (channels,))
+        weights["blocks"] = _stack([w.reshape(n_inputs, channels) for w, _ in blocks], (n_inputs, channels))
+        weights["block_biases"] = _stack([bias for _, bias in blocks], (channels,))
         for name, linear in (("policy", self.policy), ("hidden", self.hidden)):
             weights[name], weights[f"{name}_bias"] = _numbers(linear.weight).T, _numbers(linear.bias)
         weights["value"], weights["value_bias"] = _numbers(self.value.weight)[0], _numbers(self.value.bias)
@@ -136,7 +136,7 @@ def _numbers(tensor: Tensor) -> NDArray[np.float32]:
     return numbers
 
 
-def _folded(layer: nn.Module) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _fold_layer(layer: nn.Module) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The weights `[taps, in, out]` and biases `[out]` of a convolution with its normalisation."""
     assert isinstance(layer, nn.Sequential)
     convolution: Any = layer[0]
@@ -146,6 +146,6 @@ def _folded(layer: nn.Module) -> tuple[NDArray[np.float32], NDArray[np.float32]]
     return _numbers(weights.permute(2, 1, 0)), _numbers(norm.bias - norm.running_mean * scale)
 
 
-def _stacked(arrays: Sequence[NDArray[np.float32]], shape: tuple[int, ...]) -> NDArray[np.float32]:
+def _stack(arrays: Sequence[NDArray[np.float32]], shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Arrays of this shape as one; there may be none."""
     return np.array(arrays, np.float32).reshape(-1, *shape)

@@ -1,4 +1,4 @@
-"""AlphaZero: a network that learns from games that a search which it guides plays against itself.
+"""AlphaZero: a network that learns from the games that its own search plays against itself.
 
 Silver et al., A general reinforcement learning algorithm that masters chess, shogi and Go through self-play,
 Science 2018. Importing this module does not import torch.
@@ -37,21 +37,22 @@ _DROP = 0.3  # the factor by which the learning rate falls
 class AlphaZeroSettings:
     """The hyperparameters of AlphaZero.
 
-    It plays `games` games at a time, each move by a search of `simulations` simulations, with or without
-    `threats`, that ends as soon as its position is proved. The priors of the position have a share `noise` of
-    noise, drawn from the Dirichlet distribution of the concentration `concentration` / (number of legal
-    moves). The first `sampled_moves` of a game are drawn by how often the search visited them; the others are
-    the most visited. A game begins with probability `random_starts` after a random number of random moves,
-    with probability `blunder_starts` in one of the positions in which the agent gave value away when it was
-    last judged, if it was exactly and there are any, and else with the empty board.
+    Of a search: `games` are played at a time, each move after `simulations` simulations, with or without
+    `threats`; a search ends as soon as its position is proved. The priors of the position have a share
+    `noise` of noise, drawn from the Dirichlet distribution of the concentration `concentration` / (number of
+    legal moves). The first `sampled_moves` of a game are drawn in proportion to their visits; the others are
+    the most visited.
+
+    A game begins with probability `random_starts` after a random number of random moves, with probability
+    `blunder_starts` in a position in which the agent blundered when it was last judged, if the evaluation was
+    exact and found any, and else on the empty board.
 
     After `moves` moves of all games the network takes `updates` steps of Adam, each on `batch` of the last
     `replay` positions, down the gradient of the squared error of the value, plus the cross entropy of the
-    policy, plus `l2` times half the squared weights. The rate is `learning_rate`, and falls to 0.3 times
-    its value after each of the numbers of games in `drops`. The network has the size `channels`, `blocks`,
-    `filters`, `units`: see `NetworkSize`. It learns and is asked on the `device` of PyTorch, such as "cuda";
-    with None it learns on the CPU and compiled code answers, which is faster there on the smallest boards.
-    A GPU wants many `games`.
+    policy, plus `l2` times half the squared weights. The rate is `learning_rate`, and falls to 0.3 times its
+    value after each of the numbers of games in `drops`. `channels`, `blocks`, `filters` and `units` are the
+    `NetworkSize`. The network runs on the `device` of PyTorch, such as "cuda"; with None it learns on the CPU
+    and plays by compiled code, which is faster there on the smallest boards. A GPU wants many `games`.
 
     After every `pause` of these rounds the agent is judged with each number of simulations in
     `evaluation_simulations`, one after the other as long as it passes: 1 is the network alone. The training
@@ -93,10 +94,10 @@ class AlphaZeroSettings:
         """The size of the network."""
         return NetworkSize(self.channels, self.blocks, self.filters, self.units)
 
-    def adjusted(self, hyperparameters: Mapping[str, Any]) -> "AlphaZeroSettings":
-        """The settings with these in the place of their own.
+    def with_hyperparameters(self, hyperparameters: Mapping[str, Any]) -> "AlphaZeroSettings":
+        """The settings with these values in place of their own.
 
-        Raises `ParameterError` for a name that is none of them, or a value that cannot be.
+        Raises `ParameterError` for an unknown name, or a value that is out of range.
         """
         names = [field.name for field in fields(self)]
         check_names(KIND, hyperparameters, names, "hyperparameter")
@@ -119,14 +120,14 @@ class AlphaZeroSettings:
 
 
 def _integers(name: str, value: object) -> tuple[int, ...]:
-    """These numbers, of 1 or more. Raises `ParameterError` if they are none."""
+    """These numbers as integers of 1 or more. Raises `ParameterError` if they are not."""
     if not isinstance(value, list | tuple):
         raise ParameterError(f"{name}={brief(value)} of {KIND}: expected several numbers, such as (1, 50)")
     return tuple(rules.as_integer(name, number, KIND, 1) for number in value)
 
 
 def settings_for(game: Game) -> AlphaZeroSettings:
-    """The settings that a game is trained with if no others are given."""
+    """The default settings for training this game."""
     if rules.is_instant(game):
         return AlphaZeroSettings()
     of_larger = AlphaZeroSettings(
@@ -164,9 +165,9 @@ class ReplayBuffer:
 
     def add(self, positions: Positions) -> None:
         """Keep these positions in the place of the oldest ones."""
-        from ttt_env.alphazero.search import merged
+        from ttt_env.alphazero.search import canonical_images
 
-        boards, cells = merged(positions.boards)
+        boards, cells = canonical_images(positions.boards)
         at = (self.added + np.arange(len(positions))) % len(self.values)
         self.masks[0, at], self.masks[1, at] = boards.mine, boards.theirs
         moved = np.empty_like(positions.policies)
@@ -194,9 +195,9 @@ class SelfPlayGames:
         self.ended = 0
         self.blunders = Boards.joined(game, [])
         for number in range(n):
-            self._begin(number)
+            self._start_game(number)
 
-    def _begin(self, number: int) -> None:
+    def _start_game(self, number: int) -> None:
         start, draw = self.game.start, self.rng.random()
         if draw < self.settings.random_starts:
             start = random_position(self.game, self.rng)
@@ -206,24 +207,24 @@ class SelfPlayGames:
         self.lengths[number] = 0
 
     def move(self, search: "PuctSearch") -> Positions:
-        """Make a move in every game; the positions of the games that it ended, with what is to be learned.
+        """Make a move in every game; return the positions of the games that ended, with their targets.
 
-        The policy of a position is how often each move was visited. If moves are proved wins, it is uniform
-        among these; proved losses have none of it if there is anything else. The value is what is proved, or
-        else the result of the game.
+        The target policy of a position is the share of visits of each move. If moves are proved wins, it is
+        uniform among these; proved losses get none of it if there is anything else. The target value is the
+        proved one, or else the result of the game.
         """
         boards, numbers = Boards(self.game, *self.masks.copy()), np.arange(len(self.lengths))
-        results = search.find(
+        results = search.search_boards(
             boards, self.settings.simulations, int(self.rng.integers(1 << 63)), self._noise(boards)
         )
-        policies = _targets(results, boards.legal)
+        policies = _policy_targets(results, boards.legal)
         at = numbers, self.lengths
         self.played[(slice(None), *at)] = self.masks
         self.policies[at], self.values[at] = policies, results.proved
         after = boards.play(self._select(policies))
         self.masks[:] = after.mine, after.theirs
         self.lengths += 1
-        return self._harvest(after)
+        return self._finished_games(after)
 
     def _noise(self, boards: Boards) -> Floats:
         """Noise over the legal moves, `[B, cells]`, which sums to 1."""
@@ -243,8 +244,8 @@ class SelfPlayGames:
         cells: NDArray[np.intp] = np.where(is_drawn, random_cells, policies.argmax(axis=1))
         return cells
 
-    def _harvest(self, after: Boards) -> Positions:
-        """The positions of the games that are over, in whose places new games begin."""
+    def _finished_games(self, after: Boards) -> Positions:
+        """The positions of the games that are over; new games take their places."""
         over = np.flatnonzero(after.is_over)
         lengths = self.lengths[over]
         game_of, ply = (
@@ -257,13 +258,13 @@ class SelfPlayGames:
         values = np.where(np.isnan(self.values[at]), result, self.values[at]).astype(np.float32)
         positions = Positions(Boards(self.game, *self.played[(slice(None), *at)]), self.policies[at], values)
         for number in over:
-            self._begin(int(number))
+            self._start_game(int(number))
         self.ended += len(over)
         return positions
 
 
-def _targets(results: "SearchResults", legal: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """The policy that is to be learned of each position: see `SelfPlayGames.move`."""
+def _policy_targets(results: "SearchResults", legal: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """The target policy of each position: see `SelfPlayGames.move`."""
     wins, losses = results.values == 1, results.values == -1
     open_visits = np.where(losses, 0, results.visits).astype(np.float64)
     weights = np.where(open_visits.any(axis=1, keepdims=True), open_visits, results.visits)
@@ -277,11 +278,30 @@ def _targets(results: "SearchResults", legal: NDArray[np.bool_]) -> NDArray[np.f
 class AlphaZeroLearner(Learner):
     """AlphaZero, round by round: games, which are its steps, then updates of the network.
 
-    The hyperparameters take the place of what `settings_for` the game says. The agent is due after every
-    `pause` rounds, and is judged with each number of simulations in `evaluation_simulations`. The same game,
-    settings and seed give the same training, on the CPU of one machine.
+    The agent is due after every `pause` rounds, and is judged with each number of simulations in
+    `evaluation_simulations`. The same game, settings and seed give the same training, on the CPU of one
+    machine.
 
-    Raises `ImportError` without the extra `train`.
+    Args:
+        game: The game.
+        seed: The seed of the training.
+        **hyperparameters: Values in place of those of `settings_for` the game, by the names of
+            `AlphaZeroSettings`: `games`, `simulations`, `threats`, `noise`, `concentration`, `sampled_moves`,
+            `random_starts`, `blunder_starts`, `moves`, `updates`, `batch`, `replay`, `learning_rate`,
+            `drops`, `l2`, `channels`, `blocks`, `filters`, `units`, `device`, `pause`,
+            `evaluation_simulations` and `opponents`.
+
+    Raises:
+        ImportError: The extra `train` is not installed.
+        ParameterError: A hyperparameter is unknown, or its value is out of range.
+
+    Example:
+        >>> from ttt_env import get_game
+        >>> learner = AlphaZeroLearner(get_game("tictactoe-v0"), games=8, simulations=4)
+        >>> learner.advance()
+        >>> learner.rounds
+        1
+
     """
 
     name = plays_as = KIND
@@ -291,7 +311,7 @@ class AlphaZeroLearner(Learner):
 
     def __init__(self, game: Game, seed: int = 0, **hyperparameters: Any) -> None:
         super().__init__(game, seed)
-        settings = self.settings = settings_for(game).adjusted(hyperparameters)
+        settings = self.settings = settings_for(game).with_hyperparameters(hyperparameters)
         self.simulations = settings.evaluation_simulations[0]  # of the agent that was judged last
         device = _device(settings)
         import torch
@@ -313,14 +333,14 @@ class AlphaZeroLearner(Learner):
         self.losses = math.nan, math.nan  # of the last round: value, policy
         self.seconds = {"search": 0.0, "network": 0.0, "learning": 0.0}
 
-    def exported(self) -> PolicyValueNetwork:
+    def inference_network(self) -> PolicyValueNetwork:
         """The network as it plays now."""
-        network, settings = self.network.exported(), self.settings
+        network, settings = self.network.inference_network(), self.settings
         return replace(network, simulations=self.simulations, threats=settings.threats)
 
     @classmethod
     def check(cls, game: Game, hyperparameters: Mapping[str, Any]) -> None:  # noqa: D102
-        settings = settings_for(game).adjusted(hyperparameters)
+        settings = settings_for(game).with_hyperparameters(hyperparameters)
         named_opponents(settings.opponents, game)
         _device(settings)
 
@@ -333,7 +353,7 @@ class AlphaZeroLearner(Learner):
         return self.rounds > 0 and self.rounds % self.settings.pause == 0
 
     def agent(self) -> AlphaZero:  # noqa: D102
-        return AlphaZero.of(self.exported())
+        return AlphaZero.of(self.inference_network())
 
     def candidates(self) -> Iterator[Agent]:  # noqa: D102
         for simulations in self.settings.evaluation_simulations:
@@ -349,12 +369,12 @@ class AlphaZeroLearner(Learner):
             self.games.blunders = blunders
 
     def save(self, path: str | Path) -> None:  # noqa: D102
-        self.exported().save(path)
+        self.inference_network().save(path)
 
     def advance(self, budget: Budget = NO_LIMIT) -> None:
-        """A round of the training."""
+        """Run one round of the training."""
         begin, evaluating = perf_counter(), self.search.seconds
-        self.search.ask(self._evaluator())
+        self.search.set_network(self._evaluator())
         for _ in range(self.settings.moves):
             self.replay.add(self.games.move(self.search))
         end_of_games = perf_counter()
@@ -367,7 +387,7 @@ class AlphaZeroLearner(Learner):
         self.rounds += 1
 
     def _learn(self) -> tuple[float, float]:
-        """Take the steps of a round. Returns the mean losses, of the value and of the policy."""
+        """Take the gradient steps of a round, and return the mean losses of the value and of the policy."""
         import torch
         from torch.nn.functional import log_softmax, mse_loss
 
@@ -404,29 +424,30 @@ class AlphaZeroLearner(Learner):
         }
 
     def state(self) -> dict[str, Any]:
-        """All but what the network has said, which each round forgets."""
+        """All but the cached answers of the network, which each round clears."""
         return {name: part for name, part in vars(self).items() if name != "search"}
 
     def restore(self, state: Any) -> None:  # noqa: D102
         vars(self).update(state)
-        self.search.ask(self._evaluator())
+        self.search.set_network(self._evaluator())
 
     def _evaluator(self) -> Evaluator:
-        """The network as the games ask it."""
-        return self.exported() if self.settings.device is None else self.network
+        """The network that the games query."""
+        return self.inference_network() if self.settings.device is None else self.network
 
 
 def _device(settings: AlphaZeroSettings) -> "torch.device":
     """The device on which the network learns.
 
-    Raises `ImportError` without the extra `train`, `ParameterError` for what is not a device of PyTorch here.
+    Raises `ImportError` without the extra `train`, `ParameterError` for a device that PyTorch does not have
+    here.
     """
     with extra_for("AlphaZero learns with", "train"):
         import torch
     try:
         device = torch.zeros((), device=settings.device or "cpu").device
-    except (RuntimeError, AssertionError) as error:  # PyTorch's, for a name or a machine without it
+    except (RuntimeError, AssertionError) as error:  # PyTorch does not know the name, or the machine lacks it
         raise ParameterError(f"device={brief(settings.device)} of {KIND}: {error}") from error
-    if device.type == "meta":  # which has no values
+    if device.type == "meta":  # its tensors have no values
         raise ParameterError(f"device={brief(settings.device)} of {KIND}: it has no values")
     return device

@@ -1,4 +1,4 @@
-"""Ask agents that play by `choose`: several at a time, with every answer kept in a file."""
+"""Query agents that play by `choose`: several questions at a time, with every answer saved in a file."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -14,33 +14,33 @@ from ttt_env.agent import ACCIDENTS, Agent, Answer, Outcome, answer_of
 from ttt_env.errors import ResultFileError
 from ttt_env.rules import Between, Game, Position
 from ttt_env.storage import LineFile, game_to_dict
-from ttt_env.storage.codec import decoded
+from ttt_env.storage.codec import decode_value
 
 _Questions = SimpleQueue[int | None]
 _Results = SimpleQueue[tuple[int, Answer | BaseException]]
 _FORM = "ttt_env answers"
 _FORMAT = f"{_FORM} 2"
 _MOST_WORKERS = 256
-_AGAIN = 20  # kept answers that are asked for again
+_AGAIN = 20  # recorded answers that are checked by asking again
 _LOOK_UP = 0.5  # seconds of a wait: Ctrl-C that comes just before one is noticed only after it
 
 
 class QueryCount(NamedTuple):
-    """The number of positions in which an agent has been asked, and an upper bound on the final number.
+    """The number of positions in which an agent has been queried, and an upper bound on the final number.
 
-    The bound falls as the answers come: they rule out the positions after other answers.
+    The bound falls as answers come in: they rule out the positions after other answers.
     """
 
     positions: int
     at_most: int
 
 
-Asking = Callable[[QueryCount], None]
-"""A function to show progress: called before the first question, then about ten times a second."""
+AskProgress = Callable[[QueryCount], None]
+"""A function to show progress, called before the first query, then about ten times a second."""
 
 
-Questions: TypeAlias = Annotated[int, Between(1, 256)]
-"""The number of questions that are asked at a time."""
+QueryWorkers: TypeAlias = Annotated[int, Between(1, 256)]
+"""The number of questions to ask at a time."""
 
 
 class _Header(NamedTuple):
@@ -59,8 +59,8 @@ class _Line(NamedTuple):
 class AnswerFile:
     """The answers of one agent in a file, a line of JSON for each, written as they come.
 
-    The first line says whose answers they are; see `LineFile` for what a file is refused for. From the first
-    answer that is added until `release` no other run may write to it. Accidents are not kept.
+    The first line says whose answers they are; see `LineFile` for the files that are refused. From the first
+    answer that is added until `release` no other run may write to it. Accidents are not recorded.
 
     Raises `ResultFileError` for a file of something else, of the answers of another agent or game, with two
     answers in one position, and for one that cannot be read or written.
@@ -71,21 +71,21 @@ class AnswerFile:
         self.game, self.label = game, label
         self._answers: dict[tuple[int, int], Answer] = {}
         self._file = LineFile(self.path, _FORM, "holds no answers")
-        self._is_begun = False
+        self._has_header = False
         self._read()
 
     def __len__(self) -> int:
         return len(self._answers)
 
     def get(self, position: Position) -> Answer | None:
-        """The answer that is kept of a position, None if there is none."""
+        """The recorded answer in a position, None if there is none."""
         return self._answers.get((position.mine, position.theirs))
 
     def check_again(self, agent: Agent) -> None:
-        """Ask for twenty of the kept answers again, that on the empty board among them.
+        """Ask twenty of the recorded questions again, that of the empty board among them.
 
-        Raises `ResultFileError`, which names the position, for the first one that is another now: the file is
-        of a player that has changed, or of one that does not always answer the same.
+        Raises `ResultFileError`, which names the position, for the first answer that differs: the player has
+        changed, or it does not always give the same answer.
         """
         keys = sorted(self._answers, key=lambda key: (key[0] | key[1]).bit_count())
         for number in sorted({round(at * (len(keys) - 1) / (_AGAIN - 1)) for at in range(_AGAIN)}):
@@ -100,14 +100,14 @@ class AnswerFile:
 
     @property
     def origin(self) -> str:
-        """The number of the kept answers, the name of the file, and its date."""
+        """The number of recorded answers, the name of the file, and its date."""
         day = date.fromtimestamp(self.path.stat().st_mtime)
         return f"{len(self):,} answers from {self.path.name} of {day}"
 
     def reserve(self, positions: Iterable[Position]) -> None:
         """Keep other runs from writing to the file, if an answer in one of these positions is missing.
 
-        Answers that another run has added by then are taken.
+        Answers that another run has added meanwhile are read.
         """
         if any(self.get(position) is None for position in positions) and self._file.reserve():
             self._read()
@@ -117,20 +117,20 @@ class AnswerFile:
         self._file.release()
 
     def add(self, position: Position, answer: Answer) -> None:
-        """Keep an answer, in the file first."""
-        if not self._is_begun:
+        """Record an answer, in the file first."""
+        if not self._has_header:
             self._file.add({"format": _FORMAT, "game": game_to_dict(self.game), "agent": self.label})
-            self._is_begun = True
+            self._has_header = True
         self._file.add({"position": str(position), **answer._asdict()})
         self._answers[position.mine, position.theirs] = answer
 
     def _read(self) -> None:
         self._answers.clear()
-        self._is_begun = False
-        self._file.read(self._take, self._check_header)
+        self._has_header = False
+        self._file.read(self._read_answer, self._check_header)
 
     def _check_header(self, data: Mapping[str, Any]) -> None:
-        self._is_begun, header = True, decoded(_Header, data)
+        self._has_header, header = True, decode_value(_Header, data)
         if header.format != _FORMAT:
             raise ResultFileError(f"its format is {header.format!r}, expected {_FORMAT!r}")
         if (header.game, header.agent) != (self.game, self.label):
@@ -139,24 +139,24 @@ class AnswerFile:
                 f"not of {self.label} on {self.game.name}: name another file"
             )
 
-    def _take(self, data: Mapping[str, Any]) -> None:
-        position, outcome, cell, reply = decoded(_Line, data, self.game)
+    def _read_answer(self, data: Mapping[str, Any]) -> None:
+        position, outcome, cell, reply = decode_value(_Line, data, self.game)
         if position.is_over or self.get(position) is not None:
-            why = "the game is over there" if position.is_over else "it has been answered before"
-            raise ResultFileError(f"position: {position}, and {why}")
+            why = "the game is over there" if position.is_over else "it has an answer already"
+            raise ResultFileError(f"position: {position}, but {why}")
         if (outcome == "played") != (cell in position.legal_cells):
             raise ResultFileError(f"cell: {cell}, which is not what {outcome!r} means in {position}")
-        if outcome not in ACCIDENTS:  # which are asked again
+        if outcome not in ACCIDENTS:  # these questions are asked again
             self._answers[position.mine, position.theirs] = Answer(cell, outcome, reply)
 
 
 def answers_of(
     agent: Agent, positions: list[Position], workers: int, file: AnswerFile | None
 ) -> Iterator[tuple[int, Answer]]:
-    """The agent's answer in each position, with the position's index, as they come; the kept ones first.
+    """The agent's answer in each position, with the position's index, as they come; recorded ones first.
 
-    It is asked `workers` questions at a time. If it raises an error, the answers that are on their way are
-    waited for, and kept as well.
+    `workers` questions are asked at a time. If the agent raises an error, the pending answers are still
+    awaited and recorded.
     """
     if file is not None:
         file.reserve(positions)
@@ -183,8 +183,8 @@ def _ask_in_batches(
     questions: _Questions = SimpleQueue()
     results: _Results = SimpleQueue()
     n_threads = min(workers, len(indices))
-    # Nobody waits for daemon threads, neither here after Ctrl-C nor when Python ends: a model may think
-    # for minutes.
+    # Daemon threads are not waited for, neither here after Ctrl-C nor when Python ends: a model may think for
+    # minutes.
     for number in range(n_threads):
         work = partial(_work, agent, positions, questions, results)
         Thread(target=work, name=f"asking_{number}", daemon=True).start()
@@ -194,14 +194,14 @@ def _ask_in_batches(
     error: BaseException | None = None
     try:
         while n_running:
-            index, result = _next(results)
+            index, result = _next_result(results)
             n_running -= 1
             if isinstance(result, BaseException):
                 error = error or result
                 continue
-            # A question is handed out when another is answered, so that an error leaves none in the queue.
-            for following in islice(waiting, 1 if error is None else 0):
-                questions.put(following)
+            # One question is queued for each that is answered, so that an error leaves none in the queue.
+            for next_index in islice(waiting, 1 if error is None else 0):
+                questions.put(next_index)
                 n_running += 1
             yield index, result
     finally:
@@ -211,7 +211,7 @@ def _ask_in_batches(
         raise error
 
 
-def _next(results: _Results) -> tuple[int, Answer | BaseException]:
+def _next_result(results: _Results) -> tuple[int, Answer | BaseException]:
     while True:
         with suppress(Empty):
             return results.get(timeout=_LOOK_UP)

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ttt_env.agent import AgentLike, Floats, Forfeit, game_of, make_agent
-from ttt_env.analysis.asking import Asking
+from ttt_env.analysis.asking import AskProgress
 from ttt_env.analysis.induction import Values
 from ttt_env.analysis.known import blunders_of, known_value
 from ttt_env.analysis.layers import MOST, Bools, Layer, Moves
@@ -33,12 +33,12 @@ from ttt_env.rules import (
 from ttt_env.rules.symmetry import canonical_answers
 from ttt_env.storage.codec import Saved
 
-_UNITS = 1e6  # of a probability of 1; probabilities are compared after rounding to these
+_UNITS = 1e6  # probabilities are compared after rounding to this fraction
 _SIGN = {"X": 1, "O": -1}
 
 Basis = Literal["table", "sweep", "proof", ""]
-"""The ground for the value of the game: the table itself, where it holds a draw on both seats or wins; a
-sweep over all positions of the game; the proof of a short search; or nothing, where it is not known."""
+"""The basis of the value of the game: the table itself, where it holds a draw on both seats or wins; a sweep
+over all positions of the game; the proof of a short search; empty if the value is unknown."""
 
 
 class Consistency(NamedTuple):
@@ -79,32 +79,34 @@ class Certificate(Saved):
 
     It is about the answers that the agent gave in `n_queries` positions, once in each; they are its `table`.
     On boards of more than 18 cells some counts are None; `n_imperfect`, `n_symmetry_classes` and
-    `inconsistent` are on more than 12.
+    `inconsistent` are None on more than 12.
 
     Attributes:
         game: The game.
-        label: The agent that was asked.
-        game_value: The value of the game for X; None if it is not known.
-        value_from: What that value rests on.
+        label: The name of the agent.
+        game_value: The value of the game for X; None if it is unknown.
+        value_from: The basis of that value.
         worst_case: The worst result on each seat: 1 won, 0 drawn, −1 lost.
-        worst_games: A shortest game that ends so, for each seat. A game may end where the agent, to move,
+        worst_games: A shortest game with this result, for each seat. A game may end where the agent, to move,
             names no free cell.
-        refutations: The same game where it is worse than best play by both sides, else None.
-        n_queries: The number of positions in which the agent was asked.
+        refutations: The same game where its result is worse than under best play by both sides, else None.
+        n_queries: The number of positions in which the agent was queried.
         digest: The digest of the table of its answers.
-        n_positions: For each seat, the positions that can be reached with the agent to move.
-        is_complete: False if the asking stopped at the first lost game, a shortest one: counts are those up
-            to there, and of the worst results only a loss is known.
+        n_positions: For each seat, the number of reachable positions with the agent to move.
+        is_complete: False if the queries stopped at the first lost game, a shortest one: counts are then up
+            to there, and of the worst results only a loss is certain.
         is_sampled: Whether the agent is not stationary, so that its answers are one sample of its play.
         forfeits: The positions in which it named no free cell, and so lost.
-        n_blunders: The positions, on both seats, in which it may blunder, that is, give value away.
-        n_missed_wins: Those of them that are won for it.
+        n_blunders: The number of positions, on both seats, in which it may blunder.
+        n_missed_wins: The number of these that are won for it.
         blunders: The positions of `n_blunders`; a file lists at most 100,000.
         missed_wins: The positions of `n_missed_wins`, likewise.
-        n_imperfect: The positions in which it may blunder, win later than it can or lose sooner than it must.
-        n_symmetry_classes: The classes of symmetric positions of which several can be reached.
+        n_imperfect: The number of positions in which it may blunder, win later than it can or lose sooner
+            than it must.
+        n_symmetry_classes: The number of classes of symmetric positions with several reachable ones.
         inconsistent: Two positions of each class that it answers inconsistently.
         origin: The file from which some of the answers come.
+        versions: The versions of Python and of the packages on which the answers depend.
 
     Example:
         >>> import ttt_env
@@ -142,13 +144,13 @@ class Certificate(Saved):
     origin: str = ""
     versions: dict[str, str] = field(default_factory=versions)
     table: PolicyTable | None = field(default=None, metadata={"saved": False})
-    """The answers that it is about; None for a certificate that was read from a file."""
+    """The answers that it is about; None if the certificate was read from a file."""
 
     @property
     def unbeatable(self) -> bool | None:
         """True if no game on either seat ends worse for the table than with best play by both sides.
 
-        None if that cannot be told, as the value of the game is not known.
+        None if that is undecided, because the value of the game is unknown.
         """
         if any(record is not None for record in self.refutations.values()):
             return False
@@ -160,7 +162,7 @@ class Certificate(Saved):
         return self.unbeatable is True
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Certificate) and _compared(self) == _compared(other)
+        return isinstance(other, Certificate) and _comparable_facts(self) == _comparable_facts(other)
 
     def __hash__(self) -> int:
         return hash((self.game, self.unbeatable, self.n_blunders))
@@ -173,12 +175,12 @@ class Certificate(Saved):
 
     @property
     def good_share(self) -> float | None:
-        """The share of the positions that it can reach in which it gives no value away, in [0, 1]."""
+        """The share of the reachable positions in which it does not blunder, in [0, 1]."""
         return None if self.n_blunders is None else 1.0 - self.n_blunders / self.n_queries
 
     @property
     def perfect_share(self) -> float | None:
-        """The share of them in which all its moves are perfect."""
+        """The share of these positions in which all its moves are perfect, in [0, 1]."""
         return None if self.n_imperfect is None else 1.0 - self.n_imperfect / self.n_queries
 
     @property
@@ -193,12 +195,17 @@ class Certificate(Saved):
         return None if self.refuted_as is None else self.refutations[self.refuted_as]
 
     def forfeit_after(self, record: GameRecord) -> Forfeit | None:
-        """The forfeit in which this game ends, None if it ends on the board."""
+        """The forfeit that ends this game; None if it ends on the board.
+
+        Args:
+            record: A game of `worst_games` or `refutations`.
+
+        """
         end = record.positions()[-1]
         return next((forfeit for forfeit in self.forfeits if forfeit.position == end), None)
 
     def picture(self) -> Picture:
-        """The verdict, and the refuting games board by board, to look at in a notebook or to save."""
+        """The verdict, and the refuting games board by board, to show in a notebook or to save."""
         sections = [
             Section(lines, boards_of(record, blunders_of(record)) if record else ())
             for lines, record in paragraphs(self)
@@ -212,8 +219,8 @@ class Certificate(Saved):
         return None
 
 
-def _compared(certificate: Certificate) -> dict[str, object]:
-    """The facts of a certificate that follow from the table alone, whoever has given these answers."""
+def _comparable_facts(certificate: Certificate) -> dict[str, object]:
+    """The facts of a certificate that follow from the table alone, whichever agent gave these answers."""
     facts = certificate.to_dict()
     for name in ("digest", "is_sampled", "label", "origin", "versions"):
         del facts[name]
@@ -228,42 +235,43 @@ def certify(
     seats: Literal["X", "O", "XO"] = "XO",
     most: int = MOST,
     complete: bool | None = None,
-    progress: Asking | None,
+    progress: AskProgress | None,
     workers: int,
     answers: str | Path | None,
 ) -> Certificate:
     """The certificate of an agent: its worst results, over every game that its answers allow.
 
-    The agent is asked once in each position that it can reach, as X and as O, whatever its opponent plays;
-    the certificate is about these answers, for every agent alike, and says in how many positions it was
-    asked. Its `table` holds them: saved as a file it is the proof, which `scripts/check_policy.py` checks. A
-    `PolicyTable` may be given instead of an agent.
+    The agent is queried once in each position that it can reach, as X and as O, whatever its opponent plays;
+    the certificate is about these answers, for all agents. Its `table` holds them: saved as a file it is the
+    proof, which `scripts/check_policy.py` checks.
+
+    With several agents the work is shared out to `workers` processes of this machine or, with
+    `backend="ray"`, of the Ray cluster at `address`; each agent is pickled once.
 
     Args:
-        agent: The agent, or several in a list or a mapping that gives them names.
+        agent: The agent or a `PolicyTable`, or several agents in a list or a mapping that gives them names.
         game: The game, or its id; by default that which the agent plays.
-        seats: The seats on which it is asked; the verdict is about these.
+        seats: The seats on which it is queried; the verdict is about these.
         most: The most positions to hold, of all games on a seat.
-        complete: True to ask in all positions that can be reached, False to stop for each seat at the first
+        complete: True to query all positions that can be reached, False to stop for each seat at the first
             lost game; by default it stops on boards of more than 18 cells.
-        progress: Called before the first question, and then about ten times a second: see `PolicyTable.of`.
-        workers: How many questions to ask a function, a program or a model behind an endpoint at once; of
-            several agents, the processes that share out the work.
-        answers: The file in which each answer of such a player is kept as it comes, so that a run that was
-            stopped goes on from there.
+        progress: Called before the first query, and then about ten times a second: see `PolicyTable.of`. With
+            several agents it is called with the number of agents judged and of all.
+        workers: The number of questions that are put to a function, a program or a model behind an endpoint
+            at once; with several agents, the number of processes.
+        answers: The file in which each answer of such a player is saved as it comes, so that a run that was
+            stopped can be resumed.
 
     Returns:
-        The certificate. Of several agents the certificates by name, in their order: each is the one that the
-        agent would get alone. The work is shared out to `workers` processes of this machine or, with
-        `backend="ray"`, of the Ray cluster at `address`; each agent travels once. `progress` is called with
-        the number of agents that have been judged and of all.
+        The certificate; of several agents the certificates by name, in their order. Each is the one that the
+        agent would get alone.
 
     Raises:
         GameTooLargeError: The agent reaches more than `most` positions.
         PolicyError: An answer is not a distribution over the free cells; it names agent, position and answer.
         NoVerdictError: Accidents of the machine leave a question without an answer.
         ResultFileError: `answers` holds another player's answers, or cannot be written.
-        ParameterError: Two agents of one name, or one that cannot be sent to another process.
+        ParameterError: Two agents have one name, or one cannot be sent to another process.
 
     Example:
         >>> certify("minimax").unbeatable
@@ -290,7 +298,9 @@ def certify(
     is_complete = all(map(table.is_complete, table.seats))
     value, basis, (low, high) = _value_of(table, {seat: end.result for seat, end in worst.items()})
     games = {seat: _game_to(layers[seat], seat, end) for seat, end in worst.items()}
-    blundered = _blundered(table, layers) if is_enumerable(table.game) and is_complete else _Blundered()
+    blunder_counts = (
+        _count_blunders(table, layers) if is_enumerable(table.game) and is_complete else _BlunderCounts()
+    )
     return Certificate(
         table.game,
         table.label,
@@ -304,50 +314,53 @@ def certify(
         },
         table.n_queries,
         table.digest,
-        {seat: sum(len(layer.open) for layer in _own(layers[seat], seat)) for seat in table.seats},
+        {
+            seat: sum(len(layer.open_slots) for layer in _layers_to_move(layers[seat], seat))
+            for seat in table.seats
+        },
         is_complete,
         table.is_sampled,
         tuple(table.forfeits),
-        *blundered,
+        *blunder_counts,
         origin=table.origin,
         table=table,
     )
 
 
 def blunders_everywhere(agent: AgentLike, game: Game | str | None = None) -> Boards:
-    """All positions of the game in which the agent may give value away, reached or not.
+    """All positions of the game in which the agent may blunder, reached or not.
 
     An agent without any is optimal everywhere, which is more than unbeatable. Raises the errors of `certify`.
     """
     player = make_agent(agent, game_of(game, agent))
     table = PolicyTable.of(player, positions="all")
-    return _given_away(table.game, table.answered_layers, solve(table.game).values, None)[0]
+    return _find_blunders(table.game, table.answered_layers, solve(table.game).values, None)[0]
 
 
-class _End(NamedTuple):
-    """An end of games: the result for the agent, and the position, which is open where it named no cell."""
+class _GameEnd(NamedTuple):
+    """The end of a game: the result for the agent, and the position, which is open where it named no cell."""
 
     result: int
     position: Position
 
 
-def _worst_end(layers: list[Layer], seat: Seat) -> _End:
-    """The first of the worst ends, and so a shortest game: layers ascend by ply."""
-    worst: _End | None = None
+def _worst_end(layers: list[Layer], seat: Seat) -> _GameEnd:
+    """The first of the worst ends, and so the end of a shortest game: layers ascend by ply."""
+    worst: _GameEnd | None = None
     for layer in layers:
         if is_lost_on_board(layer, seat):
-            return _End(-1, layer.boards(layer.won[:1])[0])
+            return _GameEnd(-1, layer.boards(layer.won_slots[:1])[0])
         if layer.rows is not None and (none := is_forfeit(layer.rows)).any():
-            return _End(-1, layer.boards(layer.open[none][:1])[0])
-        result, slots = (0, layer.drawn) if len(layer.drawn) else (1, layer.won)
+            return _GameEnd(-1, layer.boards(layer.open_slots[none][:1])[0])
+        result, slots = (0, layer.drawn_slots) if len(layer.drawn_slots) else (1, layer.won_slots)
         if len(slots) and (worst is None or result < worst.result):
-            worst = _End(result, layer.boards(slots[:1])[0])
+            worst = _GameEnd(result, layer.boards(slots[:1])[0])
     assert worst is not None  # every game ends
     return worst
 
 
-def _game_to(layers: list[Layer], seat: Seat, end: _End) -> GameRecord:
-    """A game of these layers that comes to this end."""
+def _game_to(layers: list[Layer], seat: Seat, end: _GameEnd) -> GameRecord:
+    """A game of these layers that ends so."""
     position, cells = end.position, list[int]()
     while position.occupied_mask:
         cell, position = _last_move(layers[position.ply - 1], position, seat)
@@ -356,7 +369,7 @@ def _game_to(layers: list[Layer], seat: Seat, end: _End) -> GameRecord:
 
 
 def _last_move(before: Layer, position: Position, seat: Seat) -> tuple[int, Position]:
-    """A last move that leads here: its cell, and the position before it, which can be reached as well."""
+    """A last move that leads here: its cell, and the position before it, which is reachable as well."""
     game, mine, theirs = position.game, position.mine, position.theirs
     cells = cells_of(theirs & game.tops(mine | theirs))
     parents = [Position(game, theirs ^ 1 << cell, mine) for cell in cells]
@@ -366,17 +379,17 @@ def _last_move(before: Layer, position: Position, seat: Seat) -> tuple[int, Posi
             continue
         if before.rows is None or parent.to_move != seat:
             return cell, parent
-        moves = Moves(before, before.open[[place]], before.rows[[place]])
+        moves = Moves(before, before.open_slots[[place]], before.rows[[place]])
         if moves.chances[0, moves.cells[0] == cell][0] > 0:
             return cell, parent
     raise AssertionError(f"no move of a reached position leads to {position}")
 
 
 def _value_of(table: PolicyTable, worst: dict[Seat, int]) -> tuple[int | None, Basis, tuple[int, int]]:
-    """The value of the game for X, what it rests on, and bounds of it where it is not known.
+    """The value of the game for X, its basis, and bounds on it where it is unknown.
 
-    A seat that cannot get less than a result bounds the value. In a monotone game X does not lose under
-    best play: with an extra stone it could play O's strategy (Hales and Jewett 1963).
+    The worst result of a seat bounds the value. In a monotone game X does not lose under best play: with an
+    extra stone it could play O's strategy (Hales and Jewett 1963).
     """
     low, high = (0 if table.game.is_monotone else -1), 1
     for seat, result in worst.items():
@@ -394,7 +407,7 @@ def _value_of(table: PolicyTable, worst: dict[Seat, int]) -> tuple[int | None, B
     return None, "", (low, high)
 
 
-class _Blundered(NamedTuple):
+class _BlunderCounts(NamedTuple):
     """The parts of a certificate that need the values of all positions."""
 
     n_blunders: int | None = None
@@ -406,27 +419,27 @@ class _Blundered(NamedTuple):
     inconsistent: tuple[tuple[Position, Position], ...] | None = None
 
 
-def _blundered(table: PolicyTable, layers: dict[Seat, list[Layer]]) -> _Blundered:
+def _count_blunders(table: PolicyTable, layers: dict[Seat, list[Layer]]) -> _BlunderCounts:
     game, values = table.game, solve(table.game).values
     scores = distances(game).scores if is_tabulated(game) else None
-    own = [layer for seat in table.seats for layer in _own(layers[seat], seat)]
-    blunders, n_imperfect = _given_away(game, own, values, scores)
+    own = [layer for seat in table.seats for layer in _layers_to_move(layers[seat], seat)]
+    blunders, n_imperfect = _find_blunders(game, own, values, scores)
     missed_wins = blunders[values.of(blunders) == 1]
     if scores is None:
-        return _Blundered(len(blunders), len(missed_wins), blunders, missed_wins)
-    alike = _consistency(game, own)
-    return _Blundered(
+        return _BlunderCounts(len(blunders), len(missed_wins), blunders, missed_wins)
+    classes = _consistency(game, own)
+    return _BlunderCounts(
         len(blunders),
         len(missed_wins),
         blunders,
         missed_wins,
         n_imperfect,
-        alike.n_symmetry_classes,
-        alike.inconsistent,
+        classes.n_symmetry_classes,
+        classes.inconsistent,
     )
 
 
-def _own(layers: list[Layer], seat: Seat) -> list[Layer]:
+def _layers_to_move(layers: list[Layer], seat: Seat) -> list[Layer]:
     """The layers in which this seat has the move."""
     return layers[SEATS.index(seat) :: 2]
 
@@ -442,12 +455,13 @@ def _consistency(game: Game, layers: Iterable[Layer]) -> Consistency:
     return consistency(Boards.joined(game, boards), np.concatenate(policies))
 
 
-def _given_away(
+def _find_blunders(
     game: Game, layers: Iterable[Layer], values: Values, scores: Values | None
 ) -> tuple[Boards, int]:
     """The positions of these layers in which a possible move is not a best one, by values −1, 0 and 1.
 
-    And the number of those in which one is not perfect, by the scores of `Distances`; 0 without scores.
+    And the number of positions in which a move is not perfect, by the scores of `Distances`; 0 without
+    scores.
     """
     blunders, n_imperfect = [], 0
     for layer in layers:
@@ -461,7 +475,7 @@ def _given_away(
 
 
 def _is_worse(possible: Bools, moves: Moves, values: Values, of_forfeit: int) -> Bools:
-    """True where a possible move, `[F, S]`, or a forfeit, of value `of_forfeit`, gives value away, `[S]`."""
+    """True where a possible move, `[F, S]`, or a forfeit, of value `of_forfeit`, is not a best one, `[S]`."""
     q = -values.layers[moves.layer.ply + 1][moves.successors]
     highest = q.max(axis=0)
     is_worse: Bools = (possible & (q < highest)).any(axis=0)

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, AskedAgent, Forfeit, game_of, make_agent
-from ttt_env.analysis.asking import Asking, Questions
+from ttt_env.analysis.asking import AskProgress, QueryWorkers
 from ttt_env.analysis.grid import grid
-from ttt_env.analysis.induction import Values, answered, backward_induction, best, highest
-from ttt_env.analysis.layers import MOST, Responder, explored
+from ttt_env.analysis.induction import Values, backward_induction, best, follow_answers, highest
+from ttt_env.analysis.layers import MOST, Responder, reached_layers
 from ttt_env.analysis.many import one_or_several
 from ttt_env.analysis.play import moves_between
 from ttt_env.analysis.policy_table import Asker, PolicyTable
-from ttt_env.analysis.results import Ending, Exploitability, Match, Result, match_of_games, rounded
+from ttt_env.analysis.results import Ending, Exploitability, Match, Result, match_of_games, round_sum
 from ttt_env.analysis.solution import ValueAgent, solve
 from ttt_env.errors import ForfeitError, GameTooLargeError
 from ttt_env.rules import (
@@ -28,7 +28,7 @@ from ttt_env.rules import (
     is_enumerable,
 )
 
-_TELLING = 1e-12  # the least probability of a game's own moves that a sum of these digits still shows
+_LEAST_VISIBLE = 1e-12  # the least probability of a game's own moves that still changes a sum of 64 bits
 
 
 @checked
@@ -41,8 +41,8 @@ def match(
     games: Annotated[int, Between(2)] = 1000,
     most: Count = MOST,
     rng: np.random.Generator | int = 0,
-    progress: Asking | None = None,
-    workers: Questions = 1,
+    progress: AskProgress | None = None,
+    workers: QueryWorkers = 1,
 ) -> Match:
     """The result of one agent against another, on both seats: computed where that is possible, else sampled.
 
@@ -51,24 +51,24 @@ def match(
         second: The other agent.
         game: The game, or its id; by default that which the agents play.
         exact: True to compute the result, False to sample it. By default it is computed if both agents are
-            stationary and reach few enough positions together: on up to 18 cells always, on larger boards
-            not more than the games would have, as where neither agent draws its moves.
+            stationary and together reach few enough positions: always on up to 18 cells; on larger boards at
+            most `games` / 2 times the number of cells.
         games: The number of games to sample, half of them on each seat; an odd number is reduced by one.
         most: The most positions to hold for an exact result.
-        rng: A generator or a seed, for the games that are sampled.
-        progress: As in `certify`, where an agent that is not stationary is asked for an exact result.
+        rng: A generator or a seed, for sampled games.
+        progress: As in `certify`, where an agent that is not stationary is queried for an exact result.
         workers: As in `certify`.
 
     Returns:
         The result of each seat and the score. An exact result with an agent that is not stationary, such as a
         function, is about its answers, given once in each position that the two can reach. A program loses
-        where it names no free cell: see `Match.forfeits`.
+        where it names no free cell; see `Match.forfeits`.
 
     Raises:
         GameTooLargeError: `exact=True`, and more than `most` positions are reached.
         PolicyError: `exact=True`, and an answer is not a distribution over the free cells.
-        NoVerdictError: An agent cannot be asked. In a game that is played, a program that does not answer in
-            time loses instead.
+        NoVerdictError: An agent cannot be queried. In a game that is played, a program that does not answer
+            in time loses instead.
 
     Example:
         >>> played = match("random", "minimax", "tictactoe-v0")
@@ -93,7 +93,7 @@ def match(
 def exact_match(one: Agent, two: Agent, game: Game, half: int) -> Match | None:
     """The exact result of two stationary agents; None for others, or if they reach too many positions.
 
-    On more than 18 cells that are more than the games would have, of which `half` are played on each seat.
+    On more than 18 cells the limit is the number of moves of `half` full games.
     """
     if not (one.is_stationary and two.is_stationary):
         return None
@@ -104,13 +104,13 @@ def exact_match(one: Agent, two: Agent, game: Game, half: int) -> Match | None:
 
 
 def sampled_games(one: Agent, two: Agent, half: int, rng: np.random.Generator) -> list[Ending]:
-    """So many games of the first agent as X, and so many as O."""
+    """Play `half` games with the first agent as X, and as many with it as O."""
     as_x: list[Ending] = [("X", *_play_one(one, two, rng)) for _ in range(half)]
     return as_x + [("O", *_play_one(two, one, rng)) for _ in range(half)]
 
 
 def _exact(
-    one: Agent, two: Agent, game: Game, most: int, progress: Asking | None = None, workers: int = 1
+    one: Agent, two: Agent, game: Game, most: int, progress: AskProgress | None = None, workers: int = 1
 ) -> Match:
     asker = Asker(one, most, progress, workers)
     other = asker if two is one else Asker(two, most, progress, workers)
@@ -119,19 +119,21 @@ def _exact(
 
 
 def _result(game: Game, x: Asker, o: Asker, most: int) -> Result:
-    """The exact result of two agents, from the side of X. A probability is 0 only where it is none."""
-    layers = list(explored(game, x, o, most=most))
-    win, loss = backward_induction(layers, answered, answered).start
-    draw = rounded(1.0 - win - loss)
-    if not any(len(layer.drawn) for layer in layers):
+    """The exact result of two agents, from the side of X. A probability is 0 only if it is exactly 0."""
+    layers = list(reached_layers(game, x, o, most=most))
+    win, loss = backward_induction(layers, follow_answers, follow_answers).start
+    draw = round_sum(1.0 - win - loss)
+    if not any(len(layer.drawn_slots) for layer in layers):
         draw = 0.0
     elif draw <= 0:  # too small for the digits of the difference
-        draw = backward_induction(layers, answered, answered, payoff=lambda ply: (0.0, 1.0, 0.0)).start[0]
-    return Result(rounded(win) or win, draw, rounded(loss) or loss)
+        draw = backward_induction(
+            layers, follow_answers, follow_answers, payoff=lambda ply: (0.0, 1.0, 0.0)
+        ).start[0]
+    return Result(round_sum(win) or win, draw, round_sum(loss) or loss)
 
 
 def _play_one(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[GameRecord, Forfeit | None]:
-    """One whole game, and the forfeit that has ended it, if one has."""
+    """One whole game, and the forfeit that has ended it, if any."""
     cells: list[int] = []
     try:
         cells += moves_between(x, o, rng)
@@ -146,13 +148,13 @@ def exploitability(
     game: Game | str | None,
     *,
     most: int = MOST,
-    progress: Asking | None,
+    progress: AskProgress | None,
     workers: int,
     answers: str | Path | None,
 ) -> Exploitability:
     """Compute how much an opponent that knows the agent can win from it, for each seat.
 
-    The agent is asked once in each position that it can reach, and the result is about these answers. Where
+    The agent is queried once in each position that it can reach, and the result is about these answers. Where
     it names no free cell, it loses.
 
     Args:
@@ -183,17 +185,17 @@ def exploitability(
         agent, game, most=most, complete=True, progress=progress, workers=workers, answers=answers
     )
     origin: dict[str, Any] = {"label": table.label, "n_queries": table.n_queries, "digest": table.digest}
-    against_x = backward_induction(table.layers("X"), answered, highest).start
-    against_o = backward_induction(table.layers("O"), highest, answered).start
+    against_x = backward_induction(table.layers("X"), follow_answers, highest).start
+    against_o = backward_induction(table.layers("O"), highest, follow_answers).start
     most_moves = (table.game.n_cells + 1) // 2
-    if table.least_chance**most_moves >= _TELLING or not is_enumerable(table.game):
-        as_x, as_o = rounded(against_x[1] - against_x[0]), rounded(against_o[0] - against_o[1])
+    if table.least_chance**most_moves >= _LEAST_VISIBLE or not is_enumerable(table.game):
+        as_x, as_o = round_sum(against_x[1] - against_x[0]), round_sum(against_o[0] - against_o[1])
         return Exploitability(as_x, as_o, **origin)
     solution = solve(table.game)
-    above_x = backward_induction(table.layers("X"), answered, highest, above=solution.values).start[1]
-    above_o = backward_induction(table.layers("O"), highest, answered, above=solution.values).start[0]
+    above_x = backward_induction(table.layers("X"), follow_answers, highest, above=solution.values).start[1]
+    above_o = backward_induction(table.layers("O"), highest, follow_answers, above=solution.values).start[0]
     as_x, as_o = above_x - solution.value, above_o + solution.value
-    return Exploitability(rounded(as_x) or as_x, rounded(as_o) or as_o, above_x + above_o, **origin)
+    return Exploitability(round_sum(as_x) or as_x, round_sum(as_o) or as_o, above_x + above_o, **origin)
 
 
 @checked
@@ -203,20 +205,20 @@ def best_response(
     *,
     keep_value: bool = False,
     most: Count = MOST,
-    progress: Asking | None = None,
-    workers: Questions = 1,
+    progress: AskProgress | None = None,
+    workers: QueryWorkers = 1,
     answers: str | Path | None = None,
 ) -> ValueAgent:
     """The agent that wins the most, on average, against another one, on both seats.
 
-    On up to 18 cells the agent is asked once in every position of the game, and the response is best in each.
-    A program, and an agent of a larger game, is asked only in the positions that it can reach; elsewhere the
-    response plays any move on up to 18 cells, and raises an error above.
+    On up to 18 cells the agent is queried once in every position of the game, and the response is best in
+    each. A program, and an agent of a larger game, is queried only in the positions that it can reach; in
+    others the response plays any move on up to 18 cells, and raises an error above.
 
     Args:
         agent: The agent to respond to.
         game: The game, or its id; by default that which the agent plays.
-        keep_value: Whether to choose only among moves without a blunder: the response is then unbeatable
+        keep_value: Whether to choose only among moves that are not blunders: the response is then unbeatable
             itself, and no other agent that never blunders gains more. This is safe exploitation (Ganzfried
             and Sandholm 2015).
         most: The most positions to hold.
@@ -239,13 +241,13 @@ def best_response(
 
     """
     player = make_agent(agent, game_of(game, agent))
-    everywhere = is_enumerable(player.game) and not (
+    takes_all_positions = is_enumerable(player.game) and not (
         isinstance(player, AskedAgent)
         or (isinstance(player, PolicyTable) and player.positions == "reachable")
     )
     table = PolicyTable.of(
         player,
-        positions="all" if everywhere else "reachable",
+        positions="all" if takes_all_positions else "reachable",
         most=most,
         complete=True,
         progress=progress,
@@ -253,17 +255,17 @@ def best_response(
         answers=answers,
     )
     solution = solve(table.game) if keep_value else None
-    respond = best if solution is None else solution.keeping(best)
+    respond = best if solution is None else solution.restrict_to_best(best)
     as_x = _response_to(table, "O", respond)
     as_o = _response_to(table, "X", respond)
     return ValueAgent(table.game, (as_x, best), (as_o, best), keeps=solution)
 
 
 def _response_to(table: PolicyTable, seat: Seat, respond: Responder) -> Values:
-    """The values of all positions for a player who responds so to the agent on this seat."""
+    """The values of all positions for a player who uses this responder against the agent on this seat."""
     layers = table.answered_layers if table.positions == "all" else table.layers(seat)
     responders: list[Responder] = [respond, respond]
-    responders[SEATS.index(seat)] = answered
+    responders[SEATS.index(seat)] = follow_answers
     values = backward_induction(layers, *responders).values()
     game = table.game
     if not is_enumerable(game):

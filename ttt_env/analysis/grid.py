@@ -19,12 +19,12 @@ _N_OCTETS = 256  # the values of eight bits
 
 
 class Grid:
-    """The numbering of all placements of `ply` stones; of an odd number `theirs` are one more than mine.
+    """The numbering of all placements of `ply` stones; if it is odd, `theirs` are one more than mine.
 
     `occupied` `[rows]` and `patterns` `[patterns]` are the masks of the rows and patterns, ascending; `moves`
     `[K, rows]` are the cells that may be played on each row, the first `n_legal` `[rows]` of them, K at most.
-    The others are filled up with cells that may not be, which lead where the first one does. The slot that a
-    cell leads to from a row and pattern is `next_row[cell, row] + next_pattern[below[cell, row] + pattern]`.
+    The rest is filled up with illegal cells, which lead where the first one does. The slot that a cell leads
+    to from a row and pattern is `next_row[cell, row] + next_pattern[below[cell, row] + pattern]`.
     """
 
     def __init__(self, board: Game, ply: int) -> None:
@@ -67,7 +67,7 @@ class Grid:
         return successors
 
     def cells(self, slots: Slots) -> NDArray[np.int64]:
-        """The cells of the moves, `[K, S]`: the legal ones first, ascending, and then others."""
+        """The cells of the moves, `[K, S]`: the legal ones first, ascending, then others."""
         return np.take(self.moves, slots // self.n_patterns, axis=1)
 
     def n_moves(self, slots: Slots) -> NDArray[np.int64]:
@@ -97,13 +97,13 @@ class Grid:
 
 
 def _bits(masks: Masks, n_bits: int) -> NDArray[np.float64]:
-    """Bit masks, `[N]`, spread out as 0.0 and 1.0, `[N, n_bits]`."""
+    """Bit masks, `[N]`, unpacked to 0.0 and 1.0, `[N, n_bits]`."""
     bits = masks[:, None] >> np.arange(n_bits, dtype=np.uint64) & np.uint64(1)
     return bits.astype(np.float64)
 
 
 def grid(game: Game, ply: int) -> Grid:
-    """The grid of this ply, made once for all games with the same cells and supports."""
+    """The grid of this ply, shared by all games with the same cells and supports."""
     return _grid(_board(game.supports), ply)
 
 
@@ -114,7 +114,7 @@ def _grid(board: Game, ply: int) -> Grid:
 
 @lru_cache(maxsize=64)
 def _board(supports: tuple[int | None, ...]) -> Game:
-    """A game with these supports, which stands for all of them."""
+    """A game with these supports, which represents all of them."""
     return Game("a board", (len(supports),), [(0,)], supports=supports)
 
 

@@ -1,4 +1,4 @@
-"""One sweep over a game from its ends to its start, and the ways to move that it is run with.
+"""One sweep over a game from its ends to its start, and the responders that it is run with.
 
 What the sweep computes depends only on its two responders: with `best` and `best` it solves the game, with
 `follow` and `follow` it gives the exact result of two agents, with `follow` and `best` the best response.
@@ -34,9 +34,9 @@ def best(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
 
 
 def highest(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
-    """Uniform among the moves of exactly the highest value, for what a best response is worth.
+    """Uniform among the moves of exactly the highest value, for the value of a best response.
 
-    `best` takes values that differ by less than `TIE` for equal, so that symmetric moves stay so.
+    `best` treats values that differ by less than `TIE` as equal, so that symmetric moves stay equal.
     """
     return near_highest(q, legal, 0.0)
 
@@ -68,7 +68,7 @@ def softmax(temperature: float) -> Responder:
 
 def _respond_softly(temperature: float, q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
     masked = np.where(legal, q, -np.inf)
-    # Differences by mere rounding, which small temperatures would amplify, must not count: see `TIE`.
+    # Rounding errors, which small temperatures would amplify, must not count: see `TIE`.
     below = np.minimum(masked - masked.max(axis=1, keepdims=True) + TIE, 0.0)
     with np.errstate(over="ignore", under="ignore"):
         weights = np.exp(below / temperature)
@@ -77,7 +77,7 @@ def _respond_softly(temperature: float, q: Floats, legal: Bools, moves: Moves | 
 
 
 def follow(policy: BatchPolicy) -> Responder:
-    """The responder that moves as this policy says, whatever the action values are."""
+    """The responder that plays this policy, whatever the action values are."""
 
     def respond(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
         if moves is None:
@@ -87,8 +87,8 @@ def follow(policy: BatchPolicy) -> Responder:
     return respond
 
 
-def answered(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
-    """The responder that moves as the agent has answered that was asked in these layers: see `explored`."""
+def follow_answers(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
+    """The responder that plays the recorded answers of the agent: the `rows` of the layers."""
     if moves is None:
         raise ValueError("answers were given in positions: `moves` is needed")
     return moves.chances
@@ -98,8 +98,8 @@ def answered(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
 class Outcomes:
     """The expected payoffs that the sweep computes, `[2, slots]` for each layer from `ply` on.
 
-    Row 0 is what the player to move gets, row 1 what the other gets: with the usual payoff the probabilities
-    that the player to move wins and that it loses.
+    Row 0 is the payoff of the player to move, row 1 that of the other: with the usual payoff the
+    probabilities that the player to move wins and that it loses.
     """
 
     game: Game
@@ -120,8 +120,8 @@ class Outcomes:
 class Values:
     """The value of each position of a game for the player to move.
 
-    `layers` hold the values `[slots]`, of any number type, ply by ply from `first_ply` on. `numberings` are
-    those of the slots, by default the grids.
+    `layers` hold the values `[slots]`, of any number type, ply by ply from `first_ply` on; `numberings`
+    number the slots, by default the grids.
     """
 
     def __init__(
@@ -176,20 +176,20 @@ def backward_induction(
     leaves: Callable[[Boards], Floats] | None = None,
     above: Values | None = None,
 ) -> Outcomes:
-    """The outcome of every position when the seats move as these responders say.
+    """The outcome of every position when the seats move by these responders.
 
-    `positions` are successive layers of a game: all of it, what two agents can bring up (`explored`), or only
-    some plies. Where the last layer has open positions, `leaves` gives their values `[B]` for the
-    player to move. A player whose responder gives no cell a probability above 0 has lost there.
+    `positions` are successive layers: of the whole game, of the part that two agents can reach
+    (`reached_layers`), or of some plies. Where the last layer has open positions, `leaves` gives their values
+    `[B]` for the player to move. A player whose responder gives no cell a probability above 0 has lost there.
 
-    With the values of the solved game as `above`, row 0 of the outcomes is what the player to move gets above
-    the value of the position, and row 1 is its negative. Each move adds what it gives away, so that nothing
-    is subtracted, and a gain of 1e-40 is as exact as one of 0.5.
+    With the values of the solved game as `above`, row 0 of the outcomes is the payoff of the player to move
+    above the value of the position, and row 1 is its negative. Each move adds what it gives away, so that
+    nothing is subtracted, and a gain of 1e-40 is as exact as one of 0.5.
     """
     last = positions[-1]
     outcomes = [_ends_of(last, payoff, above)]  # from the last layer to the first
-    if leaves is not None and len(last.open):
-        outcomes[0][0, last.open] = leaves(last.boards(last.open))
+    if leaves is not None and len(last.open_slots):
+        outcomes[0][0, last.open_slots] = leaves(last.boards(last.open_slots))
     for layer in reversed(positions[:-1]):
         outcomes.append(_outcomes_of(layer, outcomes[-1], o if layer.ply % 2 else x, payoff, above))
     numberings = [layer.numbering for layer in positions]
@@ -202,8 +202,8 @@ def _ends_of(layer: Layer, payoff: Payoff, above: Values | None) -> Floats:
         return outcomes
     win, draw, loss = payoff(layer.ply)
     of_last_mover, of_other = (loss, win) if layer.game.misere else (win, loss)
-    outcomes[:, layer.won] = [[of_other], [of_last_mover]]
-    outcomes[:, layer.drawn] = draw
+    outcomes[:, layer.won_slots] = [[of_other], [of_last_mover]]
+    outcomes[:, layer.drawn_slots] = draw
     return outcomes
 
 
@@ -213,7 +213,7 @@ def _outcomes_of(
     outcomes = _ends_of(layer, payoff, above)
     win, _, loss = payoff(layer.ply)
     for moves in layer.moves():
-        # The player to move after a move is the one who waits before it.
+        # After a move the other player is to move.
         other, mover = np.take(after, moves.successors, axis=1)
         if above is not None:
             given_away = above.layers[layer.ply][moves.slots] + above.layers[layer.ply + 1][moves.successors]

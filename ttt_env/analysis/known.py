@@ -1,7 +1,7 @@
-"""The value of a position, and the blunders of a game, as far as they can be had soon.
+"""The value of a position, and the blunders of a game, as far as they can be computed quickly.
 
-They come from the solution of the game, or from a short search by the room `proofs`, which is installed under
-an entry point: nothing here imports it.
+They come from the solution of the game, or from a short search by the room `proofs`, which is installed as an
+entry point: nothing here imports it.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _MEMO_SIZE = 1 << 14
 
 
 def is_solved(game: Game) -> bool:
-    """True if the game is small enough to solve while somebody waits, so that all values are known."""
+    """True if the game is small enough to solve while the user waits, so that all values are known."""
     return is_interactive(game)
 
 
@@ -26,7 +26,7 @@ def is_solved(game: Game) -> bool:
 def known_value(position: Position, nodes: int = PROOF_NODES) -> int | None:
     """The value for the player to move, 1, 0 or −1; None if a proof of `nodes` nodes does not find it.
 
-    Games that take seconds are solved, so that there the value is always known.
+    Games that can be solved in seconds are solved, so there the value is always known.
     """
     if position.is_over:
         winner = position.winner
@@ -44,7 +44,7 @@ def known_values_of_moves(position: Position, nodes: int = PROOF_NODES) -> dict[
 
 
 PROVER_GROUP = "ttt_env.provers"
-"""Entry points: functions `(position, nodes)` that return a proof found by so many nodes, or None."""
+"""Entry points: functions `(position, nodes)` that return a proof found within `nodes` nodes, or None."""
 
 
 @lru_cache(maxsize=_MEMO_SIZE)
@@ -57,13 +57,15 @@ def short_proof(position: Position, nodes: int = PROOF_NODES) -> Any:
 
 
 def best_cells(position: Position) -> list[int]:
-    """The cells that are known to keep the value of the position, ascending; none if it is not known."""
+    """The cells that provably keep the value of the position, ascending; none if the value is unknown."""
     if is_solved(position.game):
         return solve(position.game).best_cells(position)
     value = known_value(position)
     if value is None:
         return []
-    proved_best = [cell for cell, worth in known_values_of_moves(position).items() if worth == value]
+    proved_best = [
+        cell for cell, move_value in known_values_of_moves(position).items() if move_value == value
+    ]
     proof = short_proof(position)
     return proved_best or (list(proof.principal_variation[:1]) if proof else [])
 
@@ -83,12 +85,12 @@ class MoveVerdict:
 
     @property
     def is_blunder(self) -> bool:
-        """True if the move is known to have given something away."""
+        """True if the move is known to be a blunder."""
         return self.before is not None and self.after is not None and self.after < self.before
 
     @property
     def sentence(self) -> str:
-        """The blunder in a sentence: what the move gave away. Empty if nothing, or if that is not known."""
+        """The blunder in a sentence, with what it gave away; empty if the move is not known to be one."""
         if self.before is None or self.after is None or not self.is_blunder:
             return ""
         cells = cells_text(list(self.better), self.position.game)
@@ -97,7 +99,7 @@ class MoveVerdict:
 
 
 def judge(position: Position, cell: int) -> MoveVerdict:
-    """The values before and after a move, and which cells would have been better."""
+    """The values before and after a move, and the cells that would have been better."""
     before, after = known_value(position), known_value(position.play(cell))
     verdict = MoveVerdict(position, cell, before, None if after is None else -after)
     if not verdict.is_blunder:
@@ -106,7 +108,7 @@ def judge(position: Position, cell: int) -> MoveVerdict:
 
 
 def blunders_of(record: GameRecord) -> list[int]:
-    """The numbers, from 1 on, of the moves of a game that are known to have given value away.
+    """The numbers, from 1 on, of the moves of a game that are known to be blunders.
 
     A win that becomes a draw or a loss, or a draw that becomes a loss, under best play from there. All of
     them are known on up to 16 cells; on larger boards, those that a short proof finds.

@@ -1,7 +1,7 @@
 """The reachable positions of a game, ply by ply, and the way from each to its successors.
 
-On up to 18 cells the positions of a ply have the numbers of a `Grid`, on larger boards their places among
-those that are reached (`Keyed`). Whoever goes through them sees the same `Layer`s.
+On up to 18 cells the positions of a ply have the numbers of a `Grid`, on larger boards their ranks among the
+reached ones (`KeyNumbering`). Callers see the same `Layer`s in both cases.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import Floats
 from ttt_env.analysis.grid import Grid, Slots, grid
-from ttt_env.analysis.keyed import Gathered, Keyed
-from ttt_env.analysis.rows import Rows, are_possible, chances, joined, n_possible
-from ttt_env.compiled.stopping import check_wanted
+from ttt_env.analysis.keyed import DistinctKeys, KeyNumbering
+from ttt_env.analysis.rows import Rows, are_possible, chances, join_rows, n_possible
+from ttt_env.compiled.stopping import check_stopped
 from ttt_env.errors import GameTooLargeError
 from ttt_env.rules import Boards, Game, Position, check_enumerable, is_enumerable
 from ttt_env.rules.boards import owns_set
 
 Bools = NDArray[np.bool_]
 BatchPolicy = Callable[[Boards], Floats]
-Numbering: TypeAlias = Grid | Keyed
+Numbering: TypeAlias = Grid | KeyNumbering
 
 MOST = 20_000_000
 """The most positions that are held by default, of all games with an agent on one seat."""
@@ -33,16 +33,16 @@ _CHUNK = 1 << 15  # positions in a batch: their successors' values stay in the p
 
 @dataclass(eq=False)
 class Moves:
-    """The moves of S positions of one ply, none of them over, of which each has K at most.
+    """The moves of S open positions of one ply, at most K of each.
 
-    Where a position has fewer, cells that may not be played fill up its row; what holds of the first move
-    holds of them, but that they are not `legal` and nobody plays them.
+    Where a position has fewer, its row is filled up with cells that may not be played; they behave as the
+    first move does, except that they are not `legal` and are never played.
     """
 
     layer: "Layer"
     slots: Slots
     rows: Rows | None = None
-    """The answers that were given in these positions, if they were asked for: see `rows`."""
+    """The recorded answers in these positions, if there are any: see `rows`."""
 
     @cached_property
     def boards(self) -> Boards:
@@ -56,7 +56,7 @@ class Moves:
 
     @property
     def legal(self) -> Bools:
-        """True for the moves that may be made, `[S, K]`: all of them, unless some positions have fewer."""
+        """True for the moves that may be made, `[S, K]`; all True unless some positions have fewer."""
         n_moves, n_most = self.layer.numbering.n_moves(self.slots), self.cells.shape[1]
         if n_moves.min(initial=n_most) == n_most:
             return np.broadcast_to(np.True_, self.cells.shape)
@@ -65,45 +65,46 @@ class Moves:
 
     @property
     def successors(self) -> Slots:
-        """The slots in the next layer that the moves lead to, `[K, S]`: a row for each move."""
+        """The slots in the next layer that the moves lead to, `[K, S]`, with a row for each move."""
         return self.layer.numbering.successors(self.slots)
 
     def of_policy(self, policy: Floats) -> Floats:
-        """Move probabilities `[S, cells]` as `[S, K]`: a column for each move."""
+        """Move probabilities `[S, cells]` as `[S, K]`, a column for each move."""
         probabilities: Floats = np.take_along_axis(policy, self.cells, axis=1)
         return probabilities
 
     @property
     def chances(self) -> Floats:
-        """The probability of each move in the answers that were given, `[S, K]`; all 0 for no cell."""
+        """The probability of each move in the recorded answers, `[S, K]`; all 0 in a row for no cell."""
         assert self.rows is not None
         return chances(self.rows, self.cells)
 
     @property
     def are_possible(self) -> Bools:
-        """True for the moves of positive probability in the answers that were given, `[S, K]`."""
+        """True for the moves of positive probability in the recorded answers, `[S, K]`."""
         assert self.rows is not None
         return are_possible(self.rows, self.cells)
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """All positions of one ply that can be reached, as ascending slots of a numbering.
+    """All reachable positions of one ply, as ascending slots of a numbering.
 
-    In `open` the game goes on, in `won` the last move has completed a winning set, and `drawn` are full
-    boards without one. `rows` are the answers of an agent in the open positions, if it was asked there.
+    In `open_slots` the game is not over, in `won_slots` the last move has completed a winning set, and
+    `drawn_slots` are full boards without one. `rows` are the recorded answers of an agent in the open
+    positions, if it was queried there.
     """
 
     game: Game
     ply: int
     numbering: Numbering
-    open: Slots
-    won: Slots
-    drawn: Slots
+    open_slots: Slots
+    won_slots: Slots
+    drawn_slots: Slots
     rows: Rows | None = None
 
     def __len__(self) -> int:
-        return len(self.open) + len(self.won) + len(self.drawn)
+        return len(self.open_slots) + len(self.won_slots) + len(self.drawn_slots)
 
     def boards(self, slots: Slots) -> Boards:
         """The positions in these slots."""
@@ -111,20 +112,24 @@ class Layer:
 
     def moves(self) -> Iterator[Moves]:
         """The moves of the open positions, in batches of at most 32,768 positions."""
-        for start in range(0, len(self.open), _CHUNK):
-            check_wanted()
+        for start in range(0, len(self.open_slots), _CHUNK):
+            check_stopped()
             part = slice(start, start + _CHUNK)
-            yield Moves(self, self.open[part], None if self.rows is None else self.rows[part])
+            yield Moves(self, self.open_slots[part], None if self.rows is None else self.rows[part])
 
     def places(self, boards: Boards) -> NDArray[np.intp]:
-        """The places in `open` of positions of this ply, `[B]`; −1 for one that is not there."""
+        """The places in `open_slots` of positions of this ply, `[B]`; −1 for one that is not there."""
         numbering, places = self.numbering, np.full(len(boards), -1, np.intp)
         is_numbered = np.ones(len(boards), np.bool_)
-        if isinstance(numbering, Keyed):
+        if isinstance(numbering, KeyNumbering):
             is_numbered = numbering.holds(boards.mine, boards.theirs)
         slots = numbering.slots(boards.mine[is_numbered], boards.theirs[is_numbered])
-        at = np.searchsorted(self.open, slots)
-        is_there = self.open[np.minimum(at, len(self.open) - 1)] == slots if len(self.open) else slots < 0
+        at = np.searchsorted(self.open_slots, slots)
+        is_there = (
+            self.open_slots[np.minimum(at, len(self.open_slots) - 1)] == slots
+            if len(self.open_slots)
+            else slots < 0
+        )
         places[is_numbered] = np.where(is_there, at, -1)
         return places
 
@@ -136,8 +141,8 @@ class Layer:
 class Responder(Protocol):
     """The rule by which a seat moves: probabilities `[B, K]` from action values `q` and legal moves `[B, K]`.
 
-    `q` is the expected win − loss of the player to move. `moves` says which positions and cells these
-    are, for responders that follow a policy.
+    `q` is the expected win − loss of the player to move. `moves` are the positions and cells, for responders
+    that follow a policy.
     """
 
     def __call__(self, q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
@@ -145,11 +150,11 @@ class Responder(Protocol):
 
 
 Ask: TypeAlias = Callable[[Moves], Rows]
-"""Asks an agent in some positions of one ply, and returns its answers there."""
+"""Queries an agent in some positions of one ply, and returns its answers."""
 
 
 def reachable(game: Game) -> list[Layer]:
-    """The layers of all positions of a game, with the empty board first.
+    """The layers of all positions of a game, beginning with the empty board.
 
     Raises `GameTooLargeError` if the game has too many positions to enumerate.
     """
@@ -159,19 +164,19 @@ def reachable(game: Game) -> list[Layer]:
 @lru_cache(maxsize=4)
 def _all_reachable(game: Game) -> tuple[Layer, ...]:
     check_enumerable(game)
-    layers = tuple(explored(game, most=None))
+    layers = tuple(reached_layers(game, most=None))
     for layer in layers:
-        for slots in (layer.open, layer.won, layer.drawn):
+        for slots in (layer.open_slots, layer.won_slots, layer.drawn_slots):
             slots.flags.writeable = False
     return layers
 
 
-def explored(
+def reached_layers(
     game: Game, x: Ask | None = None, o: Ask | None = None, *, most: int | None = MOST
 ) -> Iterator[Layer]:
     """Yield the layers of all games in which the seats move as they answer; None makes every move.
 
-    A seat is asked in all open positions of its plies, each once; the layer then has its answers as `rows`.
+    A seat is queried in all open positions of its plies, once each; the layer then has its answers as `rows`.
     The next layer is what the moves of positive probability lead to.
 
     Raises `GameTooLargeError` as soon as more than `most` positions would be held, of all plies together.
@@ -186,14 +191,14 @@ def explored(
                 "in Python, most= raises the limit"
             )
 
-    numbering: Numbering = grid(game, 0) if is_enumerable(game) else Keyed.start(game)
-    layer = _layer(game, numbering, np.zeros(1, np.int64))
+    numbering: Numbering = grid(game, 0) if is_enumerable(game) else KeyNumbering.start(game)
+    layer = _split_by_end(game, numbering, np.zeros(1, np.int64))
     while True:
         ask = o if layer.ply % 2 else x
         n_held, ply = n_held + len(layer), layer.ply + 1
-        n_parents = layer.ply // 2 + 1  # of a position of the next ply, at most: it lacks one of these stones
+        n_parents = layer.ply // 2 + 1  # at most, of a position of the next ply: each lacks one of its stones
         n_moves, answers = 0, list[Rows]()
-        marks = _GridMarks(layer) if isinstance(layer.numbering, Grid) and len(layer.open) else None
+        marks = _GridMarks(layer) if isinstance(layer.numbering, Grid) and len(layer.open_slots) else None
         for moves in layer.moves() if ask is not None or marks is not None else ():
             if ask is not None:
                 moves.rows = ask(moves)
@@ -203,19 +208,21 @@ def explored(
             if marks is not None:
                 marks.add(moves)
         if answers:
-            layer = replace(layer, rows=joined(answers, (moves.cells for moves in layer.moves())))
+            layer = replace(layer, rows=join_rows(answers, (moves.cells for moves in layer.moves())))
         yield layer
-        if not len(layer.open):
+        if not len(layer.open_slots):
             return
         if ask is None:
-            n_moves = int(layer.numbering.n_moves(layer.open).sum())
+            n_moves = int(layer.numbering.n_moves(layer.open_slots).sum())
         check(n_moves // n_parents)
-        layer = _layer(game, *(_new(layer, check) if marks is None else marks.numbered()))
+        layer = _split_by_end(
+            game, *(_number_successors(layer, check) if marks is None else marks.numbering_and_slots())
+        )
         check(len(layer))
 
 
 class _GridMarks:
-    """The positions of the next ply that moves lead to, ticked off on its grid."""
+    """The positions of the next ply that moves lead to, marked on its grid."""
 
     def __init__(self, layer: Layer) -> None:
         self._next = grid(layer.game, layer.ply + 1)
@@ -225,22 +232,22 @@ class _GridMarks:
         successors = moves.successors
         self._marks[successors.ravel() if moves.rows is None else successors[moves.are_possible.T]] = True
 
-    def numbered(self) -> tuple[Numbering, Slots]:
+    def numbering_and_slots(self) -> tuple[Numbering, Slots]:
         return self._next, np.flatnonzero(self._marks)
 
 
-def _new(layer: Layer, check: Callable[[int], None]) -> tuple[Numbering, Slots]:
-    """The same, gathered as keys."""
-    before, gathered = layer.numbering, Gathered(check)
-    assert isinstance(before, Keyed)
+def _number_successors(layer: Layer, check: Callable[[int], None]) -> tuple[Numbering, Slots]:
+    """The numbering and the slots of the next ply on a large board: the distinct keys of the successors."""
+    before, distinct = layer.numbering, DistinctKeys(check)
+    assert isinstance(before, KeyNumbering)
     for moves in layer.moves():
         keys = before.successor_keys(moves.slots)
-        gathered.add(keys.ravel() if moves.rows is None else keys[moves.are_possible.T])
-    before.following = Keyed(layer.game, before.ply + 1, gathered.keys)
-    return before.following, np.arange(before.following.n_slots)
+        distinct.add(keys.ravel() if moves.rows is None else keys[moves.are_possible.T])
+    before.next_ply = KeyNumbering(layer.game, before.ply + 1, distinct.keys)
+    return before.next_ply, np.arange(before.next_ply.n_slots)
 
 
-def _layer(game: Game, numbering: Numbering, slots: Slots) -> Layer:
+def _split_by_end(game: Game, numbering: Numbering, slots: Slots) -> Layer:
     won = owns_set(game, numbering.masks(slots)[1])
     rest, none = slots[~won], slots[:0]
     is_full = numbering.ply == game.n_cells

@@ -1,7 +1,7 @@
-"""Many agents judged at once, by processes that share out the work.
+"""Many agents judged at once, by processes that share the work.
 
 The facts of the game alone, its layers and its solution, are computed once in each process, by the first
-agent that is judged there (`reachable`, `solve`); the others only add their own.
+agent that is judged there (`reachable`, `solve`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar, cast, overload
 
 from ttt_env.agent import Agent, AgentLike, game_of, make_agent, named_agents
-from ttt_env.analysis.asking import Asking
+from ttt_env.analysis.asking import AskProgress
 from ttt_env.errors import ParameterError
 from ttt_env.rules import Game
 from ttt_env.workers import Backend, Progress, Workers
 
 Verdict = TypeVar("Verdict")
 Agents: TypeAlias = list[Any] | tuple[Any, ...] | Mapping[str, Any]
-"""Several agents: a list, or a mapping that gives them names."""
+"""Several agents, in a list or a mapping that gives them names."""
 
 
 def is_one(agents: AgentLike | Agents) -> TypeGuard[AgentLike]:
-    """True if this is one agent, and not a collection of agents."""
+    """True for one agent, False for a collection of agents."""
     return (
         not isinstance(agents, Iterable)
         or isinstance(agents, str | bytes | bytearray | Agent)
@@ -31,7 +31,7 @@ def is_one(agents: AgentLike | Agents) -> TypeGuard[AgentLike]:
 
 
 class Judge(Protocol[Verdict]):
-    """A function that judges one agent, or several by processes that share out the work."""
+    """A function that judges one agent, or several by processes that share the work."""
 
     @overload
     def __call__(
@@ -39,7 +39,7 @@ class Judge(Protocol[Verdict]):
         agent: AgentLike,
         game: Game | str | None = None,
         *,
-        progress: Asking | None = None,
+        progress: AskProgress | None = None,
         workers: int | None = None,
         answers: str | Path | None = None,
         **options: Any,
@@ -60,7 +60,7 @@ class Judge(Protocol[Verdict]):
 
 
 def one_or_several(judge: Callable[..., Verdict]) -> Judge[Verdict]:
-    """The function `judge` of one agent as one that takes several, too; they are judged as by `certify`."""
+    """Extend the function `judge` of one agent to several agents, which are judged as by `certify`."""
 
     def wrapper(
         agent: AgentLike | Agents,
@@ -75,12 +75,12 @@ def one_or_several(judge: Callable[..., Verdict]) -> Judge[Verdict]:
     ) -> Verdict | dict[str, Verdict]:
         if is_one(agent):
             if backend != "loky" or address is not None:
-                raise ParameterError("backend and address share out the work on several agents: here is one")
+                raise ParameterError("backend and address are for several agents: give a list of them")
             n_workers = 1 if workers is None else workers
             return judge(agent, game, progress=progress, workers=n_workers, answers=answers, **options)
         if answers is not None:
-            raise ParameterError("answers=… is the file of one agent, and here are several")
-        return _judged_all(
+            raise ParameterError("answers=… is the file of one agent, but several were given")
+        return _judge_all(
             partial(wrapper, **options), agent, game, Workers(workers, backend, address), progress
         )
 
@@ -98,13 +98,13 @@ def one_or_several(judge: Callable[..., Verdict]) -> Judge[Verdict]:
     return cast(Judge[Verdict], wrapper)
 
 
-def _judged_all(
+def _judge_all(
     judge: Callable[..., Any], agents: Any, game: Game | str | None, team: Workers, progress: Progress | None
 ) -> dict[str, Any]:
     entrants: dict[str, AgentLike] = named_agents(agents)
     judged_on = game_of(game, *entrants.values())
     for agent in entrants.values():
-        make_agent(agent, judged_on)  # one that cannot be made raises its error now, not after hours of work
+        make_agent(agent, judged_on)  # an agent that cannot be made raises its error now, not after hours
     verdicts = team.map(
         partial(_judge, judge, judged_on),
         list(entrants.items()),

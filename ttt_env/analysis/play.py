@@ -23,8 +23,8 @@ def play_game(
         The record of the game.
 
     Raises:
-        ForfeitError: A program, or another agent that is asked, names no free cell: it has lost there.
-        NoVerdictError: It cannot be asked.
+        ForfeitError: A program, or another agent that is queried, names no free cell and so has lost.
+        NoVerdictError: It cannot be queried.
 
     Example:
         >>> record = play_game("minimax", "random", rng=0)

@@ -1,4 +1,4 @@
-"""The file of a policy table: the format is that of `docs/reference/formats.md`."""
+"""The file of a policy table, in the format of `docs/reference/formats.md`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ _SUM = 1e-9  # the largest distance of the sum of chances from 1
 class TableContents:
     """The contents of a file: for each ply the positions, in any order, and the answers there.
 
-    Chances have a column for each empty cell, ascending, as the file has them: see `of_empty_cells`.
+    Chances have a column for each empty cell, ascending, as in the file: see `of_empty_cells`.
     """
 
     game: Game
@@ -44,7 +44,7 @@ class TableContents:
         return sum(len(boards) for boards, _ in self.plies.values())
 
     def arrays(self) -> Arrays:
-        """The arrays of the file but those about the game, by name; rows ascend by (mine, theirs)."""
+        """The arrays of the file except those about the game, by name; rows ascend by (mine, theirs)."""
         keys = sorted(self.forfeits)
         reasons = [
             f"{self.forfeits[key].outcome}: {self.forfeits[key].reply}"[:_MOST_LETTERS] for key in keys
@@ -53,7 +53,7 @@ class TableContents:
             "format": np.array(FORMAT),
             "winning_masks": np.array(sorted(self.game.winning_masks), np.uint64),
             "supports": supports_of(self.game),
-            "label": np.array(_line(self.label)),
+            "label": np.array(_printable_line(self.label)),
             "seats": np.array("".join(self.seats)),
             "versions": np.array(" ".join(f"{name} {number}" for name, number in versions().items())),
             "forfeit_positions": np.array(keys, np.uint64).reshape(len(keys), 2),
@@ -72,14 +72,14 @@ class TableContents:
         }
 
     def answers(self, moves: Moves) -> Rows:
-        """The answers in these positions. Raises `PolicyError` for one that is not in the file."""
+        """The answers in these positions. Raises `PolicyError` for a position that is not in the file."""
         ply, boards = moves.layer.ply, moves.boards
         wanted_keys = keys_of(self.game.n_cells, boards.mine, boards.theirs)
         keys = self._keys.get(ply, wanted_keys[:0])
         places = np.minimum(np.searchsorted(keys, wanted_keys), max(0, len(keys) - 1))
         is_there = keys[places] == wanted_keys if len(keys) else np.zeros(len(wanted_keys), np.bool_)
         if not is_there.all():
-            raise PolicyError(f"{boards[int(is_there.argmin())]} is reached, and is not in it")
+            raise PolicyError(f"{boards[int(is_there.argmin())]} is reached, but not in it")
         rows = self.plies[ply][1][places]
         if rows.ndim == 1:
             return rows
@@ -89,7 +89,7 @@ class TableContents:
 
 
 def of_empty_cells(moves: Moves) -> Rows:
-    """The answers that were given in these positions; chances with a column for each empty cell."""
+    """The recorded answers in these positions; chances have a column for each empty cell."""
     assert moves.rows is not None
     if moves.rows.ndim == 1:
         return moves.rows
@@ -100,21 +100,21 @@ def of_empty_cells(moves: Moves) -> Rows:
     return of_empty
 
 
-def _line(text: str) -> str:
-    """The text as one line that can be printed."""
+def _printable_line(text: str) -> str:
+    """The text as one printable line."""
     return "".join(letter if letter.isprintable() else " " for letter in text)[:_MOST_LETTERS]
 
 
-def write_table(path: str | Path, filed: TableContents) -> None:
+def write_table(path: str | Path, contents: TableContents) -> None:
     """Write a table. Raises `PolicyFileError` if the file cannot be written."""
-    save_arrays(path, filed.game, filed.arrays())
+    save_arrays(path, contents.game, contents.arrays())
 
 
 def read_table(path: str | Path, game: Game) -> TableContents:
     """The table in a file that `write_table` has written, row by row as the format says.
 
-    Raises `PolicyFileError` for any other file. That all positions are there which its moves lead to is for
-    the caller to see.
+    Raises `PolicyFileError` for any other file. The caller checks that the table holds all positions which
+    its moves lead to.
     """
     names, n_cells = array_names(path), game.n_cells
     plies = [ply for ply in range(n_cells) if f"moves_{ply}" in names]
@@ -138,43 +138,45 @@ def read_table(path: str | Path, game: Game) -> TableContents:
         )
     arrays = read_arrays(path, game, _KIND, forms)
 
-    def demand(holds: object, fault: str) -> None:
+    def require(holds: object, fault: str) -> None:
         if not holds:
             raise PolicyFileError(f"{path} is not a {_KIND}: {fault}")
 
     expected_names = {*forms, "game", "shape", "winning_masks", "misere"}
-    demand(names == expected_names, f"it has no place for {', '.join(sorted(names - expected_names))}")
-    demand(str(arrays["format"]) == FORMAT, f"its format is {str(arrays['format'])!r}, not {FORMAT!r}")
+    require(names == expected_names, f"unexpected arrays {', '.join(sorted(names - expected_names))}")
+    require(str(arrays["format"]) == FORMAT, f"its format is {str(arrays['format'])!r}, not {FORMAT!r}")
     masks = arrays["winning_masks"]
-    demand((masks[1:] > masks[:-1]).all(), "its winning sets do not ascend")
+    require((masks[1:] > masks[:-1]).all(), "its winning sets do not ascend")
     seats = tuple(seat for seat in SEATS if seat in str(arrays["seats"]))
-    demand("".join(seats) == str(arrays["seats"]) and seats, "its seats are wrong")
-    demand(all(SEATS[ply % 2] in seats for ply in plies), "it has positions of another seat")
+    require("".join(seats) == str(arrays["seats"]) and seats, "its seats are wrong")
+    require(all(SEATS[ply % 2] in seats for ply in plies), "it has positions of another seat")
     by_ply: dict[int, tuple[Boards, Rows]] = {}
     pairs: list[tuple[int, int]] = []
     for ply in plies:
         positions, rows = arrays[f"positions_{ply}"], arrays[f"moves_{ply}"]
         boards = Boards(game, positions[:, 0].copy(), positions[:, 1].copy())
-        demand(0 < len(rows) == len(boards), f"ply {ply} has {len(boards)} positions and {len(rows)} answers")
+        require(
+            0 < len(rows) == len(boards), f"ply {ply} has {len(boards)} positions and {len(rows)} answers"
+        )
         mine, theirs = boards.mine, boards.theirs
         ascends = (mine[1:] > mine[:-1]) | ((mine[1:] == mine[:-1]) & (theirs[1:] > theirs[:-1]))
-        demand(ascends.all(), f"the positions of ply {ply} do not ascend")
+        require(ascends.all(), f"the positions of ply {ply} do not ascend")
         is_board = (boards.ply == ply) & (mine & theirs == 0) & (mine | theirs <= np.uint64(game.full_mask))
-        demand(is_board.all(), f"ply {ply} has positions of another number of stones")
-        demand(_are_answers(rows, boards), f"an answer of ply {ply} is none over the free cells")
+        require(is_board.all(), f"ply {ply} has positions of another number of stones")
+        require(_are_distributions(rows, boards), f"an answer of ply {ply} is not over the free cells")
         none = is_forfeit(rows)
         pairs += zip(mine[none].tolist(), theirs[none].tolist(), strict=True)
         by_ply[ply] = boards, rows
     listed = [tuple(pair) for pair in arrays["forfeit_positions"].tolist()]
     reasons = arrays["forfeit_reasons"].tolist()
-    demand(
+    require(
         listed == sorted(pairs) and len(reasons) == len(listed), "its forfeits are not its answers of no cell"
     )
-    forfeits = {pair: _answer(reason) for pair, reason in zip(sorted(pairs), reasons, strict=True)}
+    forfeits = {pair: _parse_forfeit(reason) for pair, reason in zip(sorted(pairs), reasons, strict=True)}
     return TableContents(game, str(arrays["label"]), seats, by_ply, forfeits)
 
 
-def _are_answers(rows: Rows, boards: Boards) -> bool:
+def _are_distributions(rows: Rows, boards: Boards) -> bool:
     """True if each row names no cell, or only free ones, with chances that sum to 1."""
     free = playable(boards.game, boards.occupied_masks)
     if rows.dtype == np.uint8:
@@ -192,8 +194,8 @@ def _are_answers(rows: Rows, boards: Boards) -> bool:
     return bool(is_row.all())
 
 
-def _answer(reason: str) -> Answer:
+def _parse_forfeit(reason: str) -> Answer:
     outcome, _, reply = reason.partition(": ")
     if outcome not in get_args(Outcome):
         outcome, reply = "unreadable", reason
-    return Answer.failed(outcome, reply)  # type: ignore[arg-type]
+    return Answer.failure(outcome, reply)  # type: ignore[arg-type]

@@ -1,9 +1,9 @@
-"""The answers of an agent, each given once: what every exact result is about, and what proves it.
+"""The answers of an agent, each given once: the basis of every exact result, and its proof.
 
-`PolicyTable.of(agent, game)` asks an agent in each position that it can reach, as X and as O, whatever its
-opponent plays, and keeps a copy of each answer. All that is computed of the agent is read off this table, and
-is true of the table, whatever the agent would say if it were asked again. The table is an agent itself. As
-a file it is a proof: `scripts/check_policy.py`, which shares no code with this package, plays every reply.
+`PolicyTable.of(agent, game)` queries an agent in each position that it can reach, as X and as O, whatever its
+opponent plays, and records each answer. All exact results are computed from this table, and hold for the
+table, whatever the agent would answer later. The table is an agent itself. As a file it is a proof:
+`scripts/check_policy.py`, which shares no code with this package, plays every reply.
 """
 
 import time
@@ -26,11 +26,11 @@ from ttt_env.agent import (
     game_of,
     make_agent,
 )
-from ttt_env.analysis.asking import AnswerFile, Asking, QueryCount, Questions, answers_of
+from ttt_env.analysis.asking import AnswerFile, AskProgress, QueryCount, QueryWorkers, answers_of
 from ttt_env.analysis.grid import grid
-from ttt_env.analysis.layers import MOST, Ask, Layer, Moves, explored, reachable
+from ttt_env.analysis.layers import MOST, Ask, Layer, Moves, reachable, reached_layers
 from ttt_env.analysis.policy_file import TableContents, of_empty_cells, read_table, write_table
-from ttt_env.analysis.rows import NO_CELL, Rows, compact, is_forfeit, joined, least_chance
+from ttt_env.analysis.rows import NO_CELL, Rows, compact, is_forfeit, join_rows, least_chance
 from ttt_env.errors import (
     GameTooLargeError,
     ParameterError,
@@ -51,8 +51,8 @@ from ttt_env.rules import (
 
 Positions = Literal["reachable", "all"]
 
-_SHOWN_EVERY = 0.1  # seconds
-_BATCH = 8192  # positions that an agent is asked about together
+_SHOWN_EVERY = 0.1  # seconds between two reports of progress
+_BATCH = 8192  # positions of a query to an agent
 
 
 class PolicyTable(Agent):
@@ -61,7 +61,7 @@ class PolicyTable(Agent):
     A table of "reachable" positions holds, for each of `seats`, every position in which the agent may be to
     move: each of its moves and each reply leads to another position of the table or ends the game. Exact
     results are about such a table, and anybody can check it. A table of "all" positions, on up to 18 cells,
-    answers everywhere.
+    has an answer in each position of the game.
 
     In a position that it does not hold, it raises `PolicyError`; where the agent made no legal move,
     `ForfeitError`.
@@ -71,7 +71,7 @@ class PolicyTable(Agent):
         path: The file that `save` has written.
 
     Raises:
-        PolicyFileError: The file is not a policy table of this game, or one that is not complete.
+        PolicyFileError: The file is not a policy table of this game, or is incomplete.
 
     Example:
         >>> table = PolicyTable.of("win-block", "tictactoe-v0")
@@ -84,19 +84,21 @@ class PolicyTable(Agent):
 
     def __init__(self, game: Game | str, path: str) -> None:
         super().__init__(game)
-        filed = read_table(path, self.game)
+        contents = read_table(path, self.game)
         try:
-            layers = {seat: list(_explored_as(seat, self.game, filed.answers, None)) for seat in filed.seats}
+            layers = {
+                seat: list(_layers_as(seat, self.game, contents.answers, None)) for seat in contents.seats
+            }
         except PolicyError as error:
             raise PolicyFileError(f"{path} is not a complete policy table: {error}") from error
-        self._begin(filed.label, layers, filed.forfeits)
-        if self.n_queries != filed.n_rows:
+        self._initialise(contents.label, layers, contents.forfeits)
+        if self.n_queries != contents.n_rows:
             raise PolicyFileError(
-                f"{path} is not a policy table: it holds {filed.n_rows:,} positions; {self.n_queries:,} are "
-                "reached"
+                f"{path} is not a policy table: it holds {contents.n_rows:,} positions; "
+                f"{self.n_queries:,} are reached"
             )
 
-    def _begin(
+    def _initialise(
         self,
         label: str,
         layers: dict[Seat, list[Layer]],
@@ -106,7 +108,7 @@ class PolicyTable(Agent):
         self._label = label
         self._layers, self._forfeits, self.positions = layers, forfeits, positions
         self.is_sampled = False
-        """True for the answers of an agent that is not stationary: one sample of what it may play."""
+        """True for an agent that is not stationary, whose answers are one sample of its play."""
         self.origin = ""
         """The number of answers that come from a file, and the file; empty if none do."""
 
@@ -121,30 +123,31 @@ class PolicyTable(Agent):
         positions: Positions = "reachable",
         most: Count = MOST,
         complete: bool | None = None,
-        progress: Asking | None = None,
-        workers: Questions = 1,
+        progress: AskProgress | None = None,
+        workers: QueryWorkers = 1,
         answers: str | Path | None = None,
     ) -> "PolicyTable":
-        """Ask an agent once in each position that it can reach, or in all positions of the game.
+        """Query an agent once in each position that it can reach, or in all positions of the game.
 
-        The agent is asked ply by ply, in batches. Its answers are checked and copied: each is a distribution
-        over the free cells; chances below 1e-30 count as 0. An agent that defines `choose` gives one cell,
-        with random numbers that depend on the position alone. If that is not a free cell, the table says so,
-        and loses there.
+        The agent is queried ply by ply, in batches. Its answers are checked and copied: each is a
+        distribution over the free cells; chances below 1e-30 count as 0. An agent that defines `choose` gives
+        one cell, with random numbers that depend on the position alone. If the cell is not free, the table
+        records a forfeit, and loses there.
 
         Args:
             agent: The agent.
             game: The game, or its id; by default that which the agent plays.
-            seats: The seats on which it is asked.
+            seats: The seats on which it is queried.
             positions: "reachable" for those that it can reach on these seats, "all" for those of the game.
             most: The most positions to hold, of all games on a seat.
             complete: True for all positions that can be reached. False to stop, for each seat, at the ply of
                 the first game that is lost: such a table shows a shortest one, and proves nothing else. None,
                 the default, stops on boards of more than 18 cells.
-            progress: Called before the first question, then about ten times a second: see `Asked`.
-            workers: How many questions to ask an agent that defines `choose` at once, in as many threads.
-            answers: A file in which each answer of such an agent is kept as it comes, so that a run that was
-                stopped goes on from there. Of the answers that are in it, twenty are asked for again.
+            progress: Called with a `QueryCount` before the first query, then about ten times a second.
+            workers: The number of questions that an agent that defines `choose` is asked at once, each in its
+                own thread.
+            answers: A file in which each answer of such an agent is saved as it comes, so that a run that was
+                stopped can be resumed. Twenty of the answers in it are checked by asking again.
 
         Raises:
             GameTooLargeError: More than `most` positions are reached, or "all" are wanted of a larger game.
@@ -169,15 +172,15 @@ class PolicyTable(Agent):
         asker = Asker(player, most, progress, workers, answers)
         with asker:
             if positions == "all":
-                _check_held(game, most)
-                everywhere = [_answered(layer, asker) for layer in reachable(game)]
+                _check_n_positions(game, most)
+                everywhere = [_ask_layer(layer, asker) for layer in reachable(game)]
                 layers = {seat: everywhere for seat in asked_seats}
             else:
                 for seat in asked_seats:
-                    layers[seat] = list(_as_far_as_wanted(seat, game, asker, most, stops, player.label))
+                    layers[seat] = list(_layers_until_loss(seat, game, asker, most, stops, player.label))
         table = cls.__new__(cls)
         Agent.__init__(table, game)
-        table._begin(player.label, layers, asker.forfeits, positions)
+        table._initialise(player.label, layers, asker.forfeits, positions)
         table.is_sampled, table.origin = not player.is_stationary, asker.origin
         if isinstance(player, PolicyTable):
             table.is_sampled, table.origin = player.is_sampled, player.origin
@@ -192,39 +195,44 @@ class PolicyTable(Agent):
 
     @property
     def seats(self) -> tuple[Seat, ...]:
-        """The seats on which the agent was asked."""
+        """The seats on which the agent was queried."""
         return tuple(self._layers)
 
     @property
     def n_queries(self) -> int:
-        """The number of positions in which the agent was asked: once in each."""
-        return sum(len(layer.open) for layer in self._by_ply.values())
+        """The number of positions in which the agent was queried, once in each."""
+        return sum(len(layer.open_slots) for layer in self._by_ply.values())
 
     @cached_property
     def _by_ply(self) -> dict[int, Layer]:
-        """The layers in which the agent was asked."""
+        """The layers in which the agent was queried."""
         layers = (layer for layers in self._layers.values() for layer in layers)
         return {layer.ply: layer for layer in layers if layer.rows is not None}
 
     def layers(self, seat: Seat) -> list[Layer]:
-        """The positions of all games with the agent on this seat, ply by ply; its own have its answers.
+        """The positions of all games with the agent on this seat, ply by ply, with its answers in its own.
 
-        Raises `PolicyError` for a seat on which it was not asked.
+        Raises `PolicyError` for a seat on which it was not queried.
         """
         if seat not in self._layers:
-            raise PolicyError(f"{self!r} was not asked as {seat}")
+            raise PolicyError(f"{self!r} was not queried as {seat}")
         if self.positions == "all":
-            return list(_explored_as(seat, self.game, self.answers, None))
+            return list(_layers_as(seat, self.game, self.answers, None))
         return self._layers[seat]
 
     @property
     def answered_layers(self) -> list[Layer]:
-        """All layers of the game, of a table of all positions, with the agent's answers in each."""
+        """All layers of the game with the agent's answers in each, for a table of all positions."""
         return self._layers[self.seats[0]]
 
     def is_complete(self, seat: Seat) -> bool:
-        """True unless the asking ended at the first lost game, so that further positions are missing."""
-        return not len(self._layers[seat][-1].open)
+        """True unless the queries stopped at the first lost game, so that further positions are missing.
+
+        Args:
+            seat: "X" or "O".
+
+        """
+        return not len(self._layers[seat][-1].open_slots)
 
     @property
     def least_chance(self) -> float:
@@ -233,7 +241,7 @@ class PolicyTable(Agent):
 
     @property
     def forfeits(self) -> list[Forfeit]:
-        """The positions in which the agent named no free cell, by ply, with why and what it replied."""
+        """The positions in which the agent named no free cell, by ply, with the reason and its reply."""
         forfeits = [
             Forfeit(Position(self.game, *key), answer.outcome, answer.reply)
             for key, answer in sorted(self._forfeits.items())
@@ -243,7 +251,7 @@ class PolicyTable(Agent):
     def rows(self, ply: int, boards: Boards) -> tuple[Layer, np.ndarray]:
         """The layer of a ply, and the places of these positions in it, `[B]`.
 
-        Raises `PolicyError`, which says why, for a position that the table does not hold.
+        Raises `PolicyError` for a position that the table does not hold.
         """
         layer = self._by_ply.get(ply)
         places = np.full(len(boards), -1) if layer is None else layer.places(boards)
@@ -263,7 +271,7 @@ class PolicyTable(Agent):
         return answers
 
     def reply_in(self, mine: int, theirs: int) -> Answer:
-        """The reply of the agent in a position in which it named no free cell."""
+        """The answer of the agent in a position in which it named no free cell."""
         return self._forfeits[mine, theirs]
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
@@ -271,7 +279,7 @@ class PolicyTable(Agent):
         for ply, at in boards.by_ply():
             layer, places = self.rows(ply, boards[at])
             assert layer.rows is not None
-            moves = Moves(layer, layer.open[places], layer.rows[places])
+            moves = Moves(layer, layer.open_slots[places], layer.rows[places])
             if (is_lost := is_forfeit(layer.rows[places])).any():
                 position = boards[int(at[is_lost.argmax()])]
                 raise self._forfeits[position.mine, position.theirs].refusal(self, position)
@@ -281,9 +289,11 @@ class PolicyTable(Agent):
     def save(self, path: str | Path) -> None:
         """Write the table as an `.npz` file, from which it plays: a proof that anybody can check.
 
+        Args:
+            path: The path of the file.
+
         Raises:
-            PolicyFileError: The file cannot be written; or the table is none of all positions that the agent
-                can reach, and so no proof.
+            PolicyFileError: The file cannot be written, or the table is incomplete and so not a proof.
 
         """
         if self.positions == "all":
@@ -293,13 +303,13 @@ class PolicyTable(Agent):
             if not self.is_complete(seat):
                 raise PolicyFileError(
                     f"{self!r} ends at the first game that it loses as {seat}, and so is not a proof: "
-                    "complete=True asks on"
+                    "make it with complete=True"
                 )
-        write_table(path, self._filed)
+        write_table(path, self._contents)
 
     @property
-    def _filed(self) -> TableContents:
-        moves = {ply: Moves(layer, layer.open, layer.rows) for ply, layer in self._by_ply.items()}
+    def _contents(self) -> TableContents:
+        moves = {ply: Moves(layer, layer.open_slots, layer.rows) for ply, layer in self._by_ply.items()}
         plies = {ply: (each.boards, of_empty_cells(each)) for ply, each in moves.items()}
         return TableContents(self.game, self.label, self.seats, plies, dict(self._forfeits))
 
@@ -311,7 +321,7 @@ class PolicyTable(Agent):
             f"{self.game.resting or ''}".encode()
         )
         for ply, layer in sorted(self._by_ply.items()):
-            boards = layer.boards(layer.open)
+            boards = layer.boards(layer.open_slots)
             digest.update(f" {ply} {layer.rows.dtype.str} ".encode())  # type: ignore[union-attr]
             for array in (boards.mine, boards.theirs, layer.rows):
                 digest.update(np.ascontiguousarray(array).data)
@@ -319,7 +329,7 @@ class PolicyTable(Agent):
 
 
 class Asker:
-    """Asks an agent for its answers, as `explored` wants them, and keeps those that name no free cell.
+    """Queries an agent for its answers, as an `Ask` of `reached_layers`, and keeps the forfeits.
 
     The parameters are those of `PolicyTable.of`. In a `with` block its file of answers is open.
     """
@@ -328,13 +338,13 @@ class Asker:
         self,
         agent: Agent,
         most: int = MOST,
-        progress: Asking | None = None,
+        progress: AskProgress | None = None,
         workers: int = 1,
         answers: str | Path | None = None,
     ) -> None:
         self.agent, self.forfeits, self.n_asked, self.origin = agent, dict[tuple[int, int], Answer](), 0, ""
         self._workers, self._progress = workers, progress
-        self._most, self._expected, self._next = most, dict[int, int](), 0.0
+        self._most, self._expected, self._next_report = most, dict[int, int](), 0.0
         self._file: AnswerFile | None = None
         if answers is not None:
             if agent.plays_by != "choose" or isinstance(agent, PolicyTable):
@@ -343,7 +353,7 @@ class Asker:
                     f"saved; {agent.label} is none of these"
                 )
             self._file = AnswerFile(answers, agent.game, agent.label)
-        self._tell()
+        self._report_progress()
 
     def __enter__(self) -> Self:
         if self._file is not None and len(self._file):
@@ -356,8 +366,8 @@ class Asker:
             self._file.release()
 
     def __call__(self, moves: Moves) -> Rows:
-        """The answers in these positions, each asked for once."""
-        self._expected[moves.layer.ply] = len(moves.layer.open)
+        """The answers in these positions, each queried once."""
+        self._expected[moves.layer.ply] = len(moves.layer.open_slots)
         if isinstance(self.agent, PolicyTable):
             return self._copy(self.agent, moves)
         if self.agent.plays_by == "choose":
@@ -369,7 +379,7 @@ class Asker:
             rows.append(compact(part.of_policy(answers), part.cells))
             cells.append(part.cells)
             self._count(len(part.slots))
-        return joined(rows, cells)
+        return join_rows(rows, cells)
 
     def _copy(self, table: PolicyTable, moves: Moves) -> Rows:
         rows = table.answers(moves)
@@ -392,16 +402,16 @@ class Asker:
 
     def _count(self, n_more: int) -> None:
         self.n_asked += n_more
-        if self._progress is not None and time.monotonic() >= self._next:
-            self._tell()
+        if self._progress is not None and time.monotonic() >= self._next_report:
+            self._report_progress()
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         if self._progress is not None:
             self._progress(QueryCount(self.n_asked, self._bound()))
-            self._next = time.monotonic() + _SHOWN_EVERY
+            self._next_report = time.monotonic() + _SHOWN_EVERY
 
     def _bound(self) -> int:
-        """At least as many positions as the agent is asked in.
+        """An upper bound on the number of positions in which the agent is queried.
 
         Where the answer is one cell, a board leads to no more boards two plies later than there are replies.
         """
@@ -416,29 +426,29 @@ class Asker:
         return sum(bounds)
 
 
-def _explored_as(seat: Seat, game: Game, ask: Ask, most: int | None) -> Iterator[Layer]:
-    return explored(game, *((ask, None) if seat == "X" else (None, ask)), most=most)
+def _layers_as(seat: Seat, game: Game, ask: Ask, most: int | None) -> Iterator[Layer]:
+    return reached_layers(game, *((ask, None) if seat == "X" else (None, ask)), most=most)
 
 
-def _as_far_as_wanted(
+def _layers_until_loss(
     seat: Seat, game: Game, asker: Asker, most: int, stops: bool, label: str
 ) -> Iterator[Layer]:
     """The layers of all games on a seat; if it `stops`, up to the first one with a game that is lost."""
     try:
-        for layer in _explored_as(seat, game, asker, most):
+        for layer in _layers_as(seat, game, asker, most):
             yield layer
             if stops and _is_lost_in(layer, seat):
                 return
     except GameTooLargeError as error:
         raise GameTooLargeError(
-            f"{label} as {seat}: {error}. It was asked in {asker.n_asked:,} positions by then"
+            f"{label} as {seat}: {error}. It was queried in {asker.n_asked:,} positions until then"
         ) from error
 
 
 def is_lost_on_board(layer: Layer, seat: Seat) -> bool:
-    """True if a game ends at this ply that is lost for the seat."""
+    """True if a game that the seat loses ends at this ply."""
     is_last_mover = SEATS[(layer.ply + 1) % 2] == seat
-    return len(layer.won) > 0 and is_last_mover == layer.game.misere
+    return len(layer.won_slots) > 0 and is_last_mover == layer.game.misere
 
 
 def _is_lost_in(layer: Layer, seat: Seat) -> bool:
@@ -448,15 +458,13 @@ def _is_lost_in(layer: Layer, seat: Seat) -> bool:
     return layer.rows is not None and bool(is_forfeit(layer.rows).any())
 
 
-def _check_held(game: Game, most: int) -> None:
-    if (n_open := sum(len(layer.open) for layer in reachable(game))) > most:
-        raise GameTooLargeError(
-            f"{game.name} has {n_open:,} positions to be asked in, more than most={most:,}"
-        )
+def _check_n_positions(game: Game, most: int) -> None:
+    if (n_open := sum(len(layer.open_slots) for layer in reachable(game))) > most:
+        raise GameTooLargeError(f"{game.name} has {n_open:,} open positions, more than most={most:,}")
 
 
-def _answered(layer: Layer, asker: Asker) -> Layer:
+def _ask_layer(layer: Layer, asker: Asker) -> Layer:
     rows = [asker(moves) for moves in layer.moves()]
     if not rows:
         return layer
-    return replace(layer, rows=joined(rows, (moves.cells for moves in layer.moves())))
+    return replace(layer, rows=join_rows(rows, (moves.cells for moves in layer.moves())))

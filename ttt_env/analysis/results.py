@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agent import Forfeit, Outcome, quoted
+from ttt_env.agent import Forfeit, Outcome, quote_reply
 from ttt_env.render.words import gain, percent, signed
 from ttt_env.rules import GameRecord, Seat
 from ttt_env.storage.codec import Saved
@@ -18,7 +18,7 @@ _DIGITS = 14  # of a sum of up to 64 bits; the last ones are rounding errors
 
 
 class Result(NamedTuple):
-    """The ends of games, from one agent's side.
+    """The outcome of games, from one agent's side.
 
     Attributes:
         win: The probability that it wins.
@@ -50,7 +50,7 @@ class Result(NamedTuple):
         return f"wins {percent(self.win)}, draws {percent(self.draw)}, loses {percent(self.loss)}"
 
 
-class Forfeited(NamedTuple):
+class ForfeitCount(NamedTuple):
     """The number of games that an agent has lost by naming no free cell, for one reason.
 
     `position` is the first such position, as text, and `reply` the agent's answer there.
@@ -62,14 +62,14 @@ class Forfeited(NamedTuple):
     reply: str
 
     def __str__(self) -> str:
-        games, reply = f"{self.games:,} game{'s' * (self.games > 1)}", quoted(self.reply, self.outcome)
+        games, reply = f"{self.games:,} game{'s' * (self.games > 1)}", quote_reply(self.reply, self.outcome)
         return f"{games}: {self.outcome} (first in {self.position}: {reply})"
 
 
-Forfeits: TypeAlias = tuple[tuple[Forfeited, ...], tuple[Forfeited, ...]]
+Forfeits: TypeAlias = tuple[tuple[ForfeitCount, ...], tuple[ForfeitCount, ...]]
 """The games that the first agent, and the second, has lost by naming no free cell."""
 Ending: TypeAlias = tuple[Seat, GameRecord, Forfeit | None]
-"""A game of a match: the seat of the first agent, the moves, and the forfeit that ended it, if any."""
+"""The seat of the first agent in a game of a match, its moves, and the forfeit that ended it, if any."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,11 @@ class Match(Saved):
     Attributes:
         as_x: The first agent's result when it moves first.
         as_o: Its result when it moves second.
-        exact: Whether these are computed; else they are those of games that were played.
-        games: The number of these games, half of them on each seat; None if the result is exact.
-        distinct_games: How many of them are different.
-        interval: The 95 % confidence interval of `score`; None if the result is exact, and where the games
-            say nothing about its width, because each seat has seen the same game again and again.
+        exact: True if the results are computed, False if they are sampled from games.
+        games: The number of games, half of them on each seat; None if the result is exact.
+        distinct_games: The number of different games among them.
+        interval: The 95 % confidence interval of `score`; None if the result is exact, and where the games do
+            not determine it because each seat has only repeated one game.
         forfeits: The games that the first and the second agent lost by naming no free cell.
 
     Example:
@@ -120,11 +120,14 @@ class Match(Saved):
 
     @property
     def margin(self) -> float:
-        """The reach of the interval from the score: half its width, unless it is cut off at 1 or −1."""
+        """The largest distance from the score to an end of the interval.
+
+        It is half the width, unless the interval is cut off at 1 or −1; 0 without an interval.
+        """
         low, high = self.interval or (self.score, self.score)
         return max(high - self.score, self.score - low)
 
-    def turned(self) -> "Match":
+    def swap_agents(self) -> "Match":
         """The same match from the second agent's side."""
         as_x, as_o = (Result(*reversed(result)) for result in (self.as_o, self.as_x))
         interval = self.interval and (-self.interval[1], -self.interval[0])
@@ -164,11 +167,11 @@ class Exploitability(Saved):
 
     Attributes:
         as_x: The gain of the best response, which moves second, against the agent as X. On a game whose value
-            is a draw, 0 or below means that on average nobody beats the agent on that seat.
+            is a draw, 0 or below means that on average no opponent beats the agent on that seat.
         as_o: The gain of the best response, which moves first, against the agent as O.
         nash_conv: The sum of both, 0 for optimal play of any game (NashConv: Lanctot et al. 2017).
-        label: The agent that was asked.
-        n_queries: The number of positions in which it was asked.
+        label: The name of the agent.
+        n_queries: The number of positions in which it was queried.
         digest: The digest of the `PolicyTable` of its answers.
 
     Example:
@@ -191,7 +194,7 @@ class Exploitability(Saved):
 
     def __post_init__(self) -> None:
         if isnan(self.nash_conv):
-            object.__setattr__(self, "nash_conv", rounded(self.as_x + self.as_o))
+            object.__setattr__(self, "nash_conv", round_sum(self.as_x + self.as_o))
 
     @property
     def exploitability(self) -> float:
@@ -200,24 +203,24 @@ class Exploitability(Saved):
 
     def __str__(self) -> str:
         mean = gain(self.exploitability, 4).lstrip("+")
-        rest = ": no opponent gains anything" if self.exploitability == 0 else ", the mean over both seats"
+        note = ": no opponent gains anything" if self.exploitability == 0 else ", the mean over both seats"
         return "\n".join(
             [
-                f"Exploitability {mean}{rest}. Asked once in {self.n_queries:,} positions.",
+                f"Exploitability {mean}{note}. Asked once in {self.n_queries:,} positions.",
                 f"  A best response, moving second, gains {gain(self.as_x, 4)} against it as X",
                 f"  A best response, moving first, gains  {gain(self.as_o, 4)} against it as O",
             ]
         )
 
 
-def rounded(number: float) -> float:
+def round_sum(number: float) -> float:
     """The number without its last digits, which hold the rounding errors of long sums."""
     return round(number, _DIGITS) + 0.0
 
 
-def summed(losses: tuple[Forfeited, ...]) -> tuple[Forfeited, ...]:
+def merge_forfeits(losses: tuple[ForfeitCount, ...]) -> tuple[ForfeitCount, ...]:
     """These losses, merged by reason, in the order in which the reasons first occurred."""
-    by_reason: dict[Outcome, Forfeited] = {}
+    by_reason: dict[Outcome, ForfeitCount] = {}
     for loss in losses:
         total = by_reason.get(loss.outcome, loss._replace(games=0))
         by_reason[loss.outcome] = total._replace(games=total.games + loss.games)
@@ -227,7 +230,7 @@ def summed(losses: tuple[Forfeited, ...]) -> tuple[Forfeited, ...]:
 def match_of_games(games: Iterable[Ending]) -> Match:
     """The sampled match of these games, half of them on each seat."""
     counts = np.zeros((2, 3), np.int64)
-    losses: tuple[list[Forfeited], list[Forfeited]] = [], []
+    losses: tuple[list[ForfeitCount], list[ForfeitCount]] = [], []
     different: set[tuple[Seat, tuple[int, ...]]] = set()
     for seat, record, forfeit in games:
         different.add((seat, record.cells))
@@ -235,8 +238,8 @@ def match_of_games(games: Iterable[Ending]) -> Match:
         counts[int(seat == "O"), 1 - value] += 1
         if forfeit is not None:
             position, outcome, reply = forfeit
-            losses[int(position.to_move != seat)].append(Forfeited(outcome, 1, str(position), reply))
-    first, second = (summed(tuple(each)) for each in losses)
+            losses[int(position.to_move != seat)].append(ForfeitCount(outcome, 1, str(position), reply))
+    first, second = (merge_forfeits(tuple(each)) for each in losses)
     return match_of(counts, len(different), (first, second))
 
 
@@ -245,7 +248,7 @@ def match_of(counts: NDArray[np.int64], distinct_games: int, forfeits: Forfeits 
     half = int(counts[0].sum())
     as_x, as_o = (Result(*(counts_of_seat / half).tolist()) for counts_of_seat in counts)
     match = Match(as_x, as_o, False, 2 * half, distinct_games, None, forfeits)
-    if distinct_games <= 2 < 2 * half:  # repetitions of one game on each seat, which are not a sample
+    if distinct_games <= 2 < 2 * half:  # one repeated game on each seat is not a sample
         return match
     # One more win and one more loss on each seat keep the interval honest where all games end the same way.
     wins, _, losses = counts.T + np.array([[1], [0], [1]])

@@ -1,8 +1,8 @@
 """An agent's answers in positions of one ply, in the smallest form that holds all of them.
 
 A row is a cell (`uint8`), a set of cells that are played uniformly (`uint64`, a mask), or the chance of each
-empty cell (`float64`, one column for each). An answer that names no free cell has a row of its own: 255, no
-cell at all, or chances that are all 0.
+empty cell (`float64`, one column for each). A forfeit has a row of its own: 255, no cell at all, or chances
+that are all 0.
 """
 
 from collections.abc import Iterable, Sequence
@@ -76,8 +76,8 @@ def least_chance(rows: Rows) -> float:
     return 1.0 / max(1, int(np.bitwise_count(rows).max()))
 
 
-def joined(parts: Sequence[Rows], cells: Iterable[Cells]) -> Rows:
-    """The rows of several batches, in the form that all of them have, else in the largest of theirs.
+def join_rows(parts: Sequence[Rows], cells: Iterable[Cells]) -> Rows:
+    """The rows of several batches, in their common form, else in the largest of their forms.
 
     `cells` are the empty cells of each batch.
     """

@@ -16,22 +16,21 @@ from ttt_env.rules import Boards, Game, Position, check_game, get_game
 class Distances:
     """The number of moves from every position of a game to its end, under perfect play.
 
-    `scores` are what perfect play maximises: a game won when n stones are on the board scores
-    `n_cells + 1 − n` for the winner, minus this for the loser, and a draw 0. So the sign of a position's
-    score is its value.
+    `scores` are what perfect play maximises: a game won with n stones on the board scores `n_cells + 1 − n`
+    for the winner, the negative for the loser, and a draw 0. So the sign of a position's score is its value.
     """
 
     def __init__(self, game: Game, scores: Values) -> None:
         self.game, self.scores = game, scores
 
     def of(self, boards: Boards) -> NDArray[np.int8]:
-        """The number of moves still to be made, `[B]`; 0 where the game is over."""
+        """The number of moves left, `[B]`; 0 where the game is over."""
         scores = np.abs(self.scores.of(boards)).astype(np.int8)
         at_end = np.where(scores == 0, self.game.n_cells, self.game.n_cells + 1 - scores)
         plies: NDArray[np.int8] = (at_end - boards.ply).astype(np.int8)
         return plies
 
-    def perfect(self, boards: Boards) -> Bools:
+    def perfect_moves(self, boards: Boards) -> Bools:
         """True for perfect moves, `[B, cells]`; all False where the game is over."""
         return self.scores.highest(boards)
 
@@ -58,7 +57,7 @@ def _distances(game: Game) -> Distances:
 class ValueAgent(Agent):
     """Moves by action values: each seat has the values of a sweep and a responder to them.
 
-    With the solution of the game as `keeps` it chooses only among the moves that give nothing away.
+    With the solution of the game as `keeps` it chooses only among the moves that are not blunders.
     """
 
     is_stationary = True
@@ -80,7 +79,7 @@ class ValueAgent(Agent):
             at = np.flatnonzero((boards.ply % 2 == parity) & ~boards.is_over)
             if len(at):
                 of_seat = boards[at]
-                allowed = of_seat.legal if self._keeps is None else self._keeps.good(of_seat)
+                allowed = of_seat.legal if self._keeps is None else self._keeps.best_moves(of_seat)
                 policies[at] = respond(values.q(of_seat), allowed)
         return policies
 
@@ -91,19 +90,25 @@ class ValueAgent(Agent):
         values, _ = self._seats[position.ply % 2]
         return CellNumbers(meaning, of_legal_cells(position, values.q(Boards.of([position]))[0]), unit)
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         reason = "The largest value is that of {cells}."
-        return self._why(position, reason, self.numbers(position))
+        return self._policy_explanation(position, reason, self.numbers(position))
 
 
 class Solution:
     """A strongly solved game: the value of every position under best play by both sides.
 
-    >>> from ttt_env import Position
-    >>> solution = solve("tictactoe-v0")
-    >>> position = Position.parse("XX./OO./XO.")
-    >>> solution.value_of(position), solution.best_cells(position)
-    (1, [2])
+    Args:
+        game: The game.
+        values: The value of each of its positions.
+
+    Example:
+        >>> from ttt_env import Position
+        >>> solution = solve("tictactoe-v0")
+        >>> position = Position.parse("XX./OO./XO.")
+        >>> solution.value_of(position), solution.best_cells(position)
+        (1, [2])
+
     """
 
     def __init__(self, game: Game, values: Values) -> None:
@@ -114,11 +119,19 @@ class Solution:
 
     @property
     def value(self) -> int:
-        """The value of the empty board for X: 1 won, 0 drawn, −1 lost."""
+        """The value of the empty board for X, which is 1 (won), 0 (drawn) or −1 (lost)."""
         return self.value_of(self.game.start)
 
     def value_of(self, position: Position | str) -> int:
-        """The value for whose turn it is, or would be after the end: 1 won, 0 drawn, −1 lost."""
+        """The value for the player to move, or who would be to move after the end: 1 won, 0 drawn, −1 lost.
+
+        Args:
+            position: A position of this game, or its text.
+
+        Raises:
+            ImpossiblePositionError: The position is of another game.
+
+        """
         return int(self.values.of(self._batch(position))[0])
 
     def values_by_cell(self, position: Position | str) -> dict[int, int]:
@@ -145,26 +158,44 @@ class Solution:
         return {cell: int(q[cell]) for cell in position.legal_cells}
 
     def best_cells(self, position: Position | str) -> list[int]:
-        """The legal cells that keep the value of the position, ascending; none if it is over."""
+        """The legal cells that keep the value of the position, ascending; none if it is over.
+
+        Args:
+            position: A position of this game, or its text.
+
+        Raises:
+            ImpossiblePositionError: The position is of another game.
+
+        """
         values = self.values_by_cell(position)
         best = max(values.values(), default=0)
         return [cell for cell, value in values.items() if value == best]
 
-    def good(self, boards: Boards) -> Bools:
-        """True for moves that keep a position's value, `[B, cells]`; all False where the game is over."""
+    def best_moves(self, boards: Boards) -> Bools:
+        """True for moves that keep a position's value, `[B, cells]`; all False where the game is over.
+
+        Args:
+            boards: Positions of this game, `Boards[B]`.
+
+        """
         return self.values.highest(boards)
 
-    def keeping(self, respond: Responder) -> Responder:
-        """The responder that moves as `respond` does, among the moves that keep the value of the position."""
+    def restrict_to_best(self, respond: Responder) -> Responder:
+        """The responder `respond`, restricted to the moves that keep the value of the position.
 
-        def respond_by_good_moves(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
+        Args:
+            respond: A responder of `backward_induction`.
+
+        """
+
+        def respond_by_best_moves(q: Floats, legal: Bools, moves: Moves | None = None) -> Floats:
             if moves is None:
                 raise ValueError("whether a move keeps the value depends on the position: `moves` is needed")
             values = self.values.layers[moves.layer.ply + 1][moves.successors].T
             # These are the other player's values, so the least are the best for the player to move.
             return respond(q, legal & (values == values.min(axis=1, keepdims=True)), moves)
 
-        return respond_by_good_moves
+        return respond_by_best_moves
 
     def policy(self) -> ValueAgent:
         """The agent that plays uniformly among the best cells."""
@@ -173,16 +204,27 @@ class Solution:
     def save(self, path: str | Path) -> None:
         """Write the values as a tablebase, a compact `.npz` file from which the agent `lookup:PATH` plays.
 
-        Raises `GameTooLargeError` for a game of more than 18 cells, `PolicyFileError` if the file cannot be
-        written.
+        Args:
+            path: The path of the file.
+
+        Raises:
+            GameTooLargeError: The game has more than 18 cells.
+            PolicyFileError: The file cannot be written.
+
         """
         save_values(self.values, path)
 
     @classmethod
     def load(cls, path: str | Path, game: Game | str) -> "Solution":
-        """The solution that `save` has written. Nothing in a file is ever run.
+        """The solution that `save` has written. No code of a file is ever run.
 
-        Raises `PolicyFileError` for a file that is not a tablebase of this game.
+        Args:
+            path: The path of the file.
+            game: The game, or its id.
+
+        Raises:
+            PolicyFileError: The file is not a tablebase of this game.
+
         """
         game = get_game(game)
         return cls(game, load_values(path, game))

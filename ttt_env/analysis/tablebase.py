@@ -2,7 +2,7 @@
 
 The positions of one ply are numbered as in `grid`: a row for each set of occupied cells, and in it a number
 for each pattern of who owns them. Of symmetric rows only the first is kept; a position of any other row is
-moved there by a symmetry and then looked up. A value is a digit of base three (loss 0, draw 1, win 2), five
+mapped to it by a symmetry and then looked up. A value is a digit of base three (loss 0, draw 1, win 2), five
 to a byte, ply after ply. So a file holds no keys; it names its game, and its parts carry checksums.
 """
 
@@ -61,8 +61,8 @@ def _rows(game: Game) -> tuple[Masks, NDArray[np.int8], NDArray[np.int64]]:
     """Three tables over all sets of occupied cells, `[2^cells]` each.
 
     The first has the least of the sets symmetric to a set, the second the number of the symmetry that leads
-    there. The third has the rank of each set that is itself the least among those with as many stones, each
-    on its support, and −1 for all others.
+    there. The third has the rank of each set that is itself the least, among the least sets with as many
+    stones, each on its support, and −1 for all others.
     """
     masks = np.arange(1 << game.n_cells, dtype=np.uint64)
     canonical, moved_by = canonical_boards(Boards(game, masks, np.zeros_like(masks)))
@@ -117,7 +117,7 @@ def load_values(path: str | Path, game: Game) -> MergedValues:
     form = ArraySpec(np.uint8, (-(-sum(sizes) // 5),))
     packed = read_arrays(path, game, "tablebase", {_VALUES: form})[_VALUES]
     if packed.max() >= 3**5:
-        raise PolicyFileError(f"{path} is not a tablebase: its values have another form")
+        raise PolicyFileError(f"{path} is not a tablebase: its values are out of range")
     digits = (packed[:, None] // _DIGITS % 3).ravel()[: sum(sizes)]
     layers = np.split(digits.astype(np.int8) - np.int8(1), np.cumsum(sizes)[:-1])
     return MergedValues(game, layers)

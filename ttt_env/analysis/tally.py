@@ -1,4 +1,4 @@
-"""The results of people against agents, from the game log, next to a random player's results."""
+"""The results of people against agents, from the game log, beside the results of a random player."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from ttt_env.errors import GameTooLargeError, PolicyError, TttEnvError
 from ttt_env.rules import SEATS, Game, Seat, check_tabulated, get_game, n_placements
 from ttt_env.storage.game_log import PERSON, GameLog, LoggedGame
 
-_MAX_SECONDS = 20.0  # that an agent may take for its policy in all positions
+_MAX_SECONDS = 20.0  # the time limit for an agent's policy in all positions
 
 
 @dataclass
@@ -24,7 +24,7 @@ class SeatTally:
 
     @property
     def games(self) -> int:
-        """The number of these games."""
+        """The number of games."""
         return self.wins + self.draws + self.losses
 
     def count(self, winner: Seat | None, seat: Seat) -> None:
@@ -47,13 +47,13 @@ class Tally:
 
     @property
     def games(self) -> int:
-        """The number of these games, on both seats."""
+        """The number of games, on both seats."""
         return sum(seat.games for seat in self.seats.values())
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """The exact result of a random player against an agent; without one, `lack` says why."""
+    """The exact result of a random player against an agent; if there is none, `lack` is the reason."""
 
     of_random: Match | None
     lack: str = ""
@@ -66,7 +66,7 @@ class Expectation:
 
 
 def tallies_of(games: Iterable[LoggedGame]) -> list[Tally]:
-    """The tally of each agent that a person has finished a game against, most games first."""
+    """The tally of each agent that people have finished a game against, most games first."""
     tallies: dict[str, Tally] = {}
     for record, x, o, *_ in games:
         end, players = record.positions()[-1], (x, o)
@@ -79,7 +79,7 @@ def tallies_of(games: Iterable[LoggedGame]) -> list[Tally]:
     return sorted(tallies.values(), key=lambda tally: (-tally.games, tally.agent))
 
 
-def expected(agent: str, game: Game) -> Expectation:
+def expected_result(agent: str, game: Game) -> Expectation:
     """The exact result of the random player against the agent of this name, or why there is none.
 
     There is none for an agent without a fixed policy, for a game of more than 12 cells, and for an agent that
@@ -90,7 +90,7 @@ def expected(agent: str, game: Game) -> Expectation:
         player = make_agent(agent, game, trusted=False)  # the log may be another person's
         player = stationary_agent(player, game)
         if player.seconds_per_move * n_placements(game) > _MAX_SECONDS:
-            raise GameTooLargeError(f"{agent} would search too long in all positions of {game.name}")
+            raise GameTooLargeError(f"{agent} would take too long in all positions of {game.name}")
         return Expectation(match("random", player, game, exact=True))
     except PolicyError:
         return Expectation(None, f"{agent} has no fixed policy; a seed gives it one, if it takes one")
@@ -99,7 +99,7 @@ def expected(agent: str, game: Game) -> Expectation:
 
 
 def tallies_in(log: GameLog) -> Iterator[tuple[Tally, Expectation]]:
-    """Each tally of the log, with the expectation. Games of a name that is not known here are left out."""
+    """Each tally of the log, with the expectation. Games of a name that is unknown here are omitted."""
     for name in log.counts():
         try:
             game = get_game(name)
@@ -107,7 +107,7 @@ def tallies_in(log: GameLog) -> Iterator[tuple[Tally, Expectation]]:
         except TttEnvError:
             continue
         for tally in tallies_of(games):
-            yield tally, expected(tally.agent, game)
+            yield tally, expected_result(tally.agent, game)
 
 
 def facts_of(tally: Tally, expectation: Expectation) -> dict[str, Any]:

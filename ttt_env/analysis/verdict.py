@@ -1,29 +1,29 @@
 """A certificate in words: every sentence once, for text, pictures, the console, tables and the page.
 
-The verdict comes first, in one line that suffices; what it rests on and the counts follow.
+The verdict comes first, in one line that suffices; its basis and the counts follow.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ttt_env.agent import Forfeit, quoted
+from ttt_env.agent import Forfeit, quote_reply
 from ttt_env.render.words import percent
 from ttt_env.rules import GameRecord, Seat
 
 if TYPE_CHECKING:
     from ttt_env.analysis.certificate import Certificate
 
-_LISTED = 10  # wrong answers
+_LISTED = 10  # forfeits to list
 _VALUES = {1: "X wins", 0: "draw", -1: "O wins"}
 _BASES = {
     "table": "shown by these answers themselves",
     "sweep": "computed from all its positions",
     "proof": "proved by a search",
 }
-_OWN = {1: "win", 0: "draw", -1: "loss"}
+_RESULT_NOUNS = {1: "win", 0: "draw", -1: "loss"}
 
 
 class Paragraph(NamedTuple):
-    """Lines about a certificate, and the game that they are about, if they are about one."""
+    """Lines about a certificate, and the game that they describe, if any."""
 
     lines: list[str]
     record: GameRecord | None = None
@@ -41,14 +41,14 @@ def verdict_of(certificate: "Certificate") -> str:
         return "UNBEATABLE" if len(seats) > 1 else f"UNBEATABLE as {seats[0]}"
     refuted = [seat for seat, record in certificate.refutations.items() if record is not None]
     if refuted:
-        return f"BEATABLE {_as(refuted)}"
+        return f"BEATABLE {_seats_text(refuted)}"
     lost_seats = [seat for seat, result in certificate.worst_case.items() if result < 0]
     if lost_seats:
-        return f"loses {_as(lost_seats)}, and whether best play does is not known"
-    return f"never loses {_as(seats)}, and the value of the game is not known"
+        return f"loses {_seats_text(lost_seats)}; the value of the game is unknown"
+    return f"never loses {_seats_text(seats)}; the value of the game is unknown"
 
 
-def _as(seats: "list[Seat] | tuple[Seat, ...]") -> str:
+def _seats_text(seats: "list[Seat] | tuple[Seat, ...]") -> str:
     return " and ".join(f"as {seat}" for seat in seats)
 
 
@@ -92,7 +92,7 @@ def paragraphs(certificate: "Certificate") -> list[Paragraph]:
 
 
 def verdict_line(certificate: "Certificate") -> str:
-    """The verdict with its game, and what it rests on."""
+    """The verdict with its game, and its basis."""
     return f"{certificate.game.name}: {verdict_of(certificate)}. {queries_of(certificate)}"
 
 
@@ -106,16 +106,18 @@ def queries_of(certificate: "Certificate") -> str:
 
 
 def _common_reason(certificate: "Certificate") -> list[str]:
-    """The one reason why all answers failed, if they did."""
+    """The reason why all answers failed, if it is the same for all."""
     reasons = {(each.outcome, each.reply) for each in certificate.forfeits}
     if len(certificate.forfeits) < certificate.n_queries or len(reasons) != 1:
         return []
     first = certificate.forfeits[0]
-    return [f"{first.outcome} in all {certificate.n_queries} positions: {quoted(first.reply, first.outcome)}"]
+    return [
+        f"{first.outcome} in all {certificate.n_queries} positions: {quote_reply(first.reply, first.outcome)}"
+    ]
 
 
 def _fault(forfeit: Forfeit) -> str:
-    return f"{forfeit.outcome}: {quoted(forfeit.reply, forfeit.outcome)}"
+    return f"{forfeit.outcome}: {quote_reply(forfeit.reply, forfeit.outcome)}"
 
 
 def _cells(certificate: "Certificate", record: GameRecord) -> str:
@@ -131,15 +133,15 @@ def _on_seat(certificate: "Certificate", seat: Seat) -> Paragraph:
     if record is not None:
         is_shortest = seat == certificate.refuted_as
         game = "in the shortest refutation" if is_shortest else f"by {_cells(certificate, record)}"
-        return Paragraph([f"Worst result as {seat}: {_OWN[result]}, {game}."], record)
+        return Paragraph([f"Worst result as {seat}: {_RESULT_NOUNS[result]}, {game}."], record)
     if certificate.game_value is not None:
-        return Paragraph([f"Worst result as {seat}: {_OWN[result]}, as under best play."])
+        return Paragraph([f"Worst result as {seat}: {_RESULT_NOUNS[result]}, as under best play."])
     game = f", by {_cells(certificate, certificate.worst_games[seat])}" if result < 1 else ""
-    return Paragraph([f"Worst result as {seat}: {_OWN[result]}{game}."])
+    return Paragraph([f"Worst result as {seat}: {_RESULT_NOUNS[result]}{game}."])
 
 
 def verdict_in_a_line(certificate: "Certificate") -> str:
-    """The verdict, and in how many positions the agent was asked."""
+    """The verdict, and the number of positions in which the agent was queried."""
     return f"{verdict_of(certificate)}, asked once in {certificate.n_queries:,} positions"
 
 

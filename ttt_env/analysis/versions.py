@@ -1,4 +1,4 @@
-"""The versions of what an agent's answers depend on, to keep beside results."""
+"""The versions of what an agent's answers depend on, to store with results."""
 
 import platform
 from functools import cache
@@ -13,7 +13,7 @@ def versions() -> dict[str, str]:
 
 
 @cache
-def _versions() -> dict[str, str]:  # for the metadata of packages are read slowly
+def _versions() -> dict[str, str]:  # cached: reading the metadata of packages is slow
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:

@@ -22,7 +22,7 @@ from rich.progress import Progress as RichProgress
 from rich.progress import SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from ttt_env.agent import waited_for
+from ttt_env.agent import waiting_text
 from ttt_env.errors import ParameterError
 
 STANDARD_OUTPUT = Path("-")
@@ -155,7 +155,7 @@ class ProgressLine:
     @property
     def text(self) -> str:
         """The task with its status, or with the player that it waits for."""
-        return ": ".join(filter(None, [self._task, waited_for() or self._status]))
+        return ": ".join(filter(None, [self._task, waiting_text() or self._status]))
 
     def count(self, n_done: int, total: int) -> None:
         """Set the status to the number of finished parts."""

@@ -101,5 +101,5 @@ def agent_text(name: str) -> str:
         )
     width = max([len(spec) for spec, _ in rows], default=0)
     lines = [f"  {spec:{width}}  {what}" for spec, what in rows] or ["  It has no parameters."]
-    about = facts["documentation"].partition("Raises")[0].rstrip()  # its errors name themselves
+    about = re.split("Raises|Example:", facts["documentation"], maxsplit=1)[0].rstrip()
     return "\n".join([f"{about}\n".lstrip(), f"{name} ({facts['class']}):", *lines])

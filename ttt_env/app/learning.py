@@ -21,7 +21,7 @@ from ttt_env.app.options import TICTACTOE, typed_as
 from ttt_env.app.scorecard import scorecard
 from ttt_env.errors import ParameterError, PolicyFileError, ResultFileError, brief
 from ttt_env.rules import Game, is_enumerable
-from ttt_env.storage import as_file_name, opened, parse_toml
+from ttt_env.storage import as_file_name, open_regular, parse_toml
 from ttt_env.storage.models import spec_of
 from ttt_env.storage.policy_file import game_name, text_in
 from ttt_env.training.evaluation import Evaluation
@@ -84,7 +84,7 @@ def trained_as(path: Path) -> str | None:
         if path.suffix == ".npz":
             agent, _, _ = spec_of(str(path)).partition(":")
             return f"{text_in(path, 'trained_as') or agent} on {game_name(path)}"
-        with opened(path) as stream, ZipFile(stream) as file, file.open("data") as data:
+        with open_regular(path) as stream, ZipFile(stream) as file, file.open("data") as data:
             trained = json.loads(data.read(_MOST_BYTES))["trained_as"]
             return trained if isinstance(trained, str) and trained.isprintable() else None
     except Exception:  # a file in which anything is wrong was not written by `ttt train`

@@ -17,7 +17,7 @@ def scorecard(strength: Strength, name: str) -> str:
     certificate = strength.certificate
     head, *seats = paragraphs(certificate)
     verdict = verdict_line(certificate)
-    if strength.is_mute:  # all answers have failed
+    if strength.names_no_cell:  # all answers have failed
         return "\n".join([f"{name}: {head.lines[0]}", verdict])
     lines = [f"{name} on {verdict}", *head.lines[1:]]
     if is_enumerable(certificate.game):

@@ -14,13 +14,13 @@ from pathlib import Path
 from threading import Lock
 from typing import Annotated, Self
 
-from ttt_env.agent import Answer, AskedAgent, quoted, waiting_for
+from ttt_env.agent import Answer, AskedAgent, quote_reply, waiting_for
 from ttt_env.bots.function_file import MODULE as FUNCTION_FILE
 from ttt_env.bots.function_file import function_in
 from ttt_env.bots.process import AccidentError, Process
 from ttt_env.bots.protocol import Question, read_answer
 from ttt_env.errors import NoVerdictError, ParameterError, PlayerError, TttEnvError, brief
-from ttt_env.rules import Between, Game, Position, Seconds, checked, get_game, unwrapped
+from ttt_env.rules import Between, Game, Position, Seconds, checked, get_game, strip_brackets
 from ttt_env.storage import game_to_dict
 from ttt_env.storage.models import command_label, script_of
 
@@ -224,7 +224,7 @@ class CommandAgent(AskedAgent):
         what = last.outcome or "cannot be started"
         if what == "timed out" and len(accidents) == TRIES:
             what = f"timed out twice ({self.timeout:g} s each, and {self.startup:g} s to start)"
-        reason = quoted(last.reason, "crashed") if last.reason else ""
+        reason = quote_reply(last.reason, "crashed") if last.reason else ""
         return NoVerdictError(self.label, position, ": ".join(filter(None, [what, reason])), last.outcome)
 
     @property
@@ -259,7 +259,9 @@ def _split_command(command: str | Sequence[str], folder: Path) -> tuple[str, ...
     The message shows these alone, as other arguments may be secret.
     """
     try:
-        arguments = tuple(shlex.split(unwrapped(command.strip())) if isinstance(command, str) else command)
+        arguments = tuple(
+            shlex.split(strip_brackets(command.strip())) if isinstance(command, str) else command
+        )
     except ValueError as error:
         raise ParameterError(f"command: expected a command line or a list of arguments: {error}") from None
     if not arguments or not all(isinstance(each, str) and "\0" not in each for each in arguments):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
-from ttt_env.analysis.results import Forfeited
+from ttt_env.analysis.results import ForfeitCount
 from ttt_env.analysis.verdict import summary_line
 from ttt_env.bots.contest import Contest, Verdict
 from ttt_env.render.table import Column, Table, as_markdown
@@ -140,7 +140,7 @@ class Documents:
         return "\n\n".join(parts) + "\n"
 
     @property
-    def forfeits(self) -> list[tuple[str, Forfeited]]:
+    def forfeits(self) -> list[tuple[str, ForfeitCount]]:
         """The games that entries lost by naming no free cell, the best entry first."""
         losses = self.tournament.forfeits
         return [(name, loss) for name in self.order for loss in losses.get(name, ())]

@@ -24,7 +24,7 @@ from ttt_env.bots.protocol import read_question
 from ttt_env.errors import ParameterError, brief
 from ttt_env.rules import Game, Position
 from ttt_env.rules.checks import integer_of
-from ttt_env.storage import game_from_dict, opened, reason
+from ttt_env.storage import game_from_dict, open_regular, reason
 
 MODULE = "ttt_env.bots"
 FUNCTIONS = ("choose", "policy")
@@ -38,7 +38,7 @@ def function_in(path: Path, name: str) -> str:
     and for a function that it does not have.
     """
     try:
-        with opened(path) as file:
+        with open_regular(path) as file:
             tree = ast.parse(file.read(), path.name)
     except FileNotFoundError:
         raise ParameterError(f"there is no file {str(path)!r} in the folder {Path.cwd()}") from None

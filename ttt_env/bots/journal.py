@@ -11,7 +11,7 @@ from ttt_env.bots.plan import TournamentPlan
 from ttt_env.errors import ResultFileError, TournamentFileError
 from ttt_env.rules import SEATS, Game
 from ttt_env.storage import LineFile, game_to_dict
-from ttt_env.storage.codec import decoded
+from ttt_env.storage.codec import decode_value
 from ttt_env.tournament.matches import Pair, PlayedGame
 
 _FORM = "ttt_env tournament journal"
@@ -83,7 +83,7 @@ class Journal:
             raise
 
     def _begin(self, data: Mapping[str, Any]) -> None:
-        self._old = decoded(_Header, data)
+        self._old = decode_value(_Header, data)
         if self._old.format != _FORMAT:
             raise ResultFileError(f"its format is {self._old.format!r}, expected {_FORMAT!r}")
 
@@ -145,7 +145,7 @@ class Journal:
         return match_of_games((SEATS[at % 2], each.record, each.forfeit) for at, each in enumerate(games))
 
     def _read_line(self, data: Mapping[str, Any]) -> None:
-        pair = decoded(Pair, data)
+        pair = decode_value(Pair, data)
         assert self._old is not None
         if not {*pair} <= {*self._old.keys["entries"]}:
             raise ResultFileError(f"{pair.first} against {pair.second} is not a match of this plan")

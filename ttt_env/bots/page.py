@@ -6,7 +6,7 @@ from functools import cached_property
 from importlib.resources import files as resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ttt_env.agent import quoted
+from ttt_env.agent import quote_reply
 from ttt_env.analysis.known import MoveVerdict, judge
 from ttt_env.analysis.verdict import verdict_in_a_line
 from ttt_env.bots.documents import LEGEND, RANKING, RATINGS, Documents
@@ -62,7 +62,7 @@ def templates_in(package: str, folder: str) -> "Environment":
 def page(results: Documents) -> str:
     """The page as HTML."""
     environment = templates_in("ttt_env.bots", "static")
-    environment.globals |= {"quoted": quoted, "notes": (RANKING, LEGEND, RATINGS), "share": share}
+    environment.globals |= {"quote_reply": quote_reply, "notes": (RANKING, LEGEND, RATINGS), "share": share}
     static = resources("ttt_env.bots") / "static"
     return environment.get_template(_TEMPLATE).render(
         page=_Page(results),
@@ -219,7 +219,7 @@ def _end(x: str, o: str, game: PlayedGame) -> str:
     names = {"X": _DISPLAY_NAMES.get(x, x), "O": _DISPLAY_NAMES.get(o, o)}
     if game.forfeit is not None:
         position, outcome, reply = game.forfeit
-        loser, why = names[position.to_move], quoted(reply, outcome)
+        loser, why = names[position.to_move], quote_reply(reply, outcome)
         return f"{loser} ({position.to_move}) makes no legal move and loses: {outcome} ({why})"
     if game.winner is None:
         return "Draw"

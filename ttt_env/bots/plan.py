@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, get_args
 from ttt_env.bots.command import STARTUP
 from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, brief
 from ttt_env.rules import MAX_SEED, Game, Seconds, as_integer, check_names, checked_value
-from ttt_env.storage import opened, parse_toml, reason
+from ttt_env.storage import open_regular, parse_toml, reason
 from ttt_env.storage.models import game_of, spec_of
 
 Kind = Literal["spec", "command", "model"]
@@ -78,7 +78,7 @@ def read_plan(path: Path) -> TournamentPlan:
     value of a wrong type or out of its range, and a file or folder that does not exist.
     """
     try:
-        with opened(path) as file:
+        with open_regular(path) as file:
             data = parse_toml(file.read())
         return _plan_of(data, path)
     except OSError as error:

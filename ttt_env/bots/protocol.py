@@ -70,8 +70,8 @@ def read_answer(data: Mapping[str, Any], position: Position) -> Answer:
         return Answer.of(data["cell"], position)
     for key, outcome in _KEYS.items():
         if key in data:
-            return Answer.failed(outcome, str(data[key]))
-    return Answer.failed("unreadable", json.dumps({key: data[key] for key in data if key != "id"}))
+            return Answer.failure(outcome, str(data[key]))
+    return Answer.failure("unreadable", json.dumps({key: data[key] for key in data if key != "id"}))
 
 
 def json_object(line: str) -> dict[str, Any] | None:

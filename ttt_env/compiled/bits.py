@@ -9,7 +9,7 @@ from ttt_env.compiled.sets import WinningSets
 from ttt_env.rules import Masks
 
 NONE, ONE = np.uint64(0), np.uint64(1)
-ZERO: Any = np.int64(0)  # as an argument: for a literal number numba compiles the function once more
+ZERO: Any = np.int64(0)  # as an argument: numba compiles a function again for a literal number
 _2, _4, _56, _64 = np.uint64(2), np.uint64(4), np.uint64(56), np.uint64(64)
 SCATTER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two products are the same (Knuth, 1973)
 _PAIRS, _FOURS, _EIGHTS, _ONES = (
@@ -86,7 +86,7 @@ def completes(sets: WinningSets, stones: np.uint64, cell: int) -> bool:
 
 
 @inner
-def worth(sets: WinningSets) -> int:
+def completion_value(sets: WinningSets) -> int:
     """The result for the player who completes a set: 1, in a misère game −1."""
     return -1 if sets.misere else 1
 
@@ -111,7 +111,7 @@ def completing(stones: np.uint64, others: np.uint64, masks: Masks) -> np.uint64:
 
 @compiled
 def completing_in(stones: Masks, others: Masks, masks: Masks) -> Masks:
-    """`completing` in each of some positions, `[B]`."""
+    """`completing` for a batch of positions, `[B]`."""
     cells = np.empty_like(stones)
     for row in range(len(stones)):
         cells[row] = completing(stones[row], others[row], masks)

@@ -1,4 +1,4 @@
-"""Parts that searches share: the order of moves, the least of symmetric positions, codes of positions."""
+"""Parts that searches share: move ordering, the least of symmetric positions, codes of positions."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -43,7 +43,7 @@ def weigh(stones: np.uint64, others: np.uint64, masks: Masks, weights: NDArray[n
 
 @inner
 def heaviest(cells: np.uint64, weights: NDArray[np.int64]) -> np.uint64:
-    """The one of these cells that weighs most, as a mask."""
+    """The cell of largest weight among these, as a mask."""
     best, max_weight = NONE, _MIN_WEIGHT
     while cells != NONE:
         stone = lowest(cells)
@@ -96,7 +96,7 @@ def merge(positions: Masks, permutations: NDArray[np.uint8]) -> tuple[Masks, NDA
 
 
 def images_of(boards: Boards, permutations: NDArray[np.uint8]) -> tuple[Boards, NDArray[np.int64]]:
-    """The least image of each board, and the cells that its cells go to there, `[B, cells]`.
+    """The least image of each board, and the cells that its cells are mapped to, `[B, cells]`.
 
     A hundred times as fast as `canonical_boards` for a few boards, and for any group of `permutations`.
     """
@@ -107,7 +107,7 @@ def images_of(boards: Boards, permutations: NDArray[np.uint8]) -> tuple[Boards, 
 def answers_by_class(
     boards: Boards, permutations: NDArray[np.uint8], policies: Callable[[Boards], Floats]
 ) -> Floats:
-    """The answers of `policies`, `[B, cells]`, asked once in each class of positions that are images."""
+    """The answers of `policies`, `[B, cells]`, queried once for each class of symmetric positions."""
     images, cells = images_of(boards, permutations)
     _, first, which = np.unique(
         np.stack([images.mine, images.theirs]), axis=1, return_index=True, return_inverse=True
@@ -135,8 +135,8 @@ def stone_codes(game: Game, permutations: tuple[Permutation, ...] | None = None)
     A position has one code for each symmetry, or for each of a group of `permutations`. Symmetric positions
     have the same codes in another order, and so the same smallest one. Codes are numbers in base three where
     they fit; on boards of more than 39 cells they are sums of random numbers, and two of 10⁸ positions have
-    the same code with a probability below 1 in 1000 (Zobrist, A new hashing method with
-    application for game playing, 1970).
+    the same code with a probability below 1 in 1000 (Zobrist, A new hashing method with application for game
+    playing, 1970).
     """
     if game.n_cells <= SIGNED_CODE_CELLS:
         digits = np.array([[stone * 3**cell for cell in range(game.n_cells)] for stone in (1, 2)], np.uint64)

@@ -1,9 +1,9 @@
-"""Functions compiled to machine code by numba, kept on disk under a digest of their sources.
+"""Functions compiled to machine code by numba, cached on disk under a digest of their sources.
 
 Importing this module imports numba: import it where a search begins.
 
-numba keeps a compiled function until its own file changes, and does not see when a function that it calls
-from another file does. So what is compiled here is kept in a folder named by a digest of all sources of
+numba caches a compiled function until its own file changes, and does not notice when a function that it calls
+from another file does. So the compiled code is cached in a folder named by a digest of all sources of
 compiled functions: those of this room, and `*_kernel.py` in the room of each idea. An edit of any of them
 leads to another folder. Compiled code must use nothing from other files.
 """
@@ -33,10 +33,10 @@ from numba.core.typed_passes import NativeLowering
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-SILENT_SECONDS = 1.0  # of compiling before a message says so
+SILENT_SECONDS = 1.0  # of compiling before a message is logged
 _PACKAGE = Path(__file__).parents[1]
-_KEPT_FOLDERS = 8  # one for each state of the sources and version of numba, the last used
-_njit: Any = numba.njit  # its types know few of its options
+_KEPT_FOLDERS = 8  # the last used; one for each state of the sources and version of numba
+_njit: Any = numba.njit  # its type stubs lack most options
 _OPTIONS = {"nogil": True, "no_cfunc_wrapper": True}
 _config: Any = numba.config
 _lock = Lock()  # of numba's settings
@@ -46,7 +46,7 @@ _logger = logging.getLogger(__name__)
 # numba makes each function callable from Python and from C, and translates it by itself; then it links it
 # into each caller, and translates it again as a part of that. A function of `inner` has only compiled
 # callers: it is not callable otherwise, and translated only as a part of them. `_Linker` adds `_Link` to
-# numba's own passes, which tells numba where callers find the function; `_Code` leaves out the translation.
+# numba's own passes, which tells numba where callers find the function; `_Code` skips the translation.
 # With plain `njit` the first calls of searches take two to four times as long, which is why private parts of
 # numba are used here.
 
@@ -87,17 +87,17 @@ class _Linker(CompilerBase):
 
 
 def inner(function: Function) -> Function:
-    """The function as machine code for `compiled` functions alone, which are kept with all they call.
+    """The function as machine code for `compiled` functions alone, which are cached with all they call.
 
     It must not make or return an array: numba counts no references in it, which took up to nine tenths of the
-    time of short functions that get many arrays.
+    time of short functions that take many arrays.
     """
     options = {"_nrt": False, "no_cpython_wrapper": True, "pipeline_class": _Linker, **_OPTIONS}
     return function if _config.DISABLE_JIT else cast(Function, _njit(**options)(function))
 
 
 def compiled(function: Function) -> Function:
-    """The function as machine code, kept on disk where some folder can be written to; see `folder_for`."""
+    """The function as machine code, cached on disk where some folder can be written to; see `folder_for`."""
     with _lock:
         folder = None if _config.DISABLE_JIT else folder_for(_digest())
         configured = _config.CACHE_DIR
@@ -123,7 +123,7 @@ def ready(name: str, *calls: Callable[[], object]) -> None:
 
 
 class _Notice(Listener):
-    """A line that says that something is compiled: none where all is loaded from disk, or soon done."""
+    """Logs that something is compiled, unless all is loaded from disk, or soon done."""
 
     def __init__(self, name: str) -> None:
         self.timer = Timer(SILENT_SECONDS, _logger.warning, [f"{name}: compiling, once on this machine"])
@@ -141,8 +141,8 @@ class _Notice(Listener):
 def folder_for(digest: str) -> Path | None:
     """The folder for what is compiled from the sources of this digest; None if none can be written to.
 
-    It is in the folder that `NUMBA_CACHE_DIR` names, else beside the bytecode of this room, else in
-    the user's cache folder.
+    It is in the folder that `NUMBA_CACHE_DIR` names, else beside the bytecode of this room, else in the
+    user's cache folder.
     """
     for parent in _parents():
         folder = parent / digest
@@ -154,15 +154,15 @@ def folder_for(digest: str) -> Path | None:
             TemporaryFile(dir=folder).close()
             return folder
     _logger.warning(
-        "the compiled code of ttt_env cannot be kept in %s: every process that uses it compiles it again, "
-        "which takes some seconds. Name a folder that can be written to as NUMBA_CACHE_DIR.",
+        "the compiled code of ttt_env cannot be cached in %s: every process compiles it again, "
+        "which takes some seconds. Set NUMBA_CACHE_DIR to a writable folder.",
         ", ".join(map(str, _parents())),
     )
     return None
 
 
 def _parents() -> Iterator[Path]:
-    """The folders that may hold those of all digests, the best place first."""
+    """The folders that may hold the cache folders, the best place first."""
     if _config.CACHE_DIR:
         yield Path(_config.CACHE_DIR).absolute() / "ttt_env"
     yield Path(cache_from_source(__file__)).parent / "numba"
@@ -188,8 +188,8 @@ def sources() -> list[Path]:
 def _digest() -> str:
     """A digest of the sources of compiled functions and of the versions of the compiler, 16 letters.
 
-    numba itself keeps versions of Python and processors apart. The digest is made anew for each function, so
-    that a module that is loaded again after an edit is kept elsewhere.
+    numba itself distinguishes versions of Python and processors. The digest is computed for each function, so
+    that a module that is reloaded after an edit gets another folder.
     """
     digest = sha256(f"{numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
     for source in sources():

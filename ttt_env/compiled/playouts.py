@@ -1,4 +1,4 @@
-"""Playouts, compiled: how a game ends that is played on from a position, at random or by simple rules.
+"""Playouts, compiled: the result of a game that is continued from a position, at random or by simple rules.
 
 A position is two bit masks, of the player to move and of the other. A result is 1, 0 or −1.
 """
@@ -10,11 +10,11 @@ from ttt_env.compiled.bits import (
     completes,
     completing,
     completing_through,
+    completion_value,
     nth_cell,
     playable,
     size,
     stone,
-    worth,
 )
 from ttt_env.compiled.compiler import inner
 from ttt_env.compiled.random_numbers import Random, draw_below
@@ -23,7 +23,7 @@ from ttt_env.compiled.sets import WinningSets
 
 @inner
 def playout(random: Random, sets: WinningSets, win_block: bool, mine: np.uint64, theirs: np.uint64) -> int:
-    """The result of playing on to the end, for the player who has just moved."""
+    """The result of playing to the end, for the player who has just moved."""
     if win_block:
         return guided_playout(random, sets, mine, theirs)
     return random_playout(random, sets, mine, theirs)
@@ -33,7 +33,7 @@ def playout(random: Random, sets: WinningSets, win_block: bool, mine: np.uint64,
 def random_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: np.uint64) -> int:
     """`playout` by uniformly random moves."""
     free = playable(sets, mine | theirs)
-    result = -worth(sets)
+    result = -completion_value(sets)
     while free != NONE:
         cell = nth_cell(free, draw_below(random, size(free)))
         mine, theirs = theirs, mine | stone(cell)
@@ -52,9 +52,9 @@ def guided_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: n
     """
     free = playable(sets, mine | theirs)
     my_last, their_last = completing(mine, theirs, sets.masks), completing(theirs, mine, sets.masks)
-    result = -worth(sets)
+    result = -completion_value(sets)
     while free != NONE:
-        cells = guided(free, my_last & free, their_last & free, sets.misere)
+        cells = guided_candidates(free, my_last & free, their_last & free, sets.misere)
         cell = nth_cell(cells, draw_below(random, size(cells)))
         chosen = stone(cell)
         if my_last & chosen != NONE:
@@ -68,7 +68,10 @@ def guided_playout(random: Random, sets: WinningSets, mine: np.uint64, theirs: n
 
 
 @inner
-def guided(free: np.uint64, my_last: np.uint64, their_last: np.uint64, misere: bool) -> np.uint64:
-    """The cells a guided playout draws from; `my_last` complete own sets, `their_last` the other player's."""
+def guided_candidates(free: np.uint64, my_last: np.uint64, their_last: np.uint64, misere: bool) -> np.uint64:
+    """The cells from which a guided playout draws.
+
+    `my_last` are those that complete own sets, `their_last` those that complete the other player's.
+    """
     first, second = (free & ~(my_last | their_last), free & ~my_last) if misere else (my_last, their_last)
     return first if first != NONE else second if second != NONE else free

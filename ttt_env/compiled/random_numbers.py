@@ -1,6 +1,6 @@
 """Random numbers in compiled code: SplitMix64 (Steele, Lea and Flood, Fast splittable PRNGs, 2014).
 
-The state of a generator is an array of one number, so that the same seed gives the same everywhere.
+The state of a generator is an array of one number, so that the same seed gives the same numbers everywhere.
 """
 
 import numpy as np

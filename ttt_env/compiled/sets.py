@@ -15,10 +15,10 @@ from ttt_env.rules import Game, Masks
 class WinningSets(NamedTuple):
     """The winning sets of a game as bit masks, and its other rules.
 
-    `masks` `[sets]` are all of them; those through cell c are `through[first[c] : first[c + 1]]`. `full` is
+    `masks` `[sets]` are all of them; `through[first[c] : first[c + 1]]` are those through cell c. `full` is
     the mask of all cells. In a `misere` game the player who owns a set loses. The cells of `ground` rest on
-    nothing, those of each mask of `resting` on the cells that are its `turns` bits higher, counted around the
-    64 bits of a word.
+    nothing, the cells of each mask of `resting` on the cells that are its `turns` bits higher, counted around
+    the 64 bits of a word.
     """
 
     full: np.uint64
@@ -52,10 +52,10 @@ def winning_sets(game: Game) -> WinningSets:
 def numbers_through(game: Game) -> NDArray[np.intp]:
     """The indices of the winning sets through each cell, `[cells, max_sets]`, padded by the number of sets.
 
-    They index an array with one entry for each set and one more, for the padding, and so give the values of
+    They index an array with an entry for each set and one more for the padding, and so select the values of
     the sets through all cells at once. Read-only.
     """
-    holds = holding(game)
+    holds = set_incidence(game)
     counts = holds.sum(axis=0)
     numbers = np.full((game.n_cells, max(1, counts.max())), len(holds))
     for cell, count in enumerate(counts):
@@ -65,7 +65,7 @@ def numbers_through(game: Game) -> NDArray[np.intp]:
 
 
 @lru_cache(maxsize=64)
-def holding(game: Game) -> NDArray[np.bool_]:
+def set_incidence(game: Game) -> NDArray[np.bool_]:
     """True where a winning set holds a cell, `[sets, cells]`. Read-only."""
     holds = np.zeros((len(game.winning_sets), game.n_cells), np.bool_)
     for number, cells in enumerate(game.winning_sets):

@@ -4,7 +4,7 @@ A threat takes all cells of a set but one, so the defender has to take the last.
 cell of a set of the defender, the attacker's next threat has to take this cell. A threat to complete two sets
 at once wins (Allis, Searching for solutions in games and artificial intelligence, 1994).
 
-Positions from which all threats failed are kept, so that no other order of the same threats, and no later
+Positions from which all threats failed are stored, so that no other order of the same threats, and no later
 search, tries them again.
 """
 
@@ -28,9 +28,9 @@ from ttt_env.compiled.compiler import inner
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.rules import Game, Masks
 
-MOST_THREATS = 34  # of a sequence: a threat and its reply take two of 64 cells
-_LENGTHS = (2, 3, 4, 5, 6, 8, 12, MOST_THREATS)  # of sequences, tried one after the other
-_FAILED_BITS = 18  # of the number of failed positions that are kept
+MOST_THREATS = 34  # in a sequence: a threat and its reply take two of 64 cells
+_LENGTHS = (2, 3, 4, 5, 6, 8, 12, MOST_THREATS)  # of sequences, searched one after the other
+_FAILED_BITS = 18  # bits of the number of stored failed positions
 _TWO = np.uint64(2)
 _FAILED_SHIFT = np.uint64(64 - _FAILED_BITS)
 _SCATTER_1, _SCATTER_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
@@ -43,7 +43,7 @@ GAINS, REPLIES = 0, 1
 
 
 class Threats(NamedTuple):
-    """The sequence that is being tried: a level for each threat, `[levels]`, and `pairs` `[levels, sets]`.
+    """The current sequence: a level for each threat, `[levels]`, and `pairs` `[levels, sets]`.
 
     `pairs` are the two empty cells of each set that lacks only these. `gain` and `reply` are the cells of the
     two players, `block` is where the attacker has to play, if anywhere. `winning` are the attacker's and the
@@ -56,17 +56,17 @@ class Threats(NamedTuple):
     block: Masks
     pairs: Masks
     n_pairs: NDArray[np.int64]
-    tried: NDArray[np.int64]
+    n_tried: NDArray[np.int64]
     gain: Masks
     reply: Masks
     winning: Masks
-    failed: Masks
+    failed_keys: Masks
     longest: NDArray[np.int64]
     n_nodes: NDArray[np.int64]
 
 
 def new_threats(game: Game, remembers: bool = True) -> Threats:
-    """Room for searches of this game, which remember what has failed unless each is to be by itself."""
+    """Memory for searches of this game; without `remembers` each search is independent of the others."""
     masks = np.zeros((5, MOST_THREATS), np.uint64)
     return Threats(
         attacker=masks[0],
@@ -74,11 +74,11 @@ def new_threats(game: Game, remembers: bool = True) -> Threats:
         block=masks[2],
         pairs=np.zeros((MOST_THREATS, len(game.winning_sets) + 1), np.uint64),
         n_pairs=np.zeros(MOST_THREATS, np.int64),
-        tried=np.zeros(MOST_THREATS, np.int64),
+        n_tried=np.zeros(MOST_THREATS, np.int64),
         gain=masks[3],
         reply=masks[4],
         winning=np.zeros(2, np.uint64),
-        failed=np.zeros(1 << _FAILED_BITS if remembers else 0, np.uint64),
+        failed_keys=np.zeros(1 << _FAILED_BITS if remembers else 0, np.uint64),
         longest=np.full(1, MOST_THREATS),
         n_nodes=np.zeros(1, np.int64),
     )
@@ -97,14 +97,14 @@ def wins_by_threats(
     t.block[0] = block
     if _has_failed(t, ZERO):
         return False
-    t.tried[0], t.n_pairs[0], level = 0, 0, ZERO
+    t.n_tried[0], t.n_pairs[0], level = 0, 0, ZERO
     for number in range(len(sets.masks)):
         _add_pair(t, level, sets.masks[number])
     while level >= 0:
         if not _next_threat(t, level):
-            if len(t.failed) > 0:
+            if len(t.failed_keys) > 0:
                 key = _failure_key(t, level)
-                t.failed[int(key >> _FAILED_SHIFT)] = key
+                t.failed_keys[int(key >> _FAILED_SHIFT)] = key
             level -= 1
             continue
         if budget == 0:
@@ -115,7 +115,7 @@ def wins_by_threats(
         attacker_after = t.attacker[level] | gain
         completes = completing_through(attacker_after, t.defender[level], sets, cell_of(gain))
         if is_several(completes):
-            _keep_sequence(t, level, completes)
+            _store_sequence(t, level, completes)
             return True
         if (
             level + 1 < t.longest[0]
@@ -130,9 +130,9 @@ def wins_by_threats(
 def wins_soon(
     attacker: np.uint64, defender: np.uint64, block: np.uint64, sets: WinningSets, t: Threats, budget: int
 ) -> bool:
-    """As `wins_by_threats`, but short sequences are looked for first, with this budget for each length.
+    """As `wins_by_threats`, but short sequences are searched first, with this budget for each length.
 
-    They are found sooner, and fewer replies hinder them. What has failed must not be remembered.
+    They are found sooner, and fewer replies hinder them. Failed positions must not be stored.
     """
     wins = False
     for longest in _LENGTHS:
@@ -145,10 +145,10 @@ def wins_soon(
 
 
 @inner
-def look_for_threats(
+def search_threats(
     mine: np.uint64, theirs: np.uint64, cell: int, sets: WinningSets, t: Threats, budget: int
 ) -> tuple[int, np.uint64]:
-    """The value after a move to this cell, UNKNOWN if threats do not tell it, and the cells to be blocked.
+    """The value after a move to this cell, UNKNOWN if threats do not decide it, and the cells to be blocked.
 
     The player to move wins by completing a set or by threats that leave one reply, the other by two ways to
     complete one. Before the move neither could complete a set, except the other at the cell.
@@ -174,7 +174,7 @@ def _add_pair(t: Threats, level: int, mask: np.uint64) -> None:
 
 @inner
 def _push(t: Threats, level: int, attacker: np.uint64, sets: WinningSets) -> bool:
-    """Put the position after gain and reply at the next level, unless the defender then threatens twice."""
+    """Put the position after gain and reply on the next level, unless the defender then threatens twice."""
     gain, reply, below = t.gain[level], t.reply[level], level + 1
     defender = t.defender[level] | reply
     block = completing_through(defender, attacker, sets, cell_of(reply))
@@ -183,7 +183,7 @@ def _push(t: Threats, level: int, attacker: np.uint64, sets: WinningSets) -> boo
     t.attacker[below] = attacker
     t.defender[below] = defender
     t.block[below] = block
-    t.tried[below], t.n_pairs[below] = 0, 0
+    t.n_tried[below], t.n_pairs[below] = 0, 0
     cell = cell_of(gain)
     for number in range(sets.first[cell], sets.first[cell + 1]):
         _add_pair(t, below, sets.through[number])
@@ -199,10 +199,10 @@ def _push(t: Threats, level: int, attacker: np.uint64, sets: WinningSets) -> boo
 
 @inner
 def _next_threat(t: Threats, level: int) -> bool:
-    """Put the next gain and reply at this level."""
-    while t.tried[level] < 2 * t.n_pairs[level]:
-        number = t.tried[level]
-        t.tried[level] += 1
+    """Put the next gain and reply on this level; False if there is none."""
+    while t.n_tried[level] < 2 * t.n_pairs[level]:
+        number = t.n_tried[level]
+        t.n_tried[level] += 1
         pair, block = t.pairs[level, number >> 1], t.block[level]
         gain = lowest(pair) if number & 1 else pair ^ lowest(pair)
         if block == NONE or block == gain:
@@ -222,14 +222,14 @@ def _failure_key(t: Threats, level: int) -> np.uint64:
 
 @inner
 def _has_failed(t: Threats, level: int) -> bool:
-    if len(t.failed) == 0:
+    if len(t.failed_keys) == 0:
         return False
     key = _failure_key(t, level)
-    return bool(t.failed[int(key >> _FAILED_SHIFT)] == key)
+    return bool(t.failed_keys[int(key >> _FAILED_SHIFT)] == key)
 
 
 @inner
-def _keep_sequence(t: Threats, level: int, completes: np.uint64) -> None:
+def _store_sequence(t: Threats, level: int, completes: np.uint64) -> None:
     gains, replies = t.gain[level], completes
     for above in range(level):
         gains |= t.gain[above]
@@ -239,7 +239,7 @@ def _keep_sequence(t: Threats, level: int, completes: np.uint64) -> None:
 
 
 @inner
-def hindering(attacker: np.uint64, defender: np.uint64, sets: WinningSets, t: Threats) -> np.uint64:
+def hindering_cells(attacker: np.uint64, defender: np.uint64, sets: WinningSets, t: Threats) -> np.uint64:
     """The cells by which the defender can hinder the winning sequence: those in it, and counter-threats."""
     replies = t.winning[REPLIES]
     cells, stones = t.winning[GAINS] | replies, defender | replies

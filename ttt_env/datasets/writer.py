@@ -26,7 +26,7 @@ from ttt_env.rules import (
     get_game,
 )
 from ttt_env.storage import write_atomically
-from ttt_env.storage.locks import reserved
+from ttt_env.storage.locks import hold_lock
 from ttt_env.text.wording import rules_text
 
 with extra_for("data sets need", "data"):
@@ -145,7 +145,7 @@ def write_dataset(
     check_enumerable(game)
     by_name = named_agents(players)
     agents = {name: make_agent(agent, game) for name, agent in by_name.items()}
-    with reserved(folder):
+    with hold_lock(folder):
         _write_all(game, folder, agents, games, seed)
 
 
@@ -160,7 +160,7 @@ def _write_all(game: Game, folder: Path, agents: dict[str, Agent], games: int, s
     card = _CARD.format(
         title=as_markdown(f"Exact data of {game.name}"),
         rules=rules_text(game),
-        n_positions=sum(len(layer.open) for layer in reachable(game)),
+        n_positions=sum(len(layer.open_slots) for layer in reachable(game)),
         positions=_columns_table(_POSITIONS),
         n_games=games,
         players=", ".join(map(as_markdown, agents)),
@@ -173,8 +173,8 @@ def _write_all(game: Game, folder: Path, agents: dict[str, Agent], games: int, s
 def _unfinished(game: Game) -> Iterator[Boards]:
     """The positions in which the game is not over, ply by ply."""
     for layer in reachable(game):
-        for first in range(0, len(layer.open), _BATCH_ROWS):
-            yield layer.boards(layer.open[first : first + _BATCH_ROWS])
+        for first in range(0, len(layer.open_slots), _BATCH_ROWS):
+            yield layer.boards(layer.open_slots[first : first + _BATCH_ROWS])
 
 
 def _position_columns(boards: Boards) -> dict[str, Any]:

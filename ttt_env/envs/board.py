@@ -29,7 +29,7 @@ from ttt_env.rules import (
     check_game,
     declared,
     get_game,
-    illegal_move,
+    illegal_move_message,
     items_of,
     parameters_of_game,
 )
@@ -215,7 +215,7 @@ class BoardEnv(GameEnv):
             return None
         cells = self.position.legal_cells
         if self.illegal == "raise":
-            raise IllegalMoveError(illegal_move(self.position, cell))
+            raise IllegalMoveError(illegal_move_message(self.position, cell))
         return cells[int(self.np_random.random() * len(cells))]
 
     def render(self) -> str | NDArray[np.uint8] | None:

@@ -32,13 +32,13 @@ class _StrategyMixin:
         strategy = self._strategies.get(position.to_move)
         return None if strategy is None else strategy.cell(position)
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         cell = self.strategy_cell(position)
         if cell is None:
             name = name_of(self.fallback)
             part = PartExplanation(name, self.fallback.explain(position))
             reason = f"The strategy has no move in this position, which it never reaches: {name} plays."
-            return Explanation(position, part.why.policy, reason, parts=(part,))
+            return Explanation(position, part.explanation.policy, reason, parts=(part,))
         strategy = self._strategies[position.to_move]
         aim = "wins" if strategy.wins else "does not lose"
         reason = f"By the strategy of the proof {position.to_move} {aim} with {{cells}}."

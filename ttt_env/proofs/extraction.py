@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.compiled.stopping import check_wanted
+from ttt_env.compiled.stopping import check_stopped
 from ttt_env.errors import ProofError
 from ttt_env.proofs.strategy import MOST_POSITIONS, Strategy, moved
 from ttt_env.rules import Masks, Position, Seat
@@ -71,7 +71,7 @@ class _Replies:
         """Those after the moves in these rows. Raises `ProofError` for a wrong move."""
         one = self._strategy
         for begin in range(0, len(rows), _BATCH):
-            check_wanted()
+            check_stopped()
             batch = rows[begin : begin + _BATCH]
             counts = one.n_sequences[batch]
             before = np.cumsum(counts, dtype=np.int64) - counts
@@ -210,7 +210,7 @@ class Extraction:
 
     def _solve(self, own: int, other: int) -> int:
         """Put a position into the table, and all that it leads to; the zone in which the seat holds."""
-        check_wanted()
+        check_stopped()
         move = self._smallest_move(own, other)
         after, full = own | 1 << move.cell, self._start.game.full_mask
         zone = self._answer(move)

@@ -11,7 +11,7 @@ from ttt_env.compiled.bits import NONE, ZERO, cell_of, completing, count, is_sev
 from ttt_env.compiled.canonical import COMPLETE, NO, OPEN, YES, heaviest, weigh
 from ttt_env.compiled.compiler import inner
 from ttt_env.compiled.sets import WinningSets
-from ttt_env.compiled.threats import hindering, wins_by_threats
+from ttt_env.compiled.threats import hindering_cells, wins_by_threats
 from ttt_env.proofs.pairing_kernel import holds_by_groups
 from ttt_env.proofs.state_kernel import BY_THREATS, ROOT_ATTACKS, ProofSearch
 
@@ -63,7 +63,7 @@ def _judge_defence(s: ProofSearch, depth: int, sets: WinningSets) -> int:
         s.zones[depth] = with_cells_of_sets(NONE, ALL_CELLS, attacker, defender, sets)
         return NO
     if block == NONE and wins_by_threats(attacker, defender, NONE, sets, s.threats, _THREAT_NODES):
-        s.candidates[depth] = hindering(attacker, defender, sets, s.threats)
+        s.candidates[depth] = hindering_cells(attacker, defender, sets, s.threats)
         if s.candidates[depth] == NONE:
             return YES
     weigh(defender, attacker, sets.masks, weights)

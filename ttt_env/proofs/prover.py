@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.compiled.stopping import check_wanted
+from ttt_env.compiled.stopping import check_stopped
 from ttt_env.errors import ProofError, ResultFileError
 from ttt_env.proofs import checkpoint as checkpoint_file
 from ttt_env.proofs.strategy import Regions, drawing_regions
@@ -126,7 +126,7 @@ class Prover:
 
     def _search(self, question: "_Question", max_nodes: float) -> bool | None:
         """The answer after a slice of the search, about a tenth of a second; None if there is none yet."""
-        check_wanted()
+        check_stopped()
         begin, max_nodes = time.monotonic(), min(max_nodes, self.max_nodes - self.nodes)
         if max_nodes < 1 or begin >= self.deadline:
             raise OutOfBudgetError

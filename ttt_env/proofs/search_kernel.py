@@ -40,7 +40,7 @@ from ttt_env.compiled.bits import NONE, ONE, SCATTER, ZERO, cell_of, completing,
 from ttt_env.compiled.canonical import NO, OPEN, YES, codes_of, heaviest, least_code, moved
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.sets import WinningSets
-from ttt_env.compiled.threats import hindering
+from ttt_env.compiled.threats import hindering_cells
 from ttt_env.proofs.judgement_kernel import attacks, judge, with_cells_of_sets
 from ttt_env.proofs.state_kernel import (
     ANSWER,
@@ -251,7 +251,7 @@ def _return_to_parent(s: ProofSearch, depth: int, won: int, not_won: int, sets: 
         _cover(s, depth - 1, s.zones[depth])
     if s.state[BY_THREATS] == 1:  # other replies that do not hinder this sequence lose to it, too
         s.state[BY_THREATS] = 0
-        _keep_moves(s, depth - 1, hindering(s.attacker[depth], s.defender[depth], sets, s.threats))
+        _keep_moves(s, depth - 1, hindering_cells(s.attacker[depth], s.defender[depth], sets, s.threats))
 
 
 @inner

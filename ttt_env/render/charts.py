@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 FORMATS: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".png": {}, ".pdf": {"CreationDate": None}}
 """The metadata of a file of each suffix: without a date, the same figure makes the same file."""
-_COLOURS = "RdBu"  # red and blue can be told apart in every common kind of colour blindness
-_FULL = 1.3  # the score of the darkest colours; the text stays legible on those up to 1
+_COLOURS = "RdBu"  # red and blue are distinct in every common kind of colour blindness
+_FULL = 1.3  # the score of the darkest colours; text is legible on the colours up to 1
 _DARK = 0.75  # beyond this score the text is white
 _LINE = 28  # the longest name, in characters, that stays on one line
 _MIN_WIDTH = 5.6  # of the title, in inches
 
 
 def new_figure(width: float, height: float) -> "Figure":
-    """An empty white figure of this size in inches, without pyplot.
+    """An empty white figure of this size in inches, made without pyplot.
 
     Raises `ImportError` if matplotlib is not installed.
     """
@@ -37,10 +37,10 @@ def new_figure(width: float, height: float) -> "Figure":
 
 
 def save(figure: "Figure", *paths: str | Path) -> None:
-    """Write the figure under each path, in the format of its suffix; the same figure, the same file.
+    """Write the figure under each path, in the format of its suffix; the same figure gives the same file.
 
     Raises, before anything is written, `ParameterError` for a suffix that is not in `FORMATS`; `OSError` for
-    a file that cannot be written, and that then holds what it held before.
+    a file that cannot be written and keeps its old content.
     """
     from matplotlib import rc_context
 
@@ -54,11 +54,11 @@ def save(figure: "Figure", *paths: str | Path) -> None:
 def heat_map(names: Sequence[str], values: Floats, texts: Sequence[Sequence[str]], title: str) -> "Figure":
     """A square of cells, one row and one column for each name, coloured by `values` `[n, n]` in [−1, 1].
 
-    The columns have the numbers of the rows. `texts` are written in the cells; NaN is left white. Names and
-    title show themselves: a `$` in them begins no formula.
+    The columns have the numbers of the rows. `texts` are written in the cells; NaN is white. Names and title
+    are literal text: a `$` in them does not begin a formula.
     """
     side = 0.6 * len(names) + 0.5
-    # Long names are on several lines, their parameters below each other.
+    # Long names are broken into lines, one for each parameter.
     folded = [name if len(name) <= _LINE else re.sub("([:,+])", r"\1\n", name) for name in names]
     labels = [f"{name}  {place}" for place, name in enumerate(folded, 1)]
     longest = 0.09 * max(len(line) for label in labels for line in label.split("\n"))

@@ -50,7 +50,7 @@ class Box(NamedTuple):
 class Layout:
     """The plan of a picture: a panel for each layer, a tile for each cell. Width and height are even.
 
-    Tiles are round where a game has coordinates of its own.
+    Tiles are round in a game with its own coordinates.
     """
 
     width: int
@@ -67,7 +67,7 @@ class Layout:
 
     @property
     def panel_radius(self) -> float:
-        """The radius of a panel's corners, concentric with those of the tiles in them if these have any."""
+        """The radius of a panel's corners, concentric with the corners of its tiles if these are round."""
         if self.is_round:
             return 2 * TILE_RADIUS * self.cell
         return self.tile_radius + self.tiles[0].x - self.panels[0].x
@@ -96,7 +96,7 @@ class TileStyle(NamedTuple):
 def shade(share: float) -> str:
     """The colour of a cell that is played with this probability.
 
-    Its strength grows with the square root, so that small probabilities, too, can be told apart.
+    Its strength grows with the square root, so that small probabilities are visible.
 
     >>> shade(0), shade(1)
     ('#ffffff', '#6aba95')
@@ -105,8 +105,8 @@ def shade(share: float) -> str:
     return "#" + bytes(round(255 - strength * (255 - part)) for part in bytes.fromhex(CHANCE[1:])).hex()
 
 
-def looks_of(position: Position, last: int | None = None, is_blunder: bool = False) -> list[TileStyle]:
-    """The look of every cell, where `last` is the cell of the last move, which may be a blunder."""
+def tile_styles(position: Position, last: int | None = None, is_blunder: bool = False) -> list[TileStyle]:
+    """The style of every cell, where `last` is the cell of the last move, which may be a blunder."""
     completed = completed_mask(position)
     accent: Accent = "blunder" if is_blunder else "last"
     looks = []
@@ -151,7 +151,7 @@ def n_abreast(n_blocks: int, width: int, gap: int, limit: int) -> int:
 
 
 def layout_of(game: Game, cell: int | None = None) -> Layout:
-    """The layout for the board of a game, with cells of this width; None: one that fits the board."""
+    """The layout for the board of a game, with cells of this width; by default one that fits the board."""
     return _in_rows(game.shape, cell) if game.coordinates is None else _by_coordinates(game.coordinates, cell)
 
 
@@ -183,7 +183,7 @@ def places_of(coordinates: Coordinates) -> Places:
 @lru_cache(maxsize=32)
 def _by_coordinates(coordinates: Coordinates, cell: int | None) -> Layout:
     width, height, corners = places_of(coordinates)
-    cell = cell or _handy_cell(width + 2 * MARGIN, height + 2 * MARGIN)
+    cell = cell or _default_cell_size(width + 2 * MARGIN, height + 2 * MARGIN)
     margin, inset = round(MARGIN * cell), max(1, round(TILE_INSET * cell))
     board = Box(margin, margin, round(width * cell), round(height * cell))
     squares = [Box(margin + round(x * cell), margin + round(y * cell), cell, cell) for x, y in corners]
@@ -191,8 +191,8 @@ def _by_coordinates(coordinates: Coordinates, cell: int | None) -> Layout:
         _even(board.width + 2 * margin),
         _even(board.height + 2 * margin),
         cell,
-        (_grown(board, round(MARGIN * cell / 2)),),
-        tuple(_grown(square, -inset) for square in squares),
+        (_inflate(board, round(MARGIN * cell / 2)),),
+        tuple(_inflate(square, -inset) for square in squares),
         is_round=True,
     )
 
@@ -201,7 +201,7 @@ def _by_coordinates(coordinates: Coordinates, cell: int | None) -> Layout:
 def _in_rows(shape: tuple[int, ...], cell: int | None) -> Layout:
     layers, rows, columns = layers_of(shape)
     abreast = n_abreast(layers, columns, 1, MAX_ROW)
-    cell = cell or _handy_cell(_span(abreast, columns), _span(-(-layers // abreast), rows))
+    cell = cell or _default_cell_size(_span(abreast, columns), _span(-(-layers // abreast), rows))
     margin, gap, inset = round(MARGIN * cell), round(LAYER_GAP * cell), max(1, round(TILE_INSET * cell))
     width, height = columns * cell, rows * cell
     boards = [
@@ -212,9 +212,9 @@ def _in_rows(shape: tuple[int, ...], cell: int | None) -> Layout:
         _even(boards[abreast - 1].x + width + margin),
         _even(boards[-1].y + height + margin),
         cell,
-        tuple(_grown(board, inset) for board in boards),
+        tuple(_inflate(board, inset) for board in boards),
         tuple(
-            _grown(Box(x, y, cell, cell), -inset)
+            _inflate(Box(x, y, cell, cell), -inset)
             for board in boards
             for y in range(board.y, board.y + board.height, cell)
             for x in range(board.x, board.x + board.width, cell)
@@ -227,11 +227,11 @@ def _span(n_boards: int, length: int) -> float:
     return n_boards * length + (n_boards - 1) * LAYER_GAP + 2 * MARGIN
 
 
-def _handy_cell(*spans: float) -> int:
+def _default_cell_size(*spans: float) -> int:
     return max(MIN_CELL, min(MAX_CELL, int(MAX_PICTURE / max(spans))))
 
 
-def _grown(box: Box, by: int) -> Box:
+def _inflate(box: Box, by: int) -> Box:
     return Box(box.x - by, box.y - by, box.width + 2 * by, box.height + 2 * by)
 
 

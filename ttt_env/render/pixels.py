@@ -1,6 +1,6 @@
 """A position as an array of pixels, by NumPy alone, a game as an animated GIF, by Pillow, and in a window.
 
-Shapes are signed distances to their edge, negative inside, which half a pixel either side turns into
+Shapes are signed distances to their edge, negative inside, which half a pixel on either side turns into
 coverage: https://iquilezles.org/articles/distfunctions2d/
 """
 
@@ -29,12 +29,12 @@ def draw_pixels(
 ) -> Pixels:
     """The board as RGB `[height, width, 3]`, of even height and width.
 
-    It shows what `draw_svg` does. `cell_size` is the width of a cell in pixels. By default
-    tic-tac-toe is about 480 pixels wide, and a large board is kept within 1,000.
+    It shows what `draw_svg` does. `cell_size` is the width of a cell in pixels. By default tic-tac-toe is
+    about 480 pixels wide, and a large board is at most 1,000.
     """
     layout = plan.layout_of(position.game, cell_size)
     picture = _empty_board(layout).copy()
-    for box, look in zip(layout.tiles, plan.looks_of(position, last, is_blunder), strict=True):
+    for box, look in zip(layout.tiles, plan.tile_styles(position, last, is_blunder), strict=True):
         if look.mark:
             _paste(picture, box, _stone(look, box.width, layout.cell, layout.tile_radius))
     return picture
@@ -56,7 +56,7 @@ def _rounded(width: int, height: int, radius: float, colour: str, ground: str) -
     x, y = _from_centre(width, height)
     beyond_x = np.maximum(abs(x) - (width / 2 - radius), 0)
     beyond_y = np.maximum(abs(y) - (height / 2 - radius), 0)
-    return _painted(_rgb(ground), np.hypot(beyond_x, beyond_y) - radius, colour)
+    return _paint(_rgb(ground), np.hypot(beyond_x, beyond_y) - radius, colour)
 
 
 @lru_cache(maxsize=64)
@@ -66,11 +66,11 @@ def _stone(look: plan.TileStyle, side: int, cell: int, radius: float) -> Pixels:
     x, y = _from_centre(side, side)
     if look.mark == "O":
         distance = abs(np.hypot(x, y) - plan.RING_RADIUS * cell)
-    else:  # by symmetry all four arms are the one in the quadrant of positive x, y
+    else:  # by symmetry, all four arms as the one at positive x, y
         along = np.minimum((abs(x) + abs(y)) / 2, plan.CROSS_REACH * cell)
         distance = np.hypot(abs(x) - along, abs(y) - along)
     beyond_stroke = distance - plan.STROKE * cell / 2
-    return _painted(_rounded(side, side, radius, tile, plan.PANEL), beyond_stroke, stone)
+    return _paint(_rounded(side, side, radius, tile, plan.PANEL), beyond_stroke, stone)
 
 
 def _from_centre(width: int, height: int) -> tuple[Floats, Floats]:
@@ -79,7 +79,7 @@ def _from_centre(width: int, height: int) -> tuple[Floats, Floats]:
     return x[None, :], y[:, None]
 
 
-def _painted(ground: NDArray[Any], distance: Floats, colour: str) -> Pixels:
+def _paint(ground: NDArray[Any], distance: Floats, colour: str) -> Pixels:
     """`ground` with `colour` on it wherever `distance` `[height, width]` is negative."""
     coverage = np.clip(0.5 - distance, 0, 1)[..., None]
     painted: Pixels = np.rint(ground + coverage * (_rgb(colour) - ground)).astype(np.uint8)
@@ -99,7 +99,7 @@ _MAX_SIZE = 600  # pixels; larger files take long to make and to send
 
 
 def draw_gif(record: GameRecord, blunders: Collection[int] = ()) -> bytes:
-    """The file of an endless GIF: the empty board, then a frame for each move, the last one held longer.
+    """The content of an endless GIF: the empty board, then a frame for each move, the last one shown longer.
 
     The moves with the numbers `blunders` are yellow. Raises `ImportError` if Pillow is not installed.
     """
@@ -126,8 +126,8 @@ _EVENT_RATE = 60
 class Window:
     """A window, opened by the first `show`; where there is no display, boards are printed instead.
 
-    Every position stays for 1/`fps` seconds. Once closed, by `close` or by its user, it stays closed:
-    `show` then does nothing. A copy, or a pickled one read back, is a new window not opened yet.
+    Every position is shown for 1/`fps` seconds. Once closed, by `close` or by its user, it stays closed:
+    `show` then does nothing. A copy, pickled or not, is a new window that has not been opened yet.
     """
 
     def __init__(self, fps: float = 4) -> None:
@@ -138,13 +138,13 @@ class Window:
         return type(self), (self.fps,)
 
     def show(self, position: Position, last: int | None = None) -> None:
-        """Show `position` and its last move, and let a person look at it.
+        """Show `position` and its last move for a while.
 
         Raises `ImportError` if there is a display and pygame is not installed.
         """
         if self._state == "new":
             layout = plan.layout_of(position.game)
-            if _opens_display((layout.width, layout.height)):
+            if _open_display((layout.width, layout.height)):
                 self._state = "open"
             else:
                 self._state = "printing"
@@ -177,8 +177,8 @@ class Window:
         self._state = "closed"
 
 
-def _opens_display(size: tuple[int, int]) -> bool:
-    """Open a window of this size; True if that worked and somebody can see it."""
+def _open_display(size: tuple[int, int]) -> bool:
+    """Open a window of this size; True if that worked and the window is visible."""
     if sys.platform.startswith("linux") and not any(os.environ.get(name) for name in _DISPLAY_VARIABLES):
         return False
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
@@ -189,5 +189,5 @@ def _opens_display(size: tuple[int, int]) -> bool:
         pygame.display.set_mode(size)
     except pygame.error:
         return False
-    # If DISPLAY names no display, SDL draws only into memory without being asked to.
+    # If DISPLAY names no display, SDL silently draws into memory.
     return pygame.display.get_driver() != "offscreen" or bool(os.environ.get("SDL_VIDEODRIVER"))

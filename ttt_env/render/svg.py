@@ -1,4 +1,4 @@
-"""Positions and games as SVG, with a policy or below lines of text, and pictures to be shown and saved."""
+"""Positions and games as SVG, with a policy or below lines of text, and pictures to show and save."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ Format = TypeVar("Format")
 
 _LEGIBLE_CELL = 52  # pixels that a cell needs to hold a probability
 _SHARE_LETTERS = 0.2  # the height of a probability, in widths of a cell
-_HALF_CAPITAL = 0.36  # the part of a letter's height by which its foot lies below its middle
+_HALF_CAPITAL = 0.36  # the distance from the middle of a letter to its foot, in heights
 _ROUNDING = 1e-6
 
 
@@ -30,10 +30,10 @@ def draw_svg(
 ) -> str:
     """A self-contained SVG document of the board, with the text of the position as its title.
 
-    The tile of the move `last` is tinted, yellow for a blunder; the tiles of completed winning sets stand
-    out. The free cells that were `better` than it have a green tick. With `policy`, `[cells]`, free cells are
-    shaded by its probabilities and show them. `size` is the width in pixels, by default half that of
-    `draw_pixels`, or more if probabilities need it.
+    The tile of the move `last` is tinted, yellow for a blunder; the tiles of completed winning sets are
+    highlighted. The free cells that were `better` than it have a green tick. With `policy`, `[cells]`, free
+    cells are shaded by its probabilities and show them. `size` is the width in pixels, by default half that
+    of `draw_pixels`, or more if probabilities need it.
 
     Raises `ParameterError` if `policy` is not a distribution over the free cells.
     """
@@ -47,7 +47,7 @@ def draw_svg(
                 f"policy={chances}: {position} takes probabilities of the cells {free}, else 0"
             )
         shares = {cell: chances[cell] for cell in free}
-    looks = plan.looks_of(position, last, is_blunder)
+    looks = plan.tile_styles(position, last, is_blunder)
     tiles = [
         _share(box, shares[cell], layout)
         if cell in shares
@@ -89,10 +89,12 @@ def _tick(box: plan.Box, layout: plan.Layout) -> str:
 def _share(box: plan.Box, share: float, layout: plan.Layout) -> str:
     """A free tile, shaded by the probability of a move to it, and that probability."""
     ink = plan.INK if share else plan.PALE_INK
-    return labelled(box, layout, percent(share), _SHARE_LETTERS, plan.shade(share), ink)
+    return labelled_tile(box, layout, percent(share), _SHARE_LETTERS, plan.shade(share), ink)
 
 
-def labelled(box: plan.Box, layout: plan.Layout, text: str, letters: float, ground: str, ink: str) -> str:
+def labelled_tile(
+    box: plan.Box, layout: plan.Layout, text: str, letters: float, ground: str, ink: str
+) -> str:
     """A tile with text on it, in these colours; `letters` is the text's height in widths of a cell."""
     x, y, height = box.x + box.width / 2, box.y + box.height / 2, letters * layout.cell
     style = 'font-family="sans-serif" font-weight="bold" text-anchor="middle"'
@@ -110,7 +112,7 @@ def _rect(box: plan.Box, radius: float, fill: str) -> str:
 
 
 def tile(box: plan.Box, look: plan.TileStyle, layout: plan.Layout) -> str:
-    """A tile with this look and the stone on it, if any."""
+    """A tile in this style and the stone on it, if any."""
     ground, stone = look.colours
     empty = _rect(box, layout.tile_radius, ground)
     if look.mark is None:
@@ -132,12 +134,12 @@ _LETTERS = 0.32  # the height of a number, in widths of a cell
 
 
 def draw_diagram(record: GameRecord, blunders: Collection[int] = ()) -> str:
-    """A self-contained SVG document: each stone is the number of its move, in the colour of its seat.
+    """A self-contained SVG document in which each stone is the number of its move, in the colour of its seat.
 
-    The tiles of completed winning sets stand out; `blunders` are yellow, with a `?` after the number.
+    The tiles of completed winning sets are highlighted; `blunders` are yellow, with a `?` after the number.
     """
     layout = plan.layout_of(record.game)
-    looks = plan.looks_of(record.positions()[-1])
+    looks = plan.tile_styles(record.positions()[-1])
     tiles = [tile(box, look, layout) for box, look in zip(layout.tiles, looks, strict=True)]
     for number, cell in enumerate(record.cells, 1):
         seat = looks[cell].mark
@@ -146,7 +148,7 @@ def draw_diagram(record: GameRecord, blunders: Collection[int] = ()) -> str:
         if looks[cell].accent == "completed":
             ground, ink = plan.STONE[seat], plan.TILE
         text = f"{number}{'?' * (number in blunders)}"
-        tiles[cell] = labelled(layout.tiles[cell], layout, text, _LETTERS, ground, ink)
+        tiles[cell] = labelled_tile(layout.tiles[cell], layout, text, _LETTERS, ground, ink)
     return document(str(record), layout, legible_width(layout), tiles)
 
 
@@ -167,7 +169,7 @@ class Picture:
         """Write the picture to `path`, which ends in .svg or .png; PNG at twice the size, for sharp screens.
 
         Raises `ParameterError` for another suffix, `ImportError` for a PNG without the extra `plot`, and
-        `OSError` if the file cannot be written; it then holds what it held before.
+        `OSError` if the file cannot be written; it then keeps its old content.
         """
         write(path, self.formats)
 
@@ -191,7 +193,7 @@ def format_of(path: str | Path, formats: Mapping[str, Format]) -> Format:
     suffix = Path(path).suffix.lower()
     if suffix not in formats:
         raise ParameterError(
-            f"{str(path)!r} is not a picture's name, which must end in {' or '.join(formats)}"
+            f"{str(path)!r} is not the name of a picture; expected one that ends in {' or '.join(formats)}"
         )
     return formats[suffix]
 
@@ -211,11 +213,11 @@ def _png(svg: str) -> bytes:
     )
 
 
-_MAX_CELLS = 27  # of a board that is drawn after every move
+_MAX_CELLS = 27  # a larger board is not drawn after every move
 # All lengths are in pixels.
 _CELL = 26
 _MAX_BOARD_WIDTH, _MAX_ROW_WIDTH = 360, 900
-_LETTER, _LINE = 8.6, 21  # the width of a letter is that of a wide one, as the font is not known
+_LETTER, _LINE = 8.6, 21  # the width of a wide letter, as the font is unknown
 _CAPTION, _GAP, _PADDING = 18, 6, 16
 
 
@@ -254,8 +256,8 @@ def boards_of(record: GameRecord, blunders: Collection[int] = ()) -> list[Captio
 def draw_game(record: GameRecord, blunders: Collection[int] = ()) -> str:
     """A self-contained SVG document of a game: the boards after every move, each with its last move tinted.
 
-    The moves with the numbers `blunders` are yellow.
-    On a large board the game is one diagram instead, the stones as the numbers of their moves.
+    The moves with the numbers `blunders` are yellow. On a large board the game is one diagram instead, the
+    stones as the numbers of their moves.
     """
     if record.game.n_cells > _MAX_CELLS:
         return draw_diagram(record, blunders)
@@ -263,7 +265,7 @@ def draw_game(record: GameRecord, blunders: Collection[int] = ()) -> str:
 
 
 def draw_sheet(title: str, sections: Sequence[Section]) -> str:
-    """A self-contained SVG document of the sections below each other."""
+    """A self-contained SVG document of the sections, one below the other."""
     parts: list[str] = []
     width, y = 0.0, float(_PADDING)
     for section in sections:

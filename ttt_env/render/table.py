@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 _TABLE = "border-collapse:separate;border-spacing:2px;margin:6px 0;color:inherit"
 _CELL = "padding:4px 8px;font-variant-numeric:tabular-nums"
-_MAX_STRENGTH = 0.55  # of a colour at a value of ±1: the page's text is legible on it, be it black or white
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # the first letters by which a spreadsheet knows a formula
+_MAX_STRENGTH = 0.55  # of a colour at ±1: black and white text is legible on it
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first letters of formulas in spreadsheets
 _MARKUP = re.compile(r"[\\`*_\[\]<>|#&~$]|^[-+](?=\s)|(?<=\d)[.)](?=\s)")
 """Letters that are Markdown anywhere, and those that begin an item of a list."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its heading, and a value in each row, None where there is none.
+    """A column of a table: its heading, and a value in each row, None where it is missing.
 
-    `text` writes a value for readers, `data` gives the number that CSV files and data frames hold instead of
-    it, by default the value itself. `key` is the heading there, by default `name`. In HTML a column that
+    `text` formats a value for readers, `data` returns the number that CSV files and data frames hold instead,
+    by default the value itself. `key` is the heading there, by default `name`. In HTML a column that
     `is_tinted` is coloured by its numbers in [−1, 1].
     """
 
@@ -48,13 +48,13 @@ class Column:
 
     @property
     def numbers(self) -> list[Any]:
-        """The values as a file of data holds them, None where there is none."""
+        """The values as data files hold them, None where one is missing."""
         return [None if value is None else self.data(value) for value in self.values]
 
     def html(self) -> Iterator[str]:
         """Heading and values as cells of HTML."""
         style = f"{_CELL};text-align:{'left' if self.is_left else 'right'}"
-        tag = "th" if self.name else "td"  # a heading that says nothing is none
+        tag = "th" if self.name else "td"  # an empty heading is not a heading
         yield f'<{tag} style="{style}">{_breakable(self.name)}</{tag}>'
         for text, number in zip(self.texts, self.numbers, strict=True):
             tint = ""
@@ -69,7 +69,7 @@ class Column:
 class Table:
     """Columns of one length, with a title above them and notes below.
 
-    What readers see leaves out columns without any value; CSV files and data frames have them all.
+    Columns without any value are omitted for readers; CSV files and data frames have them all.
 
     >>> print(Table((Column("agent", ["random", "minimax"], is_left=True), Column("score", [-0.5, None]))))
     agent    score
@@ -83,7 +83,7 @@ class Table:
 
     @classmethod
     def of(cls, head: Sequence[str], rows: Sequence[Sequence[Any]], sides: str = "l") -> Self:
-        """The table of these rows; `sides` says `l` or `r` of each column, `r` of the rest."""
+        """The table of these rows; `sides` has `l` or `r` for each column, `r` for the rest."""
         places = enumerate(zip(head, sides.ljust(len(head), "r"), strict=True))
         return cls(
             [Column(name, [row[at] for row in rows], is_left=side == "l") for at, (name, side) in places]
@@ -122,12 +122,12 @@ class Table:
         return "\n".join(f"| {' | '.join(row)} |" for row in [head, rule, *rows])
 
     def to_csv(self) -> str:
-        """The table with all digits; empty where there is no value, and without formulas for spreadsheets."""
+        """The table with all digits, empty where a value is missing, without formulas for spreadsheets."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         columns = [[column.key or column.name, *column.numbers] for column in self.columns]
         for row in zip(*columns, strict=True):
-            # No text may begin as a formula does.
+            # Escape the first letter of a formula (CSV injection).
             writer.writerow(
                 [
                     f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
@@ -152,7 +152,7 @@ class Table:
         return self.to_html()
 
     def to_dataframe(self) -> "DataFrame":
-        """The table as a pandas data frame, NaN where there is no value.
+        """The table as a pandas data frame, NaN where a value is missing.
 
         Raises `ImportError` if pandas, of the extra `dataframe`, is not installed.
         """

@@ -10,9 +10,8 @@ _GAP = 3
 def draw_text(position: Position, last: int | None = None, numbers: bool = False) -> str:
     """The board in box-drawing lines; the layers of a three-dimensional board side by side.
 
-    A game with coordinates of its own is drawn by them, each cell in round brackets.
-
-    The stone of the move `last` is in brackets. With `numbers`, free cells show theirs.
+    A game with coordinates of its own is drawn by them, each cell in round brackets. The stone of the move
+    `last` is in brackets. With `numbers`, free cells show theirs.
 
     >>> print(draw_text(Position.parse("X../.O./..."), last=4, numbers=True))
     ┌───┬───┬───┐
@@ -42,7 +41,7 @@ def draw_text(position: Position, last: int | None = None, numbers: bool = False
 
 
 def lines_of(coordinates: Coordinates, width: int) -> list[list[tuple[int, int]]]:
-    """Lines of spaces and a cell, as often as there are cells, each of which is so many characters wide.
+    """The lines of a board, each a list of pairs (spaces, cell), with cells `width` characters wide.
 
     >>> lines_of(((0, 0), (4, 0), (2, 2)), 3)
     [[(0, 0), (5, 1)], [], [(4, 2)]]
@@ -65,7 +64,7 @@ def _character_places(coordinates: Coordinates, width: int) -> list[tuple[int, i
         columns = [x * tenths / 10 for x, _ in corners]
         return max(int(10 * abs(column - round(column))) for column in columns)
 
-    # The tenths of columns in a cell's width by which cells at even distances stand so in the lines, too.
+    # The width of a cell, in tenths of columns, that best keeps even distances even in the lines.
     tenths = min(range(10 * (width + 1), 20 * (width + 1)), key=misfit)
     return [(round(2 * y), round(x * tenths / 10)) for x, y in corners]
 

@@ -21,7 +21,7 @@ _EDGE, _MARKED_EDGE = "#b3bcc8", STONE["X"]
 class TreeNode:
     """A position as part of a tree: the cell of the move that led to it, and the lines written under it.
 
-    The edges to marked nodes stand out.
+    The edges to marked nodes are highlighted.
     """
 
     position: Position
@@ -31,7 +31,7 @@ class TreeNode:
     is_marked: bool = False
 
     def picture(self) -> Picture:
-        """The node and all below as a picture, which a notebook shows just as it does the node."""
+        """The node and all below it as a picture."""
         return Picture(tree_svg(self))
 
     def _repr_svg_(self) -> str:

@@ -30,7 +30,7 @@ def percent(share: float) -> str:
 
 
 def gain(number: float, digits: int) -> str:
-    """A gain with its sign; one that is too small for so many digits as a power of ten, never as a zero.
+    """A gain with its sign; one that these digits would round to zero is given as a power of ten.
 
     >>> gain(0.5, 3), gain(0.0, 3), gain(1.2e-15, 3)
     ('+0.500', '0.000', '+1e−15')
@@ -51,7 +51,7 @@ def signed(number: float, digits: int) -> str:
 
 
 def value_text(value: float) -> str:
-    """A value from −1 to 1: four decimals, but none where it is certain.
+    """A value from −1 to 1, with four decimals, or none where it is certain.
 
     >>> value_text(0.98127), value_text(1.0), value_text(-0.0)
     ('+0.9813', '+1', '0')
@@ -100,7 +100,7 @@ def cells_text(cells: list[int], game: Game) -> str:
 
 
 def columns_by_name(game: Game) -> dict[str, tuple[int, ...]]:
-    """The columns into which stones fall, each by what the names of its cells have in common.
+    """The columns into which stones fall, each by the common part of the names of its cells.
 
     >>> from ttt_env.rules.catalogue import get_game
     >>> [*columns_by_name(get_game("connect-four-v0"))], columns_by_name(get_game("tictactoe-v0"))
@@ -115,7 +115,7 @@ def columns_by_name(game: Game) -> dict[str, tuple[int, ...]]:
 
 
 def parse_cell(text: str, position: Position) -> int:
-    """The cell that a number or a name says; of a column it is the one on which a stone comes to lie.
+    """The cell of a number or a name; for a column, the cell where a stone comes to rest.
 
     Raises `IllegalMoveError` if there is none.
 

@@ -1,6 +1,6 @@
 """The games: rules alone, without frameworks, drawings or agents. Other rooms import them from here."""
 
-from ttt_env.rules.boards import Boards, Masks, packed, playable, set_masks, supported
+from ttt_env.rules.boards import Boards, Masks, pack_masks, playable, set_masks, supported
 from ttt_env.rules.catalogue import (
     CATALOGUE,
     checked_rules,
@@ -25,7 +25,7 @@ from ttt_env.rules.game import (
     as_cell,
     cells_of,
     check_game,
-    illegal_move,
+    illegal_move_message,
     other_seat,
     random_position,
 )
@@ -54,5 +54,5 @@ from ttt_env.rules.sizes import (
     is_tabulated,
     n_placements,
 )
-from ttt_env.rules.specs import check_names, split_items, split_spec, unwrapped, with_parameters
+from ttt_env.rules.specs import check_names, split_items, split_spec, strip_brackets, with_parameters
 from ttt_env.rules.symmetry import canonical, canonical_boards, motions, same_boards, symmetries

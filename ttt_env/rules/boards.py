@@ -15,7 +15,7 @@ from ttt_env.rules.game import Game, Position
 from ttt_env.rules.sizes import OWNERSHIP_TABLE_CELLS
 
 Masks = NDArray[np.uint64]
-_FEW = 1 << 15  # masks that are compared sooner all together than set by set
+_FEW = 1 << 15  # up to this number of masks, one comparison is faster than one for each set
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,15 @@ class Boards:
 
     @classmethod
     def of(cls, positions: Iterable[Position]) -> "Boards":
-        """The batch of these positions, at least one and all of one game."""
+        """The batch of these positions.
+
+        Args:
+            positions: At least one position, all of one game.
+
+        Raises:
+            ImpossiblePositionError: There is no position, or they are of several games.
+
+        """
         rows = list(positions) if isinstance(positions, Iterable) else []
         if not rows or any(not isinstance(row, Position) or row.game != rows[0].game for row in rows):
             raise ImpossiblePositionError("a batch needs at least one position, and all of one game")
@@ -63,19 +71,34 @@ class Boards:
 
     @classmethod
     def start(cls, game: Game | str, size: int = 1) -> "Boards":
-        """`size` empty boards; `game` may be an id. Raises as `get_game` does."""
+        """A batch of empty boards.
+
+        Args:
+            game: The game, or its id.
+            size: The number of boards.
+
+        Raises:
+            UnknownGameError: There is no game of this id.
+
+        """
         game = get_game(game)
         return cls(game, *np.zeros((2, size), np.uint64))
 
     @classmethod
     def joined(cls, game: Game, parts: Iterable["Boards"]) -> "Boards":
-        """The positions of all parts in one batch, which may be empty."""
+        """The positions of all parts in one batch, which may be empty.
+
+        Args:
+            game: The game.
+            parts: Batches of this game.
+
+        """
         no_masks = np.zeros((2, 0), np.uint64)
         masks = np.concatenate([no_masks, *(np.stack([part.mine, part.theirs]) for part in parts)], axis=1)
         return cls(game, masks[0], masks[1])
 
     def copy(self) -> "Boards":
-        """The same positions in arrays of their own, which may be written to, `legal` among them."""
+        """A copy with its own arrays, `legal` among them, which may be written to."""
         boards = Boards(self.game, self.mine.copy(), self.theirs.copy())
         boards.__dict__["legal"] = self.legal.copy()
         return boards
@@ -127,7 +150,7 @@ class Boards:
         return self.is_won | is_full
 
     def by_ply(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
-        """Each ply of the positions, with the rows of those that have it."""
+        """Each ply in the batch, with the rows of its positions."""
         for ply in np.unique(self.ply).tolist():
             yield ply, np.flatnonzero(self.ply == ply)
 
@@ -137,23 +160,33 @@ class Boards:
         return self.cells(playable(self.game, self.occupied_masks)) & ~self.is_won[:, None]
 
     def cells(self, masks: Masks) -> NDArray[np.bool_]:
-        """Bit masks, `uint64[B]`, spread out to one column per cell, `bool[B, cells]`."""
+        """Bit masks spread out to one column per cell, `bool[B, cells]`.
+
+        Args:
+            masks: The masks, `uint64[B]`.
+
+        """
         octets = masks.astype("<u8", order="C", copy=False).view(np.uint8).reshape(len(masks), 8)
         bits = np.unpackbits(octets, axis=1, count=self.game.n_cells, bitorder="little")
         return bits.view(np.bool_)
 
     @property
     def planes(self) -> NDArray[np.int8]:
-        """The observations of the players to move, as environments show them: `int8[B, *shape, 2]`, 0 and 1.
+        """The observations of the players to move, `int8[B, *shape, 2]`, as in the environments.
 
-        Plane 0 has the stones of the player to move, plane 1 the opponent's.
+        Plane 0 has a 1 for each stone of the player to move, plane 1 for each of the opponent.
         """
         planes = np.empty((len(self), self.game.n_cells, 2), np.bool_)  # `np.stack` would copy cell by cell
         planes[..., 0], planes[..., 1] = self.cells(self.mine), self.cells(self.theirs)
         return planes.reshape(len(self), *self.game.shape, 2).view(np.int8)
 
     def play(self, cells: NDArray[np.integer]) -> "Boards":
-        """The batch after one legal cell each, `[B]`, has been played. Trusts its caller."""
+        """The batch after each player to move has played a cell.
+
+        Args:
+            cells: A legal cell for each position, `[B]`; it is not checked.
+
+        """
         return Boards(self.game, self.theirs, self.mine | np.uint64(1) << cells.astype(np.uint64))
 
 
@@ -179,7 +212,7 @@ def set_masks(game: Game) -> Masks:
     return masks
 
 
-def packed(cells: NDArray[np.bool_]) -> Masks:
+def pack_masks(cells: NDArray[np.bool_]) -> Masks:
     """Cells, `bool[B, cells]`, as bit masks, `uint64[B]`."""
     octets = np.packbits(cells, axis=1, bitorder="little")
     masks = np.zeros((len(cells), 8), np.uint8)

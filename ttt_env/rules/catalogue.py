@@ -1,7 +1,7 @@
 """The games of this package, by id.
 
-A version, the `v0` of an id, changes when the behaviour of a game does: its rules, its defaults or
-its cell numbers. Speed and drawing do not change it.
+A version, the `v0` of an id, changes when the behaviour of a game does: its rules, its defaults or its cell
+numbers. Speed and drawing do not change it.
 """
 
 import re
@@ -78,7 +78,7 @@ def score_four(k: Length = 4, h: Length = 4, misere: bool = False) -> Game:
 def _game(name: str, shape: Cells, sets: list[Cells], misere: bool, axis: int | None = None) -> Game:
     """The game of an id, with gravity along an axis if one is given.
 
-    It gets its name last, because `Game` compares one of such a name with this one.
+    The name is set last, because `Game` compares a game with the name of an id with this one.
     """
     game = Game("a game of the catalogue", shape, sets, misere)
     game = game if axis is None else game.with_gravity(axis)
@@ -111,7 +111,7 @@ def _installed() -> "dict[str, EntryPoint]":
 
 
 def game_names() -> list[str]:
-    """The ids of all games: of this package, of others that are installed, and those that were registered.
+    """The ids of all games: of this package, of other installed packages, and those that were registered.
 
     >>> {"tictactoe-v0", "square-v0", "mnk-v0", "qubic-v0"} <= set(game_names())
     True
@@ -120,12 +120,17 @@ def game_names() -> list[str]:
 
 
 def register_game(game: Game) -> None:
-    """Let `get_game`, and all that takes an id, know a game of yours by its name, in this process.
+    """Register a game of your own, so that functions that take an id know it by its name in this process.
 
-    A package of yours registers its games for good by entry points of the group `ttt_env.games`, each a
-    function that returns a `Game` and whose parameters have defaults.
+    A package registers its games permanently by entry points of the group `ttt_env.games`, each a function
+    that returns a `Game` and whose parameters have defaults.
 
-    Raises `GameError` for a name that no id can have, or that another game has, and for what is not a game.
+    Args:
+        game: The game; its name is the id.
+
+    Raises:
+        GameError: The name cannot be an id, another game has it, or `game` is not a `Game`.
+
     """
     if not isinstance(game, Game):
         raise GameError(f"{brief(game)} is not a ttt_env.Game")
@@ -136,12 +141,12 @@ def register_game(game: Game) -> None:
         )
     if game.name in game_names() and get_game(game.name) != game:
         raise _name_is_taken(game)
-    if game.name not in CATALOGUE and game.name not in _installed():  # those may have parameters
+    if game.name not in CATALOGUE and game.name not in _installed():  # their ids may have parameters
         _registered[game.name] = game
 
 
 def _name_is_taken(game: Game) -> GameError:
-    return GameError(f"there is a game {game.name} already, and it is another one: give yours another name")
+    return GameError(f"there is another game {game.name} already: choose another name")
 
 
 def builder(name: str) -> Callable[..., Game]:
@@ -211,10 +216,10 @@ def get_game(game: Game | str, **parameters: Any) -> Game:
 
 
 def checked_rules(game: Game) -> Game:
-    """The game, which has a name of its own or the rules that its name stands for, and then its drawing.
+    """The game, if its name is its own or if it has the rules that its name implies; then with its drawing.
 
     Raises `GameError` for an id with other rules than its own, for one that is not written as `get_game`
-    writes it, and for a name that begins as an id of this package does and is none. For an id of this package
+    writes it, and for a name that begins as an id of this package and is not one. For an id of this package
     `Game` itself raises it, so that no result is ever of such a game.
     """
     stem = stem_of(game.name)
@@ -224,17 +229,17 @@ def checked_rules(game: Game) -> Game:
         named = get_game(game.name)
     except TttEnvError as error:
         if stem in CATALOGUE:
-            raise GameError(f"{brief(game.name)} is the name of no game: {error}") from error
+            raise GameError(f"{brief(game.name)} is not the name of a game: {error}") from error
         return game
     if named != game:
         raise GameError(
-            f"the name {brief(game.name)} or its rules are not those of {named.name}: give yours another name"
+            f"the name {brief(game.name)} or its rules differ from those of {named.name}: choose another name"
         )
     return named if game.coordinates is None else game
 
 
 def stem_of(name: str) -> str:
-    """The part of a game's name before a colon: the id, if the game is of the catalogue."""
+    """The part of a game's name before a colon, which is the id if the game is of the catalogue."""
     return name.partition(":")[0].strip()
 
 

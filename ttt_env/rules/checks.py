@@ -22,7 +22,7 @@ BOOLEANS = (bool, np.bool_)
 
 
 def one_of(name: str, value: object, allowed: Sequence[Choice]) -> Choice:
-    """`value` as one of the allowed values. Raises `ParameterError` if it is none of them."""
+    """`value` as one of the allowed values. Raises `ParameterError` otherwise."""
     for choice in allowed:
         if value is choice or (isinstance(value, str) and value == choice):
             return choice
@@ -70,7 +70,7 @@ def integer_of(value: object) -> int | None:
 
 
 def items_of(values: object, most: int) -> list[Any] | None:
-    """The items of a collection, at most one more than `most`; None if it is none."""
+    """The items of a collection, at most one more than `most`; None if it is not a collection."""
     try:
         return list(islice(iter(values), most + 1))  # type: ignore[call-overload]
     except TypeError:
@@ -87,7 +87,7 @@ def as_integer(name: str, value: object, owner: str, least: int, most: int | Non
 
 
 def as_options(options: object, owner: str) -> Mapping[str, Any]:
-    """The options of a `reset`; None is none of them. Raises `ParameterError` for anything but a mapping."""
+    """The options of a `reset`; None for no options. Raises `ParameterError` for anything but a mapping."""
     if options is None:
         return {}
     if isinstance(options, Mapping):
@@ -96,7 +96,7 @@ def as_options(options: object, owner: str) -> Mapping[str, Any]:
 
 
 def as_weights(name: str, weights: ArrayLike | None, size: int) -> NDArray[np.float64]:
-    """The weights scaled so that the largest is 1, `float64[size]`; None: all of them 1.
+    """The weights scaled so that the largest is 1, `float64[size]`; all 1 for None.
 
     Raises `ParameterError` unless they are `size` finite numbers ≥ 0, not all 0.
     """
@@ -112,9 +112,9 @@ def as_weights(name: str, weights: ArrayLike | None, size: int) -> NDArray[np.fl
 
 
 def as_generator(rng: "np.random.Generator | int | None") -> np.random.Generator:
-    """`rng` itself or a generator seeded by it, as in NumPy's SPEC 7; None: one with a fresh random seed.
+    """`rng` itself or a generator seeded by it, as in NumPy's SPEC 7; for None a freshly seeded one.
 
-    Raises `ParameterError` for what is neither a generator nor a seed.
+    Raises `ParameterError` for anything but a generator or a seed.
     """
     sources = np.random.Generator | np.random.BitGenerator | np.random.SeedSequence
     source = rng if rng is None or isinstance(rng, sources) else integer_of(rng)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Seat = Literal["X", "O"]
 SEATS: tuple[Seat, Seat] = ("X", "O")
-_ORDERS = 10_000  # of taking stones off a board with gravity, that are tried
+_ORDERS = 10_000  # the most orders to try, of removing stones from a board with gravity
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,7 +47,7 @@ class Game:
 
     Args:
         name: One line of printable text of up to 500 letters. An id of this package, alone or before a colon,
-            is only the name of the game that `get_game` returns for it.
+            must name the game that `get_game` returns for it.
         shape: The lengths of the board's one to six axes; cells are numbered row-major (C order) from 0.
         winning_sets: Collections of cells; order and repetitions in them do not count.
         misere: Whether completing a set loses.
@@ -57,7 +57,7 @@ class Game:
             that is the cell below. By default no cell needs another one.
 
     Raises:
-        GameError: Name, shape, winning sets, coordinates or supports make no game.
+        GameError: Name, shape, winning sets, coordinates or supports are invalid.
         GameTooLargeError: The board has more than 64 cells, or the game more than 20,000 winning sets.
 
     Example:
@@ -97,7 +97,7 @@ class Game:
         self.__dict__.update(
             name=name, shape=axes, winning_sets=sets, misere=misere, coordinates=places, supports=below
         )
-        from ttt_env.rules.catalogue import CATALOGUE, checked_rules, stem_of  # which imports this module
+        from ttt_env.rules.catalogue import CATALOGUE, checked_rules, stem_of  # it imports this module
 
         if stem_of(name) in CATALOGUE:
             checked_rules(self)
@@ -150,14 +150,15 @@ class Game:
     def is_monotone(self) -> bool:
         """True if an extra stone never hurts its owner.
 
-        It may in a misère game, and where the other player can then play above it. That X does not lose under
-        best play (Hales and Jewett 1963), sequences of threats, pairings and zones rest on it.
+        It can hurt in a misère game, and with gravity, where the other player can then play above it. Several
+        methods rely on this: that X does not lose under best play (Hales and Jewett 1963), sequences of
+        threats, pairings and zones.
         """
         return not (self.misere or self.has_gravity)
 
     @cached_property
     def resting(self) -> tuple[tuple[int, int], ...]:
-        """The cells that rest on others, as a bit mask for each distance to the support: (distance, mask).
+        """The cells that rest on others, as pairs (distance to the support, bit mask of the cells).
 
         >>> Game("a stack of three", (3, 1), [(0, 1, 2)], supports=[1, 2, None]).resting
         ((1, 3),)
@@ -200,22 +201,36 @@ class Game:
         return tuple(numbers[cell] for cell in range(self.n_cells))
 
     def supported(self, occupied: int) -> int:
-        """The cells that rest on nothing or on one of these stones, as a bit mask."""
+        """The cells that rest on nothing or on one of these stones, as a bit mask.
+
+        Args:
+            occupied: The stones, as a bit mask.
+
+        """
         supported = self.ground
         for distance, cells in self.resting:
             supported |= (occupied >> distance if distance > 0 else occupied << -distance) & cells
         return supported
 
     def playable(self, occupied: int) -> int:
-        """The moves that there are if these cells are taken and the game is not over, as a bit mask.
+        """The legal moves if these cells are taken and the game is not over, as a bit mask.
 
         They are the free cells that rest on nothing or on a stone. `ttt_env.rules.playable` is the same for
         batches, `compiled.bits.playable` in compiled code.
+
+        Args:
+            occupied: The stones, as a bit mask.
+
         """
         return self.supported(occupied) & ~occupied
 
     def tops(self, occupied: int) -> int:
-        """The stones on which no other one rests, as a bit mask: one of them was the last."""
+        """The stones that support no other stone, as a bit mask; one of them was the last move.
+
+        Args:
+            occupied: The stones, as a bit mask.
+
+        """
         under = 0
         for distance, cells in self.resting:
             above = occupied & cells
@@ -233,9 +248,6 @@ class Game:
         Args:
             axis: The axis along which stones fall, towards its end: with 0 down the columns of a board.
             name: The name of the new game; by default "gravity on" and the name of this one.
-
-        Returns:
-            The game.
 
         Raises:
             GameError: The board has no such axis.
@@ -263,18 +275,15 @@ class Game:
     def runs(
         shape: Iterable[int], k: Annotated[int, Between(1)], wrap: bool = False
     ) -> list[tuple[int, ...]]:
-        """All straight runs of `k` cells, diagonals too.
+        """All straight runs of `k` cells, diagonals too, as the cells of each.
 
         Args:
             shape: The lengths of the board's one to six axes, for example (rows, columns).
             k: The number of cells in a run.
-            wrap: Whether a run goes on at the opposite edge: the board is then a torus.
-
-        Returns:
-            The cells of each run.
+            wrap: Whether a run continues at the opposite edge: the board is then a torus.
 
         Raises:
-            GameError: The shape is another one.
+            GameError: The shape is invalid.
             GameTooLargeError: The board has more than 64 cells.
             ParameterError: `k` is below 1.
 
@@ -297,12 +306,18 @@ class Game:
     def squares(n: Annotated[int, Between(1)], tilted: bool = True) -> list[tuple[int, ...]]:
         """The corners of every square on an n×n board, n²(n²−1)/12 of them.
 
-        Without `tilted` only those with sides along the axes, (n−1)n(2n−1)/6 of them.
+        Args:
+            n: The length of the board's sides.
+            tilted: False for only the squares with sides along the axes, (n−1)n(2n−1)/6 of them.
 
-        Raises `ParameterError` for an `n` below 1, `GameTooLargeError` for more than 64 cells.
+        Raises:
+            ParameterError: `n` is below 1.
+            GameTooLargeError: The board has more than 64 cells.
 
-        >>> len(Game.squares(4)), len(Game.squares(4, tilted=False))
-        (20, 14)
+        Example:
+            >>> len(Game.squares(4)), len(Game.squares(4, tilted=False))
+            (20, 14)
+
         """
         check_board(f"a board of {brief(n)} by {brief(n)}", n * n)
         # A square is its bounding box (corner r, c and side) and the offset of one corner along the top.
@@ -317,7 +332,15 @@ class Game:
         ]
 
     def save(self, path: "str | Path") -> None:
-        """Write the game as a JSON file, which `load` reads. Raises `OSError` if it cannot be written."""
+        """Write the game as a JSON file, which `load` reads.
+
+        Args:
+            path: The path of the file.
+
+        Raises:
+            OSError: The file cannot be written.
+
+        """
         from ttt_env.storage.game_file import save_game
 
         save_game(self, path)
@@ -326,24 +349,40 @@ class Game:
     def load(path: "str | Path") -> "Game":
         """The game of a file that `save` or a person wrote.
 
-        Its entries are the parameters of `Game`: `name`, `shape`, `winning_sets`, `misere`, `coordinates` and
-        `supports`, of which the last three may be left out.
+        Its entries are the parameters of `Game`: `name`, `shape`, `winning_sets`, and optionally `misere`,
+        `coordinates` and `supports`.
 
-        Raises `GameError` if there is no such file, or none of a game.
+        Args:
+            path: The path of the file.
+
+        Raises:
+            GameError: There is no such file, or it is not that of a game.
+
         """
         from ttt_env.storage.game_file import load_game
 
         return load_game(path)
 
     def completes(self, stones: int, cell: int) -> bool:
-        """True if `stones` own a winning set through `cell`."""
+        """True if `stones` own a winning set through `cell`.
+
+        Args:
+            stones: The stones of one player, as a bit mask.
+            cell: The cell.
+
+        """
         for mask in self.winning_masks_through[cell]:
             if stones & mask == mask:
                 return True
         return False
 
     def owns_set(self, stones: int) -> bool:
-        """True if `stones` own a winning set."""
+        """True if `stones` own a winning set.
+
+        Args:
+            stones: The stones of one player, as a bit mask.
+
+        """
         for mask in self.winning_masks:
             if stones & mask == mask:
                 return True
@@ -364,14 +403,21 @@ class Position(_Stones):
     """The stones of the player to move and of the other one, as bit masks; immutable.
 
     `position[cell]` is 1 for a stone of X, −1 for one of O, 0 for a free cell, as in `board`. The constructor
-    trusts its caller: masks from outside go through `checked`, text through `parse`.
+    trusts its caller: check masks from outside by `checked`, and read text by `parse`.
 
-    >>> position = Position.parse("XX./OO./...")
-    >>> position.to_move, position.legal_cells, position[3]
-    ('X', [2, 5, 6, 7, 8], -1)
-    >>> after = position.play(2)
-    >>> str(after), after.is_over, after.winner
-    ('XXX/OO./...', True, 'X')
+    Args:
+        game: The game.
+        mine: The stones of the player to move; bit c is set for cell c.
+        theirs: The stones of the other player.
+
+    Example:
+        >>> position = Position.parse("XX./OO./...")
+        >>> position.to_move, position.legal_cells, position[3]
+        ('X', [2, 5, 6, 7, 8], -1)
+        >>> after = position.play(2)
+        >>> str(after), after.is_over, after.winner
+        ('XXX/OO./...', True, 'X')
+
     """
 
     __slots__ = ()
@@ -388,7 +434,7 @@ class Position(_Stones):
         raise AttributeError(f"a position cannot be changed: {name}={brief(value)}")
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a position cannot be changed: {name} stays")
+        raise AttributeError(f"a position cannot be changed: {name} cannot be deleted")
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not Position:
@@ -408,7 +454,7 @@ class Position(_Stones):
 
     @property
     def board(self) -> NDArray[np.int8]:
-        """The stones as a new array of the board's shape, `int8`: 1 X, −1 O, 0 empty.
+        """The stones as a new `int8` array of the board's shape, where 1 is X, −1 is O and 0 is empty.
 
         >>> Position.parse("XO./.X./...").board.tolist()
         [[1, -1, 0], [0, 1, 0], [0, 0, 0]]
@@ -419,9 +465,9 @@ class Position(_Stones):
 
     @property
     def planes(self) -> NDArray[np.int8]:
-        """The observation of the player to move, as the environments show it: `int8[*shape, 2]`, 0 and 1.
+        """The observation of the player to move, `int8[*shape, 2]`, as in the environments.
 
-        Plane 0 has the stones of the player to move, plane 1 the opponent's.
+        Plane 0 has a 1 for each stone of the player to move, plane 1 for each of the opponent.
 
         >>> Position.parse("XO./.../...").planes[0].tolist()
         [[1, 0], [0, 1], [0, 0]]
@@ -494,10 +540,15 @@ class Position(_Stones):
         return f"Position.parse({str(self)!r}, {self.game.name!r})"
 
     def picture(self, policy: "Sequence[float] | None" = None, last: int | None = None) -> "Picture":
-        """The board, to look at in a notebook or to save as SVG or PNG.
+        """The board, to show in a notebook or to save as SVG or PNG.
 
-        With `policy`, `[cells]`, free cells show its probabilities; the move `last` stands out. Raises
-        `ParameterError` if `policy` is not a distribution over the free cells.
+        Args:
+            policy: Probabilities `[cells]` to show on the free cells.
+            last: The cell of the last move, which is highlighted.
+
+        Raises:
+            ParameterError: `policy` is not a distribution over the free cells.
+
         """
         from ttt_env.render.svg import Picture, draw_svg
 
@@ -518,7 +569,7 @@ class Position(_Stones):
 
     @property
     def to_move(self) -> Seat:
-        """The seat to move; on a finished board, the one that would be."""
+        """The seat to move; on a finished board, the seat whose turn it would be."""
         return SEATS[self.ply % 2]
 
     @property
@@ -553,7 +604,7 @@ class Position(_Stones):
 
     @property
     def winner(self) -> Seat | None:
-        """The seat that has won; None in a draw and while the game goes on."""
+        """The seat that has won; None in a draw and in an unfinished game."""
         for seat, stones in zip(SEATS, (self.x_mask, self.o_mask), strict=True):
             if self.game.owns_set(stones):
                 return other_seat(seat) if self.game.misere else seat
@@ -562,17 +613,27 @@ class Position(_Stones):
     def play(self, cell: int) -> "Position":
         """The position after the player to move has played `cell`.
 
-        Raises `IllegalMoveError` if `cell` is not a cell, is taken, or the game is over.
+        Args:
+            cell: The cell.
+
+        Raises:
+            IllegalMoveError: `cell` is not a cell, is taken or rests on a free one, or the game is over.
+
         """
         number = as_cell(cell, self.game)
         if self.is_over:
             raise IllegalMoveError(f"cannot play {number}: the game {self} is over")
         if not self.legal_mask >> number & 1:
-            raise IllegalMoveError(illegal_move(self, number))
+            raise IllegalMoveError(illegal_move_message(self, number))
         return self.child(number)
 
     def child(self, cell: int) -> "Position":
-        """`play` without its checks: for callers that know `cell` to be a legal Python int."""
+        """`play` without its checks.
+
+        Args:
+            cell: A legal cell, as a Python int.
+
+        """
         stones = _Stones()  # as in the constructor, without the time of calling it
         stones.game, stones.mine, stones.theirs = self.game, self.theirs, self.mine | 1 << cell
         stones.__class__ = Position
@@ -581,7 +642,9 @@ class Position(_Stones):
     def checked(self) -> Self:
         """The position itself, if legal moves can lead to it.
 
-        Raises `ImpossiblePositionError` otherwise.
+        Raises:
+            ImpossiblePositionError: No legal moves lead to it.
+
         """
         fault = _fault(self)
         if fault:
@@ -590,16 +653,13 @@ class Position(_Stones):
 
 
 def random_position(game: Game | str, rng: "np.random.Generator | int | None" = None) -> Position:
-    """A position in which the game is not over, after a uniformly drawn number of random moves.
+    """An open position after a uniformly drawn number of random moves.
 
     There are fewer moves where the next one would end the game.
 
     Args:
         game: The game, or its id.
         rng: A generator or a seed.
-
-    Returns:
-        The position.
 
     Raises:
         UnknownGameError: There is no game of this id.
@@ -611,7 +671,7 @@ def random_position(game: Game | str, rng: "np.random.Generator | int | None" = 
         (False, True)
 
     """
-    from ttt_env.rules.catalogue import get_game  # which imports this module
+    from ttt_env.rules.catalogue import get_game  # it imports this module
 
     game = get_game(game)
     rng, position = as_generator(rng), game.start
@@ -641,7 +701,8 @@ def cells_of(mask: int) -> list[int]:
 def check_game(position: object, game: Game) -> Position:
     """The position, which may be given as its text.
 
-    Raises `ImpossiblePositionError` for one of another game, and for anything else; for text as `parse` does.
+    Raises `ImpossiblePositionError` for a position of another game, and for anything else; for text as
+    `parse` does.
     """
     if isinstance(position, str):
         return Position.parse(position, game)
@@ -655,7 +716,7 @@ def check_game(position: object, game: Game) -> Position:
 def as_cell(action: object, game: Game) -> int:
     """`action` as a cell of the board: any integer type, or a zero-dimensional integer array.
 
-    Raises `CellError` for anything else, NaN, fractions and negative numbers among it.
+    Raises `CellError` for anything else, such as NaN, fractions and negative numbers.
     """
     cell = action if type(action) is int else integer_of(action)
     if cell is not None and 0 <= cell < game.n_cells:
@@ -665,7 +726,7 @@ def as_cell(action: object, game: Game) -> int:
     )
 
 
-def illegal_move(position: Position, cell: int, where: str = "") -> str:
+def illegal_move_message(position: Position, cell: int, where: str = "") -> str:
     """The message that a cell cannot be played: it is taken, or rests on a free one."""
     named = f"cell {cell} of {position}{where}"
     if position.occupied_mask >> cell & 1:
@@ -699,25 +760,25 @@ def _fault(position: Position) -> str | None:
         return "two winning sets that no single last move completes"
     if floating := cells_of(position.occupied_mask & ~game.supported(position.occupied_mask)):
         return f"cell {floating[0]} is taken before cell {game.supports[floating[0]]}, on which it rests"
-    # Where no cell rests on another, every order of the stones will do.
-    if game.has_gravity and not _can_be_taken_back(game, mine, theirs, set()):
+    # Without gravity, every order of the stones is possible.
+    if game.has_gravity and not _has_move_order(game, mine, theirs, set()):
         return "no order of moves, each on a free cell that nothing lies under, puts the stones there"
     return None
 
 
-def _can_be_taken_back(game: Game, mine: int, theirs: int, seen: set[int]) -> bool:
-    """True if the stones can be taken off one by one, the other player's first, with no game over between.
+def _has_move_order(game: Game, mine: int, theirs: int, visited: set[int]) -> bool:
+    """True if the stones can be removed one by one, the other player's first, with no game over between.
 
-    The orders may be too many to try: where none has been found among so many, there may be one.
+    If none of the first `_ORDERS` orders works, the answer is True, since there may be another.
     """
     occupied = mine | theirs
-    if not occupied or len(seen) > _ORDERS:
+    if not occupied or len(visited) > _ORDERS:
         return True
     for cell in cells_of(theirs & game.tops(occupied)):
         before = theirs ^ 1 << cell
-        if occupied ^ 1 << cell in seen or game.owns_set(before):
+        if occupied ^ 1 << cell in visited or game.owns_set(before):
             continue
-        if _can_be_taken_back(game, before, mine, seen):
+        if _has_move_order(game, before, mine, visited):
             return True
-        seen.add(occupied ^ 1 << cell)
+        visited.add(occupied ^ 1 << cell)
     return False

@@ -14,7 +14,7 @@ from ttt_env.rules.game import Game, Position, Seat, as_cell
 if TYPE_CHECKING:
     from ttt_env.render.svg import Picture
 
-_GLYPHS = ".XO?"  # the last for a cell that both players have, in a position that `checked` refuses
+_GLYPHS = ".XO?"  # "?" if both players have the cell, in an impossible position
 _EMPTY = str.maketrans("_-", "..")
 _MOVES = re.compile(r"\s*([0-9]{1,9}\s+)*([0-9]{1,9})?")
 
@@ -62,7 +62,7 @@ def _joined(game: Game, rows: list[str]) -> str:
 
 @dataclass(frozen=True)
 class GameRecord:
-    """A game that was played, from the empty board; it may stop before the end.
+    """The moves of a game from the empty board; it may stop before the end.
 
     Attributes:
         game: The game.
@@ -92,14 +92,20 @@ class GameRecord:
 
     @classmethod
     def parse(cls, text: str, game: Game | str | None = None) -> Self:
-        """The record that `text` shows, `game id: cell cell …`; a game of your own is passed as `game`.
+        """The record that `text` shows.
 
-        Raises `NotationError` for text of another form or moves that are not legal.
+        Args:
+            text: `game id: cell cell …`.
+            game: The game, for one that is not registered.
+
+        Raises:
+            NotationError: The text has another form, names another game, or a move is not legal.
+
         """
         name, colon, moves = as_text("a game record", text, NotationError).rpartition(":")
         name = name.strip()
         if not colon or not _MOVES.fullmatch(moves):
-            raise NotationError(f"{brief(text)} is not a game record: 'tictactoe-v0: 4 0 8' is one")
+            raise NotationError(f"{brief(text)} is not a game record; expected e.g. 'tictactoe-v0: 4 0 8'")
         record_game = get_game(name if game is None else game)
         if record_game.name != name and game is not None:
             raise NotationError(f"{brief(text)} is a game of {brief(name)}, not of {record_game.name!r}")
@@ -112,17 +118,21 @@ class GameRecord:
         return f"{self.game.name}: {' '.join(map(str, self.cells))}".rstrip()
 
     def positions(self) -> list[Position]:
-        """All positions of the game, the empty board first: one more than there are moves."""
+        """All positions of the game, beginning with the empty board: one more than there are moves."""
         positions = [self.game.start]
         for cell in self.cells:
             positions.append(positions[-1].play(cell))
         return positions
 
     def picture(self, blunders: Collection[int] = ()) -> "Picture":
-        """The boards after every move, to look at in a notebook or to save as SVG or PNG.
+        """The boards after every move, to show in a notebook or to save as SVG or PNG.
 
-        The moves with the numbers `blunders`, such as `ttt_env.analysis.known.blunders_of` returns, are
-        yellow and have a `?`. On more than 27 cells it is one board, with the numbers of the moves.
+        On more than 27 cells it is one board, with the numbers of the moves.
+
+        Args:
+            blunders: The numbers of moves to mark, yellow and with a `?`, as
+                `ttt_env.analysis.known.blunders_of` returns them.
+
         """
         from ttt_env.render.svg import Picture, draw_game
 
@@ -134,8 +144,14 @@ class GameRecord:
     def save(self, path: "str | Path", blunders: Collection[int] = ()) -> None:
         """Write the game under `path`: animated if it ends in .gif, else as `picture` does.
 
-        Raises `ParameterError` for another suffix than .gif, .svg and .png, `ImportError` for a GIF or a PNG
-        without the extra `plot`.
+        Args:
+            path: A path that ends in .gif, .svg or .png.
+            blunders: The numbers of moves to mark.
+
+        Raises:
+            ParameterError: The path has another suffix.
+            ImportError: A GIF or a PNG is written without the extra `plot`.
+
         """
         from ttt_env.render.pixels import draw_gif
         from ttt_env.render.svg import write
@@ -153,5 +169,10 @@ class GameRecord:
         return self.positions()[-1].winner
 
     def value(self, seat: Seat) -> int:
-        """1 if `seat` won, −1 if it lost, 0 otherwise."""
+        """1 if `seat` won, −1 if it lost, 0 otherwise.
+
+        Args:
+            seat: "X" or "O".
+
+        """
         return 0 if self.winner is None else 1 if self.winner == seat else -1

@@ -100,7 +100,7 @@ def _guess(parameter: inspect.Parameter) -> Any:
 
 
 def kinds_of(hint: Any) -> Iterator[tuple[Any, Between | None]]:
-    """The types of an annotation, each with the bounds of its numbers, if it has some."""
+    """The types of an annotation, each with the bounds of its numbers, if any."""
     for kind in get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,):
         if get_origin(kind) is Annotated:
             yield (
@@ -114,7 +114,7 @@ def kinds_of(hint: Any) -> Iterator[tuple[Any, Between | None]]:
 def checked(function: Callable[P, T]) -> Callable[P, T]:
     """A function whose arguments are checked against its declaration: numbers, flags and choices.
 
-    Numbers of NumPy become Python's. Arguments of other types are the business of the function.
+    Numbers of NumPy become Python's. Arguments of other types are not checked.
 
     >>> @checked
     ... def throw(sides: Annotated[int, Between(1)] = 6, kind: Literal["fair", "loaded"] = "fair"):
@@ -134,7 +134,7 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
         try:
             bound = signature.bind(*arguments, **keywords)
         except TypeError:
-            return function(*arguments, **keywords)  # which says it with the function's name
+            return function(*arguments, **keywords)  # raises the error with the function's name
         for name, parameter in declared(function).items():
             if name in bound.arguments:
                 value = bound.arguments[name]
@@ -151,7 +151,7 @@ def check_fields(owner: str, settings: Any) -> None:
 
 
 def checked_value(owner: str, name: str, value: Any, hint: Any) -> Any:
-    """The value of a parameter. Raises `ParameterError` if it is none of the declared ones."""
+    """The value of a parameter. Raises `ParameterError` if its declaration does not allow it."""
     choices: list[object] = []
     others: list[Any] = []
     for kind, bounds in kinds_of(hint):

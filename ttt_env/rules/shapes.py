@@ -1,4 +1,4 @@
-"""The shape of a board, the places of its cells and its winning sets: checked, and straight runs of cells."""
+"""The shape, coordinates and winning sets of a board, checked; and straight runs of cells."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice, product
@@ -11,13 +11,13 @@ from ttt_env.rules.sizes import BOARD_CELLS, BOARD_SETS, check_board
 Coordinates = tuple[tuple[float, float], ...]
 _FARTHEST = 1e6  # of a coordinate
 _MOST_AXES = 6  # two cells along each make 64
-_MAX_SPACINGS = 400  # along a board: more of them are not drawn
+_MAX_SPACINGS = 400  # along a board that can be drawn
 
 
 def runs_along(
     shape: tuple[int, ...], direction: tuple[int, ...], k: int, wrap: bool
 ) -> Iterator[tuple[int, ...]]:
-    """All straight runs of `k` cells in one direction, with `wrap` also those that go on at the other end."""
+    """All straight runs of `k` cells in one direction, with `wrap` also across the opposite edge."""
     for corner in product(*map(range, shape)):
         run = [tuple(c + d * i for c, d in zip(corner, direction, strict=True)) for i in range(k)]
         inside = [tuple(c % size for c, size in zip(cell, shape, strict=True)) for cell in run]
@@ -28,7 +28,7 @@ def runs_along(
 def checked_shape(shape: Iterable[int], name: str = "") -> tuple[int, ...]:
     """The axes of a board, of the game of this `name`.
 
-    Raises `GameError` for no shape, `GameTooLargeError` for too many cells.
+    Raises `GameError` for an invalid shape, `GameTooLargeError` for too many cells.
     """
     numbers = [integer_of(axis) for axis in items_of(shape, _MOST_AXES) or ()]
     axes = () if None in numbers else tuple(number for number in numbers if number is not None)
@@ -42,7 +42,7 @@ def checked_coordinates(coordinates: Iterable[tuple[float, float]], n_cells: int
     """The coordinates of all cells, no two at one place."""
     try:
         places = [(float(x), float(y)) for x, y in islice(coordinates, n_cells + 1)]
-    except Exception:  # they may be of a user's class
+    except Exception:  # an object of a user's class may raise anything
         raise GameError(
             f"coordinates holds a pair of numbers for each cell, not {brief(coordinates)}"
         ) from None
@@ -89,7 +89,7 @@ def supports_along(shape: tuple[int, ...], axis: int) -> list[int | None]:
 
 
 def spacing(coordinates: Sequence[tuple[float, float]]) -> float:
-    """The width that squares around these places can have at most without overlapping; 1 for a single one."""
+    """The largest width of squares centred at these coordinates that do not overlap; 1 for a single one."""
     pairs = combinations(coordinates, 2)
     return min((max(abs(x - u), abs(y - v)) for (x, y), (u, v) in pairs), default=1.0)
 
@@ -98,19 +98,19 @@ def checked_sets(winning_sets: Iterable[Iterable[int]], n_cells: int) -> tuple[t
     """The winning sets, each once, and sorted."""
     given = items_of(winning_sets, BOARD_SETS)
     if given is not None and len(given) > BOARD_SETS:
-        raise GameTooLargeError(f"a game has at most {BOARD_SETS} winning sets; there are more")
+        raise GameTooLargeError(f"a game has at most {BOARD_SETS} winning sets; more were given")
     collections = [None] if given is None else [items_of(cells, BOARD_CELLS) for cells in given]
     if None in collections:
         raise GameError(f"winning_sets holds collections of cells, not {brief(winning_sets)}")
     sets = [_checked_set(cells, n_cells) for cells in collections if cells is not None]
     if not sets or () in sets:
-        raise GameError("a game needs at least one winning set, and none of them empty")
+        raise GameError("a game needs at least one winning set, and winning sets are not empty")
     return tuple(sorted(set(sets)))
 
 
 def _checked_set(cells: Sequence[object], n_cells: int) -> tuple[int, ...]:
     if len(cells) > BOARD_CELLS:
-        raise GameTooLargeError(f"a winning set names at most {BOARD_CELLS} cells; one names more")
+        raise GameTooLargeError(f"a winning set names at most {BOARD_CELLS} cells; more were given")
     numbers = [number for number in map(integer_of, cells) if number is not None]
     if len(numbers) < len(cells):
         raise GameError(f"winning_sets: {brief(cells)} are not all integers")

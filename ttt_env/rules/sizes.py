@@ -1,8 +1,8 @@
-"""Every limit on the size of a game, in cells and by the use made of it, and of a text.
+"""Every limit on the size of a game, in cells and by its use, and of a text.
 
-A game has at most `n_placements(game)` positions, so what enumerating it costs depends on its cells and
-supports alone, whatever its winning sets are. The limits on it are written as the cells of a board on which
-every cell may be played; one with gravity has fewer positions, and may have more cells.
+A game has at most `n_placements(game)` positions, so the cost of enumerating it depends on its cells and
+supports alone, not on its winning sets. The limits on it are given as the cells of a board on which every
+cell may be played; a board with gravity has fewer positions, and may have more cells.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,9 +19,9 @@ BOARD_CELLS = 64  # of any game: a player's stones are the bits of one uint64
 BOARD_SETS = 20_000  # winning sets of a game
 NAME_LETTERS = 500  # of a game
 TEXT_LETTERS = 10_000  # of a spec, a position or a game record
-MAX_SEED = 2**32 - 1  # NumPy's global generator, which Stable-Baselines3 seeds, takes no larger one
-ENVS = 1 << 24  # of a vector environment, whose arrays take gigabytes then
-SPEC_DEPTH = 32  # colons and brackets of a spec around one of its letters: agents inside of agents
+MAX_SEED = 2**32 - 1  # the largest seed of NumPy's global generator, which Stable-Baselines3 seeds
+ENVS = 1 << 24  # sub-envs of a vector environment, whose arrays then take gigabytes
+SPEC_DEPTH = 32  # nested colons and brackets of a spec, that is, agents inside of agents
 
 CODE_CELLS = 40  # 3⁴⁰ is the last power of three below 2⁶⁴: base-3 codes of boards
 SIGNED_CODE_CELLS = 39  # 3³⁹ is below 2⁶³
@@ -41,7 +41,7 @@ def n_placements(game: "Game", plies: Iterable[int] | None = None) -> int:
 
 @lru_cache(maxsize=64)
 def n_rows(supports: Sequence[int | None]) -> tuple[int, ...]:
-    """The number of sets of cells that stones may be on, for each number of stones, whosever they are.
+    """The number of sets of cells that stones may be on, for each number of stones, of whatever colour.
 
     >>> n_rows((None, None, 0))  # two cells, and one on the first of them
     (1, 2, 2, 1)
@@ -76,12 +76,12 @@ def _is_within(game: "Game", most: int) -> bool:
 
 
 def is_enumerable(game: "Game") -> bool:
-    """True if the positions of the game are few enough to look at each of them."""
+    """True if the game has few enough positions to enumerate."""
     return _is_within(game, ENUMERABLE_CELLS)
 
 
 def is_interactive(game: "Game") -> bool:
-    """True if the game is solved in seconds, while somebody waits."""
+    """True if the game is solved in seconds, while the user waits."""
     return _is_within(game, INTERACTIVE_CELLS)
 
 
@@ -91,15 +91,12 @@ def is_tabulated(game: "Game") -> bool:
 
 
 def is_instant(game: "Game") -> bool:
-    """True if going through all positions takes milliseconds, as in tic-tac-toe."""
+    """True if enumerating all positions takes milliseconds, as in tic-tac-toe."""
     return _is_within(game, INSTANT_CELLS)
 
 
 def _check_cells(game: "Game", most: int, purpose: str, instead: str = "") -> None:
-    """Raise `GameTooLargeError` for a game of more positions than one of `most` cells may have.
-
-    It is the one wording of these errors.
-    """
+    """Raise `GameTooLargeError` for a game of more positions than one of `most` cells may have."""
     if not _is_within(game, most):
         raise GameTooLargeError(
             f"{game.name} has {game.n_cells} cells, too many {purpose}; {most} cells are the limit"
@@ -108,7 +105,7 @@ def _check_cells(game: "Game", most: int, purpose: str, instead: str = "") -> No
 
 
 def check_board(name: str, n_cells: int) -> None:
-    """Raise `GameTooLargeError` for a board of more cells than a game may have."""
+    """Raise `GameTooLargeError` for a board with more cells than a game may have."""
     if n_cells > BOARD_CELLS:
         raise GameTooLargeError(
             f"{name} has {brief(n_cells)} cells; at most {BOARD_CELLS} are allowed: choose a smaller board"
@@ -120,7 +117,7 @@ def check_enumerable(
     purpose: str = "to enumerate its positions",
     instead: str = "On larger boards `match` and `ttt bench` play games; `prove` and `ttt solve` search",
 ) -> None:
-    """Raise `GameTooLargeError` for a game of too many positions to look at each of them.
+    """Raise `GameTooLargeError` for a game with too many positions to enumerate.
 
     The message says for which `purpose` they are too many, and what is possible `instead`.
     """
@@ -128,12 +125,12 @@ def check_enumerable(
 
 
 def check_tabulated(game: "Game", purpose: str) -> None:
-    """Raise `GameTooLargeError` for a game of too many positions to keep a policy for all of them."""
+    """Raise `GameTooLargeError` for a game with too many positions to keep a policy for all of them."""
     _check_cells(game, TABLE_CELLS, purpose)
 
 
 def check_coded(game: "Game", most: int = CODE_CELLS, purpose: str = "for base-3 codes of boards") -> None:
-    """Raise `GameTooLargeError` for a game of more cells; its boards have no base-3 codes for the purpose."""
+    """Raise `GameTooLargeError` for more than `most` cells, which have no base-3 codes for the purpose."""
     if game.n_cells > most:
         raise GameTooLargeError(
             f"{game.name} has {game.n_cells} cells, too many {purpose}; {most} cells are the limit"

@@ -15,7 +15,7 @@ from ttt_env.rules.checks import as_text
 from ttt_env.rules.sizes import SPEC_DEPTH
 
 _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.DOTALL)
-_DRIVE = re.compile(r"\s*[A-Za-z]\s*:[\\/]")  # which an absolute path on Windows begins with
+_DRIVE = re.compile(r"\s*[A-Za-z]\s*:[\\/]")  # the beginning of an absolute path on Windows
 
 
 class Spec(NamedTuple):
@@ -34,28 +34,26 @@ class Spec(NamedTuple):
 
     @property
     def value(self) -> str | None:
-        """The text of the items that are of another form, if any."""
+        """The text of the items of any other form, if there are some."""
         return as_value(item for item in self.items if not _KEYWORD.fullmatch(item))
 
 
 def split_spec(text: str) -> Spec:
     """Parse a spec string.
 
-    Raises `ParameterError` for what is not a str, is too long (`TEXT_LETTERS`) or nested too deeply
-    (`SPEC_DEPTH`), and for a bracket in the name.
+    Raises `ParameterError` for anything but a str, for text that is too long (`TEXT_LETTERS`) or nested too
+    deeply (`SPEC_DEPTH`), and for a bracket in the name.
 
     >>> split_spec("epsilon: minimax, epsilon=0.1")
     Spec(name='epsilon', items=(' minimax', ' epsilon=0.1'))
     """
     text = as_text("a spec", text, ParameterError)
     if depth_of(text) > SPEC_DEPTH:
-        raise ParameterError(
-            f"{brief(text)} has more than {SPEC_DEPTH} colons and brackets inside of each other"
-        )
-    text = unwrapped(text)
+        raise ParameterError(f"{brief(text)} has more than {SPEC_DEPTH} nested colons and brackets")
+    text = strip_brackets(text)
     name = split_items(text, ":")[0] if text else ""
     if "(" in name or ")" in name:
-        raise ParameterError(f"{brief(text)} has a round bracket too few, or one too many")
+        raise ParameterError(f"{brief(text)} has an unmatched round bracket")
     rest = text[len(name) + 1 :]
     return Spec(name.strip(), tuple(split_items(rest)))
 
@@ -80,10 +78,10 @@ def split_items(text: str, separator: str = ",") -> list[str]:
     return [*items, text[begin:]] if text else []
 
 
-def unwrapped(text: str) -> str:
+def strip_brackets(text: str) -> str:
     """The text without the round brackets that enclose all of it.
 
-    >>> unwrapped("((a:b))"), unwrapped("(a:b)+(c:d)")
+    >>> strip_brackets("((a:b))"), strip_brackets("(a:b)+(c:d)")
     ('a:b', '(a:b)+(c:d)')
     """
     while text.startswith("(") and _closing(text) == len(text) - 1:
@@ -92,7 +90,7 @@ def unwrapped(text: str) -> str:
 
 
 def _closing(text: str) -> int:
-    """The index at which the bracket is closed that the text begins with, −1 if it is not."""
+    """The index of the bracket that closes the first one, −1 if it is not closed."""
     depth = 0
     for match in re.finditer(r"[()]", text):
         depth += 1 if match[0] == "(" else -1
@@ -119,7 +117,7 @@ def depth_of(text: str) -> int:
 
 
 def read_items(spec: Spec, parameters: Mapping[str, Parameter]) -> tuple[dict[str, str], list[str]]:
-    """The texts of these parameters that a spec gives, and the items that are none of them.
+    """The texts of these parameters that a spec gives, and the remaining items.
 
     Raises `ParameterError` for a parameter that is given twice.
     """
@@ -171,7 +169,7 @@ def check_names(
 
 
 def with_parameters(text: str, parameters: Mapping[str, object]) -> str:
-    """The spec with these parameters, where it does not give them itself.
+    """The spec with these parameters added, unless it gives them itself.
 
     >>> with_parameters("bot.py:choose,timeout=9", {"timeout": 2, "startup": 5})
     'bot.py:choose,timeout=9,startup=5'
@@ -182,7 +180,7 @@ def with_parameters(text: str, parameters: Mapping[str, object]) -> str:
 
 
 def spec_text(value: object) -> str:
-    """The value of a parameter as a spec string writes it.
+    """The value of a parameter as it is written in a spec string.
 
     >>> spec_text(None), spec_text(True), spec_text(0.1 + 0.2)
     ('none', 'true', '0.3')

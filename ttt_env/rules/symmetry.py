@@ -1,4 +1,4 @@
-"""The symmetries of a board that keep the rules, and one representative of all symmetric positions."""
+"""The symmetries of a board that preserve the rules, and a canonical form of symmetric positions."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ttt_env.rules.boards import Boards, Masks
 from ttt_env.rules.game import Game, Position, cells_of
 
-_MOST_EXCHANGES = 5_000  # of layers, that are tried: axes of up to 11 cells
+_MOST_EXCHANGES = 5_000  # the most exchanges of layers to try: axes of up to 11 cells
 _CHUNK = 11  # cells that are moved together: the table of their images fits into the nearest cache
 Permutation = tuple[int, ...]
 
@@ -21,8 +21,8 @@ Permutation = tuple[int, ...]
 def symmetries(game: Game) -> tuple[Permutation, ...]:
     """The rotations and reflections of the board that map winning sets to winning sets, and supports too.
 
-    Each is a permutation: the stone on cell `c` goes to cell `permutation[c]`. The identity is
-    the first. 8 for a square board, 4 for a rectangle, 48 for a cube.
+    Each is a permutation: the stone on cell `c` moves to cell `permutation[c]`. The identity is the first.
+    There are 8 for a square board, 4 for a rectangle, 48 for a cube.
     """
     return tuple(permutation for permutation in _rigid_motions(game.shape) if _keeps_rules(game, permutation))
 
@@ -39,12 +39,12 @@ def _keeps_rules(game: Game, permutation: Permutation) -> bool:
 
 @lru_cache(maxsize=8)
 def automorphisms(game: Game) -> tuple[Permutation, ...]:
-    """The permutations of the cells that keep winning sets and supports, as far as they are simple to find.
+    """The permutations of the cells that preserve winning sets and supports, as far as easily found.
 
-    They are the `symmetries`, and for a board with equal axes also those that exchange layers, in the same
-    way along every axis and in the same way from both ends. So Qubic has 192, four times as many (Silver, The
-    group of automorphisms of the game of 3-dimensional ticktacktoe, 1967). On axes of 12 or more cells, of
-    which there are too many exchanges, they are the `symmetries` alone.
+    They are the `symmetries`, and for a board with equal axes also the exchanges of layers, in the same way
+    along every axis and in the same way from both ends. So Qubic has 192, four times as many (Silver, The
+    group of automorphisms of the game of 3-dimensional ticktacktoe, 1967). On axes of 12 or more cells, which
+    have too many exchanges, they are the `symmetries` alone.
     """
     length, motions = game.shape[0], symmetries(game)
     if set(game.shape) != {length} or factorial(length // 2) << length // 2 > _MOST_EXCHANGES:
@@ -87,7 +87,7 @@ def symmetry_name(game: Game, permutation: Permutation) -> str:
     if len(game.shape) != 2:
         return "turned or mirrored"
     board = np.arange(game.n_cells).reshape(game.shape)
-    moved_board = np.argsort(permutation).tolist()  # the cell whose stone comes to each place
+    moved_board = np.argsort(permutation).tolist()  # the cell whose stone is moved to each place
     images = {
         "turned by 90° clockwise": np.rot90(board, -1),
         "turned by 180°": np.rot90(board, 2),
@@ -109,7 +109,7 @@ def transform(position: Position, permutation: Permutation) -> Position:
 
 
 def canonical(position: Position) -> Position:
-    """The one of all symmetric positions with the smallest masks; equal for symmetric positions."""
+    """The symmetric position with the smallest masks; equal for symmetric positions."""
     symmetric = (transform(position, permutation) for permutation in symmetries(position.game))
     return min(symmetric, key=lambda image: (image.mine, image.theirs))
 
@@ -138,16 +138,17 @@ def _images_of_chunks(permutation: Permutation) -> Masks:
 
 
 def canonical_boards(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
-    """`canonical` for a batch, and for each board the index of the symmetry that leads there."""
+    """`canonical` for a batch, and for each board the index of the symmetry that maps it there."""
     images = (transform_boards(boards, permutation) for permutation in symmetries(boards.game))
     (mine, theirs), indices = _least((image.mine, image.theirs) for image in images)
     return Boards(boards.game, mine, theirs), indices
 
 
 def canonical_answers(boards: Boards, answers: NDArray[Any]) -> tuple[Boards, NDArray[Any]]:
-    """`canonical` for a batch, and the answers `[B, cells]` moved there by a symmetry.
+    """`canonical` for a batch, with the answers `[B, cells]` moved by the same symmetry.
 
-    Of several symmetries that lead there, it is the one with the least answer, in lexicographic order.
+    Of several symmetries to the canonical position, it is the one with the least answer, in lexicographic
+    order.
     """
     images = (
         (image.mine, image.theirs, *np.take(answers, np.argsort(permutation), axis=1).T)

@@ -2,8 +2,8 @@
 
 A field is a number, a text, a flag, a choice, None, another dataclass or named tuple, a list, a tuple or a
 mapping of these; or a game, a position, a batch of positions or a game record, which are written as text.
-What is read is checked for names and types. Whether it is true is another matter: what a result says is
-computed again from what it is about.
+Names and types are checked when data is read. Whether a result is true is not checked: it can be computed
+again from what it is about.
 """
 
 import json
@@ -17,18 +17,18 @@ from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, ge
 
 from ttt_env.errors import ResultFileError, TttEnvError, brief
 from ttt_env.rules import Boards, Game, GameRecord, Position
-from ttt_env.storage.files import file_errors, opened, write_atomically
+from ttt_env.storage.files import file_errors, open_regular, write_atomically
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
 from ttt_env.storage.parsing import parse_json, text_of
 
-MOST_LISTED = 100_000  # positions of a batch in a file; they are counted beside it
+MOST_LISTED = 100_000  # positions of a batch in a file, which also gives their number
 
 
 class Saved:
-    """A dataclass that can be written down and read back.
+    """A dataclass that can be saved and loaded.
 
     The entry `format` says which kind of result it is. `DERIVED` are properties that are written as well, for
-    whoever reads the file without this package.
+    readers of the file without this package.
     """
 
     FORMAT: ClassVar[str]
@@ -36,16 +36,22 @@ class Saved:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as a dictionary that JSON can hold."""
-        derived = {name: encoded(getattr(self, name)) for name in self.DERIVED}
-        return {"format": self.FORMAT, **encoded(self), **derived}
+        derived = {name: encode_value(getattr(self, name)) for name in self.DERIVED}
+        return {"format": self.FORMAT, **encode_value(self), **derived}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The result whose `to_dict` gave this. Raises `ResultFileError` for other data."""
+        """The result from what `to_dict` returned.
+
+        Args:
+            data: The dictionary.
+
+        Raises:
+            ResultFileError: The data are not those of such a result.
+
+        """
         if not isinstance(data, Mapping) or data.get("format") != cls.FORMAT:
-            raise ResultFileError(
-                f"this is not a saved {cls.__name__}: {cls.FORMAT!r} is what its format should be"
-            )
+            raise ResultFileError(f"this is not a saved {cls.__name__}: its format is not {cls.FORMAT!r}")
         try:
             return cls._read(data)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -54,7 +60,7 @@ class Saved:
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
-        result: Self = decoded(cls, data)
+        result: Self = decode_value(cls, data)
         return result
 
     def to_json(self) -> str:
@@ -63,7 +69,15 @@ class Saved:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The result whose `to_json` gave this. Raises `ResultFileError` for other text."""
+        """The result from what `to_json` returned.
+
+        Args:
+            text: The JSON text.
+
+        Raises:
+            ResultFileError: The text is not that of such a result.
+
+        """
         try:
             data = parse_json(text)
         except ResultFileError as error:
@@ -71,13 +85,29 @@ class Saved:
         return cls.from_dict(data)
 
     def save(self, path: str | Path) -> None:
-        """Write the result as a JSON file."""
+        """Write the result as a JSON file.
+
+        Args:
+            path: The path of the file.
+
+        Raises:
+            OSError: The file cannot be written.
+
+        """
         write_json(self.to_dict(), path)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The result that `save` has written. Raises `ResultFileError` for another file."""
-        with file_errors(path, "read", ResultFileError), opened(path) as file:
+        """The result that `save` has written.
+
+        Args:
+            path: The path of the file.
+
+        Raises:
+            ResultFileError: The file cannot be read, or is not that of such a result.
+
+        """
+        with file_errors(path, "read", ResultFileError), open_regular(path) as file:
             text = text_of(file.read())
         try:
             return cls.from_json(text)
@@ -85,7 +115,7 @@ class Saved:
             raise ResultFileError(f"{path}: {error}") from error
 
     def _repr_html_(self) -> str | None:
-        """The printed result, for notebooks; None if they show another picture of it."""
+        """The printed result, for notebooks; None in a class that shows a picture instead."""
         return f"<pre>{escape(str(self))}</pre>"
 
 
@@ -99,8 +129,8 @@ def as_json(data: Mapping[str, Any]) -> str:
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
 
-def encoded(value: Any) -> Any:
-    """The value as data that JSON can hold."""
+def encode_value(value: Any) -> Any:
+    """The value as data for JSON."""
     if isinstance(value, Game):
         return game_to_dict(value)
     if isinstance(value, Position | GameRecord):
@@ -108,19 +138,19 @@ def encoded(value: Any) -> Any:
     if isinstance(value, Boards):
         return [str(position) for position in value[:MOST_LISTED]]
     if is_dataclass(value) and not isinstance(value, type):
-        return {name: encoded(getattr(value, name)) for name in _field_names(type(value))}
+        return {name: encode_value(getattr(value, name)) for name in _field_names(type(value))}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: encoded(each) for name, each in value._asdict().items()}
+        return {name: encode_value(each) for name, each in value._asdict().items()}
     if isinstance(value, Mapping):
-        return {str(key): encoded(each) for key, each in value.items()}
-    return [encoded(each) for each in value] if isinstance(value, tuple | list) else value
+        return {str(key): encode_value(each) for key, each in value.items()}
+    return [encode_value(each) for each in value] if isinstance(value, tuple | list) else value
 
 
-def decoded(kind: Any, data: Any, game: Game | None = None, name: str = "") -> Any:
-    """The value of this type that `encoded` gave; `game` is that of the positions in it.
+def decode_value(kind: Any, data: Any, game: Game | None = None, name: str = "") -> Any:
+    """The value of this type from what `encode_value` returned; `game` is the game of its positions.
 
-    A dataclass with a field `game` has the game of its positions there. Entries that it does not know are
-    passed over. Raises `ResultFileError`, which names the entry, for what is missing or of another type.
+    A dataclass with a field `game` has the game of its positions there. Unknown entries are ignored. Raises
+    `ResultFileError`, which names the entry, for an entry that is missing or of another type.
     """
     return _Reader(game).value(kind, data, name)
 
@@ -153,9 +183,9 @@ class _Reader:
         if kind is Any:
             return data
         if kind is Game:
-            return self._parsed(game_from_dict, data, name)
+            return self._parse(game_from_dict, data, name)
         if kind in (Position, GameRecord) and isinstance(data, str):
-            return self._parsed(lambda text: kind.parse(text, self.game), data, name)
+            return self._parse(lambda text: kind.parse(text, self.game), data, name)
         if kind is Boards and isinstance(data, list):
             positions = [self.value(Position, each, f"{name}[{n}]") for n, each in enumerate(data)]
             return Boards.joined(self.game, [Boards.of(positions)] if positions else [])  # type: ignore[arg-type]
@@ -172,13 +202,13 @@ class _Reader:
         names = _field_names(kind) if is_dataclass(kind) else kind._fields
         if (
             self.game is None and isinstance(data.get("game"), Mapping) and "game" not in names
-        ):  # which is derived
+        ):  # it is derived
             self.game = self.value(Game, data["game"], "game")
         for each in sorted(names, key=lambda each: each != "game"):  # the positions are of this game
-            called = f"{name}.{each}".lstrip(".")
+            entry = f"{name}.{each}".lstrip(".")
             if each not in data:
-                raise ResultFileError(f"{called}: it is missing")
-            values[each] = self.value(hints[each], data[each], called)
+                raise ResultFileError(f"{entry}: it is missing")
+            values[each] = self.value(hints[each], data[each], entry)
             if each == "game" and isinstance(values[each], Game):
                 self.game = values[each]
         return kind(**values)
@@ -199,12 +229,12 @@ class _Reader:
     def _object(self, data: Any, name: str) -> Mapping[str, Any]:
         return data if isinstance(data, Mapping) else self._fail(name, data, "an object with entries")
 
-    def _parsed(self, read: Any, data: Any, name: str) -> Any:
+    def _parse(self, read: Any, data: Any, name: str) -> Any:
         try:
             return read(data)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             reason = str(error) if isinstance(error, TttEnvError) else f"{type(error).__name__}: {error}"
             raise ResultFileError(f"{name}: {reason}") from error
 
-    def _fail(self, name: str, data: Any, due: str) -> Any:
-        raise ResultFileError(f"{name or 'it'}: {brief(data)}, expected {due}")
+    def _fail(self, name: str, data: Any, expected: str) -> Any:
+        raise ResultFileError(f"{name or 'it'}: {brief(data)}, expected {expected}")

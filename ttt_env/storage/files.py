@@ -15,7 +15,7 @@ from ttt_env.errors import ParameterError, TttEnvError, brief
 
 
 def as_file_name(text: str) -> str:
-    """The text as a part of a file's name, without `:`, `,` and `=`, which mean something in spec strings.
+    """The text as a part of a file's name, without `:`, `,` and `=`, which have a meaning in spec strings.
 
     >>> as_file_name("mnk-v0:m=4,n=3,k=3")
     'mnk-v0-m-4-n-3-k-3'
@@ -23,39 +23,40 @@ def as_file_name(text: str) -> str:
     return re.sub(r"[^\w.]+", "-", text)
 
 
-def opened(path: str | Path) -> BinaryIO:
-    """The regular file at this path, opened for reading.
+def open_regular(path: str | Path) -> BinaryIO:
+    """Open the regular file at this path for reading.
 
     Raises `OSError` if there is none or it cannot be opened; also for a folder, and for a pipe or a device,
-    which might never end. Raises `ParameterError` for what is not a path, such as the number of an open file.
+    which might never end. Raises `ParameterError` for anything but a path, such as the number of an open
+    file.
     """
     check_regular(path)
     return Path(path).open("rb")
 
 
 def check_regular(path: str | Path) -> None:
-    """Raise the errors of `opened` for what is not a regular file, and do not open it.
+    """Raise the errors of `open_regular` unless this is a regular file, without opening it.
 
     A file that SQLite has open must not be opened and closed beside it: that drops the locks of the process.
     """
     _check_path(path)
     try:
         mode = os.stat(path).st_mode
-    except ValueError as error:  # a path with a null byte, or letters that no file name has
+    except ValueError as error:  # a null byte, or letters that file names cannot have
         raise OSError(str(error)) from error
     if not stat.S_ISREG(mode):
         raise OSError("it is a folder" if stat.S_ISDIR(mode) else "it is a pipe or a device, not a file")
 
 
 def write_atomically(path: str | Path, content: bytes | Callable[[BufferedWriter], object]) -> None:
-    """Write a file, or let `content` fill it, that takes this path only when it is complete and on the disk.
+    """Write a file, or let `content` fill it, which replaces the one at this path when it is complete.
 
-    Folders that are missing are made. A file that is replaced hands on its permissions; one that is read-only
-    is not replaced. Whenever the process is killed, the path holds what it held before, or
-    all of the new file. A symbolic link stays one, and the file that it leads to is replaced.
-    A pipe or a device cannot be replaced, and is written to.
+    Missing folders are made. A file that is replaced passes on its permissions; a read-only one is not
+    replaced. Whenever the process is killed, the path has its old content or all of the new one. A symbolic
+    link stays, and the file that it leads to is replaced. A pipe or a device cannot be replaced, and is
+    written to.
 
-    Raises `OSError`, which names `path`, if it cannot be written, `ParameterError` for what is not a path.
+    Raises `OSError`, which names `path`, if it cannot be written, `ParameterError` for anything but a path.
     """
     _check_path(path)
 
@@ -67,7 +68,7 @@ def write_atomically(path: str | Path, content: bytes | Callable[[BufferedWriter
 
     try:
         target = Path(os.path.realpath(path))
-    except ValueError as error:  # a null byte, or letters that no file name has
+    except ValueError as error:  # a null byte, or letters that file names cannot have
         raise OSError(errno.EINVAL, str(error), str(path)) from error
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +78,7 @@ def write_atomically(path: str | Path, content: bytes | Callable[[BufferedWriter
         else:
             _replace(target, write)
     except OSError as error:
-        # A new one: the error of a failed renaming names two files, and would go on to do so.
+        # A new error, because the one of a failed renaming names two files.
         raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error
 
 
@@ -88,9 +89,11 @@ def _check_path(path: object) -> None:
 
 def _replace(target: Path, write: Callable[[BufferedWriter], object]) -> None:
     mode = target.stat().st_mode if target.exists() else None
-    if mode is not None and not mode & stat.S_IWUSR:  # to replace it would be to write to it
+    if mode is not None and not mode & stat.S_IWUSR:  # replacing it would be writing to it
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
-    part = target.with_name(f".{target.name[:40]}.{token_hex(4)}.part")  # others may write the same file
+    part = target.with_name(
+        f".{target.name[:40]}.{token_hex(4)}.part"
+    )  # other processes may write the same file
     try:
         with part.open("xb") as file:
             if mode is not None:
@@ -108,7 +111,7 @@ def _replace(target: Path, write: Callable[[BufferedWriter], object]) -> None:
 def file_errors(
     path: str | Path, done: Literal["read", "written"], kind: type[TttEnvError]
 ) -> Iterator[None]:
-    """Raise an error of this kind, which says what cannot be done, for errors of this block about a file."""
+    """Turn errors of this block about a file into an error of this kind, which says what cannot be done."""
     try:
         yield
     except (OSError, UnicodeDecodeError) as error:
@@ -116,7 +119,7 @@ def file_errors(
 
 
 def reason(error: Exception) -> str:
-    """The reason in an error about a file, without the path and the number of a system's error."""
+    """The reason in an error about a file, without the path and the system's error number."""
     if isinstance(error, FileNotFoundError):
         return "there is no such file"
     return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__

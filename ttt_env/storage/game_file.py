@@ -1,4 +1,4 @@
-"""Games as dictionaries and as files: JSON that anybody can write by hand."""
+"""Games as dictionaries and as files: JSON that can be written by hand."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 from ttt_env.errors import GameError, brief
 from ttt_env.rules import CATALOGUE, Game, check_names, checked_rules, checked_value, get_game
 from ttt_env.rules.catalogue import stem_of
-from ttt_env.storage.files import opened, reason, write_atomically
+from ttt_env.storage.files import open_regular, reason, write_atomically
 from ttt_env.storage.parsing import parse_json
 
 FORMAT = "ttt_env game 1"
@@ -17,11 +17,11 @@ _KEYS = dict.fromkeys(("format", "name", "shape", "winning_sets", "misere", "coo
 
 
 def game_to_dict(game: Game) -> dict[str, Any]:
-    """The name of a game; with its rules and its drawing if it is none of this package."""
-    return {"name": game.name} if stem_of(game.name) in CATALOGUE else _described(game)
+    """The name of a game, with its rules and its drawing unless it is of this package."""
+    return {"name": game.name} if stem_of(game.name) in CATALOGUE else _game_facts(game)
 
 
-def _described(game: Game) -> dict[str, Any]:
+def _game_facts(game: Game) -> dict[str, Any]:
     described = {
         "name": game.name,
         "shape": game.shape,
@@ -36,7 +36,7 @@ def _described(game: Game) -> dict[str, Any]:
 
 
 def game_from_dict(data: Mapping[str, Any]) -> Game:
-    """The game for which `game_to_dict` gave this, by the rule of `checked_rules` about its name.
+    """The game from what `game_to_dict` returned, by the rule of `checked_rules` about its name.
 
     May raise any error for other data.
     """
@@ -56,21 +56,21 @@ def game_from_dict(data: Mapping[str, Any]) -> Game:
 
 def save_game(game: Game, path: str | Path) -> None:
     """Write a game as a JSON file, which `load_game` reads. Raises `OSError` if it cannot be written."""
-    text = json.dumps({"format": FORMAT, **_described(game)})
+    text = json.dumps({"format": FORMAT, **_game_facts(game)})
     write_atomically(path, text.encode())
 
 
 def load_game(path: str | Path) -> Game:
     """The game of a file that `save_game` or a person wrote.
 
-    Its entries are the parameters of `Game`: `name`, `shape`, `winning_sets`, `misere`, `coordinates`
-    and `supports`, of which the last three may be left out, and so may the `format`.
+    Its entries are the parameters of `Game`: `name`, `shape`, `winning_sets`, and optionally `misere`,
+    `coordinates`, `supports` and the `format`.
 
-    Raises `GameError` if there is no such file, none of a game, or one of other rules than its name stands
-    for here.
+    Raises `GameError` if there is no such file, if it is not that of a game, or if its name is that of a game
+    with other rules.
     """
     try:
-        with opened(path) as file:
+        with open_regular(path) as file:
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise GameError(f"it has more than {_MOST_BYTES:,} bytes")
@@ -79,9 +79,9 @@ def load_game(path: str | Path) -> Game:
             raise GameError("expected name, shape and winning_sets")
         if data.get("format", FORMAT) != FORMAT:
             raise GameError(f"its format is {brief(data['format'])}, expected {FORMAT!r}")
-        check_names("a file of a game", data, _KEYS)
+        check_names("a game file", data, _KEYS)
         return game_from_dict(data)
     except OSError as error:
         raise GameError(f"{path} cannot be read: {reason(error)}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise GameError(f"{path} is not a file of a game: {error}") from error
+        raise GameError(f"{path} is not a game file: {error}") from error

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple, Self
 from ttt_env.errors import GameLogError, NotationError, ParameterError, TttEnvError, brief
 from ttt_env.rules import CATALOGUE, Game, GameRecord, get_game
 from ttt_env.rules.catalogue import stem_of
-from ttt_env.storage.files import check_regular, file_errors, opened, write_atomically
+from ttt_env.storage.files import check_regular, file_errors, open_regular, write_atomically
 from ttt_env.storage.models import label_of
 from ttt_env.storage.parsing import text_of
 
 PERSON = "person"
 _PATH_VARIABLE = "TTT_ENV_GAMES"
-_SIDE_FILES = "-wal", "-shm", "-journal"  # in which SQLite keeps what is not in the file yet
+_SIDE_FILES = "-wal", "-shm", "-journal"  # SQLite's files for changes not in the log yet
 _PATIENCE = 30.0  # seconds to wait for another writer
 _APPLICATION_ID = 0x7474745F  # "ttt_" in the header of the file, by which a log is known
 _VERSION = 1
@@ -37,15 +37,15 @@ _SCHEMA = (
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
 )
-_TABLES = [(f"CREATE TABLE {_TABLE}",), (f"CREATE INDEX {_INDEX}",)]  # as SQLite keeps it
+_TABLES = [(f"CREATE TABLE {_TABLE}",), (f"CREATE INDEX {_INDEX}",)]  # as SQLite stores it
 _INSERT = "INSERT INTO games (game, record, x, o, source, time) VALUES (?, ?, ?, ?, ?, ?)"
 
 
 class LoggedGame(NamedTuple):
     """A game of the log.
 
-    `x` and `o` are who played: `"person"`, the spec string of an agent, or None if it is not known. `source`
-    is where it was played, `time` when it was written, in UTC as of ISO 8601.
+    `x` and `o` are the players: `"person"`, the spec string of an agent, or None if unknown. `source` is
+    where it was played, `time` when it was written, in UTC as of ISO 8601.
     """
 
     record: GameRecord
@@ -56,7 +56,7 @@ class LoggedGame(NamedTuple):
 
 
 def default_path() -> Path:
-    """The file of the recorded games: `$TTT_ENV_GAMES`, else a file in the user's folder for data.
+    """The file of the recorded games: `$TTT_ENV_GAMES`, else a file in the user's data folder.
 
     Raises `GameLogError` if the user has no home folder.
     """
@@ -71,13 +71,13 @@ def default_path() -> Path:
             folder = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
     except RuntimeError as error:
         raise GameLogError(
-            f"there is no folder for the games, name a file in ${_PATH_VARIABLE}: {error}"
+            f"there is no folder for the games; name a file in ${_PATH_VARIABLE}: {error}"
         ) from error
     return folder / "ttt_env" / "games.sqlite"
 
 
 class GameLog:
-    """The log in a file, by default at `default_path()`; made where there is none.
+    """The log in a file, by default at `default_path()`, which is made if it is missing.
 
     Once `add` has returned, the game is on the disk and survives a crash. Several threads may share a log,
     several processes may open the same file.
@@ -91,10 +91,10 @@ class GameLog:
             raise ParameterError(f"path={brief(argument)} of a game log: expected the path of a file")
         self.path = (default_path() if path is None else Path(path)).absolute()
         self._lock = Lock()
-        with self._naming_the_file():
+        with self._log_errors():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self.path.exists():
-                check_regular(self.path)  # SQLite waits for a pipe
+                check_regular(self.path)  # SQLite would wait for a pipe
             self._connection = sqlite3.connect(
                 self.path, timeout=_PATIENCE, isolation_level="IMMEDIATE", check_same_thread=False
             )
@@ -105,9 +105,9 @@ class GameLog:
                         f"{self.path} is not a game log of this version, but another SQLite file"
                     )
                 if identity != _EMPTY and self._connection.execute(_CONTENT).fetchall() != _TABLES:
-                    # A view may compute its rows without end, and a trigger change what is written.
-                    raise GameLogError(f"{self.path} is not a game log: it holds other tables than games")
-                self._connection.execute("PRAGMA journal_mode = WAL")  # what was committed survives a kill
+                    # A view may compute endless rows, and a trigger may change what is written.
+                    raise GameLogError(f"{self.path} is not a game log: it has other tables than games")
+                self._connection.execute("PRAGMA journal_mode = WAL")  # committed games survive a kill
                 self._connection.execute("PRAGMA synchronous = FULL")  # and a power cut
                 if identity == _EMPTY:
                     with self._connection:
@@ -121,7 +121,7 @@ class GameLog:
                 raise
 
     @contextmanager
-    def _naming_the_file(self) -> Iterator[None]:
+    def _log_errors(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, OSError, ValueError) as error:
@@ -148,7 +148,7 @@ class GameLog:
     ) -> int:
         """Write a game, and return its number in the log; see `LoggedGame`.
 
-        Raises `ParameterError` for what is not a record, and for names that are not texts.
+        Raises `ParameterError` for anything but a record, and for names that are not texts.
         """
         if not isinstance(record, GameRecord):
             raise ParameterError(f"record={brief(record)} of a game log: expected a GameRecord")
@@ -164,7 +164,7 @@ class GameLog:
         rows = [(record.game.name, str(record), x, o, source, now) for record in records]
         with (
             self._lock,
-            self._naming_the_file(),
+            self._log_errors(),
             self._connection,
             closing(self._connection.cursor()) as cursor,
         ):
@@ -173,7 +173,7 @@ class GameLog:
             return cursor.lastrowid or 0
 
     def _read(self, query: str, *values: str) -> list[tuple[Any, ...]]:
-        with self._lock, self._naming_the_file():
+        with self._lock, self._log_errors():
             return self._connection.execute(query, values).fetchall()
 
     def counts(self) -> dict[str, int]:
@@ -191,7 +191,7 @@ class GameLog:
         logged = []
         for number, record, *rest in self._read(query, game.name):
             if not all(text is None or isinstance(text, str) for text in (record, *rest)):
-                raise GameLogError(f"game log {self.path}, game {number}: it is not kept as text")
+                raise GameLogError(f"game log {self.path}, game {number}: it is not stored as text")
             try:
                 logged.append(LoggedGame(GameRecord.parse(record, game), *rest))
             except NotationError as error:
@@ -203,9 +203,9 @@ class GameLog:
         return [logged.record for logged in self.games(game)]
 
     def import_text(self, path: str | Path) -> int:
-        """Add the games of a text file, one record a line, and return how many they are.
+        """Add the games of a text file, one record a line, and return their number.
 
-        Who played them is not known. Raises the errors of `read_records`, and then imports nothing.
+        Their players are unknown. Raises the errors of `read_records`, and then imports nothing.
         """
         self._check_other(path)
         records = read_records(path)
@@ -213,11 +213,11 @@ class GameLog:
         return len(records)
 
     def export_text(self, path: str | Path) -> int:
-        """Write the records of all games to a text file, one a line, and return how many they are.
+        """Write the records of all games to a text file, one a line, and return their number.
 
         Raises `GameLogError` if the file cannot be written, and `NotationError`, with the number of the
-        record, for one that `import_text` would refuse. Of a game that is not known here, only the form of
-        the record is checked.
+        record, for one that `import_text` would refuse. For a game that is unknown here, only the form of the
+        record is checked.
         """
         rows = self._read("SELECT id, record FROM games ORDER BY id")
         self._check_other(path)
@@ -229,7 +229,7 @@ class GameLog:
                 is_well_formed = not isinstance(error, NotationError) and record.isprintable()
                 if not is_well_formed or stem_of(record) in CATALOGUE:
                     raise NotationError(f"game log {self.path}, game {number}: {error}") from error
-                lines.append(record)  # of a game that is not known here
+                lines.append(record)  # of a game that is unknown here
         with file_errors(path, "written", GameLogError):
             write_atomically(path, "".join(f"{line}\n" for line in lines).encode("utf-8"))
         return len(lines)
@@ -238,7 +238,7 @@ class GameLog:
         """Raise `GameLogError` for a file of this log, which must not be opened beside it or replaced."""
         for ending in ("", *_SIDE_FILES):
             is_same = False
-            with suppress(OSError, ValueError):  # there is no such file, or none can have this name
+            with suppress(OSError, ValueError):  # no such file, or an impossible name
                 is_same = os.path.samefile(path, f"{self.path}{ending}")
             if is_same:
                 raise GameLogError(f"{path} is a file of the game log itself: name another file")
@@ -250,7 +250,7 @@ def read_records(path: str | Path) -> list[GameRecord]:
     Raises `NotationError` for a line that is not a record, with its number, `GameLogError` for a file that
     cannot be read.
     """
-    with file_errors(path, "read", GameLogError), opened(path) as file:
+    with file_errors(path, "read", GameLogError), open_regular(path) as file:
         lines = text_of(file.read()).splitlines()
     records = []
     for number, line in enumerate(lines, 1):

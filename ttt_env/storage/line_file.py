@@ -1,4 +1,4 @@
-"""Files of JSON lines that are only added to: what was written stays whole whenever a process is killed."""
+"""Append-only files of JSON lines: what was written stays whole whenever a process is killed."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar
 
 from ttt_env.errors import ResultFileError
-from ttt_env.storage.files import file_errors, opened, reason, write_atomically
+from ttt_env.storage.files import file_errors, open_regular, reason, write_atomically
 from ttt_env.storage.locks import lock
 from ttt_env.storage.parsing import parse_json, text_of
 
@@ -19,15 +19,16 @@ Take: TypeAlias = Callable[[dict[str, Any]], Value]
 class LineFile:
     """A file of JSON objects, one a line, to which one process at a time adds.
 
-    The entry `format` comes first on the first line and begins with this `form`. What a process had not
-    finished when it was killed, a last line without its end, is not read, and is overwritten by the next one.
+    The entry `format` comes first on the first line and begins with this `form`. If a process was killed
+    while it wrote the last line, that line, which has no end, is not read, and is overwritten by the next
+    one.
 
-    All methods raise `ResultFileError`, which names the file and the line: for one of something else, which
-    `complaint` says in words, and for one that cannot be read, written or locked.
+    All methods raise `ResultFileError`, which names the file and the line: for a file of something else,
+    which `complaint` says in words, and for one that cannot be read, written or locked.
     """
 
     def __init__(self, path: Path, form: str, complaint: str) -> None:
-        self.path = path.absolute()  # also if the working directory changes
+        self.path = path.absolute()  # stays valid if the working directory changes
         self._beginning, self._complaint = f'{{"format": "{form}'.encode(), complaint
         self._end = self._size = 0
         self._handle: int | None = None
@@ -46,10 +47,10 @@ class LineFile:
         self.release()
 
     def read(self, take: Take[Value], header: Take[object] | None = None) -> list[Value]:
-        """The values that `take` makes of the whole lines; none if there is no file.
+        """The values that `take` returns for the whole lines; none if there is no file.
 
-        The first line goes to `header` instead, if that is given. A `ResultFileError` that one of them raises
-        gets the name of the file and the line.
+        If `header` is given, the first line is passed to it instead. A `ResultFileError` that one of them
+        raises gets the name of the file and the line.
         """
         values: list[Value] = []
         for number, data in enumerate(self._lines(), 1):
@@ -77,7 +78,7 @@ class LineFile:
     def _content(self) -> bytes:
         with file_errors(self.path, "read", ResultFileError):
             try:
-                with opened(self.path) as file:
+                with open_regular(self.path) as file:
                     content = file.read()
             except FileNotFoundError:
                 return b""
@@ -91,7 +92,7 @@ class LineFile:
     def reserve(self) -> bool:
         """Keep other processes from writing to the file until `release`, and make it if it is missing.
 
-        Return whether it holds anything else than what was read, so that it has to be read again.
+        Return whether its content differs from what was read, so that it has to be read again.
         """
         if self._handle is None:
             with file_errors(self.path, "written", ResultFileError):
@@ -114,16 +115,16 @@ class LineFile:
             self._handle = None
 
     def clear(self) -> None:
-        """Begin the file anew: take away all that it holds, also where that cannot be read."""
+        """Remove all content of the file, also where it cannot be read."""
         self.reserve()
         self._content()
         self._end = 0
-        self._cut()
+        self._truncate()
 
     def add(self, data: Mapping[str, Any], is_synced: bool = False) -> None:
-        """Add a line, whole or not at all; folders that are missing are made.
+        """Add a line, whole or not at all; missing folders are made.
 
-        The line survives the end of the process; one that `is_synced` also that of the machine.
+        The line survives the end of the process; with `is_synced` also a crash of the machine.
         """
         if self.reserve():
             self._lines()
@@ -131,23 +132,23 @@ class LineFile:
         assert self._handle is not None
         try:
             if self._size != self._end:
-                self._cut()
+                self._truncate()
             rest = line
-            while rest:  # a disk that is nearly full takes a part of it, and the next part is an error
+            while rest:  # a nearly full disk takes a part, and the next write fails
                 rest = rest[os.write(self._handle, rest) :]
             if is_synced:
                 os.fsync(self._handle)
         except BaseException as error:
             with suppress(OSError):
-                self._cut()
+                self._truncate()
             if isinstance(error, OSError):
                 raise ResultFileError(f"{self.path} cannot be written: {reason(error)}") from error
             raise
         self._end += len(line)
         self._size = self._end
 
-    def _cut(self) -> None:
-        """Take away what is behind the last whole line."""
+    def _truncate(self) -> None:
+        """Remove what follows the last whole line."""
         assert self._handle is not None
         os.ftruncate(self._handle, self._end)
         self._size = self._end
@@ -160,7 +161,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     """
     lines, content = [], b""
     if path.exists():
-        with opened(path) as file:
+        with open_regular(path) as file:
             content = file.read()
     for number, text in enumerate(text_of(content).splitlines(), 1):
         try:
@@ -171,7 +172,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def change_lines(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
-    """Write what `change` makes of the lines of a file, whole or not at all.
+    """Write what `change` returns for the lines of a file, whole or not at all.
 
     Several processes may do so at once; the folder is made if it is missing.
     """

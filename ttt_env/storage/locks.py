@@ -1,4 +1,4 @@
-"""Locks by which one process at a time writes something."""
+"""Locks, so that one process at a time writes to a file."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from ttt_env.storage.files import reason
 
 try:
     import fcntl
-except ImportError:  # Windows, where nobody is kept from writing to a file at the same time
+except ImportError:  # Windows, where files are not locked
     fcntl = None  # type: ignore[assignment]
 
 
@@ -21,10 +21,10 @@ def lock(handle: int, wait: bool = False) -> None:
 
 
 @contextmanager
-def reserved(path: Path) -> Iterator[None]:
-    """Keep other processes from this block for the same path; beside it lies a file until the end.
+def hold_lock(path: Path) -> Iterator[None]:
+    """Keep other processes out of this block for the same path, by a lock file beside it.
 
-    Raises `ResultFileError` if another process is in it, or if there can be no such file.
+    Raises `ResultFileError` if another process is in it, or if the lock file cannot be made.
     """
     beside = path.absolute().with_name(f".{path.name}.lock")
     try:

@@ -1,4 +1,4 @@
-"""Models on disk, as the command line takes them: by a path alone, or by a spec string with one."""
+"""Models on disk, as the command line accepts them: by a path alone, or by a spec string with one."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ttt_env.errors import ParameterError
-from ttt_env.rules import Game, get_game, split_items, split_spec, unwrapped
+from ttt_env.rules import Game, get_game, split_items, split_spec, strip_brackets
 from ttt_env.rules.specs import key_of
 from ttt_env.storage.game_file import load_game
 from ttt_env.storage.policy_file import array_names
@@ -28,7 +28,7 @@ _AGENTS_WITH_FILES = {"ppo", "dqn", *_OF_SUFFIX.values(), *_OF_ARRAY.values()}
 
 
 def game_of(text: str, folder: Path = Path()) -> Game:
-    """The game of an id, or that of a file of a game, seen from a folder.
+    """The game of an id, or of a game's file relative to a folder.
 
     Raises as `get_game` and `load_game` do.
     """
@@ -39,7 +39,7 @@ def spec_of(text: str) -> str:
     """The spec string of an agent, which may also be given as the path of a model's file.
 
     Text with a colon is a path if it begins with a drive, such as C:/, or if there is such a file. Raises
-    `ParameterError` if that is a file of Python, which a spec string cannot name.
+    `ParameterError` if that is a Python file, which a spec string cannot name.
 
     >>> spec_of("models/mine.zip"), spec_of("C:/models/mine.zip"), spec_of("minimax:depth=4")
     ('sb3:models/mine.zip', 'sb3:C:/models/mine.zip', 'minimax:depth=4')
@@ -52,18 +52,20 @@ def spec_of(text: str) -> str:
     if suffix not in (".npz", *_OF_SUFFIX) or not is_path or len(text) > _PATH_LETTERS:
         return text
     agent = _OF_SUFFIX.get(suffix)
-    if agent is None:  # if none plays from the file, the error of "lookup" says what is wrong
+    if agent is None:  # for an unknown file, the error of "lookup" says what is wrong
         arrays = array_names(text)
         agent = next((agent for array, agent in _OF_ARRAY.items() if array in arrays), "lookup")
     return f"{agent}:{text}"
 
 
 def files_of(text: str) -> list[Path]:
-    """All files that a spec string names: models, programs and their scripts, also of the agents in it."""
+    """All files that a spec string names, nested agents included: models, programs and their scripts."""
     spec = split_spec(text)
     values = [item if key_of(item) is None else item.partition("=")[2] for item in spec.items]
     names = [spec.name, *filter(None, [spec.value]), *values]
-    names += [f"{name}.zip" for name in names] + [word for name in names for word in unwrapped(name).split()]
+    names += [f"{name}.zip" for name in names] + [
+        word for name in names for word in strip_brackets(name).split()
+    ]
     files = {Path(name): None for name in names if os.path.isfile(name)}
     for value in values:
         for part in {value.strip(), *split_items(value.strip(), "+")}:
@@ -74,9 +76,9 @@ def files_of(text: str) -> list[Path]:
 
 
 def command_label(arguments: Sequence[str], folder: Path = Path()) -> str:
-    """The name of a command in results: its program and the script that it is given, as in "python mybot.py".
+    """The name of a command in results: its program and its script, as in "python mybot.py".
 
-    Other arguments are shown nowhere, since some may be secret.
+    Other arguments are never shown, since some may be secret.
     """
     return " ".join(Path(each).name for each in (arguments[0], *script_of(arguments, folder)))
 
@@ -100,11 +102,11 @@ def label_of(text: str) -> str:
         while end < len(text) and (depth > 0 or text[end] != ")" or not is_enclosed):
             depth += {"(": 1, ")": -1}.get(text[end], 0)
             end += 1
-        items = split_items(unwrapped(text[match.end() : end].strip()))
-        command = unwrapped(items[0].strip()) if items else ""
+        items = split_items(strip_brackets(text[match.end() : end].strip()))
+        command = strip_brackets(items[0].strip()) if items else ""
         try:
             words = shlex.split(command)
-        except ValueError:  # a comma stands inside of quotes
+        except ValueError:  # a comma is inside of quotes
             words = command.split()
         label += text[at : match.end()] + (command_label(words) if words else "")
         at = end

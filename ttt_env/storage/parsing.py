@@ -9,7 +9,7 @@ from ttt_env.errors import ResultFileError, brief
 
 
 def text_of(content: str | bytes) -> str:
-    """Text that comes in: UTF-8 with or without a byte-order mark, or UTF-16 with one.
+    """Text from outside: UTF-8 with or without a byte-order mark, or UTF-16 with one.
 
     Raises `UnicodeDecodeError`, which is a `ValueError`, for other bytes.
     """
@@ -23,10 +23,10 @@ def parse_json(text: str | bytes) -> Any:
     """The value of JSON text.
 
     Raises `ResultFileError` for other text, for an object that has a key twice, and for NaN and Infinity,
-    which JSON does not know.
+    which are not JSON.
     """
     try:
-        return json.loads(text_of(text), object_pairs_hook=_without_twins, parse_constant=_no_number)
+        return json.loads(text_of(text), object_pairs_hook=_unique_keys, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
         raise ResultFileError(str(error)) from error
 
@@ -38,18 +38,18 @@ def parse_toml(text: str | bytes) -> dict[str, Any]:
     except (
         ValueError,
         RecursionError,
-    ) as error:  # also for bytes that are not UTF-8, and for endless numbers
+    ) as error:  # bytes that are not UTF-8, and endless numbers, too
         raise ResultFileError(f"it is not TOML: {error}") from error
 
 
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     entries = dict(pairs)
     if len(entries) < len(pairs):
         keys = [key for key, _ in pairs]
-        twins = [key for key in entries if keys.count(key) > 1]
-        raise ResultFileError(f"the key {brief(twins[0])} comes twice")
+        duplicates = [key for key in entries if keys.count(key) > 1]
+        raise ResultFileError(f"the key {brief(duplicates[0])} is repeated")
     return entries
 
 
-def _no_number(name: str) -> None:
-    raise ResultFileError(f"{name} is not a number that JSON knows")
+def _reject_constant(name: str) -> None:
+    raise ResultFileError(f"{name} is not a JSON number")

@@ -1,8 +1,8 @@
 """Policy files: `.npz` archives of arrays, which say for what game they were written.
 
-All numbers that the package keeps are in such files: tables of policies and of Q-values, networks,
+All numbers that the package saves are in such files: tables of policies and of Q-values, networks,
 tablebases. Files come from strangers, so nothing in one is ever run, and no array is read before its header
-says that it has the type and the size that it should: a file of a few bytes cannot ask for gigabytes.
+shows that it has the right type and size: a file of a few bytes cannot claim gigabytes.
 """
 
 import re
@@ -19,11 +19,11 @@ from numpy.typing import DTypeLike, NDArray
 from ttt_env.errors import GameError, GameTooLargeError, PolicyFileError
 from ttt_env.rules import BOARD_CELLS, Game, cells_of, checked_rules
 from ttt_env.rules.sizes import BOARD_SETS
-from ttt_env.storage.files import file_errors, opened, reason, write_atomically
+from ttt_env.storage.files import file_errors, open_regular, reason, write_atomically
 
 Arrays = dict[str, NDArray[Any]]
-IDENTITY = frozenset({"game", "shape", "winning_masks", "misere"})  # the arrays about the game of a file
-MOST_BYTES = 1 << 31  # that the arrays of a file hold
+IDENTITY = frozenset({"game", "shape", "winning_masks", "misere"})  # the names of the arrays about the game
+MOST_BYTES = 1 << 31  # the limit for the arrays of a file
 SUPPORTS = "supports"  # in files of games with gravity, and in proofs of all games
 _MAX_TEXT_LETTERS = 1000  # of a text, such as the name of a game
 _BEGIN = 10  # bytes: NumPy's mark, version 1.0, the length of the text that follows
@@ -84,8 +84,7 @@ def read_arrays(
 ) -> Arrays:
     """The arrays of these names, each of its form or one of several, from a file written for this game.
 
-    Raises `PolicyFileError`, which says that the file is not a `kind`, for any other
-    file.
+    Raises `PolicyFileError` for any other file; the message says that it is not a `kind`.
     """
     with _Archive.open(path, kind) as archive:
         if missing := {*_identity(game), *forms} - archive.names:
@@ -99,7 +98,7 @@ def read_arrays(
 
 
 def array_names(path: str | Path) -> frozenset[str]:
-    """The names of the arrays of a file; reads nothing else. Empty if it is not a policy file."""
+    """The names of the arrays of a file, without reading them; empty if it is not a policy file."""
     try:
         with _Archive.open(path, "policy file") as archive:
             return frozenset(archive.names)
@@ -114,7 +113,7 @@ def is_for(path: str | Path, game: Game) -> bool:
 
 
 def game_name(path: str | Path) -> str:
-    """The name of the game of a file. Raises `PolicyFileError` for what is not a policy file."""
+    """The name of the game of a file. Raises `PolicyFileError` if it is not a policy file."""
     with _Archive.open(path, "policy file") as archive:
         return archive.game_name()
 
@@ -126,10 +125,9 @@ def text_in(path: str | Path, name: str) -> str | None:
 
 
 def game_of_file(path: str | Path) -> Game:
-    """The game that a file was written for: of the catalogue, or one of the user's own.
+    """The game that a file was written for, of the catalogue or of the user's own.
 
-    Raises `PolicyFileError` for what is not a policy file, and for the name of a game with the rules of
-    another.
+    Raises `PolicyFileError` if it is not a policy file, and for the name of a game with the rules of another.
     """
     forms = {
         "shape": ArraySpec(np.int64, (None,), 6),
@@ -165,9 +163,9 @@ class _Archive:
     def open(cls, path: str | Path, kind: str) -> Iterator["_Archive"]:
         """The archive, for the time of a with statement."""
         with file_errors(path, "read", PolicyFileError):
-            stream = opened(path)
+            stream = open_regular(path)
         with stream:
-            with _blaming(path, kind):
+            with _archive_errors(path, kind):
                 zipped = ZipFile(stream)
             archive = cls(path, kind, zipped)
             names = [name.removesuffix(".npy") for name in zipped.namelist()]
@@ -192,7 +190,7 @@ class _Archive:
         return text
 
     def mismatch(self, game: Game) -> str | None:
-        """In what the file's game differs from this one: shape, winning_masks, …; None: in nothing."""
+        """The array, such as shape, in which the game of the file differs first; None if none does."""
         expected_arrays = _identity(game)
         if SUPPORTS in self.names:
             expected_arrays[SUPPORTS] = supports_of(game)
@@ -210,15 +208,15 @@ class _Archive:
         for name, form in forms.items():
             header = self.header(name)
             if not any(each.admits(header) for each in ((form,) if isinstance(form, ArraySpec) else form)):
-                raise self.error(f"its {name} has another form, {header.dtype} of shape {header.shape}")
+                raise self.error(f"its {name} has the wrong form, {header.dtype} of shape {header.shape}")
             size += _size(header)
         if size > MOST_BYTES:
             raise self.error(f"it holds {size:,} bytes, of at most {MOST_BYTES:,}")
 
     def header(self, name: str) -> _Header:
-        """The header of an array. Raises `PolicyFileError` if there is none, or it lies about the size."""
+        """The header of an array. Raises `PolicyFileError` if there is none, or its size is wrong."""
         info = self._member(name)
-        with _blaming(self.path, self.kind), self._zipped.open(info) as file:
+        with _archive_errors(self.path, self.kind), self._zipped.open(info) as file:
             begin = file.read(_BEGIN)
             begin += file.read(int.from_bytes(begin[-2:], "little"))
             if not (match := _HEADER.fullmatch(begin)):
@@ -233,9 +231,9 @@ class _Archive:
         return header
 
     def array(self, name: str) -> NDArray[Any]:
-        """An array whose header has been looked at."""
+        """An array whose header has been checked."""
         info = self._member(name)
-        with _blaming(self.path, self.kind), self._zipped.open(info) as file:
+        with _archive_errors(self.path, self.kind), self._zipped.open(info) as file:
             array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
             if array.dtype.kind == "U":
                 array.tolist()  # fails if a number in it is not a character
@@ -252,7 +250,7 @@ class _Archive:
 
 
 @contextmanager
-def _blaming(path: str | Path, kind: str) -> Iterator[None]:
+def _archive_errors(path: str | Path, kind: str) -> Iterator[None]:
     """Turn every error inside into a `PolicyFileError` that names the file.
 
     Only for calls of `zipfile` and NumPy's format, which fail in a dozen ways where bytes are damaged.
@@ -262,7 +260,7 @@ def _blaming(path: str | Path, kind: str) -> Iterator[None]:
     except OSError as error:
         raise PolicyFileError(f"{path} cannot be read: {reason(error)}") from error
     except MemoryError as error:
-        raise PolicyFileError(f"{path} needs more memory than there is") from error
+        raise PolicyFileError(f"{path} needs more memory than available") from error
     except Exception as error:
         raise PolicyFileError(f"{path} is not a {kind}: damaged, {reason(error)}") from error
 
@@ -272,12 +270,12 @@ def _size(header: _Header) -> int:
 
 
 def _in_order(array: NDArray[Any]) -> NDArray[Any]:
-    """Winning sets, which some files hold in ascending order, in that order; all else as it is."""
+    """Winning sets, which some files hold in ascending order, in that order; other arrays unchanged."""
     return np.sort(array) if array.dtype == np.uint64 else array
 
 
 def _identity(game: Game) -> Arrays:
-    """The arrays in a file by which it is known for which game it was written."""
+    """The arrays in a file that identify the game for which it was written."""
     identity = {
         "game": np.array(game.name),
         "shape": np.array(game.shape),
@@ -288,5 +286,5 @@ def _identity(game: Game) -> Arrays:
 
 
 def supports_of(game: Game) -> NDArray[np.int8]:
-    """The supports of a game as files have them: −1 for none."""
+    """The supports of a game as in files, −1 for none."""
     return np.array([-1 if cell is None else cell for cell in game.supports], np.int8)

@@ -178,7 +178,7 @@ class AnswerFormat:
         """
         reading = self.read(reply, position)
         if reading.cell is None:
-            return Answer.failed(reading.outcome, reply)
+            return Answer.failure(reading.outcome, reply)
         return Answer.of(reading.cell, position, reply)
 
 

@@ -95,10 +95,10 @@ class PromptAgent(AskedAgent):
             error.add_note(self._query_note(position))
             raise
         if not isinstance(reply, str):
-            return Answer.failed("unreadable", brief(reply))
+            return Answer.failure("unreadable", brief(reply))
         answer = self.answer_format.answer(reply, position)
         if answer.cell is None and isinstance(reply, Reply) and reply.note:
-            return Answer.failed(answer.outcome, f"({reply.note}) {reply}".rstrip())
+            return Answer.failure(answer.outcome, f"({reply.note}) {reply}".rstrip())
         return answer
 
     def _query_note(self, position: Position) -> str:

@@ -8,14 +8,14 @@ from zlib import crc32
 import numpy as np
 
 from ttt_env.agent import Agent, AgentLike, AskedAgent, Forfeit, Outcome, answer_of, make_agent
-from ttt_env.analysis.asking import Asking
+from ttt_env.analysis.asking import AskProgress
 from ttt_env.analysis.evaluation import exact_match, exploitability, sampled_games
 from ttt_env.analysis.play import moves_between
 from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.analysis.results import Ending, Exploitability, Match, match_of_games
 from ttt_env.errors import ForfeitError, NoVerdictError, PlayerError, ResultFileError
 from ttt_env.rules import SEATS, Game, GameRecord, Position, Seat, is_enumerable, is_tabulated, other_seat
-from ttt_env.storage.codec import decoded
+from ttt_env.storage.codec import decode_value
 
 _BATCH = 100
 
@@ -42,7 +42,7 @@ def both_sides(pairs: Mapping[Pair, Match]) -> dict[tuple[str, str], Match]:
     """The match of each pair, from the side of each player."""
     matches: dict[tuple[str, str], Match] = {}
     for (first, second), match in pairs.items():
-        matches |= {(first, second): match, (second, first): match.turned()}
+        matches |= {(first, second): match, (second, first): match.swap_agents()}
     return matches
 
 
@@ -80,7 +80,7 @@ class PlayedGame(NamedTuple):
     @classmethod
     def read(cls, data: Mapping[str, Any], game: Game) -> "PlayedGame":
         """The game of a `to_dict`. Raises `ResultFileError` for a game that cannot end in this way."""
-        record, outcome, reply = decoded(_Line, data, game)
+        record, outcome, reply = decode_value(_Line, data, game)
         if (outcome is None) is not record.is_over or outcome == "played":
             raise ResultFileError(f"record: {record}: expected an end on the board or in a forfeit, not both")
         return cls(record, Forfeit(record.positions()[-1], outcome, reply) if outcome else None)
@@ -144,7 +144,7 @@ N_REPEATED_QUERIES = 20
 """The number of positions in which a bot is queried twice, to test that it repeats itself."""
 
 
-def judged_table(agent: Agent, progress: Asking | None = None) -> PolicyTable | str:
+def judged_table(agent: Agent, progress: AskProgress | None = None) -> PolicyTable | str:
     """The answers of an agent in all positions that it can reach, or the reason why it is not judged by them.
 
     The game must have few positions, and the agent must declare itself stationary, or be a bot that repeats
@@ -170,7 +170,7 @@ def _sample_answers(table: PolicyTable) -> list[tuple[Position, int]]:
         position
         for first_ply, seat in enumerate(SEATS)
         for layer in table.layers(seat)[first_ply::2]
-        for position in layer.boards(layer.open)
+        for position in layer.boards(layer.open_slots)
         if position not in lost_positions
     ]
     if not positions:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 import numpy as np
 
 from ttt_env.agent import AgentLike, Floats, game_of, named_agents
-from ttt_env.analysis.results import Exploitability, Forfeited, Match, summed
+from ttt_env.analysis.results import Exploitability, ForfeitCount, Match, merge_forfeits
 from ttt_env.errors import NoVerdictError, ParameterError, ResultFileError
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import Column, Table
@@ -26,7 +26,7 @@ from ttt_env.rules import (
     is_tabulated,
 )
 from ttt_env.storage import file_errors, game_to_dict
-from ttt_env.storage.codec import Saved, decoded
+from ttt_env.storage.codec import Saved, decode_value
 from ttt_env.tournament.matches import (
     AgentsByName,
     JudgedAgent,
@@ -141,12 +141,12 @@ class Tournament(Saved):
         return [(pair.first, pair.second) for pair, match in self.pairs.items() if match.width > width]
 
     @property
-    def forfeits(self) -> dict[str, tuple[Forfeited, ...]]:
+    def forfeits(self) -> dict[str, tuple[ForfeitCount, ...]]:
         """The games that each agent lost by naming no free cell; agents without any are not listed."""
-        losses: dict[str, tuple[Forfeited, ...]] = dict.fromkeys(self.names, ())
+        losses: dict[str, tuple[ForfeitCount, ...]] = dict.fromkeys(self.names, ())
         for (name, _), match in self.matches.items():
             losses[name] += match.forfeits[0]
-        return {name: summed(each) for name, each in losses.items() if each}
+        return {name: merge_forfeits(each) for name, each in losses.items() if each}
 
     def __repr__(self) -> str:
         return f"<Tournament of {len(self.names)} agents on {self.game.name}>"
@@ -231,18 +231,18 @@ class Tournament(Saved):
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
-        rows = decoded(tuple[_Row, ...], data["agents"], name="agents")
+        rows = decode_value(tuple[_Row, ...], data["agents"], name="agents")
         pairs = {
-            decoded(Pair, each, name="matches"): decoded(Match, each, name="matches")
+            decode_value(Pair, each, name="matches"): decode_value(Match, each, name="matches")
             for each in data["matches"]
         }
         return cls(
-            decoded(Game, data["game"], name="game"),
+            decode_value(Game, data["game"], name="game"),
             tuple(row.name for row in rows),
             pairs,
             {row.name: row.exploitability for row in rows},
-            decoded(float | None, data["width"], name="width"),
-            decoded(dict[str, str], data["not_judged"], name="not_judged"),
+            decode_value(float | None, data["width"], name="width"),
+            decode_value(dict[str, str], data["not_judged"], name="not_judged"),
         )
 
     def plot(self, path: str | Path | None = None) -> "Figure":

@@ -24,8 +24,8 @@ from ttt_env.rules import (
     check_fields,
     get_game,
 )
-from ttt_env.storage import opened, reason, write_atomically
-from ttt_env.storage.locks import reserved
+from ttt_env.storage import open_regular, reason, write_atomically
+from ttt_env.storage.locks import hold_lock
 from ttt_env.training.evaluation import Evaluation, Report, Until, evaluate
 
 _HEAD = b"ttt_env checkpoint 4\n"  # followed by the SHA-256 of the rest
@@ -89,7 +89,7 @@ def read_checkpoint(path: str | Path) -> TrainingCheckpoint:
     Raises `PolicyFileError` for a file that is not a complete checkpoint, or one of another version.
     """
     try:
-        with opened(path) as file:
+        with open_regular(path) as file:
             head, checksum, content = file.read(len(_HEAD)), file.read(_CHECKSUM), file.read()
     except OSError as error:
         raise PolicyFileError(f"there is no checkpoint {path} to go on from: {reason(error)}") from error
@@ -178,7 +178,7 @@ class TrainingOptions:
     def run(self, report: Report | None = None) -> Agent:
         """Train the agent and return it, as `train` does."""
         threads = one_thread() if self.learner.uses_torch else nullcontext()
-        with threads, nullcontext() if self.out is None else reserved(self.out):
+        with threads, nullcontext() if self.out is None else hold_lock(self.out):
             file = None if self.out is None else checkpoint_of(self.out)
             training = self.begin(report, file if self.resume else None)
             training.checkpoint = file

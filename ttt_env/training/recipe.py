@@ -14,7 +14,7 @@ from typing import Any, Union, get_args, get_origin
 
 from ttt_env.errors import ParameterError, ResultFileError, brief, extra_for, unknown
 from ttt_env.rules import Game, Seconds, Share, checked_value, is_enumerable
-from ttt_env.storage import opened, parse_toml, reason
+from ttt_env.storage import open_regular, parse_toml, reason
 from ttt_env.training.pool import OpponentPool
 
 _FOLDER = Path(str(files("ttt_env.training"))) / "recipes"
@@ -158,7 +158,7 @@ def recipe(name: str) -> Recipe:
 def read_recipe(path: Path) -> Recipe:
     """The recipe in a file, with the file's name. Raises `ParameterError` if it is not a recipe."""
     try:
-        with opened(path) as file:
+        with open_regular(path) as file:
             content = parse_toml(file.read())
     except OSError as error:
         raise ParameterError(f"the recipe {path} cannot be read: {reason(error)}") from error

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ttt_env.agents.mcts.search import Search, trees_of
+from ttt_env.agents.mcts.search import Search, tree_limit
 from ttt_env.analysis.certificate import certify
 from ttt_env.analysis.known import PROOF_NODES, is_solved, known_value, known_values_of_moves
 from ttt_env.analysis.solution import distances
 from ttt_env.analysis.verdict import verdict_in_a_line
-from ttt_env.compiled.stopping import StoppedError, check_wanted, stopped_by
+from ttt_env.compiled.stopping import StoppedError, check_stopped, stopped_by
 from ttt_env.errors import NotationError, ParameterError, TttEnvError, unknown
 from ttt_env.rules import Boards, Game, GameRecord, Position, canonical, is_tabulated
 from ttt_env.storage.game_log import GameLog
@@ -98,7 +98,7 @@ class Answers:
         position = self._position(question.game, question.moves)
         if position.is_over:
             raise NotationError("The game is over in this position: there is no move.")
-        with self._moves, trees_of(_MOST_TREE):
+        with self._moves, tree_limit(_MOST_TREE):
             agent = self.players.make(question.agent, position.game)
             if not agent.is_stationary:
                 return {"moves": [[agent.choose(position, np.random.default_rng()), 1.0]], "isSample": True}
@@ -178,7 +178,7 @@ class Answers:
         departure = Event()
 
         def report(evaluation: Evaluation) -> None:
-            check_wanted()
+            check_stopped()
             assert evaluation.exploitability is not None
             worst = evaluation.exploitability.exploitability
             events.put({"steps": evaluation.steps, "seconds": evaluation.seconds, "exploitability": worst})

@@ -29,7 +29,7 @@ from ttt_env.compiled.stopping import StoppedError, stopped_by
 from ttt_env.errors import ParameterError, TttEnvError
 from ttt_env.rules import Game
 from ttt_env.storage import parse_json
-from ttt_env.storage.codec import decoded
+from ttt_env.storage.codec import decode_value
 from ttt_env.storage.game_log import GameLog
 from ttt_env.web.answers import (
     Answers,
@@ -138,7 +138,7 @@ async def _answer(kind: type, answer: Callable[[Any], Any], request: Request) ->
         if len(body) > _MOST_BYTES:
             return _error(413, f"A question has at most {_MOST_BYTES:,} bytes.")
     try:
-        question = decoded(kind, parse_json(body), name="question")
+        question = decode_value(kind, parse_json(body), name="question")
         if kind is TrainQuestion:
             return StreamingResponse(
                 _lines(answer(question)), media_type="application/x-ndjson", headers=_HEADERS

@@ -1,4 +1,4 @@
-"""Agents that look at the board as it is: chance, lists of rules, and the weights of winning sets."""
+"""Agents that look at the board alone: chance, lists of rules, and the weights of winning sets."""
 
 from ttt_env.agents.heuristics.rules import Block, NewellSimon, Random, Rules, WinBlock
 from ttt_env.agents.heuristics.weights import Weights

@@ -1,4 +1,4 @@
-"""Agents that look at the board as it is: chance, and lists of rules."""
+"""Agents that look at the board alone: chance, and lists of rules."""
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
@@ -8,16 +8,26 @@ import numpy as np
 
 from ttt_env.agent import Agent, Choice, Explanation, Floats, named_cells
 from ttt_env.agents.heuristics.threats import NONE, OpenSets, RuleInput, open_sets
-from ttt_env.rules import Boards, Game, Masks, Position, cells_of, one_of, packed, playable
+from ttt_env.rules import Boards, Game, Masks, Position, cells_of, one_of, pack_masks, playable
 
 Rule = Callable[[RuleInput], Masks]
 """Returns the cells that it proposes in positions, as bit masks `uint64[B]`; taken cells do not count."""
 
-_CHUNK = 256  # positions at a time where all their moves are tried
+_CHUNK = 256  # positions whose moves are all tried in one batch
 
 
 class Random(Agent):
-    """Uniform over the legal moves; the baseline of every comparison. Plays boards of any shape."""
+    """Uniform over the legal moves; the baseline of every comparison. Plays boards of any shape.
+
+    Args:
+        game: The game, or its id.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> make_agent("random").policy(Position.parse("XX./OO./XO.")).round(2).tolist()
+        [0.0, 0.0, 0.33, 0.0, 0.0, 0.33, 0.0, 0.0, 0.33]
+
+    """
 
     is_stationary = True
     _remembers = True
@@ -26,36 +36,36 @@ class Random(Agent):
         policies: Floats = boards.legal / boards.legal.sum(axis=1, keepdims=True)
         return policies
 
-    def _explained(self, position: Position) -> Explanation:
-        return self._why(position, "Uniform over the free cells.")
+    def _explain(self, position: Position) -> Explanation:
+        return self._policy_explanation(position, "Uniform over the free cells.")
 
 
-def win(sight: RuleInput) -> Masks:
+def win(inputs: RuleInput) -> Masks:
     """The cells that complete a winning set of the player to move."""
-    return sight.mine.completing()
+    return inputs.own_sets.completing()
 
 
-def block(sight: RuleInput) -> Masks:
+def block(inputs: RuleInput) -> Masks:
     """The cells that would complete a winning set of the opponent."""
-    return sight.theirs.completing()
+    return inputs.opponent_sets.completing()
 
 
-def fork(sight: RuleInput) -> Masks:
+def fork(inputs: RuleInput) -> Masks:
     """The cells that give the player to move two ways to win at once."""
-    return sight.mine.forking()
+    return inputs.own_sets.forking()
 
 
-def block_fork(sight: RuleInput) -> Masks:
+def block_fork(inputs: RuleInput) -> Masks:
     """The cells that keep the opponent from forking; none where it cannot fork.
 
     If the opponent has one fork, that cell. If it has several, the moves that threaten to win and leave it no
-    fork; else those that threaten to win and whose forced answer is not a fork; else the forks.
+    fork; else those that threaten to win and force a reply that is not a fork; else the forks.
     """
-    forks = sight.theirs.forking()
+    forks = inputs.opponent_sets.forking()
     several = np.flatnonzero(np.bitwise_count(forks) > 1)
     for start in range(0, len(several), _CHUNK):
         at = several[start : start + _CHUNK]
-        boards = sight.boards[at]
+        boards = inputs.boards[at]
         game, n_cells = boards.game, boards.game.n_cells
         stones = np.uint64(1) << np.arange(n_cells, dtype=np.uint64)
         mine = (boards.mine[:, None] | stones).reshape(-1)
@@ -65,36 +75,36 @@ def block_fork(sight: RuleInput) -> Masks:
         leaves_none = forces & (forks_left == NONE)
         forces_elsewhere = forces & (forced & forks_left == NONE)
         free = playable(game, boards.occupied_masks)
-        for moves in (forces_elsewhere, leaves_none):  # the latter where there are both
-            cells = packed(moves.reshape(-1, n_cells)) & free
+        for moves in (forces_elsewhere, leaves_none):  # the latter take precedence
+            cells = pack_masks(moves.reshape(-1, n_cells)) & free
             forks[at] = np.where(cells != NONE, cells, forks[at])
     return forks
 
 
-def centre(sight: RuleInput) -> Masks:
+def centre(inputs: RuleInput) -> Masks:
     """The cell in the middle; there is none if the board is even along some axis."""
-    has_one = all(size % 2 for size in sight.game.shape)
-    return _everywhere(sight, 1 << sight.game.n_cells // 2 if has_one else 0)
+    has_one = all(size % 2 for size in inputs.game.shape)
+    return _repeat_mask(inputs, 1 << inputs.game.n_cells // 2 if has_one else 0)
 
 
-def corner(sight: RuleInput) -> Masks:
+def corner(inputs: RuleInput) -> Masks:
     """The cells at an end of every axis."""
-    return _everywhere(sight, _at_ends(sight.game, all))
+    return _repeat_mask(inputs, _at_ends(inputs.game, all))
 
 
-def opposite_corner(sight: RuleInput) -> Masks:
+def opposite_corner(inputs: RuleInput) -> Masks:
     """The corners diagonally opposite to a corner that the opponent has."""
-    corners = sight.boards.cells(sight.boards.theirs & np.uint64(_at_ends(sight.game, all)))
-    return packed(corners[:, ::-1])
+    corners = inputs.boards.cells(inputs.boards.theirs & np.uint64(_at_ends(inputs.game, all)))
+    return pack_masks(corners[:, ::-1])
 
 
-def side(sight: RuleInput) -> Masks:
+def side(inputs: RuleInput) -> Masks:
     """The cells on the border of the board that are not corners: the edges of 3×3."""
-    return _everywhere(sight, _at_ends(sight.game, any) ^ _at_ends(sight.game, all))
+    return _repeat_mask(inputs, _at_ends(inputs.game, any) ^ _at_ends(inputs.game, all))
 
 
-def _everywhere(sight: RuleInput, mask: int) -> Masks:
-    return np.full(len(sight.boards), mask, np.uint64)
+def _repeat_mask(inputs: RuleInput, mask: int) -> Masks:
+    return np.full(len(inputs.boards), mask, np.uint64)
 
 
 @lru_cache(maxsize=128)
@@ -122,12 +132,24 @@ RULES: dict[str, Rule] = {
 class Rules(Agent):
     """Plays by the first rule of a list that applies, uniform over the cells it proposes; otherwise random.
 
-    `rules` are names joined by `+`: `win`, `block`, `fork`, `block-fork`, `centre`, `opposite-corner`,
-    `corner`, `side`. The default is the bot of Nicolo Davis, "Tic-Tac-Toe Bots". The rules are about winning
-    sets or the shape of the board, so they apply to every game; on a board with an even side `centre`
-    proposes nothing. Misère games are played by the same rules, so `win` loses.
+    The default is the bot of Nicolo Davis, "Tic-Tac-Toe Bots". The rules refer to winning sets or to the
+    shape of the board, so they apply to every game; on a board with an even side `centre` proposes nothing.
+    Misère games are played by the same rules, so `win` loses.
 
-    Raises `ParameterError` for a name that is not a rule.
+    Args:
+        game: The game, or its id.
+        rules: Names joined by `+`, the first rule first: `win`, `block`, `fork`, `block-fork`, `centre`,
+            `opposite-corner`, `corner`, `side`.
+
+    Raises:
+        ParameterError: A name is not that of a rule.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> agent = make_agent("rules:win+centre+corner")
+        >>> agent.explain(Position.parse("X../.O./...")).cells
+        [2, 6, 8]
+
     """
 
     is_stationary = True
@@ -140,29 +162,29 @@ class Rules(Agent):
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         candidates = boards.legal.copy()
-        undecided, sight = np.arange(len(boards)), RuleInput(boards)
+        undecided, inputs = np.arange(len(boards)), RuleInput(boards)
         for rule in self.rules.values():
-            proposed = boards.cells(rule(sight)) & sight.boards.legal
+            proposed = boards.cells(rule(inputs)) & inputs.boards.legal
             fires = proposed.any(axis=1)
             if fires.any():
                 candidates[undecided[fires]] = proposed[fires]
                 undecided = undecided[~fires]
-                sight = RuleInput(boards[undecided])
+                inputs = RuleInput(boards[undecided])
             if not len(undecided):
                 break
         policies: Floats = candidates / np.maximum(candidates.sum(axis=1, keepdims=True), 1)
         return policies
 
-    def _explained(self, position: Position) -> Explanation:
-        sight = RuleInput(Boards.of([position]))
+    def _explain(self, position: Position) -> Explanation:
+        inputs = RuleInput(Boards.of([position]))
         for name, rule in self.rules.items():
-            if cells := cells_of(int(rule(sight)[0]) & position.legal_mask):
+            if cells := cells_of(int(rule(inputs)[0]) & position.legal_mask):
                 reason, sets = _reason(name, cells, position)
                 facts = {"rule": name, "rules in order": list(self.rules)}
-                return self._why(position, reason, facts=facts, sets=sets)
+                return self._policy_explanation(position, reason, facts=facts, sets=sets)
         reason = f"No rule fires, of {', '.join(self.rules)}: uniform over the free cells."
         facts = {"rule": "none", "rules in order": list(self.rules)}
-        return self._why(position, reason, facts=facts)
+        return self._policy_explanation(position, reason, facts=facts)
 
 
 _SENTENCES = {
@@ -173,12 +195,12 @@ _SENTENCES = {
     "centre": "{cells} is the middle of the board.",
     "opposite-corner": "{cells} is a corner opposite to one of {other}.",
     "corner": "{cells} is a corner.",
-    "side": "{cells} is on the border and no corner.",
+    "side": "{cells} is on the border, not in a corner.",
 }
 
 
 def _reason(name: str, cells: list[int], position: Position) -> tuple[str, tuple[tuple[int, ...], ...]]:
-    """The reason why a rule proposes these cells, in a sentence, and the winning sets that it looked at."""
+    """Why a rule proposes these cells, in a sentence, and the winning sets that it refers to."""
     mover, other = ("X", "O") if position.to_move == "X" else ("O", "X")
     sentence = _SENTENCES[name].format(cells=named_cells(cells), mover=mover, other=other)
     own, others = (position.mine, position.theirs), (position.theirs, position.mine)
@@ -189,7 +211,7 @@ def _reason(name: str, cells: list[int], position: Position) -> tuple[str, tuple
         through = set(cells)
         sets = [s for s in open_sets(position.game, *own, missing=2) if through & set(s)]
     elif name == "block-fork":
-        through = set(cells_of(int(RuleInput(Boards.of([position])).theirs.forking()[0])))
+        through = set(cells_of(int(RuleInput(Boards.of([position])).opponent_sets.forking()[0])))
         sets = [s for s in open_sets(position.game, *others, missing=2) if through & set(s)]
     return f"The rule {name} fires: {sentence}", tuple(sets)
 
@@ -199,6 +221,15 @@ class Block(Rules):
 
     The second of the five rounds of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human". Misère games: as
     `Rules`.
+
+    Args:
+        game: The game, or its id.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> make_agent("block").explain(Position.parse("XX./OO./...")).cells
+        [5]
+
     """
 
     def __init__(self, game: Game | str) -> None:
@@ -210,6 +241,15 @@ class WinBlock(Rules):
 
     The third of the five rounds of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human". Misère games: as
     `Rules`.
+
+    Args:
+        game: The game, or its id.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> make_agent("win-block").explain(Position.parse("XX./OO./...")).cells
+        [2]
+
     """
 
     def __init__(self, game: Game | str) -> None:
@@ -219,9 +259,17 @@ class WinBlock(Rules):
 class NewellSimon(Rules):
     """Newell and Simon's rules: win, block, fork, block fork, centre, opposite corner, corner, side, random.
 
-    The rules of Newell and Simon, Human Problem Solving, 1972, in the order of Crowley and Siegler,
-    Flexible strategy use in young children's tic-tac-toe, 1993. Nobody beats them on 3×3. Misère games:
-    as `Rules`.
+    The rules of Newell and Simon, Human Problem Solving, 1972, in the order of Crowley and Siegler, Flexible
+    strategy use in young children's tic-tac-toe, 1993. Unbeatable on 3×3. Misère games: as `Rules`.
+
+    Args:
+        game: The game, or its id.
+
+    Example:
+        >>> from ttt_env import certify
+        >>> certify("newell-simon", "tictactoe-v0").unbeatable
+        True
+
     """
 
     def __init__(self, game: Game | str) -> None:

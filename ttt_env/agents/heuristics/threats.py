@@ -6,16 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_env.compiled.sets import numbers_through
-from ttt_env.rules import Boards, Game, Masks, packed, playable, set_masks
+from ttt_env.rules import Boards, Game, Masks, pack_masks, playable, set_masks
 
 NONE = np.uint64(0)
-_BLOCKED = np.uint8(128)  # more missing cells than anybody asks about
+_BLOCKED = np.uint8(128)  # a number of missing cells above all that matter
 
 
 class OpenSets:
-    """The winning sets that the player with `stones` can still complete: those without any of the `others`.
+    """The winning sets that a player can still complete: those without stones of the other player.
 
-    `stones` and `others` are bit masks, `uint64[B]`.
+    Args:
+        game: The game.
+        stones: The player's stones as bit masks, `uint64[B]`.
+        others: The other player's, `uint64[B]`.
+
     """
 
     def __init__(self, game: Game, stones: Masks, others: Masks) -> None:
@@ -44,7 +48,7 @@ class OpenSets:
         padded = np.concatenate([rests, np.zeros_like(rests[:, :1])], axis=1)
         around = np.bitwise_or.reduce(padded[:, numbers_through(self._game)], axis=2)  # [B, cells]
         # A fork takes the cell and two more.
-        return packed(np.bitwise_count(around) > 2) & self._playable
+        return pack_masks(np.bitwise_count(around) > 2) & self._playable
 
 
 class RuleInput:
@@ -54,18 +58,18 @@ class RuleInput:
         self.boards, self.game = boards, boards.game
 
     @cached_property
-    def mine(self) -> OpenSets:
+    def own_sets(self) -> OpenSets:
         """The open sets of the players to move."""
         return OpenSets(self.game, self.boards.mine, self.boards.theirs)
 
     @cached_property
-    def theirs(self) -> OpenSets:
+    def opponent_sets(self) -> OpenSets:
         """The open sets of the other players."""
         return OpenSets(self.game, self.boards.theirs, self.boards.mine)
 
 
 def open_sets(game: Game, stones: int, others: int, missing: int) -> list[tuple[int, ...]]:
-    """The winning sets that hold none of the `others`, and lack so many cells; both players are bit masks."""
+    """The winning sets without any of the `others` that lack `missing` cells; both players are bit masks."""
     return [
         cells
         for cells, mask in zip(game.winning_sets, game.winning_masks, strict=True)
@@ -76,6 +80,6 @@ def open_sets(game: Game, stones: int, others: int, missing: int) -> list[tuple[
 def n_threats(game: Game, stones: Masks, others: Masks) -> NDArray[np.int64]:
     """The number of winning sets that consist of `stones` but for one cell, which is empty, `[B]`."""
     counts = np.zeros(len(stones), np.int64)
-    for mask in set_masks(game):  # one by one: millions of positions come at once
+    for mask in set_masks(game):  # one by one, since there may be millions of positions
         counts += (np.bitwise_count(mask & ~stones) == 1) & (mask & others == NONE)
     return counts

@@ -5,15 +5,15 @@ from numpy.typing import NDArray
 
 from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, named_cells, of_legal_cells
 from ttt_env.agents.heuristics.threats import NONE, OpenSets, open_sets
-from ttt_env.compiled.sets import holding
+from ttt_env.compiled.sets import set_incidence
 from ttt_env.rules import Boards, Game, Masks, Position, set_masks
 
 
 def cell_weights(boards: Boards) -> tuple[Floats, Floats]:
     """The weight of each cell for the player to move, `[B, cells]`, and for the other; 0 on taken cells.
 
-    Every winning set without stones of the other player adds t² + 1 to each of its empty cells, t being
-    the number of one's own stones in it.
+    Every winning set without stones of the other player adds t² + 1 to each of its empty cells, t being the
+    number of one's own stones in it.
 
     >>> from ttt_env.rules.catalogue import get_game
     >>> mine, theirs = cell_weights(Boards.start(get_game("square-v0")))
@@ -30,7 +30,7 @@ def _weights_of(game: Game, stones: Masks, others: Masks) -> Floats:
     masks = set_masks(game)
     t = np.bitwise_count(stones[:, None] & masks)
     is_open = others[:, None] & masks == NONE
-    weights: Floats = (is_open * (t.astype(np.float64) ** 2 + 1.0)) @ holding(game)
+    weights: Floats = (is_open * (t.astype(np.float64) ** 2 + 1.0)) @ set_incidence(game)
     return weights
 
 
@@ -41,6 +41,16 @@ class Weights(Agent):
     `cell_weights`) decides, the agent's own if they are equal: among the cells with this weight for that
     player, the agent takes one with the largest weight for the other, uniformly among ties. The weights apply
     to every game; a misère game is played as if it were not misère.
+
+    Args:
+        game: The game, or its id.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> agent = make_agent("weights", "square-v0")
+        >>> agent.explain(agent.game.start).cells
+        [5, 6, 9, 10]
+
     """
 
     is_stationary = True
@@ -62,7 +72,7 @@ class Weights(Agent):
         policies: Floats = candidates / np.maximum(candidates.sum(axis=1, keepdims=True), 1)
         return policies
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         mover, other = ("X", "O") if position.to_move == "X" else ("O", "X")
         weights = (of_legal_cells(position, worth[0]) for worth in cell_weights(Boards.of([position])))
         numbers = [
@@ -70,13 +80,15 @@ class Weights(Agent):
             for seat, worth in zip((mover, other), weights, strict=True)
         ]
         mine, theirs = (max(column.by_cell.values()) for column in numbers)
-        reason, sets = _why(position, mine, theirs)
+        reason, sets = _deciding_rule(position, mine, theirs)
         if theirs > mine:
             numbers.reverse()  # the larger weights decide
-        return self._why(position, reason, *numbers, sets=sets)
+        return self._policy_explanation(position, reason, *numbers, sets=sets)
 
 
-def _why(position: Position, max_mine: float, max_theirs: float) -> tuple[str, tuple[tuple[int, ...], ...]]:
+def _deciding_rule(
+    position: Position, max_mine: float, max_theirs: float
+) -> tuple[str, tuple[tuple[int, ...], ...]]:
     """The rule of the agent that decides, in a sentence, and the winning sets behind it."""
     game, mine, theirs = position.game, position.mine, position.theirs
     mover, other = ("X", "O") if position.to_move == "X" else ("O", "X")
@@ -84,7 +96,7 @@ def _why(position: Position, max_mine: float, max_theirs: float) -> tuple[str, t
         return f"{_last_of(sets, position)} completes a set of {mover}: taken before all else.", tuple(sets)
     if sets := open_sets(game, theirs, mine, missing=1):
         threat = f"{_last_of(sets, position)} would complete a set of {other}"
-        return f"{threat}: {mover} has to be there first.", tuple(sets)
+        return f"{threat}: {mover} blocks it.", tuple(sets)
     if max_theirs > max_mine:
         return (
             f"The largest weight of {other}, {max_theirs:g}, is above the largest of {mover}, {max_mine:g}: "
@@ -95,7 +107,7 @@ def _why(position: Position, max_mine: float, max_theirs: float) -> tuple[str, t
             f"The largest weight of {mover}, {max_mine:g}, is not below the largest of {other}, "
             f"{max_theirs:g}: of the cells worth {max_mine:g} to {mover}, the one worth most to {other}."
         ), ()
-    return "No set is open to anybody: any cell.", ()
+    return "No set can be completed by either player: any cell.", ()
 
 
 def _last_of(sets: list[tuple[int, ...]], position: Position) -> str:

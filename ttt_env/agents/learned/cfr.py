@@ -1,4 +1,4 @@
-"""Counterfactual regret minimisation: both seats play each other, and regret what they did not play."""
+"""Counterfactual regret minimisation: both seats play each other and regret the moves not played."""
 
 from functools import cache
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 
 from ttt_env.agent import NO_LIMIT, Budget, Learner
 from ttt_env.agents.learned.lookup import Lookup, playable_cells_of
-from ttt_env.agents.learned.q_learning import explored
+from ttt_env.agents.learned.q_learning import game_graph
 from ttt_env.rules import Game, checked
 from ttt_env.storage import save_arrays
 
@@ -30,7 +30,7 @@ def _prepare() -> None:
     state = _no_regrets(NO_MOVES)
     ready(
         "cfr",
-        lambda: kernel.seats(NO_MOVES, state.seat),
+        lambda: kernel.set_movers(NO_MOVES, state.seat),
         lambda: kernel.sweep(NO_MOVES, state, kernel.BOTH, 1.0, False),
     )
 
@@ -39,32 +39,53 @@ def _no_regrets(graph: "Graph") -> "Regrets":
     from ttt_env.agents.learned.cfr_kernel import Regrets
 
     n_positions, n_moves = len(graph.reward), len(graph.next)
-    regret, total, now = np.zeros((3, n_moves))
+    regret, total, strategy = np.zeros((3, n_moves))
     return Regrets(
-        regret, total, now, np.zeros(n_positions, np.int8), np.zeros((2, n_positions)), np.zeros(n_positions)
+        regret,
+        total,
+        strategy,
+        np.zeros(n_positions, np.int8),
+        np.zeros((2, n_positions)),
+        np.zeros(n_positions),
     )
 
 
 class CFRLearner(Learner):
     """Counterfactual regret minimisation: the regrets of all moves, and one strategy for both seats.
 
-    Each iteration, which is a step, goes through all positions of the game. What a player regrets in a
-    position is what every move would have earned there more than the strategy did, times the probability that
-    the other's moves lead there; the next strategy plays each move in proportion to the sum of its regrets,
-    if above 0 ("cfr": Zinkevich, Johanson, Bowling and Piccione, "Regret Minimization in Games with
-    Incomplete Information", 2007). With "cfr+" sums of regrets never fall below 0, the seats learn in turns,
-    and iteration t has the weight t in the average (Tammelin, "Solving Large Imperfect Information Games
-    Using CFR+", 2014). Nothing in it is drawn.
+    Each iteration, which is a step, traverses all positions of the game. The regret of a move is what it
+    would have earned more than the strategy did, times the probability that the other's moves lead to the
+    position; the next strategy plays each move in proportion to the sum of its regrets, if above 0. Nothing
+    in it is random.
 
     The exploitability of the average falls like 1/√iterations at least and is never exactly 0, because it
-    keeps a share of the uniform beginning; that of the `purified` average, the same with all but its most
-    likely moves left out, uniform among equals (Ganzfried, Sandholm and Waugh, "Strategy Purification and
-    Thresholding", 2012), becomes 0 when the best moves have the largest share.
+    keeps a share of the uniform start; that of the `purified` average becomes 0 when the best moves have the
+    largest share.
 
-    An information set is a position, symmetric ones merged, however it came up: both players see all of it.
-    The agent is due whenever the iterations have grown by a quarter.
+    An information set is a position, symmetric ones merged, whatever moves led to it: both players see all of
+    it. The agent is due whenever the iterations have grown by a quarter.
 
-    Raises `GameTooLargeError` for a game of too many positions.
+    Args:
+        game: The game.
+        seed: Without effect: nothing is random.
+        variant: "cfr" (Zinkevich, Johanson, Bowling and Piccione, "Regret Minimization in Games with
+            Incomplete Information", 2007), or "cfr+": sums of regrets never fall below 0, the seats learn in
+            turns, and iteration t has the weight t in the average (Tammelin, "Solving Large Imperfect
+            Information Games Using CFR+", 2014).
+        purified: Whether the agent plays only the most likely moves of the average, uniform among equals
+            (Ganzfried, Sandholm and Waugh, "Strategy Purification and Thresholding", 2012).
+
+    Raises:
+        GameTooLargeError: The game has too many positions.
+
+    Example:
+        >>> from ttt_env import get_game
+        >>> from ttt_env.agent import Budget
+        >>> learner = CFRLearner(get_game("tictactoe-v0"))
+        >>> learner.advance(Budget(steps=1))
+        >>> learner.steps, learner.agent()
+        (1, <Lookup of tictactoe-v0>)
+
     """
 
     name, plays_as = "cfr", "lookup"
@@ -79,18 +100,18 @@ class CFRLearner(Learner):
         super().__init__(game, seed)
         self.is_plus, self.purified = variant == "cfr+", purified
         self._kernel = kernel
-        self.positions, self.graph = explored(game)
+        self.positions, self.graph = game_graph(game)
         self.regrets = _no_regrets(self.graph)
         self.iterations = self.moves = 0
         _prepare()
-        kernel.seats(self.graph, self.regrets.seat)
+        kernel.set_movers(self.graph, self.regrets.seat)
 
     @property
     def steps(self) -> int:  # noqa: D102
         return self.iterations
 
     def advance(self, budget: Budget = NO_LIMIT) -> None:  # noqa: D102
-        learners = (0, 1) if self.is_plus else (self._kernel.BOTH,)  # those that learn in turns
+        learners = (0, 1) if self.is_plus else (self._kernel.BOTH,)  # the seats that learn in turns
         for _ in range(int(min(max(1, self.iterations // 4), budget.steps))):
             self.iterations += 1
             for learner in learners:

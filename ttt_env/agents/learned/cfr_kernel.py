@@ -8,28 +8,28 @@ from numpy.typing import NDArray
 from ttt_env.agents.learned.q_learning_kernel import Graph
 from ttt_env.compiled.compiler import compiled, inner
 
-BOTH = -1  # seats that learn in a sweep, where it is not 0 (X) or 1 (O) alone
+BOTH = -1  # both seats learn in a sweep, instead of 0 (X) or 1 (O) alone
 
 
 class Regrets(NamedTuple):
     """The statistics of every move of a `Graph` (`[moves]`) and of every position (`[P]`).
 
-    `regret` is how much more a move would have earned until now than what was played, `total` the sum of
-    the strategies so far, weighted by how often they were reached, and `now` the current strategy.
-    `seat` is the player to move in a position, `reach` `[2, P]` how likely each seat's own moves lead there,
-    summed over all ways to it, and `value` the value of the position for the player to move.
+    `regret` is how much more a move would have earned until now than what was played, `total` the sum of the
+    strategies so far, weighted by how often they were reached, and `strategy` the current strategy. `seat` is
+    the player to move in a position, `reach` `[2, P]` how likely each seat's own moves lead there, summed
+    over all ways to it, and `value` the value of the position for the player to move.
     """
 
     regret: NDArray[np.float64]
     total: NDArray[np.float64]
-    now: NDArray[np.float64]
+    strategy: NDArray[np.float64]
     seat: NDArray[np.int8]
     reach: NDArray[np.float64]
     value: NDArray[np.float64]
 
 
 @compiled
-def seats(graph: Graph, seat: NDArray[np.int8]) -> None:
+def set_movers(graph: Graph, seat: NDArray[np.int8]) -> None:
     """Set who moves in each position: 0 on the empty board, and after each move the other."""
     for position in range(len(seat)):
         for edge in range(graph.first[position], graph.first[position + 1]):
@@ -42,12 +42,12 @@ def sweep(graph: Graph, state: Regrets, learner: int, weight: float, is_plus: bo
 
     Its strategy is added to the total with this weight. With `is_plus` regrets below 0 become 0.
     """
-    play_down(graph, state, learner, weight)
-    learn_up(graph, state, learner, is_plus)
+    forward_pass(graph, state, learner, weight)
+    backward_pass(graph, state, learner, is_plus)
 
 
 @inner
-def play_down(graph: Graph, state: Regrets, learner: int, weight: float) -> None:
+def forward_pass(graph: Graph, state: Regrets, learner: int, weight: float) -> None:
     """From the empty board on: the strategies by regret matching, and how likely they lead where."""
     for position in range(len(state.seat)):
         state.reach[0, position] = state.reach[1, position] = 1.0 if position == 0 else 0.0
@@ -56,10 +56,10 @@ def play_down(graph: Graph, state: Regrets, learner: int, weight: float) -> None
         match_regrets(graph, state, position)
         own, other = state.reach[mover, position], state.reach[1 - mover, position]
         for edge in range(graph.first[position], graph.first[position + 1]):
-            state.reach[mover, graph.next[edge]] += own * state.now[edge]
+            state.reach[mover, graph.next[edge]] += own * state.strategy[edge]
             state.reach[1 - mover, graph.next[edge]] += other
             if learner == BOTH or learner == mover:
-                state.total[edge] += weight * own * state.now[edge]
+                state.total[edge] += weight * own * state.strategy[edge]
 
 
 @inner
@@ -70,24 +70,24 @@ def match_regrets(graph: Graph, state: Regrets, position: int) -> None:
     for edge in range(first, last):
         above += max(state.regret[edge], 0.0)
     for edge in range(first, last):
-        state.now[edge] = max(state.regret[edge], 0.0) / above if above > 0.0 else 1.0 / (last - first)
+        state.strategy[edge] = max(state.regret[edge], 0.0) / above if above > 0.0 else 1.0 / (last - first)
 
 
 @inner
-def learn_up(graph: Graph, state: Regrets, learner: int, is_plus: bool) -> None:
-    """From the ends of the game back: what positions are worth, and by that the regrets."""
+def backward_pass(graph: Graph, state: Regrets, learner: int, is_plus: bool) -> None:
+    """From the ends of the game back: the values of the positions, and by that the regrets."""
     for position in range(len(state.seat) - 1, -1, -1):
         first, last = graph.first[position], graph.first[position + 1]
         if first == last:
             state.value[position] = -float(graph.reward[position])
             continue
-        worth = 0.0
+        value = 0.0
         for edge in range(first, last):
-            worth -= state.now[edge] * state.value[graph.next[edge]]
-        state.value[position] = worth
+            value -= state.strategy[edge] * state.value[graph.next[edge]]
+        state.value[position] = value
         mover = state.seat[position]
         if learner == BOTH or learner == mover:
             others = state.reach[1 - mover, position]
             for edge in range(first, last):
-                regret = state.regret[edge] + others * (-state.value[graph.next[edge]] - worth)
+                regret = state.regret[edge] + others * (-state.value[graph.next[edge]] - value)
                 state.regret[edge] = max(regret, 0.0) if is_plus else regret

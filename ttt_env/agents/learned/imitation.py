@@ -1,4 +1,4 @@
-"""Plays what people have played."""
+"""Plays the moves that people have played."""
 
 import os
 from collections.abc import Sequence
@@ -36,8 +36,8 @@ from ttt_env.rules.symmetry import transform_boards
 from ttt_env.storage.game_log import PERSON, GameLog, LoggedGame, default_path
 
 
-class OfHabits:
-    """The common part of both kinds of the agent: the log, and the agent that plays where it has no moves."""
+class ImitationBase:
+    """The common part of imitation with a stationary fallback and with any other."""
 
     game: Game
     path: Path
@@ -48,24 +48,24 @@ class OfHabits:
         try:
             self.path.stat()
         except FileNotFoundError:
-            self._habits = _Habits.of(self.game, [])
+            self._move_counts = _MoveCounts.of(self.game, [])
             return
         except (OSError, ValueError) as error:
             raise GameLogError(f"game log {self.path}: {error}") from error
         with GameLog(self.path) as log:
-            self._habits = _Habits.of(self.game, log.games(self.game))
+            self._move_counts = _MoveCounts.of(self.game, log.games(self.game))
 
     @property
     def parts(self) -> tuple[Agent]:  # noqa: D102
         return (self.fallback,)
 
-    def _explained(self, position: Position) -> Explanation:
-        counted = self._habits.counted(position)
+    def _explain(self, position: Position) -> Explanation:
+        counted = self._move_counts.counts_in(position)
         if counted is None:
             name = name_of(self.fallback)
             part = PartExplanation(name, self.fallback.explain(position))
             reason = f"No recorded game has come to this position with a person to move: {name} plays."
-            return Explanation(position, part.why.policy, reason, facts={"games": 0}, parts=(part,))
+            return Explanation(position, part.explanation.policy, reason, facts={"games": 0}, parts=(part,))
         cells, games = counted
         numbers = [
             CellNumbers(f"played by {who}", of_legal_cells(position, row), "count")
@@ -83,18 +83,29 @@ class OfHabits:
         return Explanation(position, policy, reason, tuple(numbers), facts)
 
 
-class Imitation(OfHabits, Agent):
+class Imitation(ImitationBase, Agent):
     """Plays the move that people chose most often in the position (Nicolo Davis, "Tic-Tac-Toe Bots").
 
-    All games in a log count, won or lost, but only the moves of people and of unnamed players. Symmetric
+    All games in the log count, won or lost, but only the moves of people and of unnamed players. Symmetric
     positions are counted together, and so are moves that a symmetry of the position maps to each other: the
-    four corners of an empty board are one move. Ties are played uniformly; in positions that no game has
-    reached, `fallback` plays.
+    four corners of an empty board are one move. Ties are played uniformly.
 
     The log is read when the agent is made, and again by `refresh`; in between, the agent is stationary if the
-    fallback is. `path` is the file of a `GameLog`, by default the one in which `ttt` records games.
+    fallback is.
 
-    Raises `GameLogError` if there is no game log at the path, `ParameterError` for what is not a path.
+    Args:
+        game: The game, or its id.
+        path: The file of a `GameLog`; by default the one in which `ttt` records games.
+        fallback: The agent that plays in positions that no game has reached.
+
+    Raises:
+        GameLogError: There is no game log at `path`.
+        ParameterError: `path` is not a path.
+
+    Example:
+        >>> Imitation("tictactoe-v0", fallback="minimax").fallback
+        <Minimax of tictactoe-v0>
+
     """
 
     is_stationary = True
@@ -110,28 +121,28 @@ class Imitation(OfHabits, Agent):
             self.__class__ = _SampledImitation  # type: ignore[assignment]
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        is_known, policies = self._habits.policies(boards)
+        is_known, policies = self._move_counts.policies(boards)
         if not is_known.all():
             policies[~is_known] = self.fallback.policies(boards[~is_known])
         return policies
 
 
-class _SampledImitation(OfHabits, Agent):
-    """The agent with a fallback that is not stationary."""
+class _SampledImitation(ImitationBase, Agent):
+    """Imitation with a fallback that is not stationary."""
 
     variant_of = Imitation
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
-        is_known, policies = self._habits.policies(Boards.single(position))
+        is_known, policies = self._move_counts.policies(Boards.single(position))
         return sample(policies[0], rng.random()) if is_known[0] else self.fallback.choose(position, rng)
 
 
-class _Habits(NamedTuple):
-    """The moves most often played, `bool[P, cells]`, in the canonical positions.
+class _MoveCounts(NamedTuple):
+    """The moves played most often, `bool[P, cells]`, in the canonical positions.
 
     `rows` has the row of each, by its masks. `counts` `[2, P, cells]` says how often each move was played, by
-    people and by players who are not named, cells that a symmetry of the position maps to each other
-    together; `games` `[2, P]` in how many games.
+    people and by unnamed players, summed over cells that a symmetry of the position maps to each other;
+    `games` `[2, P]` in how many games.
     """
 
     rows: dict[tuple[int, int], int]
@@ -141,7 +152,7 @@ class _Habits(NamedTuple):
 
     @classmethod
     def of(cls, game: Game, games: Sequence[LoggedGame]) -> Self:
-        """The habits of the people and the players without a name in these games."""
+        """Count the moves of people and of unnamed players in these games."""
         moves = [
             (position, cell, player is None)
             for record, x, o, *_ in games
@@ -155,10 +166,10 @@ class _Habits(NamedTuple):
         is_unnamed = np.array([unnamed for _, _, unnamed in moves], np.intp)
         counts = np.zeros((2, len(mine), game.n_cells), np.int64)
         np.add.at(counts, (is_unnamed, which.reshape(-1), motions(game)[moved_by, cells]), 1)
-        together = _counted_together(Boards(game, mine, theirs), counts)
+        together = _merge_counts(Boards(game, mine, theirs), counts)
         totals = together.sum(axis=0)
         rows = {masks: row for row, masks in enumerate(zip(mine.tolist(), theirs.tolist(), strict=True))}
-        # A game comes to a position once at most, so that each move counted there is of another game.
+        # A game reaches a position at most once, so each move counted there is of another game.
         return cls(rows, totals == totals.max(axis=1, keepdims=True), together, counts.sum(axis=2))
 
     def find(self, boards: Boards) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -167,7 +178,7 @@ class _Habits(NamedTuple):
         masks = zip(images.mine.tolist(), images.theirs.tolist(), strict=True)
         return np.array([self.rows.get(each, -1) for each in masks], np.intp), motions(boards.game)[moved_by]
 
-    def counted(self, position: Position) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    def counts_in(self, position: Position) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """`counts` by cell, `[2, cells]`, and `games`, `[2]`, in one position; None in an unknown one."""
         (row,), (cells,) = self.find(Boards.of([position]))
         return None if row < 0 else (self.counts[:, row, cells], self.games[:, row])
@@ -182,13 +193,13 @@ class _Habits(NamedTuple):
         return is_known, policies
 
 
-def _counted_together(boards: Boards, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _merge_counts(boards: Boards, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """The counts, added up over cells that a symmetry of the position maps to each other."""
     together, repeats = np.zeros_like(counts), np.zeros_like(counts[0])
     for permutation in symmetries(boards.game):
         motion = np.array(permutation)
         same = np.flatnonzero(same_boards(transform_boards(boards, permutation), boards))
         together[:, same] += counts[:, same][:, :, motion]
-        repeats[same] += motion == np.arange(len(motion))  # how many of the symmetries map a cell to itself
+        repeats[same] += motion == np.arange(len(motion))  # the symmetries that map a cell to itself
     shares: NDArray[np.int64] = together // repeats
     return shares

@@ -34,7 +34,7 @@ from ttt_env.rules import (
     check_coded,
     check_enumerable,
     motions,
-    packed,
+    pack_masks,
     playable,
 )
 from ttt_env.rules.symmetry import symmetry_name
@@ -68,7 +68,8 @@ def codes(boards: Boards) -> Codes:
 def rows_of(boards: Boards, table: Codes, agent: Agent, positions: Boards) -> NDArray[np.intp]:
     """The rows of the boards in an agent's table of ascending codes, `[B]`.
 
-    Raises `PolicyError` for one without a row, which names the one of `positions` that it is looked up for.
+    Raises `PolicyError` for a board without a row; the message names the entry of `positions` that was looked
+    up.
     """
     board_codes = codes(boards)
     rows = np.minimum(np.searchsorted(table, board_codes), len(table) - 1)
@@ -81,7 +82,7 @@ def rows_of(boards: Boards, table: Codes, agent: Agent, positions: Boards) -> ND
 def playable_cells_of(codes: Codes, game: Game) -> NDArray[np.bool_]:
     """The cells that may be played on the unfinished boards with these base-3 codes, `[B, cells]`."""
     weights = np.array([3**cell for cell in range(game.n_cells)], np.uint64)
-    occupied = packed(codes[:, None] // weights % np.uint64(3) != 2)
+    occupied = pack_masks(codes[:, None] // weights % np.uint64(3) != 2)
     return Boards(game, occupied, occupied).cells(playable(game, occupied))
 
 
@@ -96,12 +97,24 @@ class Table(NamedTuple):
 class Lookup(Agent):
     """Plays from a table of policies by base-3 code, in which symmetric positions are merged.
 
-    Without a path the table is the solved game, which must be small enough to enumerate. `Lookup.of(agent)`
-    makes the table of any agent, `save` writes it as an `.npz` file that `lookup:PATH` loads. If the agent
-    plays differently in symmetric positions, they are kept apart. A path may also name a tablebase, written
-    by `Solution.save`: the agent then plays uniformly among the best moves.
+    `Lookup.of(agent)` makes the table of any agent, `save` writes it as an `.npz` file. If the agent plays
+    differently in symmetric positions, they are kept apart. Loading a file runs no code.
 
-    Raises `PolicyFileError` for a file that is not a table of this game. Loading a file runs no code.
+    Args:
+        game: The game, or its id.
+        path: The file of a table, or a tablebase that `Solution.save` has written; from a tablebase the agent
+            plays uniformly among the best moves. By default the table is that of the solved game, which must
+            be small enough to enumerate.
+
+    Raises:
+        PolicyFileError: The file is not a table of this game.
+        GameTooLargeError: There is no `path`, and the game has too many positions.
+
+    Example:
+        >>> table = Lookup.of("minimax", "tictactoe-v0")
+        >>> len(table), table.explain(Position.parse("XX./OO./XO.")).cells
+        (627, [2])
+
     """
 
     is_stationary = True
@@ -125,7 +138,7 @@ class Lookup(Agent):
 
     @cached_property
     def _table(self) -> Table:
-        return self._own_table or _tabulated(solve(self.game).policy(), None)
+        return self._own_table or _tabulate(solve(self.game).policy(), None)
 
     @classmethod
     def of(
@@ -133,15 +146,15 @@ class Lookup(Agent):
     ) -> "Lookup":
         """The table of an agent's policy in these `positions`, by default in all of the game.
 
-        The agent is asked once in each, and the table holds its answers. Raises `GameTooLargeError` if the
-        positions are too many, `ForfeitError` for a position in which the agent names no free cell,
-        `ParameterError` for no positions.
+        The agent is queried once in each, and the table holds its answers. Raises `GameTooLargeError` if
+        there are too many positions, `ForfeitError` for a position in which the agent names no free cell,
+        `ParameterError` if `positions` is empty.
         """
         player = make_agent(agent, game_of(game, agent))
         fixed = PolicyTable.of(player, positions="all") if positions is None else player
         if positions is not None and not sum(map(len, positions)):
             raise ParameterError("positions=[] of Lookup.of: expected at least one")
-        return cls._with(fixed.game, _tabulated(fixed, positions))
+        return cls._from_table(fixed.game, _tabulate(fixed, positions))
 
     @classmethod
     def from_arrays(
@@ -149,12 +162,12 @@ class Lookup(Agent):
     ) -> "Lookup":
         """The table that has these `policies` `[P, cells]` in positions of ascending `codes` `[P]`.
 
-        With `merged` the positions are canonical ones, which stand for all that are symmetric to them.
+        With `merged` the positions are canonical: each represents all that are symmetric to it.
         """
-        return cls._with(game, Table(codes, policies, merged))
+        return cls._from_table(game, Table(codes, policies, merged))
 
     @classmethod
-    def _with(cls, game: Game, table: Table) -> "Lookup":
+    def _from_table(cls, game: Game, table: Table) -> "Lookup":
         lookup = cls.__new__(cls)
         Agent.__init__(lookup, game)
         lookup._path = lookup._solution = None
@@ -187,10 +200,12 @@ class Lookup(Agent):
         policies /= policies.sum(axis=1, keepdims=True)
         return policies if back is None else np.take_along_axis(policies, back, axis=1)
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         if self._solution is not None:
-            why = self._solution.policy().explain(position)
-            return replace(why, reason=f"The tablebase holds the value of every position. {why.reason}")
+            explanation = self._solution.policy().explain(position)
+            return replace(
+                explanation, reason=f"The tablebase holds the value of every position. {explanation.reason}"
+            )
         facts, entry = _code_facts(position), position
         reason = "The table holds the position itself."
         if self._table.merged:
@@ -199,11 +214,11 @@ class Lookup(Agent):
             motion = [int(cell) for cell in back[0]]
             facts["symmetry"] = symmetry_name(self.game, tuple(motion))
             if entry != position:
-                reason = "The table holds a symmetric position, and its cells are turned back to this board."
+                reason = "The table holds a symmetric position; its cells are mapped back to this board."
                 there = {f"{name} there": fact for name, fact in _code_facts(entry).items()}
                 facts |= {"position in the table": str(entry)} | there | {"each cell lies there on": motion}
         facts["positions in the table"] = len(self)
-        return self._why(position, reason, facts=facts)
+        return self._policy_explanation(position, reason, facts=facts)
 
 
 def _code_facts(position: Position) -> dict[str, Any]:
@@ -217,7 +232,7 @@ def _merge(boards: Boards) -> tuple[Boards, NDArray[np.intp]]:
     return merged, motions(boards.game)[moved_by]
 
 
-def _tabulated(agent: Agent, positions: Sequence[Boards] | None) -> Table:
+def _tabulate(agent: Agent, positions: Sequence[Boards] | None) -> Table:
     """The table of an agent in these positions or in all, merged if it treats symmetric ones the same."""
     rows = _rows(agent, positions, merged=True)
     merged = rows is not None
@@ -231,8 +246,8 @@ def _rows(
 ) -> list[tuple[Codes, NDArray[np.float32]]] | None:
     """Codes and policies of these positions or all; None if they are to be `merged` and cannot be."""
     rows = []
-    everywhere = (moves.boards for layer in reachable(agent.game) for moves in layer.moves())
-    for boards in everywhere if positions is None else positions:
+    all_boards = (moves.boards for layer in reachable(agent.game) for moves in layer.moves())
+    for boards in all_boards if positions is None else positions:
         policies = checked_policies(agent, boards)
         if merged:
             images, back = _merge(boards)

@@ -1,4 +1,4 @@
-"""Networks as agents: what sees what the environments show, and gives each cell a score."""
+"""Networks as agents: they see the observations of the environments, and score each cell."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -17,30 +17,39 @@ from ttt_env.rules import Boards, Game, Position, checked
 ScoreFunction: TypeAlias = Callable[[Any], Any]
 NetworkInput = Literal["planes", "flat"]
 _BATCH = 1 << 14
-_ROUNDING = 1e-2  # of the largest score: what numbers of 16 bits, such as bfloat16, are off by
+_ROUNDING = 1e-2  # of the largest score: the error of numbers of 16 bits, such as bfloat16
 
 
 class NetworkAgent(Agent):
-    """Plays the free cell to which a network gives the highest score: see `make_agent`, which makes it.
+    """Plays the free cell to which a network gives the highest score; see `make_agent`, which makes it.
 
-    `network` is a `torch.nn.Module`, or any function, from a batch of observations to scores `[B, cells]`:
-    action values, logits or the like, in an array or tensor of any library. Those of taken cells do not
-    matter. Among equal scores the agent draws uniformly; with a `temperature` > 0 its policy is the softmax
-    of scores / temperature over the free cells, so that 1 turns logits into their probabilities.
-
-    The network sees what environments show that are made with the same `observation`: "planes",
-    `int8[B, *shape, 2]`, as `Boards.planes` gives them, or "flat", `float32[B, 2·cells]`. A function gets
-    NumPy arrays. A module gets tensors on the device and of the number type of its first parameter (`float32`
-    if it has none); it is asked in `eval` mode and without gradients, and left in the mode that it was in.
+    The network is a function from a batch of observations to scores `[B, cells]`: action values, logits or
+    the like, in an array or tensor of any library. Scores of taken cells do not matter. A function gets NumPy
+    arrays. A module gets tensors on the device and of the number type of its first parameter (`float32` if it
+    has none); it runs in `eval` mode and without gradients, and is then put back into its own mode.
 
     The agent declares a fixed policy, so that results about it are exact. Hence the scores may depend on
-    nothing but the position: not on chance, on former calls, or on the rest of the batch. The agent asks the
+    nothing but the position: not on chance, on former calls, or on the rest of the batch. The agent calls the
     network itself, not a copy, so do not train it during an analysis. It can be pickled if the network can.
 
-    Raises `ParameterError` for a network that cannot be called and for parameters out of their ranges.
-    The agent raises `PolicyError` for an answer of
-    another shape, for scores of free cells that are not finite, and if the scores of a position are not the
-    same alone and in a batch.
+    Args:
+        game: The game, or its id.
+        network: A `torch.nn.Module`, or any function.
+        observation: What it sees: "planes", `int8[B, *shape, 2]`, as `Boards.planes` gives them, or "flat",
+            `float32[B, 2·cells]`, as the environments with the same `observation`.
+        temperature: 0 for the highest score, uniformly among ties; above 0 the policy is the softmax of
+            scores / temperature over the free cells, so that 1 turns logits into their probabilities.
+
+    Raises:
+        ParameterError: The network cannot be called, or a parameter is out of its range.
+        PolicyError: In play, an answer has another shape, the score of a free cell is not finite, or the
+            scores of a position differ alone and in a batch.
+
+    Example:
+        >>> agent = NetworkAgent("tictactoe-v0", lambda planes: [range(9)] * len(planes))
+        >>> agent.explain(agent.game.start).cells
+        [8]
+
     """
 
     is_stationary = True
@@ -82,19 +91,19 @@ class NetworkAgent(Agent):
             alone, together = self._scores(last)[0], scores[-1]
             if np.abs(alone - together).max() > _ROUNDING * np.abs(scores).max():
                 raise self._error(
-                    f"gives {together.tolist()} in {last[0]} in a batch, and alone {alone.tolist()}; "
-                    "is there chance in it, or batch normalisation?"
+                    f"gives {together.tolist()} in {last[0]} in a batch, but {alone.tolist()} alone; "
+                    "is it random, or does it normalise batches?"
                 )
         return softmax(self.temperature)(scores, boards.legal)
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         scores = of_legal_cells(position, self._scores(Boards.of([position]))[0])
         reason = "The network gives {cells} the highest score."
         if self.temperature:
             reason = (
                 f"The chance of a cell grows with the network’s score as exp(score / {self.temperature:g})."
             )
-        return self._why(position, reason, CellNumbers("network’s score", scores, "number"))
+        return self._policy_explanation(position, reason, CellNumbers("network’s score", scores, "number"))
 
     def _scores(self, boards: Boards) -> Floats:
         """The scores of the cells, `[B, cells]`; 0 on taken ones."""
@@ -127,7 +136,7 @@ class NetworkAgent(Agent):
 
     def _error(self, fault: str) -> PolicyError:
         return PolicyError(
-            f"{self!r} {fault}. Needed are scores [B, cells], finite on free cells, "
+            f"{self!r} {fault}. Expected scores [B, cells], finite on free cells, "
             "that depend on the position alone"
         )
 
@@ -139,15 +148,15 @@ def by_cell(game: Game, scores: Floats) -> Floats:
 
 
 def _answer(network: ScoreFunction, observations: Any) -> Any:
-    """The network's answer; tensors of PyTorch are converted to NumPy's arrays."""
-    torch: Any = sys.modules.get("torch")  # never imported here: who made the network has done so
+    """The network's answer; tensors of PyTorch are converted to NumPy arrays."""
+    torch: Any = sys.modules.get("torch")  # never imported here: the maker of the network has done so
     if torch is None:
         return network(observations)
     with torch.no_grad():
         if isinstance(network, torch.nn.Module):
             parameter = next(network.parameters(), torch.empty(0))
             tensor = torch.as_tensor(observations).to(parameter.device, parameter.dtype)
-            with _evaluating(network):
+            with _eval_mode(network):
                 answer = network(tensor)
         else:
             answer = network(observations)
@@ -155,7 +164,7 @@ def _answer(network: ScoreFunction, observations: Any) -> Any:
 
 
 @contextmanager
-def _evaluating(module: Any) -> Iterator[None]:
+def _eval_mode(module: Any) -> Iterator[None]:
     """Put a module of PyTorch into `eval` mode, and each of its parts back into its own mode at the end."""
     in_training = [part for part in module.modules() if part.training]
     module.eval()

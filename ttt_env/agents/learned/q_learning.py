@@ -42,11 +42,20 @@ class QLearning(Agent):
 
     Q(s, a), the value of move a in position s for the player who makes it, is stored under the position that
     the move leads to, symmetric ones merged: one number for all moves to the same position ("afterstates":
-    Sutton and Barto, Reinforcement Learning, 6.8). `ttt_env.train` learns the table, `save` writes it,
-    `q-learning:PATH` loads it; without a path the included table plays.
+    Sutton and Barto, Reinforcement Learning, 6.8). `ttt_env.train` learns the table, `save` writes it.
 
-    Raises `PolicyFileError` if the file is not such a table of this game, or, without a path, if none is
-    included for it.
+    Args:
+        game: The game, or its id.
+        path: The file of a table; by default the one that comes with this package for the game.
+
+    Raises:
+        PolicyFileError: The file is not such a table of this game, or none comes with this package for it.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> make_agent("q-learning").explain(Position.parse("XX./OO./XO.")).cells
+        [2]
+
     """
 
     is_stationary = True
@@ -62,7 +71,7 @@ class QLearning(Agent):
         if not 0 < len(positions) == len(values) or not (positions[1:] > positions[:-1]).all():
             raise PolicyFileError(f"{file} is not a Q-table: its positions do not ascend, one for each value")
         if not np.isfinite(values).all():
-            raise PolicyFileError(f"{file} is not a Q-table: a value of it is not a number")
+            raise PolicyFileError(f"{file} is not a Q-table: one of its values is not a number")
 
     @classmethod
     def of(cls, game: Game, positions: Codes, values: Floats) -> "QLearning":
@@ -87,10 +96,10 @@ class QLearning(Agent):
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         return best(self.q(boards), boards.legal)
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         q = of_legal_cells(position, self.q(Boards.of([position]))[0])
         reason = "In the learned table {cells} has the largest Q-value."
-        return self._why(position, reason, CellNumbers("Q-value", q))
+        return self._policy_explanation(position, reason, CellNumbers("Q-value", q))
 
     def save(self, path: str | Path) -> None:
         """Write the table as a compressed `.npz` file. Raises `PolicyFileError` if it cannot be written."""
@@ -105,14 +114,29 @@ PositiveShare: TypeAlias = Annotated[float, Between(0, 1, is_open=True)]
 
 
 class QLearner(Learner):
-    """Q-learning in self-play: `q[number]` is the value of the position of this number in `graph`.
+    """Q-learning in self-play; `q[number]` is the value of the position of this number in `graph`.
 
     Both seats move at random with probability `epsilon`, else by the table as it is, and after every move
-    Q(s, a) ← (1 − α)·Q(s, a) + α·(reward or −max Q(s', ·)), one game after the other. Moves and rewards are
-    certain, so a learning rate `alpha` of 1 is exact. A step is a game. The agent is due whenever the games
-    have grown by a quarter, on 3×3 from the first 500 on.
+    Q(s, a) ← (1 − α)·Q(s, a) + α·(reward or −max Q(s', ·)), one game after the other. A step is a game. The
+    agent is due whenever the games have grown by a quarter, on 3×3 from the first 500 on.
 
-    Raises `GameTooLargeError` for a game of too many positions.
+    Args:
+        game: The game.
+        seed: The seed of the training.
+        alpha: The learning rate, above 0, at most 1. Moves and rewards are deterministic, so 1 is exact.
+        epsilon: The probability of a random move, above 0, at most 1.
+
+    Raises:
+        GameTooLargeError: The game has too many positions.
+
+    Example:
+        >>> from ttt_env import get_game
+        >>> from ttt_env.agent import Budget
+        >>> learner = QLearner(get_game("tictactoe-v0"))
+        >>> learner.advance(Budget(steps=500))
+        >>> learner.steps, learner.agent()
+        (500, <QLearning of tictactoe-v0>)
+
     """
 
     name = plays_as = "q-learning"
@@ -125,7 +149,7 @@ class QLearner(Learner):
     ) -> None:
         super().__init__(game, seed)
         self.alpha, self.epsilon = alpha, epsilon
-        self.positions, self.graph = explored(game)
+        self.positions, self.graph = game_graph(game)
         self.q = np.zeros(len(self.positions))
         self.random = np.random.default_rng(seed).integers(1 << 63, size=1).astype(np.uint64)
         self.games = self.moves = 0
@@ -164,7 +188,7 @@ def _prepare() -> None:
 
 
 @lru_cache(maxsize=1)
-def explored(game: Game) -> tuple[Codes, "Graph"]:
+def game_graph(game: Game) -> tuple[Codes, "Graph"]:
     """All reachable positions, up to symmetry, by base-3 code, and the moves between them.
 
     Raises `GameTooLargeError` for a game of too many positions.

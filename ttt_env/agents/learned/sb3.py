@@ -21,27 +21,34 @@ from ttt_env.agents.learned.network import by_cell
 from ttt_env.analysis.induction import softmax
 from ttt_env.envs.actions import Actions
 from ttt_env.errors import ParameterError, PolicyFileError, UnknownAgentError, brief, extra_for
-from ttt_env.rules import Boards, Game, Position, packed
-from ttt_env.storage import opened, reason
+from ttt_env.rules import Boards, Game, Position, pack_masks
+from ttt_env.storage import open_regular, reason
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.policies import BasePolicy
 
 _LIBRARIES = ("stable_baselines3", "sb3_contrib", "ttt_env")
-_BATCH = 1 << 10  # what a layer gives for so many positions stays in the processor's cache
+_BATCH = 1 << 10  # positions whose layer outputs stay in the processor's cache
 _MAX_BYTES = 1 << 32  # of the parts of a model file, unpacked
 
 
 class SB3(Agent):
     """A model saved by Stable-Baselines3 or sb3-contrib, of any algorithm for discrete actions.
 
-    Illegal cells are masked, whether the model was trained with masks or not. `deterministic` plays
-    the likeliest cell, as `model.predict(..., deterministic=True)` does (uniform among equals); otherwise
-    the policy is the model's distribution (of a Q-network: the greedy cell in both cases).
+    Illegal cells are masked, whether or not the model was trained with masks. Loading a file runs the code in
+    it: load only files that you trust.
 
-    Loading a file runs the code in it: load only files that you trust. Raises `PolicyFileError` if the file
-    is not such a model, or one for another game.
+    Args:
+        game: The game, or its id.
+        path: The model's `.zip` file.
+        deterministic: True to play the likeliest cell, uniform among equals, as
+            `model.predict(..., deterministic=True)` does; False to draw from the model's distribution (of a
+            Q-network: the greedy cell in both cases).
+
+    Raises:
+        PolicyFileError: The file is not such a model, or one for another game.
+
     """
 
     is_stationary = True
@@ -56,8 +63,8 @@ class SB3(Agent):
                 f"{path} is not a model of Stable-Baselines3: it lacks {', '.join(missing)}"
             )
         observations, actions = data["observation_space"], data["action_space"]
-        with _blaming(path):
-            # Before a network is made for these spaces, of whatever size.
+        with _model_errors(path):
+            # Checked before a network of any size is made for these spaces.
             _check_fits(path, self.game, data.get("game"), observations, actions)
             policy: BasePolicy = data["policy_class"](
                 observations, actions, lambda _: 0.0, **data.get("policy_kwargs", {})
@@ -65,19 +72,19 @@ class SB3(Agent):
             policy.load_state_dict(weights)
             is_finite = all(bool(numbers.isfinite().all()) for numbers in policy.state_dict().values())
         if not is_finite:
-            raise PolicyFileError(f"{path} is not a model that plays: a weight of it is not a finite number")
+            raise PolicyFileError(f"{path} is not a model that plays: one of its weights is not finite")
         self._set_policy(policy, deterministic)
 
     @classmethod
     def from_model(cls, game: Game, model: "BaseAlgorithm", deterministic: bool = True) -> Self:
-        """The agent that plays as this model does at the moment when it is asked.
+        """The agent that plays as a live model does.
 
         Its policy is fixed as long as the model is not trained, so do not train during an analysis. `copy`
-        gives an agent that stays as it is.
+        gives an agent that does not change.
 
         Raises `PolicyFileError` for a model of another game; `ParameterError` for one that predicts by a
-        method of its own, or from observations that are normalised, as this agent does not, and for one that
-        plays by more than the position, such as a recurrent one.
+        method of its own, or from normalised observations, as this agent does not, and for one whose play
+        depends on more than the position, such as a recurrent one.
         """
         agent = cls.__new__(cls)
         Agent.__init__(agent, game)
@@ -100,7 +107,7 @@ class SB3(Agent):
         return agent
 
     def copy(self) -> Self:
-        """The agent as it is now: it does not change as the model is trained."""
+        """The agent as it is now, which does not change when the model is trained."""
         old: Any = self.network
         policy = type(old)(**old._get_constructor_parameters())
         policy.load_state_dict(old.state_dict())
@@ -119,7 +126,7 @@ class SB3(Agent):
 
     @property
     def temperature(self) -> float:
-        """At which temperature it plays by the network's logarithms of probabilities or action values."""
+        """The temperature at which it plays by the network's log-probabilities or action values."""
         return 0.0 if self._deterministic or self._has_values else 1.0
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
@@ -132,7 +139,7 @@ class SB3(Agent):
         """True if the network gives action values, not probabilities."""
         return hasattr(self.network, "q_net") or hasattr(self.network, "quantile_net")
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         boards = Boards.of([position])
         scores = self._scores(boards)
         if self._has_values:
@@ -143,17 +150,17 @@ class SB3(Agent):
         reason = f"The network gives {{cells}} the largest {numbers.meaning.partition(' ')[2]}."
         if not self._deterministic and not self._has_values:
             reason = "It draws from the network’s probabilities of the free cells."
-        return self._why(position, reason, numbers)
+        return self._policy_explanation(position, reason, numbers)
 
     def _scores(self, boards: Boards) -> Floats:
-        """The logarithms of the model's probabilities, or its action values, `[B, cells]`; not masked."""
+        """The log-probabilities of the model, or its action values, `[B, cells]`; not masked."""
         import torch
 
         policy: Any = self.network
         planes = boards.planes.reshape(len(boards), *self.input_shape)
         observation: Any = planes
         if isinstance(policy.observation_space, spaces.Dict):
-            mask = self._actions.masks(packed(boards.legal))
+            mask = self._actions.masks(pack_masks(boards.legal))
             observation = {"observation": planes, "action_mask": mask}
         policy.set_training_mode(False)
         with torch.no_grad():
@@ -192,7 +199,7 @@ def _plays_by_position(policy: "BasePolicy") -> bool:
 def agent_of(model: object, game: Game) -> SB3:
     """The agent that plays as a live model does, greedily and with masks; see `SB3.from_model`.
 
-    `ttt_env.make_agent` gives all objects of Stable-Baselines3 to this function. Raises `UnknownAgentError`
+    `ttt_env.make_agent` passes all objects of Stable-Baselines3 to this function. Raises `UnknownAgentError`
     for one that is not a model, `PolicyFileError` for a model of another game.
     """
     from stable_baselines3.common.base_class import BaseAlgorithm  # the model's maker has imported it
@@ -205,7 +212,7 @@ def agent_of(model: object, game: Game) -> SB3:
 def _check_fits(origin: str, game: Game, trained_on: object, observations: Any, actions: Any) -> None:
     """Raise `PolicyFileError` unless a model with these two spaces can play the game, and was trained on it.
 
-    `trained_on` is the model's game, or anything if it does not say which.
+    `trained_on` is the model's game, or anything else if the model does not say which.
     """
     if isinstance(trained_on, Game) and _rules(trained_on) != _rules(game):
         raise PolicyFileError(f"{origin} is a model for {trained_on.name}, not for {game.name}")
@@ -231,27 +238,29 @@ def _rules(game: Game) -> tuple[object, ...]:
 
 def _content(path: str) -> tuple[dict[str, Any], Any]:
     """The data of a model file about its model, and the weights of its policy."""
-    try:  # before seconds go by in the import of what reads it
-        stream = opened(path if Path(path).exists() else f"{path}.zip")  # as Stable-Baselines3 names files
+    try:  # checked before the slow import of its reader
+        stream = open_regular(
+            path if Path(path).exists() else f"{path}.zip"
+        )  # as Stable-Baselines3 names files
     except OSError as error:
         raise PolicyFileError(f"{path} is not a model: {reason(error)}") from error
     with stream:
         with extra_for("sb3 agents need", "train"):
             from stable_baselines3.common.save_util import load_from_zip_file
-        with _blaming(path), ZipFile(stream) as zipped:
+        with _model_errors(path), ZipFile(stream) as zipped:
             size = sum(part.file_size for part in zipped.infolist())
         if size > _MAX_BYTES:
             raise PolicyFileError(
                 f"{path} is not a model: it holds {size:,} bytes, of at most {_MAX_BYTES:,}"
             )
         stream.seek(0)
-        with _blaming(path):
+        with _model_errors(path):
             data, parameters, _ = load_from_zip_file(stream, device="cpu")  # type: ignore[arg-type]
             return dict(data or {}), parameters.get("policy")
 
 
 @contextmanager
-def _blaming(path: str) -> Iterator[None]:
+def _model_errors(path: str) -> Iterator[None]:
     """Turn every exception into a `PolicyFileError` of the file: the objects in it may raise anything."""
     try:
         yield

@@ -33,7 +33,7 @@ Start: TypeAlias = Literal["uniform01", "symmetric"]
 _MAX_UNITS = 1_000  # in a layer
 _MAX_LAYERS = 9  # of hidden units
 _MAX_LETTERS = 10  # of the name of a view
-_MOST_RATE = 10.0  # larger ones soon take the weights beyond what a file may hold
+_MOST_RATE = 10.0  # larger rates soon push the weights beyond the limit of a file
 _MAX_NUMBER = 1e6  # in a file: so the sums in the units stay far below the largest float
 Opponents: TypeAlias = Literal["mixed", "random", "self"]
 NET, RANDOM = True, False
@@ -43,7 +43,7 @@ CYCLES: dict[Opponents, list[tuple[bool, bool]]] = {
     "self": [(NET, NET)],
 }
 """The players of X and O, game after game; after the last pair the first follows again."""
-_CHUNK = 6_000  # games of a stretch: whole cycles
+_CHUNK = 6_000  # games of a call of `advance`: whole cycles
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class BoardNetwork:
     ) -> "BoardNetwork":
         """An untrained network; `hidden` are the sizes of its hidden layers: see `layer_sizes`.
 
-        With the start "uniform01" all weights and biases are uniform in [0, 1], with "symmetric" in
-        ±1/√(the inputs of their layer).
+        With the start "uniform01" all weights and biases are uniform in [0, 1], with "symmetric" in ±1/√(the
+        inputs of their layer).
 
         Raises `ParameterError` for hidden layers out of bounds.
         """
@@ -93,7 +93,7 @@ class BoardNetwork:
         return [self.layers[0].shape[1] - 1, *map(len, self.layers)]
 
     def with_numbers(self, numbers: Floats) -> "BoardNetwork":
-        """The same network with these weights and biases, all of them in one flat array."""
+        """The network with these weights and biases, which come in one flat array."""
         ends = np.cumsum([layer.size for layer in self.layers])[:-1]
         parts = zip(np.split(numbers.copy(), ends), self.layers, strict=True)
         return replace(self, layers=[part.reshape(layer.shape) for part, layer in parts])
@@ -113,7 +113,7 @@ class BoardNetwork:
         return signals[:, 0] * self._side(boards)
 
     def compiled(self) -> "tuple[NetworkLayers, BoardView]":
-        """The network and how it sees a board, as compiled code takes them."""
+        """The network and its view of a board, as compiled code takes them."""
         # Imports numba: only where it is used.
         from ttt_env.agents.learned.value_network_kernel import BoardView, NetworkLayers
 
@@ -137,8 +137,8 @@ class BoardNetwork:
 def layer_sizes(game: Game, view: View, hidden: Sequence[int] | None = None) -> list[int]:
     """The number of inputs, of units in each hidden layer, and of outputs: 9, 18, 9, 3, 1 on 3×3.
 
-    By default the hidden layers are those of the source, in proportion to the board: two units for a cell,
-    one for a cell, one for three cells. Raises `ParameterError` for more than nine hidden layers, or a size
+    By default the hidden layers are as in the source, in proportion to the board: two units for a cell, one
+    for a cell, one for three cells. Raises `ParameterError` for more than nine hidden layers, or a size
     outside 1 to 1,000.
     """
     n = game.n_cells
@@ -156,7 +156,7 @@ def load_network(path: Path, game: Game) -> BoardNetwork:
     n_layers = max(1, sum(name.startswith("layer_") for name in array_names(path)))
     if n_layers > _MAX_LAYERS + 1:
         raise PolicyFileError(
-            f"{path} is not a value network: it has {n_layers} layers, {_MAX_LAYERS + 1} at most"
+            f"{path} is not a value network: it has {n_layers} layers, more than {_MAX_LAYERS + 1}"
         )
     names = [f"layer_{number}" for number in range(1, n_layers + 1)]
     encoding = {"view": ArraySpec(np.str_, (), _MAX_LETTERS), "empty": ArraySpec(np.float64)}
@@ -167,13 +167,13 @@ def load_network(path: Path, game: Game) -> BoardNetwork:
     view: Any = str(loaded["view"])
     empty, layers = float(loaded["empty"]), [loaded[name] for name in names]
     if view not in get_args(View) or not 0 <= empty <= 1:
-        raise PolicyFileError(f"{path} is not a value network: it does not say what it sees of a board")
+        raise PolicyFileError(f"{path} is not a value network: its view of the board is invalid")
     if not all((np.abs(layer) <= _MAX_NUMBER).all() for layer in layers):
-        raise PolicyFileError(f"{path} is not a value network: a weight of it is beyond ±{_MAX_NUMBER:g}")
+        raise PolicyFileError(f"{path} is not a value network: one of its weights is beyond ±{_MAX_NUMBER:g}")
     outputs = list(map(len, layers))
     inputs = [layer_sizes(game, view, [])[0], *outputs[:-1]]
     if 0 in outputs or outputs[-1] != 1 or [layer.shape[1] - 1 for layer in layers] != inputs:
-        raise PolicyFileError(f"{path} is not a value network for {game.name}: its layers have another form")
+        raise PolicyFileError(f"{path} is not a value network for {game.name}: its layers have other shapes")
     return BoardNetwork(game, layers, view, empty)
 
 
@@ -183,11 +183,20 @@ class ValueNetwork(Agent):
     The network, 9–18–9–3–1 tanh units on 3×3, values a position for the player who has just moved (Thomas
     Daniels, "A Tic Tac Toe AI with Neural Networks and Machine Learning"). On a larger board it has, per
     cell, one input, two units in the first layer and one in the second, and one in the third per three cells;
-    it may be trained with other layers. `ttt_env.train` trains it, `save` writes it, `value-network:PATH`
-    loads it; without a path the included network plays.
+    it may be trained with other layers. `ttt_env.train` trains it, `save` writes it.
 
-    Raises `PolicyFileError` if the file is not such a network of this game, or, without a path, if none is
-    included for it.
+    Args:
+        game: The game, or its id.
+        path: The file of a network; by default the one that comes with this package for the game.
+
+    Raises:
+        PolicyFileError: The file is not such a network of this game, or none comes with this package for it.
+
+    Example:
+        >>> from ttt_env import certify
+        >>> certify("value-network", "tictactoe-v0").unbeatable
+        True
+
     """
 
     is_stationary = True
@@ -215,11 +224,13 @@ class ValueNetwork(Agent):
         values[rows, cells] = self.network.values(boards[rows].play(cells))
         return values
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         values = of_legal_cells(position, self._values(Boards.of([position]))[0])
         reason = "The network values the position after {cells} most."
         numbers = CellNumbers("network’s value after it", values)
-        return self._why(position, reason, numbers, facts={"units of each layer": self.network.sizes})
+        return self._policy_explanation(
+            position, reason, numbers, facts={"units of each layer": self.network.sizes}
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the network as an `.npz` file. Raises `PolicyFileError` if it cannot be written."""
@@ -229,15 +240,32 @@ class ValueNetwork(Agent):
 class ValueNetworkLearner(Learner):
     """The value network while it learns from games, which are its steps.
 
-    One game is played at a time: the network against itself or a random player, on both seats, in a cycle of
-    six games ("mixed"), or only one of the two ("random", "self"). After each, its positions are learned in
-    order, each with the target 1, 0 or −1 by how the game ended: a step of gradient descent on half the
-    squared error. `hidden` are the sizes of the hidden layers; with the `start` "uniform01" all weights and
-    biases begin uniform in [0, 1], as in the library of the source (AForge 2.2), with "symmetric" in ±1/√(the
-    inputs of their layer); `view` and `empty` say how the network sees a board, and for whom its output is
-    good: see `BoardNetwork`. The agent is due every 6,000 games. Of the games of the last `advance`, in
-    order, `is_good` and `is_against_random`, `[games]`, say whether the network drew with itself or beat the
-    random player, and whether it played the latter.
+    One game is played at a time. After each, its positions are learned in order, each with the target 1, 0 or
+    −1 by how the game ended: a step of gradient descent on half the squared error. The agent is due every
+    6,000 games. Of the games of the last `advance`, in order, `is_good` and `is_against_random`, `[games]`,
+    say whether the network drew with itself or beat the random player, and whether its opponent was the
+    latter.
+
+    Args:
+        game: The game.
+        seed: The seed of the training.
+        learning_rate: The learning rate, 0 to 10.
+        hidden: The sizes of the hidden layers; by default those of `layer_sizes`.
+        start: The initial weights and biases: uniform in [0, 1] with "uniform01", as in the library of the
+            source (AForge 2.2), in ±1/√(the inputs of their layer) with "symmetric".
+        view: How the network sees a board, and for whom its output is good: see `BoardNetwork`.
+        empty: The input of an empty cell.
+        opponents: "self", "random" (a random player, on both seats in turn), or "mixed": a cycle of six
+            games, two against itself and four against the random player.
+
+    Example:
+        >>> from ttt_env import get_game
+        >>> from ttt_env.agent import Budget
+        >>> learner = ValueNetworkLearner(get_game("tictactoe-v0"))
+        >>> learner.advance(Budget(steps=100))
+        >>> learner.steps, learner.agent()
+        (100, <ValueNetwork of tictactoe-v0>)
+
     """
 
     name = plays_as = "value-network"
@@ -258,7 +286,7 @@ class ValueNetworkLearner(Learner):
         empty: Share = 0.01,
         opponents: Opponents = "mixed",
     ) -> None:
-        from ttt_env.compiled.compiler import ready  # imports numba: only where something is learned
+        from ttt_env.compiled.compiler import ready  # imports numba: only for training
 
         super().__init__(game, seed)
         self.cycle, self.rate = np.array(CYCLES[opponents]), learning_rate

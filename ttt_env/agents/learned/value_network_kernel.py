@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.compiled.bits import completes, nth_cell, playable, size, stone, worth
+from ttt_env.compiled.bits import completes, completion_value, nth_cell, playable, size, stone
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.random_numbers import Random, draw_below
 from ttt_env.compiled.sets import WinningSets
@@ -89,7 +89,7 @@ def play_game(
         mine, theirs = theirs, mine | stone(cell)
         board.masks[ply, 0], board.masks[ply, 1] = theirs, mine
         if completes(sets, theirs, cell):
-            return ply + 1, worth(sets)
+            return ply + 1, completion_value(sets)
     return len(board.masks), 0
 
 
@@ -104,7 +104,7 @@ def best_cell(
     ply: int,
 ) -> int:
     """The cell of `free` after which the position has the largest value, uniformly among equals."""
-    own = see(net, board, mine, theirs, ply)
+    own = encode_position(net, board, mine, theirs, ply)
     add_up_first(net, board.sums)
     best, n_best, drawn_cell = -np.inf, 0, -1
     for cell in range(len(board.masks)):
@@ -121,7 +121,9 @@ def best_cell(
 
 
 @inner
-def see(net: NetworkLayers, board: BoardView, mine: np.uint64, theirs: np.uint64, ply: int) -> float:
+def encode_position(
+    net: NetworkLayers, board: BoardView, mine: np.uint64, theirs: np.uint64, ply: int
+) -> float:
     """Set the inputs for the stones of who moves at `ply` and of the other; return that of an own stone."""
     n_cells, inputs = len(board.masks), net.signals
     own = 1.0 if board.of_mover or ply % 2 == 0 else -1.0
@@ -176,7 +178,7 @@ def forward(net: NetworkLayers, first: int) -> float:
 def learn_game(net: NetworkLayers, board: BoardView, rate: float, n_plies: int, value: int) -> None:
     """Learn the positions of the last game, in order; `value` is the result for who moved last."""
     for ply in range(n_plies):
-        own = see(net, board, board.masks[ply, 0], board.masks[ply, 1], ply)
+        own = encode_position(net, board, board.masks[ply, 0], board.masks[ply, 1], ply)
         output = forward(net, 0)
         descend(net, rate, output - own * (value if (n_plies - ply) % 2 else -value))
 

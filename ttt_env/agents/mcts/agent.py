@@ -11,9 +11,9 @@ from ttt_env.agent import (
     Agent,
     AgentLike,
     CellNumbers,
+    CopyableLock,
     Explanation,
     Floats,
-    Turns,
     make_agent,
     of_legal_cells,
     sample,
@@ -36,19 +36,19 @@ _EARLY: dict[str, str] = {
 _SIMULATION_SECONDS = 2e-6  # measured: 0.6 µs on 9 cells, 2 µs on 64
 
 
-class _Searching:
-    """The common part of both kinds of the agent: a search, its budget, and the explanation of its result."""
+class _MCTSBase:
+    """The common part of MCTS with and without a fixed policy: search, budget and explanation."""
 
     game: Game
     _budget: tuple[int | None, float | None]
     _seed: int | None
     _settings: dict[str, Any]
-    _lock: Turns
+    _lock: CopyableLock
 
     @cached_property
     def search(self) -> "Search":
-        """The last search, for a look at its tree."""
-        from ttt_env.agents.mcts.search import Search  # imports numba: where a search is wanted
+        """The last search, whose tree can be read."""
+        from ttt_env.agents.mcts.search import Search  # imports numba: only where a search is needed
 
         return Search(self.game.start, seed=self._seed or 0, **self._settings)
 
@@ -57,8 +57,8 @@ class _Searching:
         simulations, seconds = self._budget
         return simulations * _SIMULATION_SECONDS if simulations is not None else seconds or 0.0
 
-    def _searched(self, position: Position, seed: int) -> Floats:
-        """The policy after a search. Searches of several threads take turns, because they share one tree."""
+    def _search_policy(self, position: Position, seed: int) -> Floats:
+        """The policy after a search. Threads search one after the other, because they share one tree."""
         with self._lock:
             self._run(position, seed)
             policy: Floats = self.search.policy()
@@ -71,8 +71,8 @@ class _Searching:
             self.search.restart(position, seed)
         self.search.run(*self._budget)
 
-    def _explained(self, position: Position) -> Explanation:
-        """The last search, if it began in this position; else what a new one finds."""
+    def _explain(self, position: Position) -> Explanation:
+        """The last search, if it began in this position; else a new one."""
         with self._lock:
             search = self.search
             if search.position != position or not search.simulations:
@@ -101,34 +101,50 @@ class _Searching:
         return Explanation(position, of_legal_cells(position, policy), reason, tuple(numbers), facts)
 
 
-class MCTS(_Searching, Agent):
+class MCTS(_MCTSBase, Agent):
     """Monte Carlo tree search: UCT that also backs up proved values.
 
     Plays the most visited move, uniformly among ties. Each simulation descends the tree to the child with the
     largest w/n + c·sqrt(ln n_parent / n) (`select`), tries an untried move (`expand`), plays to the end of
-    the game (`playout`), and adds the result, a draw as `draw`, to all nodes on its path (`backpropagate`):
-    Kocsis and Szepesvári 2006; the bot of Nicolo Davis, "Tic-Tac-Toe Bots". With `solve`, proved values are
-    backed up, and what is proved, the root included, is searched no further; a proved win is played and a
-    proved loss avoided (MCTS-Solver: Winands, Björnsson and Saito 2008). With `threats` as well, forced
-    blocks are played at once, and winning sequences of threats, each of which leaves one reply, are found
-    before anything is simulated, at the root and in the tree (Allis 1994). By default `threats` is off, as in
-    textbook UCT.
-
-    The budget per move is `simulations` or `seconds`, by default 1,000 simulations. `playout` is `random` or
-    `win-block`: complete a winning set, else block one of the opponent's, else move at random. In a misère
-    game `win-block` avoids the cells that complete a set of either player; if there are no others, those that
-    complete its own. `evaluate=value-network` replaces playouts by the value of the included network, between
-    0 for a loss and 1 for a win, as in Leela Zero; `evaluate=value-network:PATH` takes the network of a file.
-
-    `early_stop` ends a search when the rest of the budget cannot take the lead from the most visited move
-    (*smart pruning* in Leela Chess Zero). With a seed this changes no move, except with `solve` where the
-    rest would have proved something. `tolerance`, such as 0.01, ends it when the answer has settled: at 64,
-    128, 256, … simulations, if the best moves are the same as at half as many and their mean result has
-    changed by less.
+    the game (`playout`), and adds the result to all nodes on its path (`backpropagate`): Kocsis and
+    Szepesvári 2006; the bot of Nicolo Davis, "Tic-Tac-Toe Bots".
 
     With `seed` and a budget of simulations the agent is stationary: seed and position determine its policy.
     Without a seed every search differs: `choose` draws the seed from its `rng`, and reuses the tree of the
     last move if the game has continued from there. `search` is the last search, with its tree.
+
+    Args:
+        game: The game, or its id.
+        simulations: The simulations per move; 1,000 if `seconds` is not given.
+        seconds: The time per move, instead of `simulations`.
+        c: The exploration constant.
+        draw: The result of a draw, between 0 for a loss and 1 for a win.
+        playout: "random", or "win-block": complete a winning set, else block one of the opponent's, else move
+            at random. In a misère game "win-block" avoids the cells that complete a set of either player; if
+            there are no others, those that complete its own.
+        seed: The seed of the searches.
+        solve: Whether proved values are backed up. What is proved, the root included, is searched no further;
+            a proved win is played and a proved loss avoided (MCTS-Solver: Winands, Björnsson and Saito 2008).
+        evaluate: `value-network`, or `value-network:PATH` for the network of a file: playouts are replaced by
+            the network's value, between 0 for a loss and 1 for a win, as in Leela Zero.
+        threats: Whether forced blocks are played at once, and winning sequences of threats, each of which
+            leaves one reply, are searched before anything is simulated, at the root and in the tree (Allis
+            1994). Needs `solve`. Off as in textbook UCT.
+        early_stop: Whether a search ends when the rest of the budget cannot take the lead from the most
+            visited move (*smart pruning* in Leela Chess Zero). With a seed this changes no move, except with
+            `solve` where the rest would have proved something.
+        tolerance: Ends a search whose answer has settled: at 64, 128, 256, … simulations, if the best moves
+            are the same as at half as many and their mean result has changed by less than this, such as 0.01.
+
+    Raises:
+        ParameterError: Both `simulations` and `seconds` are given, or `playout` and `evaluate`, or `evaluate`
+            is another agent.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> make_agent("mcts:simulations=100,seed=0").explain(Position.parse("XX./OO./XO.")).cells
+        [2]
+
     """
 
     is_stationary = True
@@ -151,7 +167,7 @@ class MCTS(_Searching, Agent):
     ) -> None:
         super().__init__(game)
         if simulations is not None and seconds is not None:
-            raise ParameterError(f"mcts takes simulations={simulations} or seconds={seconds:g}, one of them")
+            raise ParameterError(f"mcts takes either simulations={simulations} or seconds={seconds:g}")
         if evaluate is not None and playout != "random":
             raise ParameterError(f"playout={brief(playout)} of mcts: with evaluate= there are no playouts")
         self._budget = (simulations or DEFAULT_SIMULATIONS if seconds is None else None, seconds)
@@ -159,22 +175,22 @@ class MCTS(_Searching, Agent):
         network = None if evaluate is None else _network(evaluate, self.game)
         self._settings = {"c": c, "draw": draw, "playout": playout, "solve": solve, "network": network}
         self._settings |= {"threats": threats, "early_stop": early_stop, "tolerance": tolerance}
-        self._lock = Turns()
+        self._lock = CopyableLock()
         if seed is None or seconds is not None:
             self.__class__ = _SampledMCTS  # type: ignore[assignment]
 
     def policy(self, position: Position) -> Floats:  # noqa: D102
-        return self._searched(position, self._seed or 0)
+        return self._search_policy(position, self._seed or 0)
 
 
-class _SampledMCTS(_Searching, Agent):
-    """The search without a seed, or for a time: each one differs."""
+class _SampledMCTS(_MCTSBase, Agent):
+    """MCTS without a seed, or with a time budget: its searches differ."""
 
     variant_of = MCTS
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         seed = int(rng.integers(1 << 63)) if self._seed is None else self._seed
-        return sample(self._searched(position, seed), rng.random())
+        return sample(self._search_policy(position, seed), rng.random())
 
 
 def _network(evaluate: AgentLike, game: Game) -> BoardNetwork:

@@ -1,4 +1,4 @@
-"""A Monte Carlo tree search that can be run, stepped through, read, and carried on after a move."""
+"""A Monte Carlo tree search that can be run, stepped through, read, and continued after a move."""
 
 import json
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from ttt_env.agents.mcts.agent import MAX_C, Playout
 from ttt_env.agents.mcts.search_kernel import Tree
 from ttt_env.compiled.compiler import ready
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.compiled.stopping import check_wanted
+from ttt_env.compiled.stopping import check_stopped
 from ttt_env.compiled.threats import UNKNOWN, new_threats
 from ttt_env.errors import IllegalMoveError, ImpossiblePositionError, ParameterError, brief
 from ttt_env.render.svg import Picture
@@ -67,7 +67,7 @@ class Node:
 
 
 def read_node(tree: Tree, slot: int, max_depth: int, min_visits: int) -> Node:
-    """The node in this slot, with those below it within the depth and with at least `min_visits` visits."""
+    """The node in this slot and its descendants within `max_depth` that have at least `min_visits` visits."""
     node, nodes = tree.nodes[slot], tree.nodes
     first, value = int(node["first_child"]), int(node["value"])
     children = [
@@ -85,19 +85,19 @@ def read_node(tree: Tree, slot: int, max_depth: int, min_visits: int) -> Node:
 
 
 PLAYOUTS = get_args(Playout)
-StoppedBy = Literal["proved", "decided", "settled"]  # None where the budget was used up
+StoppedBy = Literal["proved", "decided", "settled"]  # None if the budget was used up
 MAX_SLOTS = 1 << 24  # half a gigabyte of nodes
 _FIRST_SLOTS = 1 << 12
 _max_slots = ContextVar("max_slots", default=MAX_SLOTS)
-_FIRST_CHUNK, _CHUNK = 64, 4096  # simulations between two looks at the clock; the latter take some 10 ms
-_SHOWN = 50  # a notebook shows the moves that got more than a 50th of the simulations
+_FIRST_CHUNK, _CHUNK = 64, 4096  # simulations between two checks of the clock; the latter take some 10 ms
+_SHOWN = 50  # a notebook shows moves with more than a 50th of the simulations
 
 
 @contextmanager
-def trees_of(max_slots: int) -> Iterator[None]:
-    """Let the trees of the searches that this thread runs inside grow to so many nodes of 32 bytes only.
+def tree_limit(max_slots: int) -> Iterator[None]:
+    """Limit the trees of searches inside the block, in this thread, to `max_slots` nodes of 32 bytes.
 
-    A search whose tree is full goes on with the nodes that it has.
+    A search whose tree is full continues with the nodes that it has.
     """
     token = _max_slots.set(max_slots)
     try:
@@ -107,28 +107,41 @@ def trees_of(max_slots: int) -> Iterator[None]:
 
 
 class Search:
-    """A UCT search for the player to move in `position`, not yet begun; see `ttt_env.agents.mcts.agent.MCTS`.
+    """A UCT search for the player to move in a position, to be run step by step; see `MCTS`.
 
-    With `threats`, which needs `solve` and is without effect in misère games, forced moves and sequences of
-    threats that win are found before simulations. With `network` a simulation ends with what that says of the
-    position it has reached, without a playout. The same parameters and the same number of simulations give
-    the same search. Several threads must not use it at once. An interrupt (Ctrl-C) ends `run` between two
-    simulations, and what they found is kept.
+    The same parameters and the same number of simulations give the same search. It is not thread-safe. An
+    interrupt (Ctrl-C) ends `run` between two simulations, and keeps what they found. `stopped_by` says why
+    the last run ended: "proved", "decided" (`early_stop`), "settled" (`tolerance`), or None if the budget was
+    used up.
 
-    With `early_stop` a run ends as soon as the simulations left cannot take the lead from the most visited
-    move, not even draw level with it; for a budget of seconds their number is estimated from the speed so
-    far. With `tolerance` it ends when the answer has settled: at 64, 128, 256, … simulations through the
-    root, if the best moves are those of half as many and the mean result of the first of them, between 0 and
-    1, has changed by less than `tolerance`. `stopped_by` says why the last run ended.
+    Args:
+        position: The position, in which the game must not be over.
+        c: The exploration constant.
+        draw: The result of a draw, between 0 for a loss and 1 for a win.
+        playout: "random" or "win-block".
+        solve: Whether proved values are backed up.
+        seed: The seed of the search.
+        network: A network that evaluates the position which a simulation has reached, instead of a playout.
+        threats: Whether forced moves and winning sequences of threats are searched before simulations. Needs
+            `solve`; without effect in misère games and in games with gravity.
+        early_stop: Whether a run ends as soon as the simulations left cannot take the lead from the most
+            visited move, nor draw level with it. With a budget of seconds their number is estimated from the
+            speed so far.
+        tolerance: Ends a run when the answer has settled: at 64, 128, 256, … simulations through the root, if
+            the best moves are the same as at half as many, and the mean result of the first of them, between
+            0 and 1, has changed by less than this.
 
-    Raises `IllegalMoveError` for a position in which the game is over, `ParameterError` for parameters out of
-    their ranges.
+    Raises:
+        IllegalMoveError: The game is over in the position.
+        ParameterError: A parameter is out of its range.
 
-    >>> search = Search(Position.parse("XX./OO./XO."), seed=0)
-    >>> search.run(100)  # the simulations that were needed for a proof
-    3
-    >>> search.best_cells(), search.is_proved
-    ([2], True)
+    Example:
+        >>> search = Search(Position.parse("XX./OO./XO."), seed=0)
+        >>> search.run(100)  # the simulations that the proof needed
+        3
+        >>> search.best_cells(), search.is_proved
+        ([2], True)
+
     """
 
     @checked
@@ -147,11 +160,11 @@ class Search:
         tolerance: Share | None = None,
     ) -> None:
         if not isinstance(position, Position):
-            raise ImpossiblePositionError(f"a search begins in a Position, not in {brief(position)}")
+            raise ImpossiblePositionError(f"a search begins in a Position, not {brief(position)}")
         self._early_stop, self._tolerance = early_stop, tolerance
         self._settings = kernel.UctSettings(c, draw, playout == "win-block", solve)
-        looks = threats and solve and position.game.is_monotone
-        self._threats = new_threats(position.game) if looks else None
+        uses_threats = threats and solve and position.game.is_monotone
+        self._threats = new_threats(position.game) if uses_threats else None
         self._sets = winning_sets(position.game)
         self.stopped_by: StoppedBy | None = None
         self._answer: tuple[list[int], float] | None = None
@@ -164,20 +177,27 @@ class Search:
 
     @checked
     def restart(self, position: Position, seed: Seed) -> None:
-        """Begin anew, in another position of the same game.
+        """Restart the search in another position of the same game.
 
-        Raises `ImpossiblePositionError` for one of another game, `IllegalMoveError` where the game is over.
+        Args:
+            position: The position.
+            seed: The seed of the new search.
+
+        Raises:
+            ImpossiblePositionError: The position is of another game.
+            IllegalMoveError: The game is over in it.
+
         """
         position = rules.check_game(position, self.position.game).checked()
         if position.is_over:
             raise IllegalMoveError(f"there is no move to search for: the game {position} is over")
         _prepare(self._threats is not None)
         self._tree.root[:] = position.mine, position.theirs
-        self._sow(seed, anew=True)
+        self._begin_search(seed, anew=True)
         self.position, self._answer = position, None
 
-    def _sow(self, seed: int, anew: bool) -> None:
-        kernel.sow(self._tree, self._threats, self._sets, np.uint64(seed), anew)
+    def _begin_search(self, seed: int, anew: bool) -> None:
+        kernel.begin_search(self._tree, self._threats, self._sets, np.uint64(seed), anew)
 
     @checked
     def run(
@@ -185,19 +205,26 @@ class Search:
         simulations: Annotated[int, Between(1)] | None = None,
         seconds: Seconds | None = None,
     ) -> int:
-        """Run so many simulations, or for so long, and return how many.
+        """Run a number of simulations, or for some seconds, and return the number of simulations made.
 
-        They are fewer if the position is proved, or where `early_stop` or `tolerance` ends the run.
-        Raises `ParameterError` unless exactly one of the two is given.
+        It is smaller if the position is proved, or where `early_stop` or `tolerance` ends the run.
+
+        Args:
+            simulations: The number of simulations.
+            seconds: The time; give one of the two.
+
+        Raises:
+            ParameterError: Both are given, or neither.
+
         """
         if (simulations is None) == (seconds is None):
-            raise ParameterError("a search takes simulations= or seconds=, one of them")
+            raise ParameterError("a search takes either simulations= or seconds=")
         n_done, chunk, start = 0, _CHUNK if seconds is None else _FIRST_CHUNK, perf_counter()
         n_left = inf if simulations is None else simulations
         self.stopped_by = None
         while n_left > 0 and not self.is_proved and self.stopped_by is None:
-            check_wanted()
-            n_done += self._iterate(int(min(chunk, n_left, self._before_next_look(n_left))))
+            check_stopped()
+            n_done += self._iterate(int(min(chunk, n_left, self._until_next_check(n_left))))
             chunk = min(2 * chunk, _CHUNK)
             if simulations is not None:
                 n_left = simulations - n_done
@@ -207,10 +234,10 @@ class Search:
             self.stopped_by = self._reason_to_stop(n_left)
         return n_done
 
-    def _before_next_look(self, n_left: float) -> float:
-        """The simulations after which `_reason_to_stop` can find a reason, at the earliest."""
+    def _until_next_check(self, n_left: float) -> float:
+        """The simulations before `_reason_to_stop` can find a reason, at least."""
         n_simulations = inf
-        if self._early_stop and n_left < inf:  # each adds at most one to the lead, and one less is left
+        if self._early_stop and n_left < inf:  # each adds at most 1 to the lead, and `n_left` falls by 1
             n_simulations = max(1, (n_left - self.lead) // 2 + 1)
         if self._tolerance is not None:
             n = self.simulations
@@ -234,7 +261,7 @@ class Search:
 
     @property
     def lead(self) -> float:
-        """The simulations by which the best move is ahead of all others that are not proved losses.
+        """The number of simulations by which the best move is ahead of all others that are not proved losses.
 
         0 if several moves are best, infinite if there is no other.
         """
@@ -246,24 +273,29 @@ class Search:
         return int(visits[best[0]]) - max(others, default=-inf)
 
     def step(self) -> bool:
-        """Run one simulation; False if none is left to run because the position is proved.
+        """Run one simulation; False if there is none to run because the position is proved.
 
-        `path` and `last_result` then say what happened in it.
+        `path` and `last_result` then describe it.
         """
         return self.run(simulations=1) == 1
 
     def _iterate(self, n: int) -> int:
-        """Run up to n simulations and return how many; fewer where the tree is full, which then grows."""
+        """Run up to `n` simulations and return how many; a full tree stops them and is then doubled."""
         may_grow = 2 * len(self._tree.nodes) <= min(MAX_SLOTS, _max_slots.get())
         n_done = kernel.run(self._tree, self._threats, self._sets, self._settings, self._network, n, may_grow)
         if n_done < n and not self.is_proved:
-            self._tree = kernel.grown(self._tree)
+            self._tree = kernel.double_slots(self._tree)
         return n_done
 
     def advance(self, cell: int) -> None:
-        """Go on from the position after a move, and keep what the tree knows about it.
+        """Continue from the position after a move, and keep its subtree.
 
-        Raises `IllegalMoveError` if the move is not legal or ends the game. Nothing changes then.
+        Args:
+            cell: The cell that was played.
+
+        Raises:
+            IllegalMoveError: The move is not legal or ends the game; the search is then unchanged.
+
         """
         after = self.position.play(rules.as_cell(cell, self.position.game))
         if after.is_over:
@@ -279,15 +311,22 @@ class Search:
 
     @checked
     def follow(self, position: Position, seed: Seed) -> None:
-        """Go on from a position one or two moves later, begin anew in any other; draw from `seed`.
+        """Continue from a position one or two moves later, or restart in any other.
 
-        Raises as `restart` does.
+        Args:
+            position: The position.
+            seed: The seed of the simulations from here on.
+
+        Raises:
+            ImpossiblePositionError: The position is of another game.
+            IllegalMoveError: The game is over in it.
+
         """
         position = rules.check_game(position, self.position.game)
         for cell in self._moves_to(position):
             self.advance(cell)
         if self.position == position:
-            self._sow(seed, anew=False)
+            self._begin_search(seed, anew=False)
         else:
             self.restart(position, seed)
 
@@ -323,15 +362,15 @@ class Search:
     def expected(self) -> float:
         """The mean result of the simulations for the player to move, in [−1, 1]; 0 before the first.
 
-        Better moves get more of them, so it approaches the result of best play (Kocsis and Szepesvári 2006).
-        That of the best moves alone is too high where each was tried a few times.
+        Better moves get more simulations, so it approaches the result of best play (Kocsis and Szepesvári
+        2006). The mean of the best moves alone is too high while each has few visits.
         """
         visits = self.visits.sum()
         return float(2 * self.wins.sum() / visits - 1) if visits else 0.0
 
     @property
     def simulations(self) -> int:
-        """The simulations through the root: those run from it, and those that `advance` has kept."""
+        """The number of simulations through the root, those before `advance` included."""
         return int(self._tree.nodes[0]["visits"])
 
     @property
@@ -368,14 +407,14 @@ class Search:
 
     @property
     def last_result(self) -> int:
-        """The result of the last simulation for the player to move in the position: 1, 0 or −1.
+        """The result of the last simulation, 1, 0 or −1 for the player to move in the position.
 
-        What a network says is rounded to these.
+        The value of a network is rounded to these.
         """
         return int(self._tree.counts[2])
 
     def best_cells(self) -> list[int]:
-        """The best moves so far: the most visited; with `solve` proved wins first, proved losses last.
+        """The best moves so far, by visits; with `solve` proved wins come first and proved losses last.
 
         Before the first simulation these are all legal moves, or those that threats leave.
         """
@@ -386,7 +425,7 @@ class Search:
         return [cell for cell, rank in zip(cells, ranks, strict=True) if rank == max(ranks)]
 
     def _candidates(self) -> list[int]:
-        """The moves that were tried or are to be: all that are legal, but for those that threats rule out."""
+        """The tried and untried moves: all legal ones except those that threats rule out."""
         return sorted([*self._slots, *cells_of(int(self._tree.nodes[0]["untried"]))])
 
     def policy(self) -> Floats:
@@ -396,11 +435,11 @@ class Search:
         return policy
 
     def tree(self, max_depth: int = 64, min_visits: int = 1) -> Node:
-        """The root, with the nodes below it within the depth and with at least `min_visits` visits."""
+        """The root, with its descendants within `max_depth` that have at least `min_visits` visits."""
         return read_node(self._tree, 0, max_depth, min_visits)
 
     def to_json(self, max_depth: int = 64, min_visits: int = 1) -> str:
-        """`tree` as JSON, beside the game, the position and the settings of the search."""
+        """`tree` as JSON, with the game, the position and the settings of the search."""
         settings = self._settings
         content = {
             "game": self.position.game.name,
@@ -415,7 +454,7 @@ class Search:
         return json.dumps(content)
 
     def to_dot(self, max_depth: int = 2, min_visits: int = 1) -> str:
-        """`tree` for Graphviz: boards, w/n, what is proved, and the last `path`."""
+        """`tree` for Graphviz: boards, w/n, proved values, and the last `path`."""
         return tree_dot(self._drawing(max_depth, min_visits))
 
     def picture(self, max_depth: int = 2, min_visits: int = 1) -> Picture:
@@ -438,7 +477,7 @@ def _prepare(with_threats: bool) -> None:
     threats = new_threats(game) if with_threats else None
     ready(
         "mcts",
-        lambda: kernel.sow(tree, threats, sets, zero, True),
+        lambda: kernel.begin_search(tree, threats, sets, zero, True),
         lambda: kernel.run(tree, threats, sets, settings, None, 1, False),
         lambda: kernel.subtree(tree, int(tree.path[1]), tree.root),
     )

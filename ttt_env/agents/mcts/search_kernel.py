@@ -11,18 +11,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.agents.learned.value_network_kernel import BoardView, NetworkLayers, forward, see
+from ttt_env.agents.learned.value_network_kernel import BoardView, NetworkLayers, encode_position, forward
 from ttt_env.compiled.bits import (
     NONE,
     ZERO,
     completes,
     completing,
+    completion_value,
     is_several,
     nth_cell,
     playable,
     size,
     stone,
-    worth,
 )
 from ttt_env.compiled.compiler import compiled, inner
 from ttt_env.compiled.playouts import playout
@@ -32,18 +32,18 @@ from ttt_env.compiled.threats import (
     DRAW,
     UNKNOWN,
     Threats,
-    look_for_threats,
     proved_value,
+    search_threats,
     wins_by_threats,
 )
 from ttt_env.rules import Game, Masks
 
-_THREAT_NODES = 100  # threats that are tried for one sequence
-_MIN_PATH = 64  # slots that a tree has left before it grows
+_THREAT_NODES = 100  # the budget of threats for one sequence
+_MIN_PATH = 64  # the free slots at which a tree grows
 
 
 class UctSettings(NamedTuple):
-    """The exploration constant, what a draw counts, whether playouts win and block, whether to prove."""
+    """The exploration constant, the result of a draw, whether playouts win and block, whether to prove."""
 
     c: float
     draw: float
@@ -97,8 +97,8 @@ def empty_tree(game: Game, slots: int) -> Tree:
     )
 
 
-def grown(tree: Tree) -> Tree:
-    """The tree with twice the slots."""
+def double_slots(tree: Tree) -> Tree:
+    """The tree with twice as many slots."""
     nodes = np.empty(2 * len(tree.nodes), tree.nodes.dtype)
     nodes[: len(tree.nodes)] = tree.nodes
     return tree._replace(nodes=nodes)
@@ -114,12 +114,12 @@ def run(
     simulations: int,
     may_grow: bool,
 ) -> int:
-    """Run simulations, and return how many: fewer if the root is proved, or if a tree that may grow is full.
+    """Run simulations and return how many: fewer if the root is proved, or if a tree that may grow is full.
 
-    In a full tree that may not grow, the search goes on without new nodes. With room for `threats`, which
-    needs `solve` and a game that is not misère, these are looked for first: see `look_for_threats`. With an
+    In a full tree that may not grow, the search continues without new nodes. With room for `threats`, which
+    needs `solve` and a game that is not misère, these are searched first: see `search_threats`. With an
     `evaluator` a value network says how a simulation ends, instead of a playout. Without these, other code is
-    compiled, in which there is nothing of them: without threats it is half as fast again.
+    compiled, which contains nothing of them: without threats it is half as fast again.
     """
     for n_done in range(simulations):
         if tree.nodes[0].value != UNKNOWN or (may_grow and not has_room(tree)):
@@ -135,7 +135,7 @@ def run(
                 result = float(playout(tree.random, sets, settings.win_block, mine, theirs))
             else:
                 net, board = evaluator[0], evaluator[1]
-                own = see(net, board, theirs, mine, size(mine | theirs) - 1)
+                own = encode_position(net, board, theirs, mine, size(mine | theirs) - 1)
                 result = own * forward(net, 0)
         backpropagate(tree, settings, result)
     return simulations
@@ -166,7 +166,7 @@ def best_child(tree: Tree, settings: UctSettings, node: int) -> int:
     """The child with the largest w/n + c·sqrt(ln n_parent / n), the first of equals.
 
     Children are in random order, so the first of equals favours no cell. Proofs replace the estimate: a
-    proved loss is never chosen while there is something else, a proved draw counts what draws count.
+    proved loss is chosen only if there is nothing else, and a proved draw counts as `settings.draw`.
     """
     first, log_visits = tree.nodes[node].first_child, log(tree.nodes[node].visits)
     best, best_score = first, -np.inf
@@ -184,10 +184,10 @@ def best_child(tree: Tree, settings: UctSettings, node: int) -> int:
 def follow_forced(
     tree: Tree, threats: Threats, sets: WinningSets, node: int, mine: np.uint64, theirs: np.uint64
 ) -> tuple[int, np.uint64, np.uint64]:
-    """Go on from a new node as long as one move is forced: the last new node, and its masks."""
+    """Continue from a new node while a single move is forced; the last new node, and its masks."""
     while tree.nodes[node].value == UNKNOWN:
         cell = tree.nodes[node].cell
-        value, block = look_for_threats(mine, theirs, cell, sets, threats, _THREAT_NODES)
+        value, block = search_threats(mine, theirs, cell, sets, threats, _THREAT_NODES)
         tree.nodes[node].value = value
         if value == UNKNOWN and block != NONE:
             tree.nodes[node].untried = block
@@ -211,9 +211,9 @@ def expand(
     tree.nodes[node].untried = untried ^ new_stone
     mine, theirs = theirs, mine | new_stone
     free = playable(sets, mine | theirs)
-    place(tree, child, cell, free)
+    init_node(tree, child, cell, free)
     if completes(sets, theirs, cell):
-        tree.nodes[child].value = worth(sets)
+        tree.nodes[child].value = completion_value(sets)
     elif free == NONE:
         tree.nodes[child].value = DRAW
     tree.path[tree.counts[1]] = child
@@ -225,9 +225,9 @@ def expand(
 def new_child(tree: Tree, node: int, n_untried: int) -> int:
     """The slot for a new child after the others; if none is left, these move to twice the space."""
     n, first = tree.nodes[node].n_children, tree.nodes[node].first_child
-    if n == space(n, n_untried):
+    if n == child_capacity(n, n_untried):
         tree.nodes[node].first_child = tree.counts[0]
-        tree.counts[0] += space(n + 1, n_untried - 1)
+        tree.counts[0] += child_capacity(n + 1, n_untried - 1)
         for i in range(n):
             tree.nodes[tree.nodes[node].first_child + i] = tree.nodes[first + i]
     tree.nodes[node].n_children += 1
@@ -235,7 +235,7 @@ def new_child(tree: Tree, node: int, n_untried: int) -> int:
 
 
 @inner
-def space(n_children: int, n_untried: int) -> int:
+def child_capacity(n_children: int, n_untried: int) -> int:
     """The slots that a node has for its children: a power of two, or as many as it ever needs."""
     slots = 2 * min(n_children, 1)
     while slots < n_children:
@@ -244,7 +244,7 @@ def space(n_children: int, n_untried: int) -> int:
 
 
 @inner
-def place(tree: Tree, node: int, cell: int, untried: np.uint64) -> None:
+def init_node(tree: Tree, node: int, cell: int, untried: np.uint64) -> None:
     """Make the slot a node that was never visited."""
     record = tree.nodes[node]
     record.visits, record.wins = 0, 0.0
@@ -257,7 +257,7 @@ def place(tree: Tree, node: int, cell: int, untried: np.uint64) -> None:
 def backpropagate(tree: Tree, settings: UctSettings, result: float) -> None:
     """Add the result, for the player who moved last, to all nodes of the path; prove those that can be.
 
-    A result between a loss and a win counts in proportion to its distance to both; 0 counts what a draw does.
+    A result between a loss and a win counts in proportion to its distance to both; 0 counts as a draw.
     """
     proves = settings.solve and tree.nodes[tree.path[tree.counts[1] - 1]].value != UNKNOWN
     for depth in range(tree.counts[1] - 1, -1, -1):
@@ -276,28 +276,30 @@ def backpropagate(tree: Tree, settings: UctSettings, result: float) -> None:
 
 
 @compiled
-def sow(tree: Tree, threats: Threats | None, sets: WinningSets, seed: np.uint64, anew: bool) -> None:
+def begin_search(tree: Tree, threats: Threats | None, sets: WinningSets, seed: np.uint64, anew: bool) -> None:
     """Seed the generator by the seed and the position of the root.
 
-    Before it, if the search begins `anew`, reset the tree to its `root`, which no simulation has visited.
+    If the search begins `anew`, first reset the tree to its `root`, which no simulation has visited.
     """
     mine, theirs = tree.root[0], tree.root[1]
     if anew:
         tree.counts[0], tree.counts[1], tree.counts[2] = 1, 0, 0
-        place(tree, 0, -1, playable(sets, mine | theirs))
+        init_node(tree, 0, -1, playable(sets, mine | theirs))
         if threats is not None:
-            threats.failed[:] = NONE  # so that the search depends on the position alone
-            restrict(tree, threats, sets, mine, theirs)
+            threats.failed_keys[:] = NONE  # so that the search depends on the position alone
+            restrict_root(tree, threats, sets, mine, theirs)
     seed_by(tree.random, seed, mine, theirs)
     tree.random[0] = next_bits(tree.random)
 
 
 @inner
-def restrict(tree: Tree, threats: Threats, sets: WinningSets, mine: np.uint64, theirs: np.uint64) -> None:
-    """Leave only these moves of the root to be tried, if there are such.
+def restrict_root(
+    tree: Tree, threats: Threats, sets: WinningSets, mine: np.uint64, theirs: np.uint64
+) -> None:
+    """Restrict the untried moves of the root to these, if there are any.
 
-    Those that complete a set; else those that stop the other from it; the first of a sequence of threats that
-    wins.
+    Moves that complete a set; else those that stop the other player from it; else the first of a winning
+    sequence of threats.
     """
     completes, block = completing(mine, theirs, sets.masks), completing(theirs, mine, sets.masks)
     if completes != NONE:
@@ -321,7 +323,7 @@ def subtree(tree: Tree, node: int, root: Masks) -> Tree:
 def _copy_subtree(
     nodes: NDArray[np.void], node: int, target: NDArray[np.void], origin: NDArray[np.int64]
 ) -> int:
-    """Copy what is below a node to the target, and return the number of its slots.
+    """Copy the subtree of a node to the target, and return the number of its slots.
 
     `origin` has a −1 for each slot in use; it becomes the slot that each new one comes from.
     """
@@ -333,6 +335,6 @@ def _copy_subtree(
             for i in range(n):
                 origin[n_slots + i] = first + i
             target[slot].first_child = n_slots
-            n_slots += space(n, size(target[slot].untried))
+            n_slots += child_capacity(n, size(target[slot].untried))
         slot += 1
     return n_slots

@@ -10,7 +10,7 @@ import numpy as np
 
 from ttt_env.agent import Agent, CellNumbers, Explanation, Floats
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.compiled.stopping import check_wanted
+from ttt_env.compiled.stopping import check_stopped
 from ttt_env.rules import Game, Position
 
 _SLICE = 20_000  # nodes: some hundredths of a second
@@ -20,8 +20,8 @@ _SLICE = 20_000  # nodes: some hundredths of a second
 class Lookahead:
     """The result of a search to some `depth`.
 
-    `cells` are all best moves, `value` is what they are worth to the player to move, in [−1, 1]. The
-    principal variation begins with the first of them. `nodes` is the number of positions searched.
+    `cells` are all best moves, `value` is their value for the player to move, in [−1, 1]. The principal
+    variation begins with the first of them. `nodes` is the number of positions searched.
     """
 
     cells: tuple[int, ...]
@@ -32,11 +32,11 @@ class Lookahead:
 
 
 class AlphaBeta(Agent):
-    """Plays uniformly among the best moves of a minimax of limited depth; the leaves are worth `utility`.
+    """Plays uniformly among the best moves of a depth-limited minimax, whose leaves are valued by `utility`.
 
     With `depth` the moves are exactly those of plain minimax. With `seconds` it looks ahead one move, two,
-    and so on (iterative deepening), and plays by the last depth that it could finish, in a lost position by
-    the last one at which it did not see the loss yet; such an agent has no fixed policy. `Minimax` checks the
+    and so on (iterative deepening), and plays by the last depth that it could finish; in a lost position, by
+    the last one at which it did not see the loss yet. Such an agent has no fixed policy. `Minimax` checks the
     parameters.
     """
 
@@ -55,12 +55,12 @@ class AlphaBeta(Agent):
         policy[cells] = 1.0 / len(cells)
         return policy
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         lookahead = self.search(position)
         cells = list(lookahead.cells)
-        best = "all moves are worth the same"
+        best = "all moves have the same value"
         if len(cells) < len(position.legal_cells):
-            best = "{cells} is best; the others are worth less, how much it has not looked"
+            best = "{cells} is best; the values of the others were not computed"
         reason = f"Looking {lookahead.depth} moves ahead, {best}."
         facts = {
             "moves looked ahead": lookahead.depth,
@@ -78,13 +78,13 @@ class AlphaBeta(Agent):
             max_depth = min(max_depth, self.depth)
         with self._searcher.lock:
             if self.seconds is None:
-                self._searcher.begin(inf)
-                return self._searcher.look(position, max_depth)
-            self._searcher.begin(self.seconds)
+                self._searcher.start_clock(inf)
+                return self._searcher.search_depth(position, max_depth)
+            self._searcher.start_clock(self.seconds)
             deepest = Lookahead(tuple(position.legal_cells), 0.0, (), 0, 0)
             try:
                 for depth in range(1, max_depth + 1):
-                    deeper = self._searcher.look(position, depth)
+                    deeper = self._searcher.search_depth(position, depth)
                     if deeper.value == -1.0 and depth > 1:
                         return replace(deepest, value=-1.0)
                     deepest = deeper
@@ -112,17 +112,17 @@ class _Searcher:
 
         self.game, self._kernel = game, alphabeta_kernel
         self._sets, self._search = winning_sets(game), alphabeta_kernel.new_search(game)
-        self.lock = Lock()  # compiled code runs beside other threads
+        self.lock = Lock()  # compiled code runs in parallel with other threads
         alphabeta_kernel.set_root(self._search, game.start, 1, 1)
         ready("minimax", lambda: alphabeta_kernel.search(self._search, self._sets, 1))
 
-    def begin(self, seconds: float) -> None:
+    def start_clock(self, seconds: float) -> None:
         """Start the clock, and the count of nodes, of one search."""
         self._deadline = time.monotonic() + seconds
         self._first_node = int(self._search.state[self._kernel.NODES])
 
-    def look(self, position: Position, depth: int) -> Lookahead:
-        """The best moves at this depth. Raises `_OutOfTimeError` if the time does not suffice."""
+    def search_depth(self, position: Position, depth: int) -> Lookahead:
+        """The best moves at this depth. Raises `_OutOfTimeError` if the time is up."""
         through = self.game.winning_masks_through
         cells = sorted(position.legal_cells, key=lambda cell: -len(through[cell]))
         after = {cell: position.play(cell) for cell in cells}
@@ -165,15 +165,15 @@ class _Searcher:
         if abs(threshold) >= kernel.WIN and threshold != kernel.WIN:
             return threshold < 0
         if position.is_over:
-            end = kernel.WIN if self.game.misere else -kernel.WIN  # for who would move next
+            end = kernel.WIN if self.game.misere else -kernel.WIN  # for the player who would be next
             return bool((end if position.is_won else 0) >= threshold)
-        self._check_time()  # of many questions each may take less than a slice
+        self._check_time()  # many questions may each take less than a slice
         kernel.set_root(self._search, position, depth, threshold)
         while (answer := kernel.search(self._search, self._sets, _SLICE)) == kernel.OPEN:
             self._check_time()
         return bool(answer == kernel.YES)
 
     def _check_time(self) -> None:
-        check_wanted()
+        check_stopped()
         if time.monotonic() > self._deadline:
             raise _OutOfTimeError

@@ -3,8 +3,8 @@
 Values are whole numbers: the threats of the player to move minus the other's, which is the utility of
 `planning.lookahead` in fifths, clipped to ±5; ±6 is a win or a loss, 0 a draw. With so few values, all
 searches are made with a null window, "is the value at least t?", and the table makes their repetition cheap
-(Plaat, Schaeffer, Pijls and de Bruin, Best-first fixed-depth minimax algorithms, 1996). Equal
-values are exactly equal, too.
+(Plaat, Schaeffer, Pijls and de Bruin, Best-first fixed-depth minimax algorithms, 1996). Equal values are
+exactly equal.
 """
 
 from typing import NamedTuple
@@ -33,8 +33,8 @@ class DepthSearch(NamedTuple):
 
     `threshold` is the t of "is the value for the player to move at least t?". `codes` are the codes of each
     position by `canonical.stone_codes`, which `of_stones` holds, X's stones first. Each entry of the
-    transposition table has the position's key in `keys`, and in `known` the plies that were looked ahead, the
-    lower and the upper bound of the value.
+    transposition table has the position's key in `keys`, and in `bounds` the depth of its search, the lower
+    and the upper bound of the value.
     """
 
     mine: Masks
@@ -46,7 +46,7 @@ class DepthSearch(NamedTuple):
     of_stones: Masks
     state: NDArray[np.int64]
     keys: Masks
-    known: NDArray[np.int8]
+    bounds: NDArray[np.int8]
 
 
 def new_search(game: Game) -> DepthSearch:
@@ -67,7 +67,7 @@ def new_search(game: Game) -> DepthSearch:
 
 
 def set_root(s: DepthSearch, position: Position, depth: int, threshold: int) -> None:
-    """Ask of this position, which is not over, whether its value at this depth is at least `threshold`."""
+    """Set the question whether the value of this open position, at this depth, is at least `threshold`."""
     ply, mine, theirs = position.ply, position.mine, position.theirs
     s.mine[ply], s.theirs[ply] = mine, theirs
     s.threshold[ply] = threshold
@@ -77,7 +77,7 @@ def set_root(s: DepthSearch, position: Position, depth: int, threshold: int) -> 
 
 @compiled
 def search(s: DepthSearch, sets: WinningSets, n_nodes: int) -> int:
-    """The answer, YES or NO; OPEN if `n_nodes` nodes more were not enough, and another call searches on."""
+    """The answer, YES or NO; OPEN if `n_nodes` further nodes were not enough, and another call continues."""
     stop = s.state[NODES] + n_nodes
     while s.state[NODES] < stop:
         if s.state[PHASE] == _ENTER:
@@ -123,7 +123,7 @@ def _judge(s: DepthSearch, ply: int, depth: int, sets: WinningSets) -> int:
     elif completes != NONE:
         return YES
     else:
-        candidates = _not_losing(mine, theirs, depth, free, sets)
+        candidates = _safe_moves(mine, theirs, depth, free, sets)
     if candidates == NONE:
         return _answer(-WIN >= threshold)
     s.candidates[ply] = candidates
@@ -143,7 +143,7 @@ def _answer(holds: bool) -> int:
 
 
 @inner
-def _not_losing(
+def _safe_moves(
     mine: np.uint64, theirs: np.uint64, depth: int, free: np.uint64, sets: WinningSets
 ) -> np.uint64:
     """The legal cells that stop the other player from winning at once, if the depth reaches so far."""
@@ -172,7 +172,7 @@ def _try_next(s: DepthSearch, ply: int) -> None:
     s.theirs[ply + 1] = s.mine[ply] | stone
     s.threshold[ply + 1] = 1 - s.threshold[ply]
     cell = cell_of(stone)
-    for symmetry in range(len(s.of_stones)):  # as a function of its own it slows the search by a tenth
+    for symmetry in range(len(s.of_stones)):  # inlined: a function would slow the search by a tenth
         s.codes[ply + 1, symmetry] = s.codes[ply, symmetry] + s.of_stones[symmetry, ply & 1, cell]
     s.state[PLY] = ply + 1
     s.state[PHASE] = _ENTER
@@ -180,20 +180,20 @@ def _try_next(s: DepthSearch, ply: int) -> None:
 
 @inner
 def _return_to_parent(s: DepthSearch) -> None:
-    """Take the answer up a ply: a move after which it is NO reaches the threshold, and makes it YES."""
+    """Pass the answer up a ply: a move after which it is NO reaches the threshold, and makes it YES."""
     ply = s.state[PLY] - 1
     s.state[PLY] = ply
     if s.state[ANSWER] == NO or s.candidates[ply] == NONE:
         s.state[ANSWER] = YES if s.state[ANSWER] == NO else NO
         depth, key = s.state[DEPTH] + s.state[ROOT] - ply, _key(s, ply)
         place = int(key * SCATTER >> _SHIFT)
-        if s.keys[place] != key or s.known[place, 0] != depth:
+        if s.keys[place] != key or s.bounds[place, 0] != depth:
             s.keys[place] = key
-            s.known[place, 0], s.known[place, 1], s.known[place, 2] = depth, -WIN, WIN
+            s.bounds[place, 0], s.bounds[place, 1], s.bounds[place, 2] = depth, -WIN, WIN
         if s.state[ANSWER] == YES:
-            s.known[place, 1] = max(s.known[place, 1], s.threshold[ply])
+            s.bounds[place, 1] = max(s.bounds[place, 1], s.threshold[ply])
         else:
-            s.known[place, 2] = min(s.known[place, 2], s.threshold[ply] - 1)
+            s.bounds[place, 2] = min(s.bounds[place, 2], s.threshold[ply] - 1)
     else:
         _try_next(s, ply)
 
@@ -208,11 +208,11 @@ def _key(s: DepthSearch, ply: int) -> np.uint64:
 
 @inner
 def _recall(s: DepthSearch, ply: int, depth: int) -> int:
-    """The table's answer for this depth, else OPEN. A win or loss at a smaller depth holds, too."""
+    """The table's answer for this depth, else OPEN. A win or loss at a smaller depth is valid, too."""
     place = int(_key(s, ply) * SCATTER >> _SHIFT)
     if s.keys[place] != _key(s, ply):
         return OPEN
-    known_depth, lower, upper = s.known[place]
+    known_depth, lower, upper = s.bounds[place]
     if lower >= s.threshold[ply] and (known_depth == depth or (lower == WIN and known_depth <= depth)):
         return YES
     if upper < s.threshold[ply] and (known_depth == depth or (upper == -WIN and known_depth <= depth)):

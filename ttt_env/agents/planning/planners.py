@@ -36,8 +36,8 @@ _MAX_UTILITY = 0.99  # less than a win, because the game is not over
 def utility(boards: Boards) -> Floats:
     """The estimated value of unfinished positions for the player to move, `[B]`, inside (−1, 1).
 
-    0.2 for every winning set that the player has but for one empty cell, −0.2 for every such set of the
-    opponent (misère: the other way round), cut off at ±0.99.
+    0.2 for every winning set in which the player lacks only one cell, and that cell is empty; −0.2 for every
+    such set of the opponent (misère: the other way round); clipped to ±0.99.
     """
     game = boards.game
     threats = n_threats(game, boards.mine, boards.theirs) - n_threats(game, boards.theirs, boards.mine)
@@ -58,7 +58,7 @@ def lookahead(game: Game, depth: int | None, seconds: float | None = None) -> Ag
 
 
 class _SweptValues(Values):
-    """The values of moves by a sweep over the next `depth` plies: one sweep for each ply asked for."""
+    """The values of moves by a sweep over the next `depth` plies; each ply has its own sweep."""
 
     def __init__(self, game: Game, depth: int) -> None:
         super().__init__(game, [])
@@ -85,7 +85,7 @@ def value_tree(
 ) -> TreeNode:
     """The tree of `depth` plies below `position`, where X and O choose their moves by these responders.
 
-    Below each board is its value for X, and above it the probability of the move to it; the edges to
+    Below each board is its value for X, above it the probability of the move that leads to it; the edges to
     the most probable moves stand out.
 
     Raises `ImpossiblePositionError` for a position of another game.
@@ -124,7 +124,7 @@ _memoised = lru_cache(maxsize=8)
 
 
 class Planner(Agent):
-    """Moves as its plan does, an agent that is computed at the first move."""
+    """An agent that moves as another one, its plan, which it computes at its first move."""
 
     is_stationary = True
 
@@ -135,28 +135,39 @@ class Planner(Agent):
     @cached_property
     @abstractmethod
     def _plan(self) -> Agent:
-        """The agent that knows the moves."""
+        """The agent whose moves it plays."""
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         if len(boards) == 1:  # the plan may remember it
             return self._plan.policy(boards[0])[None]
         return self._plan.policies(boards)
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         return self._plan.explain(position)
 
 
 class Minimax(Planner):
     """Optimal play, uniform over the best moves (von Neumann 1928).
 
-    Computed by backward induction over all positions. `prefer="fast"` prefers earlier wins and later losses.
-    With `depth=` the agent looks that many moves ahead and estimates the positions there by `utility` (Pascal
-    Thormeier, "Self-built Tic-tac-toe AIs vs Human"), with alpha-beta on games too large to enumerate. With
-    `seconds=` it looks as far ahead as the time for each move allows, at most `depth` if both are given; its
-    policy is then not fixed, and matches are sampled.
+    Computed by backward induction over all positions. With a limited `depth` the leaves are estimated by
+    `utility` (Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human"), with alpha-beta on games too large to
+    enumerate. With `seconds` the policy is not fixed, so matches are sampled.
 
-    Raises `GameTooLargeError` for a game of too many positions without depth or seconds, `ParameterError` for
-    `prefer` with one of the others.
+    Args:
+        game: The game, or its id.
+        prefer: "fast" prefers earlier wins and later losses; "any" makes no difference between them.
+        depth: The moves to look ahead; by default all.
+        seconds: The time for each move; the agent looks as far ahead as it allows, at most `depth` moves.
+
+    Raises:
+        GameTooLargeError: The game has too many positions, and neither `depth` nor `seconds` is given.
+        ParameterError: `prefer="fast"` is combined with `depth` or `seconds`.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> make_agent("minimax").explain(Position.parse("X../.../...")).cells
+        [4]
+
     """
 
     @checked
@@ -175,7 +186,7 @@ class Minimax(Planner):
             ways_out = "minimax:depth=4 looks 4 moves ahead, minimax:seconds=1 as far as it can in a second"
             check_enumerable(self.game, "for minimax to enumerate its positions", ways_out)
         elif prefer != "any":
-            raise ParameterError(f"minimax takes prefer={prefer!r} or depth and seconds, not both")
+            raise ParameterError(f"minimax takes either prefer={prefer!r} or depth and seconds")
 
     @property
     def sweeps(self) -> bool:  # noqa: D102
@@ -196,33 +207,34 @@ class Minimax(Planner):
         return lookahead(self.game, self.depth, self.seconds)
 
     def tree(self, position: Position, depth: int = 2) -> TreeNode:
-        """The game tree below a position with values and move probabilities: see `value_tree`.
+        """The game tree below a position with values and move probabilities; see `value_tree`.
 
-        Raises `ParameterError` for an agent that has a depth or a time, which knows no values.
+        Raises `ParameterError` for an agent with a limited depth or time, which has no values of a whole
+        tree.
         """
         if not self._is_exact:
             raise ParameterError("only minimax without depth and seconds has the values of a whole tree")
         return value_tree(position, depth, self._values, (best, best))
 
-    def _explained(self, position: Position) -> Explanation:
-        why = super()._explained(position)
+    def _explain(self, position: Position) -> Explanation:
+        explanation = super()._explain(position)
         if not self._is_exact:
             if not is_enumerable(self.game):
-                return why
+                return explanation
             reason = f"Looking {self.depth} moves ahead, {{cells}} is best."
-            return replace(why, reason=reason, facts={"moves looked ahead": self.depth})
-        scores = why.numbers[0].by_cell
+            return replace(explanation, reason=reason, facts={"moves looked ahead": self.depth})
+        scores = explanation.numbers[0].by_cell
         values = {cell: float(np.sign(score)) for cell, score in scores.items()}
         numbers = [CellNumbers("value under best play", values)]
         value = max(values.values())
-        keeps = "{cells} keeps to it" if value > -1 else "whatever it plays"
-        reason = f"With best play by both sides, {position.to_move} {RESULTS[int(value)]}, and {keeps}"
+        best_moves = "{cells} keeps this result" if value > -1 else "all moves lose"
         if self.prefer == "fast":
             after = distances(self.game).of(Boards.of(position.child(cell) for cell in scores))
             n_moves = dict(zip(scores, after.astype(float).tolist(), strict=True))
             numbers.append(CellNumbers("moves to the end after it", n_moves, "count"))
-            reason += {1: " soonest", -1: ": latest after {cells}"}.get(int(value), "")
-        return replace(why, reason=f"{reason}.", numbers=tuple(numbers))
+            best_moves = {1: "{cells} wins soonest", -1: "{cells} loses latest"}.get(int(value), best_moves)
+        reason = f"With best play by both sides, {position.to_move} {RESULTS[int(value)]}; {best_moves}."
+        return replace(explanation, reason=reason, numbers=tuple(numbers))
 
 
 Temperature: TypeAlias = Annotated[float, Between(0)]
@@ -232,10 +244,23 @@ class Softmax(Planner):
     """Softmax minimax with two temperatures (Lachlan Gibson, "Making tic-tac-toe interesting with AI").
 
     The value of a position is the mean over the moves, weighted by softmax(value / temperature) with the
-    temperature of the player to move; the agent plays by these weights. `opponent_temperature`, by default
-    its own, is the one it assumes for the opponent. Temperature 0 is best play, infinity random play.
+    temperature of the player to move; the agent plays by these weights. Temperature 0 is best play, infinity
+    random play.
 
-    Raises `GameTooLargeError` for a game of too many positions.
+    Args:
+        game: The game, or its id.
+        temperature: The agent's temperature, 0 to `inf`.
+        opponent_temperature: The temperature that it assumes for the opponent; by default its own.
+
+    Raises:
+        GameTooLargeError: The game has too many positions.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> agent = make_agent("softmax:temperature=0.2,opponent_temperature=1")
+        >>> agent.policy(Position.parse("XX./OO./XO.")).round(3).tolist()
+        [0.0, 0.0, 0.975, 0.0, 0.0, 0.025, 0.0, 0.0, 0.0]
+
     """
 
     @checked
@@ -265,11 +290,11 @@ class Softmax(Planner):
         return ValueAgent(self.game, (x, respond), (o, respond))
 
     def tree(self, position: Position, depth: int = 2) -> TreeNode:
-        """The game tree below a position as the player to move there sees it: see `value_tree`."""
+        """The game tree below a position as the player to move there sees it; see `value_tree`."""
         values, responders = self._views[position.ply % 2]
         return value_tree(position, depth, values, responders)
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         own, theirs = self.temperature, self.opponent_temperature
         reason = (
             f"The chance of a move grows with its value as exp(value / {own:g}). The value is the mean of "
@@ -278,7 +303,7 @@ class Softmax(Planner):
         if own == 0:
             reason = "At temperature 0 the largest value decides."
         facts = {"own temperature": own, "temperature ascribed to the opponent": theirs}
-        return replace(super()._explained(position), reason=reason, facts=facts)
+        return replace(super()._explain(position), reason=reason, facts=facts)
 
 
 @_memoised
@@ -295,7 +320,17 @@ class BruteForce(Planner):
     played. Scores are equal if they differ by less than 1e-12 of the largest. (On 3×3 they are computed
     exactly.)
 
-    Raises `GameTooLargeError` for a game of too many positions.
+    Args:
+        game: The game, or its id.
+
+    Raises:
+        GameTooLargeError: The game has too many positions.
+
+    Example:
+        >>> from ttt_env import make_agent
+        >>> make_agent("brute-force").explain(Position.parse("X../.../...")).cells
+        [4]
+
     """
 
     def __init__(self, game: Game | str) -> None:
@@ -314,13 +349,13 @@ class BruteForce(Planner):
         """The score of each move for the player who makes it, `[B, cells]`; NaN where none is legal."""
         return self._values.q(boards) / _unit(self.game)
 
-    def _explained(self, position: Position) -> Explanation:
+    def _explain(self, position: Position) -> Explanation:
         sums = of_legal_cells(position, self.scores(Boards.of([position]))[0])
         reason = (
-            "Added up over all games that can follow, {cells} has the largest sum. A game that ends with k "
+            "Summed over all games that can follow, {cells} has the largest score. A game that ends with k "
             "stones counts 50/(k+1) won, 10/(k+1) drawn, −10/(k+1) lost."
         )
-        return self._why(position, reason, CellNumbers("sum over all games", sums, "number"))
+        return self._policy_explanation(position, reason, CellNumbers("sum over all games", sums, "number"))
 
 
 def _unit(game: Game) -> int:
@@ -340,11 +375,11 @@ def _summed_scores(game: Game) -> Values:
 
 
 def every_move(q: Floats, legal: NDArray[np.bool_], moves: Moves | None = None) -> Floats:
-    """The responder that makes the sweep add up all games: a weight of 1 for every legal move."""
+    """The responder that makes the sweep sum over all games: a weight of 1 for every legal move."""
     return np.broadcast_to(legal, q.shape).astype(np.float64)
 
 
 def _largest(q: Floats, legal: NDArray[np.bool_], moves: Moves | None = None) -> Floats:
-    """The responder that plays a largest score, uniformly among equals up to rounding."""
+    """The responder that plays a largest score, uniform among equals up to rounding."""
     tolerance = _TIE * np.abs(np.where(legal, q, 0.0)).max(axis=1, keepdims=True)
     return near_highest(q, legal, tolerance)

@@ -1,6 +1,6 @@
-"""The trained agents that come with this package: a file for each name and game.
+"""The trained agents that come with this package, a file for each name and game.
 
-Beside it lies its certificate, or a scorecard of games that it played where nothing can be computed.
+Beside each file is its certificate, or a scorecard of games that it played where nothing can be computed.
 
 `NAME.npz`, and `NAME@….npz` for further games, are policy tables of some kilobytes, which `lookup:PATH`
 plays; those of `q-learning`, `value-network` and `alphazero` also hold the learned table and networks. For
@@ -22,7 +22,7 @@ FOLDER = Path(str(files(__name__)))
 def pretrained_file(name: str, game: Game) -> Path:
     """The file of the agent of this name that was trained for this game.
 
-    Raises `PolicyFileError`, which names the games that the agent was trained for, if this is none of them.
+    Raises `PolicyFileError`, which names the games that the agent was trained for, if there is none.
     """
     paths = [path for path in sorted(FOLDER.glob("*.npz")) if path.stem.split("@")[0] == name]
     for path in paths:
@@ -30,7 +30,7 @@ def pretrained_file(name: str, game: Game) -> Path:
             return path
     games = ", ".join(map(game_name, paths)) or "no game"
     raise PolicyFileError(
-        f"{name} comes trained for {games}, not for {game.name}: "
+        f"{name} is included for {games}, not for {game.name}: "
         f"train it on that game, save it, and name the file, {name}:PATH"
     )
 
@@ -47,7 +47,19 @@ class PretrainedTable(Lookup):
 class PPO(PretrainedTable):
     """A policy trained by masked PPO, with the recipe `maskable-ppo`.
 
-    `ppo:PATH` plays another policy table. Raises `PolicyFileError` if there is none for the game.
+    Args:
+        game: The game, or its id.
+        path: The file of another policy table to play.
+
+    Raises:
+        PolicyFileError: No such policy comes with this package for the game, or the file is not a table of
+            it.
+
+    Example:
+        >>> from ttt_env import certify
+        >>> certify("ppo", "tictactoe-v0").unbeatable
+        True
+
     """
 
     name = "ppo"
@@ -56,7 +68,19 @@ class PPO(PretrainedTable):
 class DQN(PretrainedTable):
     """A policy trained by deep Q-learning, with the recipe `dqn`.
 
-    `dqn:PATH` plays another policy table. Raises `PolicyFileError` if there is none for the game.
+    Args:
+        game: The game, or its id.
+        path: The file of another policy table to play.
+
+    Raises:
+        PolicyFileError: No such policy comes with this package for the game, or the file is not a table of
+            it.
+
+    Example:
+        >>> from ttt_env import certify
+        >>> certify("dqn", "tictactoe-v0").unbeatable
+        True
+
     """
 
     name = "dqn"

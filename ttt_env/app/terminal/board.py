@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from ttt_env.render.layout import TileStyle, layers_of, looks_of, n_abreast
+from ttt_env.render.layout import TileStyle, layers_of, n_abreast, tile_styles
 from ttt_env.render.text import lines_of
 from ttt_env.render.words import column_name
 from ttt_env.rules import Coordinates, Position, Seat
@@ -29,7 +29,7 @@ def board(position: Position, last: int | None = None, numbers: bool = True, wid
     legal = position.legal_mask
     cells = [
         _cell(look, wide, "·" if is_dense else str(cell) if numbers and legal >> cell & 1 else "")
-        for cell, look in enumerate(looks_of(position, last))
+        for cell, look in enumerate(tile_styles(position, last))
     ]
     if game.coordinates is not None:
         return _scattered(cells, game.coordinates)

@@ -9,9 +9,9 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from ttt_env.agent import Agent, make_agent, quoted
+from ttt_env.agent import Agent, make_agent, quote_reply
 from ttt_env.agents.advice import hint
-from ttt_env.agents.learned.imitation import OfHabits
+from ttt_env.agents.learned.imitation import ImitationBase
 from ttt_env.app.console import Interrupted
 from ttt_env.app.options import typed_as
 from ttt_env.app.terminal.board import STYLES, board
@@ -217,7 +217,7 @@ class Terminal:
             self._print(f"Recorded as game {number}.")
             for player in (x, o):
                 agent: object = player.agent
-                if isinstance(agent, OfHabits):
+                if isinstance(agent, ImitationBase):
                     agent.refresh()
         self._print(f"Score: {self.session.score}.")
 
@@ -245,7 +245,7 @@ class Terminal:
             self._print("")
             _, outcome, reply = error.forfeit
             self._print(_stone(seat), f"{name} makes no legal move ({outcome}) and loses:")
-            self._print(f"  {quoted(reply, outcome)}")
+            self._print(f"  {quote_reply(reply, outcome)}")
             return
         self._print("")
         self._print(_stone(seat), f"{name} plays {cells_text([cell], self.session.game)}.")

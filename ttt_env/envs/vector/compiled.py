@@ -60,7 +60,7 @@ class CompiledSteps:
             first=first,
             to_move=to_move,
             play_as=get_args(PlayAs).index(openings.play_as),
-            worth=worth,
+            payoffs=worth,
         )
         self._is_two_sided = replies is None
         self._step: Step | None = None

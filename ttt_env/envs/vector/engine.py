@@ -17,7 +17,7 @@ from ttt_env.compiled.codes import Floats, Games, Payoffs, StepOutcome
 from ttt_env.envs.board import MAX_STARTS, OpponentMix, PlayAs
 from ttt_env.envs.vector.states import Array, Cells, State, Store, TableStore
 from ttt_env.errors import ForfeitError, IllegalMoveError, ImpossiblePositionError, TttEnvError
-from ttt_env.rules import SEATS, Boards, Position, illegal_move
+from ttt_env.rules import SEATS, Boards, Position, illegal_move_message
 
 Starts: TypeAlias = Position | list[Position] | Callable[[np.random.Generator], Position]
 _NEVER = 2.0  # no draw reaches it
@@ -175,7 +175,7 @@ class EpisodeStarts:
                 return current
             remaining = remaining[~self.store.is_open(current.state.take(remaining, axis=-1))]
             draws = rng.random(draws.shape)
-        opponent, seat = agents[current.who[remaining[0]]], SEATS[current.seats[remaining[0]]]
+        opponent, seat = agents[current.opponents[remaining[0]]], SEATS[current.seats[remaining[0]]]
         position = self.store.boards(current.state.take(remaining, axis=-1))[0]
         raise ImpossiblePositionError(f"{opponent!r} ends the game before {seat} can move: {position}")
 
@@ -200,8 +200,8 @@ class EpisodeStarts:
         """
         state, to_move = self._first_boards(index, rng)
         if replies is None:
-            return Games(state, to_move, games.who, games.episodes + 1)
-        who = replies.numbers(draw(codes.OPPONENT)) if replies.is_mixed else games.who
+            return Games(state, to_move, games.opponents, games.episodes + 1)
+        who = replies.numbers(draw(codes.OPPONENT)) if replies.is_mixed else games.opponents
         if self.play_as == "random":
             seats = (draw(codes.SEAT) >= codes.HALF).astype(np.int8)
         elif self.play_as == "alternate":
@@ -271,7 +271,7 @@ class ArraySteps:
         if self.replies is None:
             games = games._replace(state=state, seats=1 - games.seats)
         else:
-            replies = self.replies.cells(state, games.who, draws[codes.REPLY], rng, may_forfeit=True)
+            replies = self.replies.cells(state, games.opponents, draws[codes.REPLY], rng, may_forfeit=True)
             games = games._replace(state=self.store.play(state, replies))
         if begins is not None and begins.any():
             games = self.begin(games, begins, draws, rng)
@@ -297,7 +297,9 @@ def refuse_taken(store: Store, state: State, cells: Cells) -> None:
     taken = _are_taken(store, state, cells)
     if taken.any():
         at = int(np.flatnonzero(taken)[0])
-        raise IllegalMoveError(illegal_move(store.boards(state)[at], int(cells[at]), f" in sub-env {at}"))
+        raise IllegalMoveError(
+            illegal_move_message(store.boards(state)[at], int(cells[at]), f" in sub-env {at}")
+        )
 
 
 def resampled(store: Store, state: State, cells: Cells, draws: Array) -> Cells:

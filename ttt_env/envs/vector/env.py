@@ -234,7 +234,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         replies = self._replies_of(opponent, weights)
         self._set_replies(replies)
         if self._games is not None:
-            self._games = self._games._replace(who=replies.numbers(self._draws(1)[0]))
+            self._games = self._games._replace(opponents=replies.numbers(self._draws(1)[0]))
 
     def action_masks(self) -> NDArray[np.bool_]:
         """The legal actions, `bool[B, actions]`; sb3-contrib calls this method.
@@ -492,7 +492,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         """The opponent in each sub-env; None if both players are stepped."""
         if self._replies is None:
             return [None] * self.num_envs
-        return [self._replies.agents[number] for number in self._running_games().who]
+        return [self._replies.agents[number] for number in self._running_games().opponents]
 
     def _draws(self, n_rows: int) -> Array:
         """Numbers from [0, 1), `float64[n_rows, B]`."""

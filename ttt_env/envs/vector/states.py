@@ -26,7 +26,7 @@ from ttt_env.compiled.codes import (
     WON,
 )
 from ttt_env.compiled.sets import WinningSets, winning_sets
-from ttt_env.rules import Boards, Game, Masks, get_game, is_tabulated, packed, playable
+from ttt_env.rules import Boards, Game, Masks, get_game, is_tabulated, pack_masks, playable
 
 Array: TypeAlias = NDArray[Any]
 State: TypeAlias = Array
@@ -91,9 +91,9 @@ class TableStore:
     def __init__(self, game: Game) -> None:
         self.game = game
         layers = reachable(game)
-        self.open_boards = Boards.joined(game, (layer.boards(layer.open) for layer in layers))
-        self._won = Boards.joined(game, (layer.boards(layer.won) for layer in layers))
-        self._full = Boards.joined(game, (layer.boards(layer.drawn) for layer in layers))
+        self.open_boards = Boards.joined(game, (layer.boards(layer.open_slots) for layer in layers))
+        self._won = Boards.joined(game, (layer.boards(layer.won_slots) for layer in layers))
+        self._full = Boards.joined(game, (layer.boards(layer.drawn_slots) for layer in layers))
         self.n_open = len(self.open_boards)
         ended = self._won, self._full
         boards = Boards.joined(game, [self.open_boards, *ended, *ended, self.open_boards, self.open_boards])
@@ -112,7 +112,7 @@ class TableStore:
         free = boards.cells(playable(game, boards.occupied_masks))
         self.code_of, self._planes = codes, planes
         self._is_legal, self._masks = (free & is_open).ravel(), (free | ~is_open).view(np.int8)
-        self._playable = packed(self._masks.view(np.bool_))
+        self._playable = pack_masks(self._masks.view(np.bool_))
         self.after = np.concatenate([self._after_open(), self._after_over(codes)]).ravel()
 
     def __reduce__(self) -> tuple[Callable[[Game], "TableStore"], tuple[Game]]:

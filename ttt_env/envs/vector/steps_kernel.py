@@ -50,7 +50,7 @@ def play(games: Games, cells: Integers, draws: Floats, tables: StepTables) -> No
     for at in range(len(cells)):
         board = tables.after[games.state[at] * tables.n_cells + cells[at]]
         if len(tables.policies):
-            board = after_reply(board, games.who[at], draws[REPLY, at], tables)
+            board = after_reply(board, games.opponents[at], draws[REPLY, at], tables)
         else:
             games.seats[at] = 1 - games.seats[at]
         games.state[at] = board
@@ -65,15 +65,15 @@ def begin(where: Bools, games: Games, draws: Floats, tables: StepTables) -> None
         board, seat = tables.first, tables.to_move
         if len(tables.policies):
             if len(tables.chances) > 1:
-                games.who[at] = 0
+                games.opponents[at] = 0
                 for chance in tables.chances:
-                    games.who[at] += chance <= draws[OPPONENT, at]
+                    games.opponents[at] += chance <= draws[OPPONENT, at]
             if tables.play_as == RANDOM:
                 seat = int(draws[SEAT, at] >= HALF)
             else:
                 seat = games.episodes[at] % 2 if tables.play_as == ALTERNATE else tables.play_as
             if seat != tables.to_move:
-                board = after_reply(board, games.who[at], draws[OPENING, at], tables)
+                board = after_reply(board, games.opponents[at], draws[OPENING, at], tables)
         games.state[at], games.seats[at] = board, seat
         games.episodes[at] += 1
 
@@ -81,7 +81,7 @@ def begin(where: Bools, games: Games, draws: Floats, tables: StepTables) -> None
 @inner
 def judge(games: Games, tables: StepTables, outcome: StepOutcome) -> None:
     """Write the results of the step into `outcome`."""
-    worth = tables.worth
+    worth = tables.payoffs
     for at in range(len(outcome.over)):
         code, seat = np.uint64(tables.codes[games.state[at]]), np.uint64(games.seats[at])
         outcome.over[at] = code != OPEN

@@ -16,7 +16,7 @@ from ttt_env.agents.planning.planners import Temperature
 from ttt_env.envs.observation import Flat, Planes
 from ttt_env.errors import PolicyError, PolicyFileError, extra_for
 from ttt_env.rules import Game, checked, get_game
-from ttt_env.storage import file_errors, opened, reason
+from ttt_env.storage import file_errors, open_regular, reason
 
 SCORES = "scores"
 """The name of the output with the scores of the cells."""
@@ -147,7 +147,7 @@ class OnnxNetwork:
 
 
 def _content(path: str) -> bytes:
-    with file_errors(path, "read", PolicyFileError), opened(path) as stream:
+    with file_errors(path, "read", PolicyFileError), open_regular(path) as stream:
         content = stream.read(_MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:
         raise PolicyFileError(
