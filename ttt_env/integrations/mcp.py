@@ -22,9 +22,9 @@ with extra_for("The MCP server needs", "mcp"):
 
 __all__ = ["make_server"]
 
-Payoffs = Literal["win", "draw", "loss", "unknown"]
-_FOR_MOVER: dict[int | None, Payoffs] = {1: "win", 0: "draw", -1: "loss", None: "unknown"}
-_FOR_OTHER: dict[int | None, Payoffs] = {1: "loss", 0: "draw", -1: "win", None: "unknown"}
+KnownResult = Literal["win", "draw", "loss", "unknown"]
+_FOR_MOVER: dict[int | None, KnownResult] = {1: "win", 0: "draw", -1: "loss", None: "unknown"}
+_FOR_OTHER: dict[int | None, KnownResult] = {1: "loss", 0: "draw", -1: "win", None: "unknown"}
 
 
 def make_server() -> FastMCP:
@@ -76,7 +76,7 @@ def make_server() -> FastMCP:
             return env.move(cell)
 
     @server.tool
-    def values() -> dict[str, Payoffs | dict[int, Payoffs]]:
+    def values() -> dict[str, KnownResult | dict[int, KnownResult]]:
         """The exact value of the position, and of each free cell, for you under best play by both.
 
         "unknown" where the game is large and a short search proves nothing.
