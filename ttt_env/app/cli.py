@@ -61,7 +61,7 @@ EXIT_CODES = {
     0: "yes, or done",
     1: "no: the agent is beatable",
     2: "wrong usage or input",
-    3: "undecided: the budget was too small or an agent failed",
+    3: "undecided: the budget was too small, or an agent or the program failed",
     130: "ended by Ctrl-C",
     143: "ended by SIGTERM",
 }
