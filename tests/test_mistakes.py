@@ -56,7 +56,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
         {"spec": "models/none.zip"},
         "models/none.zip is not a model: there is no such file",
     ),
-    (ttt_env.make_agent, {"spec": "dqn.pt"}, "give make_agent(network, game, observation='flat')"),
+    (ttt_env.make_agent, {"spec": "dqn.pt"}, "call make_agent(network, game, observation='flat')"),
     (ttt_env.make_agent, {"spec": object}, "wrap it in a function that takes a ttt_env.Position"),
     (
         ttt_env.make_agent,

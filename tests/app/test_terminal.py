@@ -251,8 +251,8 @@ def test_replay_marks_blunders_unless_it_cannot_solve_the_game():
     said = replayed("tictactoe-v0: 4 1 0 8 2 6")
     assert said.count("┌") == 7
     assert said.count("A blunder") == 2
-    assert "2. O 1 (b1)\nA blunder: now O loses; it draws with 0 (a1), 2 (c1), 6 (a3) or 8 (c3)." in said
-    assert "5. X 2 (c1)\nA blunder: now X draws; it wins with 3 (a2) or 6 (a3)." in said
+    assert "2. O 1 (b1)\nA blunder: O could draw with 0 (a1), 2 (c1), 6 (a3) or 8 (c3), and now" in said
+    assert "5. X 2 (c1)\nA blunder: X could win with 3 (a2) or 6 (a3), and now draws." in said
     assert "Unfinished: X is to move." in said
     assert "blunder" not in replayed("mnk-v0:m=8,n=8,k=5: 0 1 2")
     assert "O wins." in replayed("tictactoe-v0:misere=true: 0 4 1 8 2")

@@ -409,7 +409,7 @@ def line_of(*cells):
 # Results that cannot be are refused by what refuses them in JSON, too: one of each kind is enough here.
 CONTRADICTIONS = {
     "name": ({"game": np.array("square-v0")}, "rules differ from those of square-v0"),
-    "spelling": ({"game": np.array("mnk-v0:m=4,m=5")}, "the name of no game"),
+    "spelling": ({"game": np.array("mnk-v0:m=4,m=5")}, "is not the name of a game"),
     "bounds": ({"bounds": np.array([1, 1], np.int8)}, "strategy of O, and bounds 1 and 1 need one of X"),
     "open": ({"bounds": np.array([0, 1], np.int8)} | line_of(), "of O, and bounds 0 and 1 need one of n"),
     "upside down": ({"bounds": np.array([1, -1], np.int8)}, "bounds 1 and −?-?1"),

@@ -78,7 +78,7 @@ def test_export_and_import_are_inverse(log, tmp_path):
     [
         ("tictactoe-v0: 4 4", "is taken"),
         ("tictactoe-v0: 9", "0 to 8"),
-        ("tictactoe-v0 4 0", "is one"),
+        ("tictactoe-v0 4 0", "expected e.g."),
         ("tictacto-v0: 4", "did you mean tictactoe-v0"),
         ("mnk-v0:k=9: 4", "does not fit"),
     ],

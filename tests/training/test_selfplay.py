@@ -130,7 +130,7 @@ class TestPool:
             ({"draw": {"past": 0}}, "not all 0"),
             *(({"past": past}, "past=") for past in (-1, 2.5, 10**30)),
             ({"responses": True}, "responses=True"),
-            ({"scripted": [], "past": 0, "responses": 0}, "an opponent at all"),
+            ({"scripted": [], "past": 0, "responses": 0}, "at least one opponent"),
             ({"scripted": ["minmax"]}, "did you mean minimax"),
         ],
     )

@@ -192,6 +192,6 @@ def learner_names() -> list[str]:
 def learner_class(name: str) -> type[Learner]:
     """The learner of this name. Raises `ParameterError` if there is none."""
     if name not in learner_names():
-        raise ParameterError(unknown("algorithm", name, learner_names(), "ttt agents"))
+        raise ParameterError(unknown("algorithm", name, learner_names()))
     registered: type[Learner] = installed(LEARNER_GROUP)[name].load()
     return registered

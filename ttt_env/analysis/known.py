@@ -94,8 +94,8 @@ class MoveVerdict:
         if self.before is None or self.after is None or not self.is_blunder:
             return ""
         cells = cells_text(list(self.better), self.position.game)
-        now, before = RESULTS[self.after], RESULTS[self.before]
-        return f"A blunder: now {self.position.to_move} {now}; it {before} with {cells}."
+        lost = "win" if self.before > 0 else "draw"
+        return f"A blunder: {self.position.to_move} could {lost} with {cells}, and now {RESULTS[self.after]}."
 
 
 def judge(position: Position, cell: int) -> MoveVerdict:

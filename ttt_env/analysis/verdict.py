@@ -101,7 +101,7 @@ def queries_of(certificate: "Certificate") -> str:
     n_positions = f"{certificate.n_queries:,} position{'s' * (certificate.n_queries != 1)}"
     origin = f", {certificate.origin}" if certificate.origin else ""
     if certificate.is_sampled:
-        return f"One sample of an agent that is not stationary: asked once in {n_positions}{origin}."
+        return f"Asked once in {n_positions}{origin}; it may answer differently next time."
     return f"Asked once in {n_positions}{origin}."
 
 

@@ -92,7 +92,8 @@ def agent_text(name: str) -> str:
     for parameter in facts["parameters"]:
         default = parameter["default"]
         example = _placeholder(parameter) if default in (None, "") else spec_text(default)
-        default_text = "required" if parameter["required"] else f"default {spec_text(default)}"
+        default_text = "optional" if default is None else f"default {spec_text(default)}"
+        default_text = "required" if parameter["required"] else default_text
         rows.append(
             (
                 f"{name}:{parameter['name']}={example}",

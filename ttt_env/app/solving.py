@@ -131,7 +131,7 @@ class Search(NamedTuple):
             # The question is about the other seat only once the mover is known not to win.
             most = so_far.bounds[1] if progress.seat == position.to_move else 0
             so_far = Proof(position, (bounds[0], most), (), progress.nodes, progress.seconds)
-            line.say(f"does {progress.seat} win? {progress.nodes:,} nodes")
+            line.say(f"does {progress.seat} win? {progress.nodes:,} positions")
 
         try:
             return cls(
@@ -146,7 +146,7 @@ class Search(NamedTuple):
         lines = [self._verdict(), "", f"{position.game.name}, {seat} to move:", draw_text(position)]
         if proof.principal_variation:
             lines.append(f"Best play: {' '.join(map(str, proof.principal_variation))}")
-        lines.append(f"{proof.nodes:,} nodes, {proof.seconds:.2f} s")
+        lines.append(f"{proof.nodes:,} positions searched, {proof.seconds:.2f} s")
         return "\n".join(lines)
 
     def _verdict(self) -> str:

@@ -61,6 +61,8 @@ def function_in(path: Path, name: str) -> str:
     definitions = ", ".join(
         [*functions, *(f"class {each.name}" for each in tree.body if isinstance(each, ast.ClassDef))]
     )
+    if functions and not name:
+        raise ParameterError(f"{path.name} defines {definitions}: name one, as in {path.name}:{functions[0]}")
     lack = f"no function {name}" if name else "no function at top level: write def choose(position)"
     raise ParameterError(f"{path.name} defines {lack}; found {definitions or 'none'}")
 

@@ -156,7 +156,7 @@ def builder(name: str) -> Callable[..., Game]:
     if name in _registered:
         return lambda: _registered[name]
     if name not in _installed():
-        raise UnknownGameError(unknown("game", name, game_names(), "ttt agents"))
+        raise UnknownGameError(unknown("game", name, game_names()))
     build: Callable[..., Game] = _installed()[name].load()
     return build
 

@@ -72,7 +72,11 @@ def _product(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
 
 def _is_within(game: "Game", most: int) -> bool:
     """True if there are no more placements than on a board of `most` cells, each of which may be played."""
-    return n_placements(game) <= sum(comb(most, ply) * comb(ply, ply // 2) for ply in range(most + 1))
+    return n_placements(game) <= _most_placements(most)
+
+
+def _most_placements(n_cells: int) -> int:
+    return sum(comb(n_cells, ply) * comb(ply, ply // 2) for ply in range(n_cells + 1))
 
 
 def is_enumerable(game: "Game") -> bool:
@@ -98,10 +102,11 @@ def is_instant(game: "Game") -> bool:
 def _check_cells(game: "Game", most: int, purpose: str, instead: str = "") -> None:
     """Raise `GameTooLargeError` for a game of more positions than one of `most` cells may have."""
     if not _is_within(game, most):
-        raise GameTooLargeError(
-            f"{game.name} has {game.n_cells} cells, too many {purpose}; {most} cells are the limit"
-            f"{', and more where stones fall' * game.has_gravity}{instead}"
-        )
+        size, limit = f"{game.n_cells} cells", f"{most} cells are the limit"
+        if game.has_gravity:  # it has fewer positions than its cells suggest
+            size = f"up to {n_placements(game):,} positions"
+            limit = f"{_most_placements(most):,} are the limit"
+        raise GameTooLargeError(f"{game.name} has {size}, too many {purpose}; {limit}{instead}")
 
 
 def check_board(name: str, n_cells: int) -> None:

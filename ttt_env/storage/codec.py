@@ -91,10 +91,11 @@ class Saved:
             path: The path of the file.
 
         Raises:
-            OSError: The file cannot be written.
+            ResultFileError: The file cannot be written.
 
         """
-        write_json(self.to_dict(), path)
+        with file_errors(path, "written", ResultFileError):
+            write_json(self.to_dict(), path)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ttt_env.render.charts import Figure
 
 _BAR_DELAY = 1.0  # seconds after which a progress bar is shown by default
-_LEGEND = "score of the row against the column, win − loss over both seats"
+_LEGEND = "score of the row against the column, wins minus losses per game on both seats"
 
 
 class _Row(NamedTuple):
@@ -79,7 +79,7 @@ class Tournament(Saved):
 
     Example:
         >>> print(tournament(["random", "win-block"], "tictactoe-v0"))
-        tictactoe-v0: score of the row against the column, win − loss over both seats
+        tictactoe-v0: score of the row against the column, wins minus losses per game on both seats
            agent      rating  score  exploited as X    as O      1      2
         1  win-block    +166  +0.76          +0.400  +0.927      ·  +0.76
         2  random       −166  −0.76          +0.925  +0.995  −0.76      ·

@@ -3,8 +3,8 @@
 Importing this module imports numba: import it where a move is made.
 """
 
-from ttt_env.compiled import bits
 from ttt_env.compiled.bits import NONE, ONE, completes, stone
+from ttt_env.compiled.bits import playable as playable_cells
 from ttt_env.compiled.codes import (
     FORFEITED_BY_OTHER,
     FULL_BY_OTHER,
@@ -28,7 +28,7 @@ def play(state: Masks, cells: Integers, sets: WinningSets, after: Masks) -> None
         mine, theirs, code = state[0, board], state[1, board], int(state[2, board])
         if code != OPEN:
             code = int(OF_OTHER[code])
-        elif bits.playable(sets, mine | theirs) & stone(cell) == NONE:
+        elif playable_cells(sets, mine | theirs) & stone(cell) == NONE:
             code = FORFEITED_BY_OTHER
         else:
             mine |= stone(cell)
@@ -44,7 +44,7 @@ def playable(state: Masks, sets: WinningSets, out: Masks) -> None:
     """Write the cells that the lookers may play into `out`, all of them where the game is over."""
     for at in range(len(out)):
         mine, theirs, code = state[0, at], state[1, at], int(state[2, at])
-        out[at] = bits.playable(sets, mine | theirs) if code == OPEN else ~NONE
+        out[at] = playable_cells(sets, mine | theirs) if code == OPEN else ~NONE
 
 
 @compiled
