@@ -125,7 +125,7 @@ class TestWords:
         assert repr(result_of("unbeatable")) == "<Certificate of tictactoe-v0: UNBEATABLE>"
         asked = result_of("of a function")
         assert asked.n_queries == sum(asked.n_positions.values())
-        assert f"not stationary: asked once in {asked.n_queries:,} positions" in str(asked)
+        assert f"Asked once in {asked.n_queries:,} positions; it may answer differently" in str(asked)
         assert "asked once" in asked.picture().svg
 
     def test_one_reason_for_all_failures_comes_first(self):

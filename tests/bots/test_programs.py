@@ -469,7 +469,7 @@ class TestFunctionFiles:
                 r"empty\.py defines no function at top level: .*; found none",
             ),
             ("cls.py", r"write def choose\(position\); found class Bot"),
-            ("two.py", r"two\.py defines no function at top level: .* found hasty, help"),
+            ("two.py", r"two\.py defines hasty, help: name one, as in two\.py:hasty"),
             ("numpi.py", r"numpi\.py, line 2: there is no module named nunpy"),
             ("ben.py:choose,timout=3", "did you mean timeout"),
         ],

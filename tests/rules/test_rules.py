@@ -122,7 +122,7 @@ class TestCatalogue:
         [
             ("tictactoe-v1", "'tictactoe-v1': did you mean tictactoe-v0"),
             ("tictacto-v0", "did you mean tictactoe-v0"),
-            ("chess", "'chess'. `ttt agents` lists all"),
+            ("chess", "'chess'. Allowed: connect-four-v0"),
             ("", "''"),
             (None, "None"),
             (3, "3"),

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar, cast, overload
 
 from ttt_env.agent import Agent, AgentLike, game_of, make_agent, named_agents
 from ttt_env.analysis.asking import AskProgress
-from ttt_env.errors import ParameterError, brief
+from ttt_env.errors import ParameterError
 from ttt_env.rules import Game
 from ttt_env.workers import Backend, Progress, Workers
 
@@ -102,8 +102,6 @@ def _judge_all(
     judge: Callable[..., Any], agents: Any, game: Game | str | None, team: Workers, progress: Progress | None
 ) -> dict[str, Any]:
     entrants: dict[str, AgentLike] = named_agents(agents)
-    if not entrants:
-        raise ParameterError(f"agents={brief(agents)}: expected at least one agent")
     judged_on = game_of(game, *entrants.values())
     for agent in entrants.values():
         make_agent(agent, judged_on)  # an agent that cannot be made raises its error now, not after hours
