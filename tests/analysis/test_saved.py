@@ -126,7 +126,7 @@ class TestWords:
         asked = result_of("of a function")
         assert asked.n_queries == sum(asked.n_positions.values())
         assert f"Asked once in {asked.n_queries:,} positions; it may answer differently" in str(asked)
-        assert "asked once" in asked.picture().svg
+        assert "Asked once" in asked.picture().svg
 
     def test_one_reason_for_all_failures_comes_first(self):
         def broken(position):
