@@ -371,10 +371,10 @@ def test_json_and_dot_show_tree():
     assert {child["cell"]: child["value"] for child in root["children"]} == {2: 1, 8: None}
     text = search.to_dot()
     assert text.startswith("digraph {") and text.endswith("}")
-    assert text.n_nodes("label=") == 3
-    assert text.n_nodes("->") == 2
+    assert text.count("label=") == 3
+    assert text.count("->") == 2
     assert r'label="XXX\nOO.\nXO.\n1/1\nX wins"' in text
-    assert text.n_nodes("penwidth=3") == 1  # The path.
+    assert text.count("penwidth=3") == 1  # The path.
 
 
 def test_svg_shows_nodes_within_depth_and_visit_limits():
