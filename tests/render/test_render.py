@@ -199,7 +199,7 @@ class TestPixels:
         crop(after, box)[...] = crop(before, box)
         assert (before == after).all()
 
-    def test_the_last_move_is_tinted(self) -> None:
+    def test_last_move_is_tinted(self) -> None:
         picture, box = draw_pixels(MIDGAME, last=4), layout_of(MIDGAME.game).tiles[4]
         assert has_colour(crop(picture, box), TINT["X"]) and has_colour(crop(picture, box), STONE["X"])
         assert not has_colour(draw_pixels(MIDGAME), TINT["X"])

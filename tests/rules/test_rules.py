@@ -351,7 +351,7 @@ class TestMoves:
             assert TICTACTOE.start.play(cell) == TICTACTOE.start.play(4)
         assert LONG.start.play(np.int8(63)).theirs == 1 << 63
 
-    def test_what_is_no_cell(self):
+    def test_invalid_cells_are_refused(self):
         bad = [9, -1, 2**70, 1.0, 0.5, float("nan"), True, False, np.True_]
         bad += ["4", None, (4,), [4], np.array([4]), 4j, b"4", "\ud800"]
         text = "{} is not a cell of tictactoe-v0: expected an integer from 0 to 8"
@@ -395,7 +395,7 @@ class TestPositionProtocol:
         assert self.position.board.sum() == 0
         assert np.flatnonzero(LONG.start.play(63).play(2).board).tolist() == [2, 63]
 
-    def test_what_is_no_cell(self):
+    def test_invalid_cells_are_refused(self):
         bad, text = (
             [-1, 9, True, 1.0, "4", None, slice(0, 2), (0, 1)],
             "is not a cell of tictactoe-v0: expected an integer from 0 to 8",
