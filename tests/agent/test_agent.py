@@ -57,7 +57,7 @@ class Weighted(Agent):
 @pytest.mark.parametrize(
     "build", [*map(agent_class, ("random", "minimax")), Weighted], ids=lambda cls: cls.__name__
 )
-def test_choose_draws_from_the_policy_with_one_random_number(build):
+def test_choose_samples_policy_with_one_random_number(build):
     agent = build(LOPSIDED)
     for seed, position in enumerate(open_boards(LOPSIDED)):
         rng, same = np.random.default_rng(seed), np.random.default_rng(seed)
@@ -66,13 +66,13 @@ def test_choose_draws_from_the_policy_with_one_random_number(build):
 
 
 @pytest.mark.parametrize("kind", "random minimax softmax brute-force mcts alphazero".split())
-def test_the_game_of_an_agent_may_be_an_id(kind):
+def test_agent_accepts_game_id(kind):
     assert agent_class(kind)("tictactoe-v0").game == TICTACTOE
     with pytest.raises(UnknownGameError, match="did you mean tictactoe-v0"):
         agent_class(kind)("tictacto-v0")
 
 
-def test_random_is_uniform():
+def test_random_agent_is_uniform():
     agent = make_agent("random")
     for position in open_boards()[::7]:
         policy = agent.policy(position)
@@ -85,20 +85,20 @@ class TestSampling:
     @pytest.mark.parametrize(
         "draw, cell", [(0.0, 1), (0.249, 1), (0.25, 3), (0.7499, 3), (0.75, 4), (0.9999999999999999, 4)]
     )
-    def test_by_hand(self, draw, cell):
+    def test_draw_selects_cell_by_cumulative_probability(self, draw, cell):
         policy = np.array([0.0, 0.25, 0.0, 0.5, 0.25, 0.0])
         assert sample(policy, draw) == cell
         assert sample_each(policy[None], np.array([draw])).tolist() == [cell]
         fixed = SimpleNamespace(random=lambda: draw)
-        assert Given(LOPSIDED, lambda position: policy).choose(LOPSIDED.start, fixed) == cell
+        assert GivenPolicy(LOPSIDED, lambda position: policy).choose(LOPSIDED.start, fixed) == cell
 
     @pytest.mark.parametrize("short_by", [1e-16, 1e-9, 0.25])
-    def test_where_the_sum_falls_short_the_last_possible_cell(self, short_by):
+    def test_last_possible_cell_is_drawn_if_sum_is_short(self, short_by):
         policy = np.array([0.5, 0.5 - short_by, 0.0])
         assert sample(policy, 1 - 1e-16) == 1
         assert sample_each(policy[None], np.array([1 - 1e-16])).tolist() == [1]
 
-    def test_batches_are_the_same(self):
+    def test_batch_sampling_matches_single_sampling(self):
         rng = np.random.default_rng(0)
         policies = rng.random((5000, 9)) * (rng.random((5000, 9)) < 0.4)
         policies[:, 4] += policies.sum(axis=1) == 0
@@ -109,25 +109,25 @@ class TestSampling:
 
 
 class TestFunctionAgents:
-    def test_plays_what_the_function_says(self):
-        asked = []
+    def test_function_decides_each_move(self):
+        calls = []
         agent = make_agent(
-            lambda position: asked.append(position) or np.int8(position.legal_cells[-1]), LOPSIDED
+            lambda position: calls.append(position) or np.int8(position.legal_cells[-1]), LOPSIDED
         )
-        assert not agent.is_stationary and not asked  # it declares nothing, and is never asked for that
+        assert not agent.is_stationary and not calls  # Creating the agent does not call the function.
         for position in open_boards(LOPSIDED):
             due = position.legal_cells[-1]
             assert agent.policy(position).tolist() == [float(cell == due) for cell in range(6)]
             cell = agent.choose(position, np.random.default_rng(0))
             assert cell == due and type(cell) is int
 
-    def test_may_take_a_random_generator(self):
+    def test_function_may_take_random_generator(self):
         agent = make_agent(lambda position, rng: rng.choice(position.legal_cells))
         in_games = [agent.choose(TICTACTOE.start, np.random.default_rng(seed)) for seed in range(50)]
         assert in_games == [np.random.default_rng(seed).choice(range(9)) for seed in range(50)]
-        assert certify(agent) == certify(agent)  # in an analysis the position decides what is drawn
+        assert certify(agent) == certify(agent)  # An analysis seeds the generator by the position.
 
-    def test_takes_it_inside_of_a_wrapper(self):
+    def test_signature_of_wrapper_decides_arguments(self):
         @wraps(max)
         def of_position(position):
             return position.legal_cells[0]
@@ -140,13 +140,13 @@ class TestFunctionAgents:
             assert 0 <= make_agent(function).choose(TICTACTOE.start, np.random.default_rng(0)) < 9
 
     @pytest.mark.parametrize("function", [lambda: 0, lambda position, rng, more: 0, lambda *, seed: 0])
-    def test_of_other_arguments_is_refused(self, function):
+    def test_other_signatures_are_refused(self, function):
         with pytest.raises(ParameterError, match=r"expected \(position\) or \(position, rng\)"):
             make_agent(function)
 
     @pytest.mark.parametrize("answer", [4, 9, -1, 0.5, float("nan"), None, "0", True, [0]], ids=repr)
     @pytest.mark.parametrize("ask", ["policy", "choose"])
-    def test_an_answer_that_is_no_legal_cell(self, ask, answer):
+    def test_illegal_answer_raises(self, ask, answer):
         agent, position = FunctionAgent(TICTACTOE, lambda position: answer), TICTACTOE.start.play(4)
         with pytest.raises(IllegalMoveError) as refused:
             agent.policy(position) if ask == "policy" else agent.choose(position, np.random.default_rng(0))
@@ -156,19 +156,17 @@ class TestFunctionAgents:
     @pytest.mark.parametrize(
         "answer", [np.full(9, 1 / 9), [0.5, 0.5], {0: 1.0, 1: 0.0}], ids=["array", "list", "dict"]
     )
-    def test_probabilities_are_no_answer_that_loses_but_an_error_that_says_where_they_belong(
-        self, ask, answer
-    ):
+    def test_returned_probabilities_raise_policy_error(self, ask, answer):
         def thoughtful(position):
             return answer
 
-        told = r"thoughtful of tictactoe-v0> returns \d values, in a .*: a function returns one cell"
-        with pytest.raises(PolicyError, match=told):
+        message = r"thoughtful of tictactoe-v0> returns \d values, in a .*: a function returns one cell"
+        with pytest.raises(PolicyError, match=message):
             ask(thoughtful)
 
 
 class TestDeclarations:
-    def test_a_class_or_an_agent_declares_that_it_is_stationary(self):
+    def test_class_or_instance_declares_stationary(self):
         class Last(Agent):
             def choose(self, position, rng):
                 return position.legal_cells[-1]
@@ -203,9 +201,9 @@ def first(self, position, rng):
 METHODS = {"policy": one_hot, "policies": one_hots, "choose": first}
 
 
-class TestAnAgentIsOneMethod:
+class TestPlayingMethods:
     @pytest.mark.parametrize("name", METHODS)
-    def test_from_which_the_others_follow(self, name):
+    def test_one_method_defines_the_others(self, name):
         agent = type("Lowest", (Agent,), {name: METHODS[name]})(TICTACTOE)
         boards, rng = Boards.of(open_boards()[::97]), np.random.default_rng(0)
         due = one_hots(agent, boards)
@@ -216,7 +214,7 @@ class TestAnAgentIsOneMethod:
 
     @pytest.mark.parametrize("one", METHODS)
     @pytest.mark.parametrize("other", METHODS)
-    def test_a_second_one_is_refused_where_the_class_is_defined(self, one, other):
+    def test_second_method_is_refused_at_class_definition(self, one, other):
         parent = type("Parent", (Agent,), {one: METHODS[one]})
         with pytest.raises(TypeError, match=f"Child has Child.{other} and Parent.{one}: .* Wrap the agent"):
             type("Child", (parent,), {other: METHODS[other]})
@@ -227,21 +225,21 @@ class TestAnAgentIsOneMethod:
             with pytest.raises(TypeError, match=r"Both has Both.* and Both.*: an agent is one method"):
                 type("Both", (Agent,), {one: METHODS[one], other: METHODS[other]})
 
-    def test_a_subclass_may_change_the_rest(self):
+    def test_subclass_may_override_other_methods(self):
         class Named(Minimax):
             def __repr__(self):
                 return "me"
 
         assert certify(Named(TICTACTOE)) == certify("minimax") and Named.plays_by == "policies"
 
-    def test_none_is_refused_where_the_agent_is_made(self):
+    def test_agent_without_playing_method_is_refused(self):
         with pytest.raises(PolicyError, match="Silent does not say how it plays"):
             type("Silent", (Agent,), {})(TICTACTOE)
 
     @pytest.mark.parametrize(
         "spec", ["mixture:mcts+random", "symmetric:mcts", "imitation:fallback=mcts", "mcts"]
     )
-    def test_two_classes_of_one_name_are_pickled_alike(self, spec):
+    def test_same_named_classes_pickle_correctly(self, spec):
         agent = make_agent(spec)
         again = pickle.loads(pickle.dumps(agent))
         assert type(again) is type(agent) and name_of(again) == spec.partition(":")[0]
@@ -249,7 +247,7 @@ class TestAnAgentIsOneMethod:
 
 
 class TestPoliciesOfChoices:
-    def test_the_policy_of_a_random_choice_depends_on_the_position_alone(self):
+    def test_policy_of_random_choice_depends_only_on_position(self):
         class Roll(Agent):
             def choose(self, position, rng):
                 return int(rng.choice(position.legal_cells))
@@ -261,23 +259,23 @@ class TestPoliciesOfChoices:
         assert set(cells) == set(range(9))
 
 
-def exactly_as(kind):
-    """A policy that is uniform, in another type."""
+def uniform_as(kind):
+    """A uniform policy as another type."""
     return lambda p: kind([float(c in p.legal_cells) / len(p.legal_cells) for c in range(6)])
 
 
-def off_by(error):
-    """The uniform policy times 1 + error."""
+def scaled_uniform(error):
+    """A policy that is uniform times 1 + error."""
     return lambda p: np.array([(1 + error) * (c in p.legal_cells) / len(p.legal_cells) for c in range(6)])
 
 
-def with_a_taken_cell(p):
-    policy = off_by(0)(p)
+def policy_on_taken_cell(p):
+    policy = scaled_uniform(0)(p)
     return policy if p.ply == 0 else policy * 0.5 + 0.5 * (np.arange(6) == np.flatnonzero(policy == 0)[0])
 
 
-class Given(Agent):
-    """Plays a policy as it is given; declares it fixed or not."""
+class GivenPolicy(Agent):
+    """Plays a given policy and declares itself stationary or not."""
 
     def __init__(self, game, policy, is_stationary=True):
         super().__init__(game)
@@ -296,65 +294,65 @@ WAYS = {
     "policies": lambda agent: checked_policies(agent, Boards.of([TAKEN])),
     "choose": lambda agent: agent.choose(TAKEN, np.random.default_rng(0)),
     "game": lambda agent: play_game("random", agent, rng=0),
-    "env": lambda agent: played_once(make(LOPSIDED, opponent=agent, play_as="X")),
-    "vector env": lambda agent: played_once(make_vec(LOPSIDED, 2, opponent=agent, play_as="X")),
+    "env": lambda agent: play_once(make(LOPSIDED, opponent=agent, play_as="X")),
+    "vector env": lambda agent: play_once(make_vec(LOPSIDED, 2, opponent=agent, play_as="X")),
     "match": lambda agent: match(agent, "random", games=2),
     "certify": certify,
 }
 
 
-def played_once(env):
+def play_once(env):
     env.reset(seed=0)
     env.step(np.array([4, 4]) if hasattr(env, "num_envs") else 4)
 
 
 @pytest.mark.parametrize("is_stationary", [True, False], ids=["declared", "undeclared"])
 @pytest.mark.parametrize("way", WAYS)
-class TestOneRuleForPolicies:
+class TestPolicyChecks:
     @pytest.mark.parametrize(
         "policy",
         [
-            exactly_as(list),
-            exactly_as(tuple),
-            exactly_as(lambda p: np.array(p, np.float32)),
-            exactly_as(lambda p: np.array(p, np.longdouble)),
-            exactly_as(lambda p: [Fraction(each) for each in p]),
-            off_by(9e-6),
-            off_by(-9e-6),
+            uniform_as(list),
+            uniform_as(tuple),
+            uniform_as(lambda p: np.array(p, np.float32)),
+            uniform_as(lambda p: np.array(p, np.longdouble)),
+            uniform_as(lambda p: [Fraction(each) for each in p]),
+            scaled_uniform(9e-6),
+            scaled_uniform(-9e-6),
         ],
         ids=["list", "tuple", "float32", "longdouble", "fractions", "a little more", "a little less"],
     )
-    def test_is_accepted(self, way, is_stationary, policy):
-        WAYS[way](Given(LOPSIDED, policy, is_stationary))
+    def test_valid_policy_is_accepted(self, way, is_stationary, policy):
+        WAYS[way](GivenPolicy(LOPSIDED, policy, is_stationary))
 
     @pytest.mark.parametrize(
-        "policy, said",
+        "policy, message",
         [
-            (off_by(2e-5), "should sum to 1 over the free cells and be 0 elsewhere"),
-            (off_by(-2e-5), "should sum to 1 over the free cells and be 0 elsewhere"),
-            (with_a_taken_cell, "should sum to 1 over the free cells and be 0 elsewhere"),
+            (scaled_uniform(2e-5), "should sum to 1 over the free cells and be 0 elsewhere"),
+            (scaled_uniform(-2e-5), "should sum to 1 over the free cells and be 0 elsewhere"),
+            (policy_on_taken_cell, "should sum to 1 over the free cells and be 0 elsewhere"),
             (lambda p: None, "but None|its shape is"),
             (lambda p: "half", "but 'half'"),
             (lambda p: [[1.0]], r"its shape is \(1, 1\), not \(6,\)"),
             (lambda p: [1.0] + [0.0] * 6, r"its shape is \(7,\), not \(6,\)"),
             (lambda p: [float("nan")] * 6, "nan"),
             (lambda p: [2.0, -1.0] + [0.0] * 4, "should sum to 1"),
-            (exactly_as(lambda p: [str(each) for each in p]), "but \\['"),
-            (exactly_as(lambda p: np.array(p) + 1j), "but array"),
-            (exactly_as(lambda p: np.ma.array(p, mask=[False] * 5 + [True])), "but masked_array"),
+            (uniform_as(lambda p: [str(each) for each in p]), "but \\['"),
+            (uniform_as(lambda p: np.array(p) + 1j), "but array"),
+            (uniform_as(lambda p: np.ma.array(p, mask=[False] * 5 + [True])), "but masked_array"),
         ],
         ids=[
             *("too much", "too little", "taken", "None", "text", "nested", "long", "nan", "negative"),
             *("texts", "complex", "masked"),
         ],
     )
-    def test_is_refused_by_name(self, way, is_stationary, policy, said):
-        with pytest.raises(PolicyError, match=rf"<given> has no policy in [XO./]{{7}}.*({said})"):
-            WAYS[way](Given(LOPSIDED, policy, is_stationary))
+    def test_invalid_policy_is_refused(self, way, is_stationary, policy, message):
+        with pytest.raises(PolicyError, match=rf"<given> has no policy in [XO./]{{7}}.*({message})"):
+            WAYS[way](GivenPolicy(LOPSIDED, policy, is_stationary))
 
 
 @pytest.mark.parametrize("way", sorted(set(WAYS) - {"policies", "choose", "certify"}))
-def test_a_choice_of_a_taken_cell_is_refused_by_name(way):
+def test_choice_of_taken_cell_is_refused(way):
     class Stubborn(Agent):
         def choose(self, position, rng):
             return 4
@@ -366,14 +364,14 @@ def test_a_choice_of_a_taken_cell_is_refused_by_name(way):
 
 @pytest.mark.parametrize("way", ["play", "policy"])
 @pytest.mark.parametrize("plays_by, error", [("choose", IllegalMoveError), ("policy", PolicyError)])
-def test_an_answer_without_text_is_refused(way, plays_by, error):
+def test_unprintable_answer_is_refused(way, plays_by, error):
     endless = type("Endless", (Agent,), {plays_by: lambda *_: 10**5000})(TICTACTOE)
     with pytest.raises(error, match="<an int without text>"):
         play_game(endless, "random") if way == "play" else checked_policy(endless, TICTACTOE.start)
 
 
-def test_policies_that_are_a_little_off_are_scaled_everywhere_alike():
-    agent = Given(LOPSIDED, off_by(9e-6))
+def test_slightly_wrong_sums_are_normalised():
+    agent = GivenPolicy(LOPSIDED, scaled_uniform(9e-6))
     single, batch = checked_policy(agent, TAKEN), checked_policies(agent, Boards.of([TAKEN]))[0]
     assert abs(single.sum() - 1) < 1e-15
     np.testing.assert_allclose(single, batch, rtol=1e-15)
@@ -381,20 +379,20 @@ def test_policies_that_are_a_little_off_are_scaled_everywhere_alike():
 
 
 class TestMakeAgent:
-    def test_an_agent_is_itself_and_tic_tac_toe_the_default(self):
+    def test_agent_is_kept_and_default_game_is_tictactoe(self):
         agent = make_agent("random", LOPSIDED)
         assert make_agent(agent, LOPSIDED) is agent
 
         assert make_agent("random").game == TICTACTOE
 
-    def test_names(self):
+    def test_agent_names_are_sorted(self):
         assert {"random", "minimax", "lookup", "sb3"} <= set(agent_names())
         assert agent_names() == sorted(agent_names())
         with pytest.raises(UnknownAgentError, match="`ttt agents` lists all"):
             make_agent("nobody")
 
     @pytest.mark.parametrize(
-        "spec, said",
+        "spec, message",
         [
             ("minmax", "unknown agent 'minmax': did you mean minimax"),
             ("Random", "'Random': did you mean random"),
@@ -412,11 +410,11 @@ class TestMakeAgent:
         ],
         ids=lambda value: str(value)[:20] if type(value) is not int else "huge",
     )
-    def test_what_names_no_agent(self, spec, said):
-        with pytest.raises(UnknownAgentError, match=said):
+    def test_invalid_agent_spec_is_refused(self, spec, message):
+        with pytest.raises(UnknownAgentError, match=message):
             make_agent(spec)
 
-    def test_a_file_alone_is_the_agent_that_plays_from_it(self, tmp_path):
+    def test_bare_file_path_loads_its_agent(self, tmp_path):
         Lookup.of("minimax").save(tmp_path / "table.npz")
         assert isinstance(make_agent(f"{tmp_path}/table.npz"), Lookup)
         assert certify(f"{tmp_path}/table.npz").unbeatable
@@ -426,14 +424,14 @@ class TestMakeAgent:
             with pytest.raises(PolicyFileError, match=name):
                 make_agent(f"{tmp_path}/{name}")
 
-    def test_games_that_do_not_fit(self):
+    def test_mismatched_game_is_refused(self):
         with pytest.raises(UnknownAgentError, match="plays lopsided, not tictactoe-v0"):
             make_agent(Weighted(LOPSIDED))
         with pytest.raises(UnknownGameError, match="did you mean tictactoe-v0"):
             make_agent("random", "tictactoe-v9")
 
 
-SOMEBODYS_BOT = """
+OTHER_PACKAGE = """
 import numpy as np
 from ttt_env import Agent
 
@@ -460,9 +458,9 @@ class Mixed(Patient):
 
 
 @pytest.fixture
-def somebodys_bot(tmp_path, monkeypatch):
-    """Another package with agents, installed."""
-    (tmp_path / "somebodys_bot.py").write_text(SOMEBODYS_BOT)
+def other_package(tmp_path, monkeypatch):
+    """Another installed package that registers agents."""
+    (tmp_path / "somebodys_bot.py").write_text(OTHER_PACKAGE)
     info = tmp_path / "somebodys_bot-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebodys-bot\nVersion: 1.0\n")
@@ -477,9 +475,9 @@ def somebodys_bot(tmp_path, monkeypatch):
     sys.modules.pop("somebodys_bot", None)
 
 
-@pytest.mark.usefixtures("somebodys_bot")
+@pytest.mark.usefixtures("other_package")
 class TestAgentsOfOtherPackages:
-    def test_are_found(self):
+    def test_installed_agents_are_found(self):
         assert {"patient", "mixed", "random"} <= set(agent_names())
         assert play_game("patient:1", "patient:1").cells == (8, 7, 6, 5, 4, 3, 2)
 
@@ -494,7 +492,7 @@ class TestAgentsOfOtherPackages:
             ("patient:sure,depth=3", (3, 1.0, True, None)),
             (" patient : 3 , heat = 0.5 , sure ", (3, 0.5, True, None)),
             ("patient:3,title=(a,b=1)+(c:d)", (3, 1.0, False, "(a,b=1)+(c:d)")),
-            # The parameters of an agent in an agent are shared out between the two.
+            # The parameters are divided between a wrapper and its inner agent.
             ("mixed:minimax,epsilon=0.1", ("minimax", 0.1)),
             ("mixed:patient:3,epsilon=0.1", ("patient:3", 0.1)),
             ("mixed:patient:depth=3,heat=2,epsilon=0.1", ("patient:depth=3,heat=2", 0.1)),
@@ -513,7 +511,7 @@ class TestAgentsOfOtherPackages:
             ("stored", (None, False, 1)),
         ],
     )
-    def test_parameters_come_in_their_types(self, spec, parameters):
+    def test_parameters_are_converted_to_their_types(self, spec, parameters):
         found = make_agent(spec).parameters
         assert found == parameters
         assert list(map(type, found)) == list(map(type, parameters))
@@ -521,7 +519,7 @@ class TestAgentsOfOtherPackages:
             assert make_agent(f"mixed:({spec})").parameters == (spec.strip(), 0.5)
 
     @pytest.mark.parametrize(
-        "spec, said",
+        "spec, message",
         [
             ("patient", "patient needs depth: write patient:depth="),
             ("patient:heat=2", "patient needs depth"),
@@ -542,8 +540,8 @@ class TestAgentsOfOtherPackages:
             ("patient:3,sure=\ud800", "expected true or false"),
         ],
     )
-    def test_parameters_that_do_not_fit(self, spec, said):
-        with pytest.raises(ParameterError, match=said):
+    def test_invalid_parameters_are_refused(self, spec, message):
+        with pytest.raises(ParameterError, match=message):
             make_agent(spec)
 
 
@@ -551,7 +549,7 @@ class TestSpecs:
     @pytest.mark.parametrize(
         "text", ["minimax", "minimax:depth=3", "a:b,c = 1", "mixture:(a:b,c)+(c:d)", "lookup: x, y=1.npz"]
     )
-    def test_text_and_back(self, text):
+    def test_spec_round_trips_through_text(self, text):
         assert str(split_spec(text)) == text
         assert split_spec(str(split_spec(text))) == split_spec(text)
 
@@ -564,7 +562,7 @@ class TestSpecs:
         ],
         ids=["colons", "brackets", "keywords"],
     )
-    def test_agents_too_deep_in_each_other(self, spec):
+    def test_too_deeply_nested_spec_is_refused(self, spec):
         with pytest.raises(
             ParameterError, match=r"at most 10000 letters|more than 32 nested colons and brackets"
         ):
@@ -573,17 +571,17 @@ class TestSpecs:
             make_agent(spec[:3000] + "random")
 
     @pytest.mark.parametrize("spec", ["epsilon:(minimax", "(minimax", "minimax)", "mixture:(random+minimax"])
-    def test_a_bracket_that_is_not_closed(self, spec):
+    def test_unmatched_bracket_is_refused(self, spec):
         with pytest.raises(ParameterError, match="has an unmatched round bracket"):
             make_agent(spec)
 
-    def test_agents_in_and_beside_each_other_up_to_there(self):
+    def test_nesting_up_to_the_limit_is_accepted(self):
         assert make_agent("epsilon:" * 32 + "random").is_stationary
         assert make_agent("epsilon:(" * 16 + "random" + ")" * 16).is_stationary
         assert len(make_agent("mixture:" + "+".join(["(epsilon:random)"] * 200)).agents) == 200
 
-    def test_numbers_of_numpy(self):
-        asked = Position.parse("X../.O./...")
+    def test_numpy_numbers_are_accepted(self):
+        position = Position.parse("X../.O./...")
         for agent, spec in (
             (Minimax(TICTACTOE, depth=np.int64(3)), "minimax:depth=3"),
             (MCTS(TICTACTOE, np.uint8(20), seed=np.int16(3)), "mcts:20,seed=3"),
@@ -595,12 +593,12 @@ class TestSpecs:
             (Epsilon(TICTACTOE, "minimax", np.int64(1)), "epsilon:minimax,epsilon=1"),
             (Softmax(TICTACTOE, np.uint8(1), np.float64(0.5)), "softmax:1,opponent_temperature=0.5"),
         ):
-            np.testing.assert_array_equal(agent.policy(asked), make_agent(spec).policy(asked))
+            np.testing.assert_array_equal(agent.policy(position), make_agent(spec).policy(position))
         assert not Minimax(TICTACTOE, seconds=np.float32(0.5)).is_stationary
 
 
 class TestPlayGame:
-    def test_the_same_seed_gives_the_same_game(self):
+    def test_same_seed_gives_same_game(self):
         games = [play_game("random", "random", rng=rng) for rng in (3, 3, np.random.default_rng(3))]
         assert games[0] == games[1] == games[2]
         assert len({play_game("random", "random", rng=seed).cells for seed in range(20)}) == 20

@@ -1,4 +1,4 @@
-"""Agents outside of the package: asked several at a time, answers kept, and wrong ones counted as losses."""
+"""Agents outside the package: parallel queries, saved answers, and illegal answers that lose."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ def perfect(position):
 
 
 class Erring:
-    """Answers by the position alone: often a legal cell, else a taken one, one off the board, or nonsense."""
+    """Answers by the position alone: a legal cell, or with probability `share` something illegal."""
 
     def __init__(self, seed, share):
         self.seed, self.share, self.asked = seed, share, Counter()
@@ -46,7 +46,7 @@ class Erring:
 
 
 class Counting:
-    """Plays perfectly, but may have an accident at one of the questions."""
+    """Plays perfectly; may raise an error at one query."""
 
     def __init__(self, fails_at=None):
         self.asked, self.fails_at = Counter(), fails_at
@@ -61,7 +61,7 @@ class Counting:
 def naive_facts(function, game, seat):
     """The best response's value, the agent's worst result, and the plies of a shortest refutation.
 
-    By walking through all games.
+    It walks through all games.
     """
 
     def walk(position):
@@ -88,10 +88,10 @@ FAST = [(TICTACTOE, 2), (GAMES[1], 1), *((GAMES[2], seed) for seed in range(4))]
 
 
 @pytest.mark.parametrize(("game", "seed"), slow_unless(lambda *case: case in FAST, GAMES, range(4)))
-class TestWrongAnswersLose:
+class TestIllegalAnswersLose:
     SHARES = (0.0, 0.05, 0.3, 1.0)
 
-    def test_as_a_walk_through_all_games_says(self, game, seed):
+    def test_certificate_matches_walk_through_all_games(self, game, seed):
         share = self.SHARES[seed]
         function = Erring(seed, share)
         certificate, worth = ttt_env.certify(function, game), ttt_env.exploitability(function, game)
@@ -106,7 +106,7 @@ class TestWrongAnswersLose:
             assert Erring(seed, share)(position) not in position.legal_cells
         assert bool(certificate.forfeits) == (share > 0)
 
-    def test_in_matches(self, game, seed):
+    def test_match_values_count_illegal_answers_as_losses(self, game, seed):
         share = self.SHARES[seed]
         function = Erring(seed, share)
         played = ttt_env.match(function, "minimax", game, exact=True)
@@ -128,14 +128,14 @@ class TestWrongAnswersLose:
 
 
 class TestCertificate:
-    def test_of_a_perfect_player(self):
+    def test_perfect_player_is_unbeatable(self):
         function = Counting()
         certificate = ttt_env.certify(function)
         assert certificate.unbeatable and certificate.shortest_refutation is None
         assert certificate.good_share == certificate.perfect_share == 1.0
         assert certificate.n_queries == len(function.asked) <= 850 and set(function.asked.values()) == {1}
 
-    def test_good_and_perfect_shares_are_those_of_a_naive_search(self):
+    def test_good_and_perfect_shares_match_naive_search(self):
         function = Erring(5, 0.1)
         certificate = ttt_env.certify(function)
         assert certificate.n_queries == len(function.asked) == sum(certificate.n_positions.values())
@@ -151,13 +151,13 @@ class TestCertificate:
         assert certificate.perfect_share == pytest.approx(perfect_ones / len(function.asked))
 
     @pytest.mark.parametrize("name", ["ppo", *map(slow, ("minimax", "dqn", "value-network"))])
-    def test_consistency_of_policies(self, name):
+    def test_inconsistent_policies_match_naive_count(self, name):
         agent = ttt_env.make_agent(name)
         certificate = ttt_env.certify(agent)
         classes = {}
-        for position in naive_reach(agent):
+        for position in naive_reachable(agent):
             orbit = min(
-                tuple(np.round(moved(agent.policy(position), motion), 6))
+                tuple(np.round(transformed(agent.policy(position), motion), 6))
                 for motion in symmetries(TICTACTOE)
                 if transform(position, motion) == canonical(position)
             )
@@ -168,30 +168,30 @@ class TestCertificate:
             assert one != other and canonical(one) == canonical(other)
         assert (name == "minimax") <= (not certificate.inconsistent)
 
-    def test_equivalent_cells_are_one_answer(self):
-        # On a board with a symmetry of its own, either of two mirrored corners is the same answer.
+    def test_equivalent_cells_count_as_one_answer(self):
+        # In a symmetric position, either of two mirrored corners is the same answer.
         function = {8: 1, 2: 1}
         certificate = ttt_env.certify(lambda position: function.get(position.ply, position.legal_cells[0]))
         assert certificate.inconsistent
 
-    def test_is_kept_whole_in_a_file(self, tmp_path):
+    def test_certificate_round_trips_through_file(self, tmp_path):
         certificate = ttt_env.certify(Erring(7, 0.1))
         certificate.save(tmp_path / "c.json")
         again = ttt_env.Certificate.load(tmp_path / "c.json")
         assert again == certificate and again.forfeits == certificate.forfeits
         assert again.inconsistent == certificate.inconsistent
 
-    def test_tells_all(self):
+    def test_text_lists_forfeits_and_good_moves(self):
         text = str(ttt_env.certify(lambda position: 0))
         assert "then no legal move (taken: '0')" in text and "Good moves in" in text
 
-    def test_forfeits_of_a_game_that_is_over_at_once(self):
+    def test_forfeit_at_first_move_is_recorded(self):
         certificate = ttt_env.certify(lambda position: None)
         assert certificate.shortest_refutation == GameRecord(TICTACTOE, ())
         assert certificate.forfeits[0] == (TICTACTOE.start, "no cell", "None")
         assert certificate.n_positions == {"X": 1, "O": 9} and len(certificate.forfeits) == 10
 
-    def test_a_dossier_asks_no_more_than_the_certificate(self):
+    def test_dossier_queries_each_position_once(self):
         function = Erring(0, 0.0)
 
         class Outside(AskedAgent):
@@ -203,13 +203,13 @@ class TestCertificate:
         assert set(function.asked.values()) == {1} and facts["n_queries"] == len(function.asked)
 
 
-def moved(policy, motion):
+def transformed(policy, motion):
     image = np.empty_like(policy)
     image[list(motion)] = policy
     return image
 
 
-def naive_reach(agent):
+def naive_reachable(agent):
     found = set()
     for seat in "XO":
         frontier = {TICTACTOE.start}
@@ -225,20 +225,20 @@ def naive_reach(agent):
 
 
 class TestWorkers:
-    def test_several_are_asked_at_a_time_and_the_result_is_the_same(self):
+    def test_parallel_queries_give_same_certificate(self):
         together, most = threading.Barrier(4, timeout=20), Counter()
 
         class Slow(AskedAgent):
             def answer(self, position):
                 most[threading.current_thread().name] += 1
                 if position.ply == 2:
-                    together.wait()  # goes on only when four are asked at a time: ply 2 has eight questions
+                    together.wait()  # It passes only with four queries at a time; ply 2 has eight.
                 return Answer.of(perfect(position), position)
 
         certificate = ttt_env.certify(Slow(TICTACTOE), workers=4)
         assert certificate == ttt_env.certify(perfect) and 4 <= len(most)
 
-    def test_wrong_answers_are_listed_in_one_order_whoever_is_first(self):
+    def test_forfeit_order_is_independent_of_timing(self):
         is_late = threading.Event()
 
         class Slow(AskedAgent):
@@ -255,7 +255,7 @@ class TestWorkers:
         assert certificate.refutations["O"].cells == (0,)
 
     @pytest.mark.parametrize("in_a_file", [True, False])
-    def test_an_error_ends_the_run_and_keeps_what_was_answered(self, in_a_file, tmp_path):
+    def test_error_ends_run_and_keeps_answers(self, in_a_file, tmp_path):
         path, failing = tmp_path / "answers.jsonl", Counting(fails_at=40)
         options = {"answers": path, "workers": 3} if in_a_file else {}
         with pytest.raises(ConnectionError, match="the line is down"):
@@ -266,7 +266,7 @@ class TestWorkers:
         again = failing.asked.total() - len(failing.asked)
         assert again <= 1 + 20 if in_a_file else again == 40
 
-    def test_analyses_of_one_agent_share_the_answers(self, tmp_path):
+    def test_analyses_of_one_table_share_answers(self, tmp_path):
         function = Erring(3, 0.02)
         table = PolicyTable.of(function, answers=tmp_path / "a.jsonl", workers=2)
         ttt_env.certify(table)
@@ -274,14 +274,14 @@ class TestWorkers:
         ttt_env.match(table, "minimax", exact=True)
         assert set(function.asked.values()) == {1} and table.n_queries == len(function.asked)
 
-    def test_what_is_left_falls_to_zero(self, monkeypatch):
+    def test_progress_bound_never_rises(self, monkeypatch):
         monkeypatch.setattr(policy_table, "_SHOWN_EVERY", 0.0)
-        told = []
-        certificate = ttt_env.certify(perfect, progress=told.append)
-        bounds = [asked.at_most for asked in told]
-        assert bounds == sorted(bounds, reverse=True) and told[0].at_most == 1_965
-        assert told[-1].positions == certificate.n_queries
-        assert all(asked.at_most >= certificate.n_queries for asked in told)
+        reports = []
+        certificate = ttt_env.certify(perfect, progress=reports.append)
+        bounds = [asked.at_most for asked in reports]
+        assert bounds == sorted(bounds, reverse=True) and reports[0].at_most == 1_965
+        assert reports[-1].positions == certificate.n_queries
+        assert all(asked.at_most >= certificate.n_queries for asked in reports)
 
 
 SCRIPT = """
@@ -296,13 +296,13 @@ print(ttt_env.certify(perfect, answers=sys.argv[1]).unbeatable, flush=True)
 
 @pytest.fixture
 def answers(tmp_path):
-    """The file of the answers of a perfect player."""
+    """The path of a file with the answers of a perfect player."""
     ttt_env.certify(perfect, answers=tmp_path / "answers.jsonl")
     return tmp_path / "answers.jsonl"
 
 
 class TestAnswerFile:
-    def test_nothing_is_asked_twice(self, tmp_path):
+    def test_answered_positions_are_not_queried_again(self, tmp_path):
         path = tmp_path / "new" / "answers.jsonl"
         first = ttt_env.certify(Erring(0, 0.1), answers=path)
         before, again = path.read_bytes(), Erring(0, 0.1)
@@ -313,7 +313,7 @@ class TestAnswerFile:
         assert len({line["position"] for line in lines}) == len(lines)
 
     @pytest.mark.parametrize("cut", [1, 999])
-    def test_a_line_that_was_not_finished_is_asked_for_again(self, answers, cut):
+    def test_unfinished_line_is_queried_again(self, answers, cut):
         whole = answers.read_bytes()
         answers.write_bytes(whole[:cut])
         assert ttt_env.certify(perfect, answers=answers) == ttt_env.certify(perfect)
@@ -321,7 +321,7 @@ class TestAnswerFile:
 
     @pytest.mark.parametrize("kills", [1, slow(10)])
     @pytest.mark.slow
-    def test_a_run_that_is_killed_goes_on(self, tmp_path, kills):
+    def test_killed_run_resumes(self, tmp_path, kills):
         path, rng, asked = tmp_path / "answers.jsonl", np.random.default_rng(kills), []
         for number in range(kills + 1):
             command = [sys.executable, "-c", SCRIPT, str(path)]
@@ -332,12 +332,12 @@ class TestAnswerFile:
                     lines.append(line.strip())
                     if len(lines) == left:
                         process.kill()
-            # The last question may have been under way; whatever came before it was answered.
+            # The last query may have been unfinished; all before it were answered.
             asked += lines[:-1]
         assert lines[-1] == "True"
         assert len(asked) - len(set(asked)) <= 20 * kills and len(set(asked)) <= 850
 
-    def test_of_another_agent_or_game(self, answers):
+    def test_file_of_other_agent_or_game_is_refused(self, answers):
         before, of = answers.read_bytes(), "the answers of perfect on tictactoe-v0, not of "
         for function, game, other in (
             (Erring(0, 0.0), TICTACTOE, "Erring on tictactoe-v0"),
@@ -361,7 +361,7 @@ class TestAnswerFile:
         ],
         ids=str,
     )
-    def test_with_answers_that_cannot_be(self, answers, at, change):
+    def test_invalid_answers_are_refused(self, answers, at, change):
         position, rest = {"position": "OX./XX./..O"}, {"cell": 2, "outcome": "played", "reply": ""}
         lines = LineFile(answers, "ttt_env answers", "holds no answers")
         lines.add(position if change is None else position | rest | change)
@@ -369,8 +369,8 @@ class TestAnswerFile:
         with pytest.raises(ResultFileError, match=rf"answers\.jsonl, line \d+: {at}: "):
             ttt_env.certify(perfect, answers=answers)
 
-    def test_of_a_player_that_has_changed_is_noticed(self, tmp_path):
-        """A name says nothing of what a player reads and imports: so some answers are asked for again."""
+    def test_changed_player_is_detected(self, tmp_path):
+        """The name does not show what a player reads or imports, so some positions are queried again."""
         plays = {TICTACTOE.start: 4, Position.parse("X../.../..."): 4}
 
         def player(position):
@@ -382,18 +382,18 @@ class TestAnswerFile:
         again = ttt_env.certify(player, answers=path)
         assert f"{first.n_queries:,} answers from answers.jsonl of " in str(again) and again == first
         plays[TICTACTOE.start] = 0
-        told = r"answered cell 4 in \.\.\./\.\.\./\.\.\., and cell 0 now: name another file"
-        with pytest.raises(ResultFileError, match=told):
+        reports = r"answered cell 4 in \.\.\./\.\.\./\.\.\., and cell 0 now: name another file"
+        with pytest.raises(ResultFileError, match=reports):
             ttt_env.certify(player, answers=path)
 
-    def test_is_for_agents_that_are_asked_and_no_folder(self, tmp_path):
+    def test_answers_need_queried_agent_and_file_path(self, tmp_path):
         with pytest.raises(ParameterError, match=r"answers=.*functions, programs and language models"):
             ttt_env.certify("minimax", answers=tmp_path / "a")
         with pytest.raises(ResultFileError, match="it is a folder"):
             ttt_env.certify(perfect, answers=tmp_path)
 
 
-def test_in_a_game_that_is_played_a_wrong_answer_is_an_error():
+def test_illegal_answer_in_played_game_raises():
     position = Position.parse("X../.../...", TICTACTOE)
 
     class Silent(AskedAgent):

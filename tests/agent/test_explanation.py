@@ -1,4 +1,4 @@
-"""The reasons for agents' moves: each explanation against plain code that does not know the agent."""
+"""The explanations of agents' moves, each checked against independent plain code."""
 
 import json
 from collections import Counter
@@ -37,7 +37,7 @@ SPECS = [
 
 
 @pytest.fixture(autouse=True)
-def no_games(tmp_path, monkeypatch):
+def empty_game_log(tmp_path, monkeypatch):
     monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "games.sqlite"))
 
 
@@ -46,13 +46,13 @@ def column(why, meaning):
 
 
 class TestEveryAgent:
-    def test_every_registered_agent_is_here(self):
+    def test_every_registered_agent_is_tested(self):
         programs = {"process", "chat"}
         named = {spec.partition(":")[0] for spec in SPECS}
         assert named | {"sb3", "onnx", "strategy", "policy-table"} | programs == set(agent_names())
 
     @pytest.mark.parametrize("spec", SPECS)
-    def test_the_chances_are_those_by_which_it_plays_and_it_can_be_shown(self, spec):
+    def test_explanation_shows_played_policy(self, spec):
         agent = make_agent(spec)
         for position in random_positions(TICTACTOE, 10):
             why = agent.explain(position)
@@ -75,7 +75,7 @@ class TestEveryAgent:
             assert why.label(cell).startswith(f"chance {why.chances.text(cell)}") and chance >= 0
 
     @pytest.mark.parametrize("game", [MISERE, slow(EVERYWHERE[2]), QUBIC], ids=lambda game: game.name)
-    def test_on_every_game_it_plays(self, game):
+    def test_policy_sums_to_one_on_other_games(self, game):
         for spec in SPECS:
             try:
                 agent = make_agent(spec, game)
@@ -84,13 +84,13 @@ class TestEveryAgent:
             for position in [game.start, *random_positions(game, 1, seed=5)]:
                 assert sum(agent.explain(position).policy.values()) == pytest.approx(1)
 
-    def test_nothing_is_explained_where_nothing_is_played(self):
+    def test_finished_or_foreign_position_is_refused(self):
         with pytest.raises(IllegalMoveError, match="the game XXX/OO"):
             make_agent("weights").explain(Position.parse("XXX/OO./..."))
         with pytest.raises(ImpossiblePositionError, match="of square-v0, not of tictactoe-v0"):
             make_agent("weights").explain(SQUARE.start)
 
-    def test_an_agent_without_reasons_shows_its_policy(self):
+    def test_agent_without_reasons_shows_its_policy(self):
         class Last(Agent):
             def choose(self, position, rng):
                 return position.legal_cells[-1]
@@ -100,59 +100,59 @@ class TestEveryAgent:
         assert make_agent(lambda position: 4).explain(TICTACTOE.start).cells == [4]
         assert why.figure.text(8) == "100%"
 
-    def test_agents_are_called_by_their_installed_names(self):
+    def test_name_of_returns_installed_name(self):
         assert all(name_of(make_agent(name)) == name for name in ("newell-simon", "mcts", "ppo"))
 
 
 def stones(position, by_mover):
-    """The cells of the player to move and of the other, or the other way round."""
+    """The cells of the player to move and of the opponent; swapped unless `by_mover`."""
     return map(cells, (position.mine, position.theirs)[:: 1 if by_mover else -1])
 
 
-def lacking(position, by_mover, count):
-    """The winning sets in which a player lacks so many cells, and the other has no stone."""
+def sets_missing(position, by_mover, count):
+    """The winning sets without an opponent's stone in which a player lacks `count` cells."""
     own, other = stones(position, by_mover)
     return {s for s in position.game.winning_sets if not other & set(s) and len(set(s) - own) == count}
 
 
-def forking(position, by_mover):
-    """The sets of a player through a cell that gives two ways to win at once."""
+def fork_sets(position, by_mover):
+    """The sets of a player through a cell that makes a fork."""
     own, other = stones(position, by_mover)
     at = forks(position.game.winning_sets, own, other, set(position.legal_cells))
-    return {s for s in lacking(position, by_mover, 2) if at & set(s)}
+    return {s for s in sets_missing(position, by_mover, 2) if at & set(s)}
 
 
 class TestRules:
     @pytest.mark.parametrize(
         "game", [TICTACTOE, *map(slow, EVERYWHERE[1:-1]), QUBIC], ids=lambda game: game.name
     )
-    def test_which_rule_fires_and_for_which_set(self, game):
+    def test_rule_and_its_sets_match_naive_rules(self, game):
         agent, seen = make_agent("newell-simon", game), Counter()
         for position in random_positions(game, 100 if game == TICTACTOE else 60):
             why = agent.explain(position)
-            looks = {
-                "win": lacking(position, True, 1),
-                "block": lacking(position, False, 1),
-                "fork": forking(position, True),
-                "block-fork": forking(position, False),
+            sets_by_rule = {
+                "win": sets_missing(position, True, 1),
+                "block": sets_missing(position, False, 1),
+                "fork": fork_sets(position, True),
+                "block-fork": fork_sets(position, False),
             }
-            fired = next((name for name, found in looks.items() if found), None)
+            fired = next((name for name, found in sets_by_rule.items() if found), None)
             seen[fired] += 1
             if fired is None:
-                assert why.facts["rule"] not in looks and why.sets == ()
+                assert why.facts["rule"] not in sets_by_rule and why.sets == ()
                 continue
             assert why.facts["rule"] == fired and f"The rule {fired} fires: " in why.reason
-            assert set(why.sets) == looks[fired]
+            assert set(why.sets) == sets_by_rule[fired]
             assert set(why.cells) == naive_rule(fired, position)
         assert {"win", "block"} <= set(seen)
 
-    def test_no_rule_fires(self):
+    def test_explanation_says_that_no_rule_fires(self):
         why = make_agent("win-block").explain(TICTACTOE.start)
         assert why.facts == {"rule": "none", "rules in order": ["win", "block"]}
         assert why.reason.startswith("No rule fires, of win, block")
 
 
-def test_weights_and_the_sets_that_they_come_from():
+def test_weights_agent_shows_weights_and_sets():
     for game in EVERYWHERE:
         agent = make_agent("weights", game)
         for position in random_positions(game, 10):
@@ -161,11 +161,11 @@ def test_weights_and_the_sets_that_they_come_from():
                 weights = literal_weights(position, *stones(position, player == position.to_move))
                 worth = {cell: weights[cell] for cell in position.legal_cells}
                 assert column(why, f"worth to {player}") == worth
-            assert set(why.sets) == (lacking(position, True, 1) or lacking(position, False, 1))
+            assert set(why.sets) == (sets_missing(position, True, 1) or sets_missing(position, False, 1))
 
 
 @pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=["standard", "misere"])
-def test_minimax_shows_the_value_and_the_length_of_best_play(game):
+def test_minimax_shows_value_and_length_of_best_play(game):
     exact, fast = make_agent("minimax", game), make_agent("minimax:prefer=fast", game)
     rules = naive.twin(game)
     for position in random_positions(game, 30):
@@ -180,33 +180,33 @@ def test_minimax_shows_the_value_and_the_length_of_best_play(game):
         assert column(fast.explain(position), "moves to the end after it") == n_moves
 
 
-def looked_ahead(position, depth):
-    """The value of each move by a plain minimax to a depth."""
+def depth_limited_values(position, depth):
+    """The value of each move by a plain minimax search to `depth`."""
     score, board = negamax(position.game, depth), naive.board_of(str(position))
     return {cell: float(score(board, cell)) for cell in position.legal_cells}
 
 
-def test_minimax_of_a_depth_shows_its_estimates():
+def test_depth_limited_minimax_shows_its_estimates():
     for depth in (1, 2, 3):
         agent = make_agent(f"minimax:depth={depth}")
         for position in random_positions(TICTACTOE, 20):
             why = agent.explain(position)
-            assert column(why, "value of the move") == pytest.approx(looked_ahead(position, depth))
+            assert column(why, "value of the move") == pytest.approx(depth_limited_values(position, depth))
             assert why.facts == {"moves looked ahead": depth}
 
 
-def test_alpha_beta_shows_what_it_knows_of_the_best_moves():
+def test_alpha_beta_shows_values_of_best_moves():
     game = get_game("mnk-v0:m=5,n=5,k=4")
     agent = make_agent("minimax:depth=2", game)
     for position in random_positions(game, 6, seed=3):
-        why, expected = agent.explain(position), looked_ahead(position, 2)
+        why, expected = agent.explain(position), depth_limited_values(position, 2)
         best_cells = {cell: value for cell, value in expected.items() if value == max(expected.values())}
         assert column(why, "value of the move") == pytest.approx(best_cells)
         assert why.facts["best play that it sees"][0] in best_cells
         assert sorted(why.cells) == sorted(best_cells)
 
 
-def test_softmax_shows_its_values():
+def test_softmax_shows_move_values():
     agent = make_agent("softmax:temperature=0.2,opponent_temperature=1")
     example = agent.explain(Position.parse("XX./OO./XO."))
     assert [example.chances.text(cell) for cell in (2, 5, 8)] == ["97.46%", "2.52%", "0.02%"]
@@ -219,7 +219,7 @@ def test_softmax_shows_its_values():
         assert found == pytest.approx({cell: expected[cell] for cell in position.legal_cells})
 
 
-def test_brute_force_shows_its_sums():
+def test_brute_force_shows_sums_over_all_games():
     agent, sums = make_agent("brute-force"), naive_sums(TICTACTOE)
     for position in random_positions(TICTACTOE, 40):
         board, seat = naive.board_of(str(position)), position.ply % 2
@@ -229,7 +229,7 @@ def test_brute_force_shows_its_sums():
 
 @cache
 def result_against(agent, position, seat):
-    """The result of best play on this seat from here against the agent, by plain recursion."""
+    """The result of best play in `seat` from here against the agent, by plain recursion."""
     if position.is_over:
         return 0 if position.winner is None else 1 if position.winner == seat else -1
     after = {cell: result_against(agent, position.play(cell), seat) for cell in position.legal_cells}
@@ -240,7 +240,7 @@ def result_against(agent, position, seat):
 
 
 @pytest.mark.parametrize("keeps_value", [False, True], ids=["best-response", "safe-exploit"])
-def test_what_exploits_an_agent_shows_what_it_expects_and_the_answer(keeps_value):
+def test_exploiters_show_expected_results_and_reply(keeps_value):
     inner, optimal = make_agent("win-block"), make_agent("minimax")
     agent = make_agent("safe-exploit:win-block" if keeps_value else "best-response:win-block")
     for position in [p for p in random_positions(TICTACTOE, 40) if p.ply > 2]:
@@ -258,7 +258,7 @@ def test_what_exploits_an_agent_shows_what_it_expects_and_the_answer(keeps_value
         assert [part.explanation for part in why.parts] == ([] if after.is_over else [inner.explain(after)])
 
 
-def test_mixtures_show_what_their_agents_say():
+def test_mixtures_show_explanations_of_their_agents():
     for spec, names, shares in [
         ("epsilon:newell-simon,epsilon=0.25", ["newell-simon", "random"], [0.75, 0.25]),
         ("mixture:minimax+weights,weights=3+1", ["minimax", "weights"], [0.75, 0.25]),
@@ -278,7 +278,7 @@ class TestImitation:
             for cells, x, o in games:
                 log.add(GameRecord(TICTACTOE, cells), x=x, o=o)
 
-    def test_what_was_counted_from_whom(self, tmp_path):
+    def test_counts_are_shown_per_kind_of_player(self, tmp_path):
         path, rng = tmp_path / "games.sqlite", np.random.default_rng(4)
         kinds = [(PERSON, "minimax"), ("random", PERSON), (None, None), ("weights", "random"), (None, PERSON)]
         games = [(play_game("random", "random", TICTACTOE, rng=rng).cells, *kinds[n % 5]) for n in range(120)]
@@ -288,7 +288,7 @@ class TestImitation:
             for before, cell in zip(GameRecord(TICTACTOE, played).positions(), played, strict=False):
                 who = players[before.ply % 2]
                 images = {(transform(before, m), m[cell]) for m in symmetries(TICTACTOE)}
-                counts.update((who, *image) for image in images)  # each of the cells that are alike once
+                counts.update((who, *image) for image in images)  # Each of the equivalent cells counts once.
                 n_games.update((who, position) for position in {position for position, _ in images})
         agent, known = Imitation(TICTACTOE, str(path)), 0
         for position in [TICTACTOE.start, *random_positions(TICTACTOE, 25, seed=7)]:
@@ -300,23 +300,23 @@ class TestImitation:
                 continue
             known += 1
             assert (why.facts["of people"], why.facts["of players not named"]) == (n_of_people, n_of_others)
-            for who, told in [(PERSON, "people"), (None, "players not named")][: 2 if n_of_others else 1]:
+            for who, label in [(PERSON, "people"), (None, "players not named")][: 2 if n_of_others else 1]:
                 expected = {cell: counts[who, position, cell] for cell in position.legal_cells}
-                assert column(why, f"played by {told}") == expected
+                assert column(why, f"played by {label}") == expected
         assert known > 15
 
-    def test_in_words(self, tmp_path):
+    def test_reason_names_games_and_cells(self, tmp_path):
         path = tmp_path / "games.sqlite"
         self.log(path, ((0, 4), PERSON, "minimax"), ((8, 4), PERSON, "minimax"), ((4, 0), PERSON, "random"))
         why = Imitation(TICTACTOE, str(path)).explain(TICTACTOE.start)
-        told = "In 3 recorded games a player was to move in this position or a symmetric one"
-        assert why.reason.startswith(told)
+        sentence = "In 3 recorded games a player was to move in this position or a symmetric one"
+        assert why.reason.startswith(sentence)
         assert "chose cell 0 or 2 or 6 or 8." in why.reason
         assert [why.figure.text(cell) for cell in (0, 1, 4)] == ["2", "0", "1"]
 
 
 class TestLookup:
-    def test_the_code_and_the_symmetry_that_found_it(self):
+    def test_lookup_shows_code_and_symmetry(self):
         agent, solution, n_turned = make_agent("lookup"), ttt_env.solve(TICTACTOE), 0
         for position in random_positions(TICTACTOE, 100):
             why = agent.explain(position)
@@ -336,7 +336,7 @@ class TestLookup:
                 assert why.facts["symmetry"] == "none: as it is"
         assert n_turned > 30
 
-    def test_names_of_symmetries(self):
+    def test_symmetries_have_distinct_names(self):
         for game in (EVERYWHERE[2], TICTACTOE):
             names = {symmetry_name(game, motion): motion for motion in symmetries(game)}
             assert len(names) == len(symmetries(game))
@@ -346,7 +346,7 @@ class TestLookup:
         assert corner["mirrored at the diagonal from the top left"] == 0
         assert corner["mirrored at the diagonal from the top right"] == corner["turned by 180°"] == 8
 
-    def test_tables_that_are_not_merged_and_tablebases(self, tmp_path):
+    def test_unmerged_tables_and_tablebases_are_explained(self, tmp_path):
         table = Lookup.of(lambda position: position.legal_cells[0], TICTACTOE)
         assert table.explain(TICTACTOE.start.play(8)).reason == "The table holds the position itself."
         ttt_env.solve(TICTACTOE).save(tmp_path / "base.npz")
@@ -354,7 +354,7 @@ class TestLookup:
         assert column(why, "value of the move") == {2: 1, 5: 0, 8: -1}
 
 
-def test_the_value_network_shows_its_output_for_each_move():
+def test_value_network_shows_output_for_each_move():
     agent = make_agent("value-network")
     for position in random_positions(TICTACTOE, 20):
         values = agent.network.values(ttt_env.Boards.of(map(position.play, position.legal_cells)))
@@ -364,7 +364,7 @@ def test_the_value_network_shows_its_output_for_each_move():
         assert expected[why.cells[0]] == pytest.approx(max(expected.values()))
 
 
-def test_q_learning_shows_the_number_of_its_table_for_each_move():
+def test_q_learning_shows_q_value_of_each_move():
     agent = make_agent("q-learning")
     for position in random_positions(TICTACTOE, 20):
         [values] = agent.q(ttt_env.Boards.of([position]))
@@ -374,7 +374,7 @@ def test_q_learning_shows_the_number_of_its_table_for_each_move():
         assert sorted(why.cells) == [cell for cell in expected if expected[cell] == max(expected.values())]
 
 
-def test_a_network_shows_its_scores():
+def test_network_shows_its_scores():
     scores = [2.0, 1, 2, 1, 3, 1, 2, 1, 2]
     greedy = make_agent(lambda planes: [scores] * len(planes), TICTACTOE, observation="planes")
     warm = make_agent(lambda planes: [scores] * len(planes), TICTACTOE, temperature=2.0)
@@ -389,7 +389,7 @@ def test_a_network_shows_its_scores():
 
 class TestMCTS:
     @pytest.mark.parametrize("solve", ["false", "true"])
-    def test_it_shows_the_search_of_its_policy(self, solve):
+    def test_seeded_mcts_shows_search_of_its_policy(self, solve):
         from ttt_env.agents.mcts.search import Search
 
         agent = make_agent(f"mcts:simulations=120,seed=3,solve={solve}")
@@ -407,7 +407,7 @@ class TestMCTS:
             assert not proved or column(why, "proved value") == proved
             assert ("has proved" in why.reason) == search.is_proved
 
-    def test_without_a_seed_it_is_the_search_of_the_last_move(self):
+    def test_unseeded_mcts_shows_search_of_last_move(self):
         agent = make_agent("mcts:simulations=200,solve=false")
         position = TICTACTOE.start.play(0)
         cell = agent.choose(position, np.random.default_rng(5))
@@ -423,7 +423,7 @@ class TestMCTS:
     ("algorithm", "meaning"), [("PPO", "network’s probability"), ("DQN", "network’s action value")]
 )
 @pytest.mark.slow
-def test_a_model_of_stable_baselines_shows_its_numbers(algorithm, meaning):
+def test_sb3_model_shows_its_outputs(algorithm, meaning):
     sb3 = pytest.importorskip("stable_baselines3")
     import torch
 
@@ -452,6 +452,6 @@ def test_likeliest_cells_come_first():
     assert all(a >= b for a, b in pairwise(shares)) and len(shares) == 3
 
 
-def test_a_reason_names_the_cells_that_may_be_played():
+def test_reason_names_cells_with_positive_probability():
     policy = {cell: {4: 0.75, 0: 0.25}.get(cell, 0.0) for cell in range(9)}
     assert Explanation(TICTACTOE.start, policy, "It plays {cells}.").reason == "It plays cell 4 or 0."

@@ -1,4 +1,4 @@
-"""Text that arrives as data names only plain agents of this package, by every way in."""
+"""Specs that arrive as data can name only plain agents of this package, at every entry point."""
 
 import ast
 import os
@@ -50,7 +50,7 @@ PLAIN = [
 ]
 
 
-def row(spec: object) -> object:
+def text_env_row(spec: object) -> object:
     return TextEnv(TICTACTOE).reset(position=None, play_as="O", seed=0, opponent=spec)
 
 
@@ -58,24 +58,24 @@ def trl_row(spec: object) -> object:
     return GameEnvironment(TICTACTOE).reset(position=None, play_as="O", seed=0, opponent=spec)
 
 
-def game_log(spec: str) -> object:
+def game_log_spec(spec: str) -> object:
     expectation = expected_result(spec, TICTACTOE)
     if expectation.of_random is None and "data" in expectation.lack:
         raise ParameterError(expectation.lack)
     return expectation
 
 
-def page(spec: str) -> object:
+def page_opponent(spec: str) -> object:
     return Players().make(spec, TICTACTOE)
 
 
-DOORS: dict[str, Callable[[str], object]] = {
-    "text/env.py": row,
+ENTRY_POINTS: dict[str, Callable[[str], object]] = {
+    "text/env.py": text_env_row,
     "integrations/trl.py": trl_row,
-    "analysis/tally.py": game_log,
-    "web/players.py": page,
+    "analysis/tally.py": game_log_spec,
+    "web/players.py": page_opponent,
 }
-"""The modules that make agents of text which arrives as data."""
+"""The modules that make agents from specs that arrive as data."""
 
 TYPED = """
     agent/making.py agents/combining.py agents/learned/imitation.py agents/mcts/agent.py
@@ -87,11 +87,11 @@ TYPED = """
     integrations/kaggle.py integrations/openenv.py integrations/rllib.py
     integrations/textarena.py tournament/matches.py bots/players.py training/pool.py
 """.split()
-"""The modules that make agents of what a person typed: in Python, on the command line, in a plan."""
+"""The modules that make agents from specs that a person wrote: in Python, on the command line, in a plan."""
 
 
 @pytest.mark.slow
-def test_each_module_that_makes_agents_is_on_one_of_the_two_lists():
+def test_every_module_that_makes_agents_is_listed():
     folder = Path(ttt_env.__file__).parent
     makers = {"make_agent", "OpponentMix"}
     calling = [
@@ -100,27 +100,27 @@ def test_each_module_that_makes_agents_is_on_one_of_the_two_lists():
         for call in ast.walk(ast.parse(file.read_text()))
         if isinstance(call, ast.Call) and getattr(call.func, "id", "") in makers
     ]
-    assert set(calling) == {*TYPED, *DOORS} - {"integrations/trl.py"}  # which calls TextEnv
+    assert set(calling) == {*TYPED, *ENTRY_POINTS} - {"integrations/trl.py"}  # It calls TextEnv.
 
 
-@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS.values(), ids=ENTRY_POINTS)
 @pytest.mark.parametrize("spec", CODE)
-def test_data_names_no_file_and_no_command(spec, door, tmp_path, monkeypatch):
+def test_data_cannot_name_file_or_command(spec, entry_point, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bot.py").write_text("open('PWNED', 'w').close()\ndef choose(position): return 0\n")
     (tmp_path / "evil.zip").write_bytes(b"PK")
     with pytest.raises(ParameterError, match="arrived as data"):
-        door(spec)
+        entry_point(spec)
     assert not (tmp_path / "PWNED").exists()
 
 
 @pytest.mark.parametrize("spec", PLAIN)
-def test_data_names_plain_agents(spec):
-    row(spec)
+def test_data_can_name_plain_agents(spec):
+    text_env_row(spec)
     assert repr(make_agent(spec, TICTACTOE, trusted=False)) == repr(make_agent(spec, TICTACTOE))
 
 
-def test_agents_of_other_packages_are_not_named_by_data(monkeypatch):
+def test_data_cannot_name_agents_of_other_packages(monkeypatch):
     from ttt_env.agent import making
 
     monkeypatch.setattr(making, "is_of_package", lambda name: False)
@@ -128,18 +128,18 @@ def test_agents_of_other_packages_are_not_named_by_data(monkeypatch):
         make_agent("random", TICTACTOE, trusted=False)
 
 
-def test_objects_of_the_program_are_taken_everywhere():
+def test_function_objects_are_always_accepted():
     TextEnv(TICTACTOE).reset(play_as="X", seed=0, opponent=lambda position: position.legal_cells[0])
 
 
-def test_the_tests_that_the_security_page_names_are_there():
+def test_tests_named_by_security_page_exist():
     root = Path(__file__).parents[2]
     named = re.findall(r"`(tests/\S+\.py)`", (root / "SECURITY.md").read_text())
     assert len(named) > 5
     assert all((root / name).is_file() for name in named)
 
 
-def test_old_interpreters_read_the_signatures_of_agents(tmp_path):
+def test_older_interpreter_reads_agent_signatures(tmp_path):
     """Debian 12's Python 3.11.2 takes an inherited `__new__` for the signature of a class."""
     python = "/usr/bin/python3"
     versions = [

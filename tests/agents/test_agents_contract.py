@@ -25,17 +25,17 @@ GAMES = {
     "5,5,4": ttt_env.get_game("mnk-v0:m=5,n=5,k=4"),
     "qubic": ttt_env.get_game("qubic-v0"),
 }
-TO_BE_PLAYED = {"3×3": 4520, "misère": 4520}  # both games end with the first winning set
+N_OPEN_POSITIONS = {"3×3": 4520, "misère": 4520}  # Both games end with the first winning set.
 N_SAMPLED = 8
 
-# Where an agent says that the game is too large for it.
+# Games that an agent refuses as too large.
 ENUMERABLE = {"5,5,4", "qubic"}
-UNTABLED = {"square", *ENUMERABLE}  # more than 12
+NOT_TABULATED = {"square", *ENUMERABLE}  # Boards of more than 12 cells.
 EVERYWHERE: set[str] = set()
-# Where an agent says that it does not come trained for the game.
+# Games for which no trained file is included.
 UNTRAINED = set(GAMES) - {"3×3"}
 
-# Every registered agent: spec strings, and on which games they say that they cannot play them.
+# Every registered agent: its spec strings, each with the games that it refuses.
 SPECS = {
     "random": [("random", EVERYWHERE)],
     "block": [("block", EVERYWHERE)],
@@ -88,17 +88,17 @@ SPECS = {
         ("alphazero:{alphazero},simulations=9,solve=false,seed=1", EVERYWHERE),
     ],
 }
-# Others' programs, whose play is their own, and tables, which answer only where they were asked: see
+# External programs, and tables that answer only the positions they were queried for: see
 # tests/bots/test_players.py and tests/analysis/test_policy_table.py.
-ELSEWHERE = {"process", "policy-table", "chat"}
-# A network and a random search know nothing of symmetry, and a strategy has one move where several are
-# symmetric. All others treat symmetric positions alike.
+TESTED_ELSEWHERE = {"process", "policy-table", "chat"}
+# Networks and random searches ignore symmetry, and a strategy plays one of several symmetric moves. All
+# others play symmetric positions in the same way.
 WITHOUT_SYMMETRY = {"mcts", "sb3", "onnx", "ppo", "dqn", "value-network", "alphazero", "strategy"}
-# The fast tests play the first of an agent's specs that plays them on 3×3 and these games: a board without
-# symmetry, and one of three axes and 64 cells.
+# The fast tests use each agent's first spec that can play the game, on 3×3 and on these games: a board
+# without symmetry, and a board with three axes and 64 cells.
 FAST_GAMES = {"lopsided", "qubic"}
-# On 3×3 also these, which play by other code than the first one.
-OTHER_WAYS = ("minimax:depth=2", "mcts:simulations=10,evaluate=value-network,", "lookup:", "alphazero:")
+# On 3×3 also these specs, which run other code than the first one.
+OTHER_FAST_SPECS = ("minimax:depth=2", "mcts:simulations=10,evaluate=value-network,", "lookup:", "alphazero:")
 
 
 def _table(game, path):
@@ -135,9 +135,9 @@ def _q_table(game, path):
 
 
 def _network(game, path):
-    made = ValueNetworkLearner(game, seed=0)
-    made.advance(Budget(steps=1))
-    made.save(path)
+    agent_of = ValueNetworkLearner(game, seed=0)
+    agent_of.advance(Budget(steps=1))
+    agent_of.save(path)
 
 
 def _alphazero(game, path):
@@ -145,7 +145,7 @@ def _alphazero(game, path):
 
 
 def _proof(game, path):
-    if game.name == "qubic-v0":  # the search takes a quarter of an hour
+    if game.name == "qubic-v0":  # The search takes a quarter of an hour.
         path.write_bytes((ROOT / "docs" / "proofs" / "qubic-v0.npz").read_bytes())
     else:
         ttt_env.prove(game).save(path)
@@ -165,70 +165,72 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def make(tmp_path_factory):
-    """A function from (spec, name of a game) to the agent; the file that the spec names is made first."""
+    """A function from (spec, name of a game) to the agent; it writes the file that the spec names."""
 
     @cache
-    def filled_in(blank, name):
+    def path_for(blank, name):
         write, file = FILES[blank]
         path = tmp_path_factory.mktemp("agents") / file
         write(GAMES[name], path)
         return str(path)
 
     @cache
-    def made(spec, name):
+    def agent_of(spec, name):
         for blank in FILES:
             if blank in spec:
-                spec = spec.replace(blank, filled_in(blank, name))
+                spec = spec.replace(blank, path_for(blank, name))
         return ttt_env.make_agent(spec, GAMES[name])
 
-    return made
+    return agent_of
 
 
 @cache
-def some_boards(name):
-    """Every position to be played of a 3×3 game, a sample of another's."""
-    if name not in TO_BE_PLAYED:
+def boards_of(name):
+    """Every open position of a 3×3 game, a sample for other games."""
+    if name not in N_OPEN_POSITIONS:
         return ttt_env.Boards.of(random_positions(GAMES[name], N_SAMPLED))
     boards = open_boards(GAMES[name])
-    assert len(boards) == TO_BE_PLAYED[name]
+    assert len(boards) == N_OPEN_POSITIONS[name]
     return boards
 
 
 @cache
-def some_positions(name):
-    boards = some_boards(name)
+def positions_of(name):
+    boards = boards_of(name)
     return [boards[i] for i in range(0, len(boards), max(1, len(boards) // (2 * N_SAMPLED)))]
 
 
 def marks_of(agent, spec, name):
-    """Slow but for these cases; who has no fixed policy is asked position by position."""
+    """Mark a case as slow unless it belongs to the fast tests."""
     first = next(spec for spec, too_large in SPECS[agent] if name not in too_large)
     is_fast = spec == first and name in FAST_GAMES
     if name == "3×3":
-        is_fast = spec == first or spec.startswith(OTHER_WAYS)
+        is_fast = spec == first or spec.startswith(OTHER_FAST_SPECS)
     return [] if is_fast else [pytest.mark.slow]
 
 
-def cases(are_played):
+def cases(is_playable):
     return [
-        pytest.param(spec, name, id=f"{spec}-{name}", marks=marks_of(agent, spec, name) if are_played else [])
+        pytest.param(
+            spec, name, id=f"{spec}-{name}", marks=marks_of(agent, spec, name) if is_playable else []
+        )
         for agent in SPECS
         for spec, too_large in SPECS[agent]
         for name in GAMES
-        if (name not in too_large) == are_played
+        if (name not in too_large) == is_playable
     ]
 
 
 PLAYABLE, REFUSED = cases(True), cases(False)
 
 
-def test_every_registered_agent_is_here_and_its_docstring_is_the_rule():
-    assert set(ttt_env.agent_names()) == set(SPECS) | ELSEWHERE
+def test_every_registered_agent_is_tested_and_documented():
+    assert set(ttt_env.agent_names()) == set(SPECS) | TESTED_ELSEWHERE
     assert all(spec.startswith(name) for name in SPECS for spec, _ in SPECS[name])
     assert all(len((agent_class(agent).__doc__ or "").strip()) > 80 for agent in SPECS)
 
 
-def policies_are_distributions_over_the_free_cells(policies, boards):
+def assert_policies_are_distributions(policies, boards):
     assert policies.shape == (len(boards), boards.game.n_cells)
     assert policies.dtype == np.float64
     assert (policies >= 0).all()
@@ -236,8 +238,8 @@ def policies_are_distributions_over_the_free_cells(policies, boards):
     assert np.abs(policies.sum(axis=1) - 1).max() < 1e-12
 
 
-def the_policy_of_a_position_is_a_distribution_by_which_it_chooses(agent, name):
-    for seed, position in enumerate(some_positions(name)):
+def assert_choice_follows_policy(agent, name):
+    for seed, position in enumerate(positions_of(name)):
         policy = agent.policy(position)
         assert policy.shape == (GAMES[name].n_cells,)
         assert (policy >= 0).all()
@@ -248,19 +250,19 @@ def the_policy_of_a_position_is_a_distribution_by_which_it_chooses(agent, name):
         assert type(cell) is int and policy[cell] > 0
 
 
-def symmetric_positions_are_played_the_same_way(agent, policies, boards):
-    for permutation in symmetries(agent.game)[-3::-13]:  # not the first, which leaves all as it is
+def assert_policies_are_symmetric(agent, policies, boards):
+    for permutation in symmetries(agent.game)[-3::-13]:  # The first symmetry is the identity.
         moved = agent.policies(transform_boards(boards, permutation))
         np.testing.assert_allclose(moved[:, permutation], policies, atol=1e-9)
 
 
-def the_declaration_holds_in_any_order_alone_in_batches_and_in_copies(agent, name):
-    positions = some_positions(name)
+def assert_policy_is_stationary(agent, name):
+    positions = positions_of(name)
     rng = np.random.default_rng(2)
     first = {position: agent.policy(position).copy() for position in positions}
     for position in positions:
         policy = agent.policy(position)
-        policy.setflags(write=True)  # what was handed out belongs to the caller
+        policy.setflags(write=True)  # A returned policy belongs to the caller.
         policy[:] = 0.0
     copy = pickle.loads(pickle.dumps(agent))
     assert (copy.game, copy.is_stationary) == (agent.game, agent.is_stationary)
@@ -273,37 +275,37 @@ def the_declaration_holds_in_any_order_alone_in_batches_and_in_copies(agent, nam
 
 
 @pytest.mark.parametrize(("spec", "name"), PLAYABLE)
-def test_contract(make, spec, name):
+def test_agent_meets_contract(make, spec, name):
     agent, kind = make(spec, name), spec.partition(":")[0]
     assert agent.is_stationary
-    the_policy_of_a_position_is_a_distribution_by_which_it_chooses(agent, name)
-    the_declaration_holds_in_any_order_alone_in_batches_and_in_copies(agent, name)
-    boards = some_boards(name)
+    assert_choice_follows_policy(agent, name)
+    assert_policy_is_stationary(agent, name)
+    boards = boards_of(name)
     policies = agent.policies(boards)
-    policies_are_distributions_over_the_free_cells(policies, boards)
+    assert_policies_are_distributions(policies, boards)
     if kind not in WITHOUT_SYMMETRY:
-        symmetric_positions_are_played_the_same_way(agent, policies, boards)
+        assert_policies_are_symmetric(agent, policies, boards)
 
 
 @pytest.mark.parametrize("spec", ["mcts:simulations=9", "minimax:seconds=0.01", "epsilon:mcts,epsilon=0.5"])
-def test_agents_that_answer_differently_do_not_declare_it(spec):
+def test_varying_agents_are_not_stationary(spec):
     agent = ttt_env.make_agent(spec)
     assert agent.is_stationary is pickle.loads(pickle.dumps(agent)).is_stationary is False
 
 
 @pytest.mark.parametrize(("spec", "name"), REFUSED)
-def test_a_game_that_cannot_be_played_is_refused_by_name(make, spec, name):
+def test_unplayable_game_is_refused(make, spec, name):
     with pytest.raises((GameTooLargeError, PolicyFileError), match=GAMES[name].name):
-        make(spec, name).policy(GAMES[name].start)  # a model is looked at only when it plays
+        make(spec, name).policy(GAMES[name].start)  # A model is checked only when it plays.
 
 
 @pytest.mark.parametrize("agent", SPECS)
-def test_parameters_that_do_not_exist_are_refused(agent, make):
+def test_unknown_parameters_are_refused(agent, make):
     if agent in ("sb3", "onnx"):
         pytest.importorskip({"sb3": "stable_baselines3", "onnx": "onnxruntime"}[agent])
     inner = "random," if agent in ("best-response", "epsilon", "mixture", "symmetric") else ""
-    # Where the first parameter is a path, a file may be called so.
+    # If the first parameter is a path, a file may have this name.
     takes_path = next(iter(parameters_of(agent_class(agent))), "") == "path"
-    told = "there is no|cannot be read" if takes_path else "unknown parameter"
-    with pytest.raises(ttt_env.TttEnvError, match=f"({told}).*no_such|no_such.*({told})"):
+    message = "there is no|cannot be read" if takes_path else "unknown parameter"
+    with pytest.raises(ttt_env.TttEnvError, match=f"({message}).*no_such|no_such.*({message})"):
         ttt_env.make_agent(f"{agent}:{inner}no_such=1")

@@ -1,4 +1,4 @@
-"""Minimax by alpha-beta: the moves of the sweep and of naive recursion, and searches within a time."""
+"""Alpha-beta against the sweep and naive negamax, and searches with a time limit."""
 
 import time
 from itertools import count
@@ -30,7 +30,7 @@ FIVES = ttt_env.get_game("mnk-v0:m=5,n=5,k=4")
         ("mnk-v0:m=4,n=3,k=3,misere=true", 999),
     ],
 )
-def test_the_moves_are_those_of_the_sweep(game, step, depth):
+def test_moves_match_sweep(game, step, depth):
     boards = open_boards(game)[::step]
     np.testing.assert_allclose(
         AlphaBeta(boards.game, depth).policies(boards), Minimax(boards.game, depth=depth).policies(boards)
@@ -38,7 +38,7 @@ def test_the_moves_are_those_of_the_sweep(game, step, depth):
 
 
 def naive_values(game, depth):
-    """Plain negamax on `Position`, which knows neither windows nor tables: the values of all legal moves."""
+    """The values of all legal moves by plain negamax on `Position`, without windows and tables."""
 
     def value(position, left):
         if position.is_over:
@@ -63,17 +63,17 @@ def naive_values(game, depth):
         ("qubic-v0", 1, 4),
     ],
 )
-def test_value_moves_and_line_are_those_of_naive_negamax(game, depth, n_positions):
+def test_value_moves_and_line_match_naive_negamax(game, depth, n_positions):
     game = ttt_env.get_game(game)
     agent, values = AlphaBeta(game, depth), naive_values(game, depth)
     for position in random_positions(game, n_positions, seed=depth):
         found, naive = agent.search(position), values(position)
         assert found.value == pytest.approx(max(naive.values()))
         assert found.cells == tuple(c for c, v in naive.items() if v == pytest.approx(max(naive.values())))
-        assert_line_has_the_value(position, found)
+        assert_line_reaches_value(position, found)
 
 
-def assert_line_has_the_value(position, found):
+def assert_line_reaches_value(position, found):
     """The principal variation ends at the depth or with the game, in a position worth the value."""
     assert found.principal_variation[0] == found.cells[0]
     sign, left = 1, found.depth
@@ -87,8 +87,8 @@ def assert_line_has_the_value(position, found):
     assert sign * worth == pytest.approx(found.value)
 
 
-def test_one_agent_for_many_positions_of_both_seats():
-    """The table's entries from earlier searches change no answer."""
+def test_reused_table_changes_no_answer():
+    """One agent searches many positions of both seats."""
     kept = AlphaBeta(FIVES, 4)
     for position in random_positions(FIVES, 15, seed=9):
         fresh = AlphaBeta(FIVES, 4).search(position)
@@ -96,7 +96,7 @@ def test_one_agent_for_many_positions_of_both_seats():
         assert (again.cells, again.value) == (fresh.cells, fresh.value)
 
 
-def test_symmetric_positions_are_played_alike():
+def test_symmetric_positions_get_symmetric_moves():
     agent = AlphaBeta(FIVES, 5)
     for position in random_positions(FIVES, 4, seed=3):
         cells = agent.search(position).cells
@@ -104,7 +104,7 @@ def test_symmetric_positions_are_played_alike():
             assert set(agent.search(transform(position, motion)).cells) == {motion[c] for c in cells}
 
 
-def test_threads_may_share_an_agent():
+def test_threads_can_share_agent():
     from concurrent.futures import ThreadPoolExecutor
 
     agent, positions = AlphaBeta(FIVES, 5), random_positions(FIVES, 12, seed=2)
@@ -113,8 +113,8 @@ def test_threads_may_share_an_agent():
     assert found == [AlphaBeta(FIVES, 5).search(position).cells for position in positions]
 
 
-def test_the_clock_is_looked_at_before_each_question(monkeypatch):
-    """A depth of a large board is thousands of questions, each of which takes less than a slice."""
+def test_clock_is_checked_before_each_null_window_search(monkeypatch):
+    """One depth on a large board is thousands of searches, each shorter than a time slice."""
     times, asked = count(0, 0.01), []
 
     def counted(self, *question, ask=alphabeta._Searcher._is_at_least):
@@ -129,10 +129,10 @@ def test_the_clock_is_looked_at_before_each_question(monkeypatch):
 
 
 @pytest.mark.parametrize("game", ["mnk-v0:m=5,n=5,k=4", *map(slow, ("qubic-v0", "tictactoe-v0"))])
-def test_seconds_are_kept_and_more_than_one_depth_is_reached(game):
+def test_time_limit_is_kept_and_depth_two_reached(game):
     game = ttt_env.get_game(game)
-    AlphaBeta(game, depth=1).search(game.start)  # compiles
-    begin = time.thread_time()  # which goes on only while this thread runs, however busy the machine is
+    AlphaBeta(game, depth=1).search(game.start)  # This compiles it.
+    begin = time.thread_time()  # This clock counts only the time of this thread, so load has no effect.
     found = AlphaBeta(game, seconds=0.2).search(game.start)
     assert time.thread_time() - begin < 1.0
     assert found.depth >= 2
@@ -140,19 +140,19 @@ def test_seconds_are_kept_and_more_than_one_depth_is_reached(game):
     assert AlphaBeta(game, seconds=0.5).is_stationary is False
 
 
-def test_each_finished_depth_is_exact():
+def test_timed_search_matches_search_of_same_depth():
     for position in random_positions(FIVES, 5, seed=8):
         timed = AlphaBeta(FIVES, depth=3, seconds=60).search(position)
         if abs(timed.value) < 1:
             assert timed.cells == AlphaBeta(FIVES, depth=3).search(position).cells
 
 
-def test_no_time_at_all_is_any_move():
+def test_expired_time_limit_still_gives_move():
     policy = AlphaBeta(FIVES, seconds=1e-9).policy(FIVES.start)
     assert (policy > 0).any()
 
 
-def test_a_lost_position_is_held_as_long_as_possible():
+def test_lost_position_is_held_as_long_as_possible():
     position = ttt_env.get_game("mnk-v0:m=4,n=3,k=3").start.play(5)
     found = AlphaBeta(position.game, seconds=20).search(position)
     assert found.value == -1.0
@@ -164,6 +164,6 @@ def test_a_lost_position_is_held_as_long_as_possible():
 @pytest.mark.parametrize(
     "spec", [*"seconds=0 seconds=-1 seconds=nan depth=0 depth=0,seconds=1".split(), "prefer=fast,seconds=1"]
 )
-def test_budgets_that_are_none(spec):
+def test_invalid_budgets_are_refused(spec):
     with pytest.raises(ParameterError, match=r"(depth|seconds)=.* of minimax|takes either"):
         ttt_env.make_agent(f"minimax:{spec}", FIVES)

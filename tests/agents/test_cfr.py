@@ -1,4 +1,4 @@
-"""Counterfactual regret minimisation: the rule, its theorem, and what it comes to."""
+"""Counterfactual regret minimisation: its update rule, its regret bound and its strategies."""
 
 import numpy as np
 import pytest
@@ -17,13 +17,13 @@ LOPSIDED = ttt_env.Game("lopsided", (2, 3), [(0, 1), (2, 5), (1, 3, 4)])
 
 
 def strategy(game, iterations, variant, purified=False):
-    """The average strategy after so many iterations."""
+    """The average strategy after `iterations` iterations."""
     learner = CFRLearner(ttt_env.get_game(game), variant=variant, purified=purified)
     return advanced(learner, iterations).agent()
 
 
 class NaiveCFR:
-    """The same, as the source writes it: a walk over all histories, dictionaries, Python numbers."""
+    """CFR as in the paper: a walk over all histories with dictionaries and Python numbers."""
 
     def __init__(self, game, is_plus):
         self.game, self.is_plus, self.iterations = game, is_plus, 0
@@ -37,7 +37,7 @@ class NaiveCFR:
         return {cell: above[cell] / total if total > 0 else 1 / len(above) for cell in above}
 
     def walk(self, position, reach, learners, weight):
-        """The value for the player to move; `reach` are how likely X's and O's own moves led here."""
+        """The value for the player to move; `reach` holds X's and O's own reach probabilities."""
         if position.is_over:
             if position.winner is None:
                 return 0.0
@@ -83,7 +83,7 @@ class NaiveCFR:
 @pytest.mark.parametrize(
     "game", [LOPSIDED, ttt_env.get_game("mnk-v0:m=3,n=2,k=2,misere=true")], ids=lambda game: game.name
 )
-def test_sweeps_are_walks_over_all_histories(game, variant):
+def test_sweeps_match_walks_over_all_histories(game, variant):
     naive, learner = NaiveCFR(game, variant == "cfr+"), CFRLearner(game, variant=variant, purified=False)
     for _ in range(4):
         naive.iterate()
@@ -94,8 +94,8 @@ def test_sweeps_are_walks_over_all_histories(game, variant):
 
 
 @pytest.mark.parametrize("game", slow_but_the_first(GAMES))
-def test_the_average_is_no_more_exploitable_than_its_regrets_allow(game):
-    """Theorems 2 and 3 of Zinkevich et al.: the overall regret is at most the sum of the immediate ones."""
+def test_exploitability_is_within_regret_bound(game):
+    """Theorems 2 and 3 of Zinkevich et al.: the overall regret is at most the sum of immediate regrets."""
     learner = CFRLearner(ttt_env.get_game(game), purified=False)
     for iterations in (40, 120):
         first = advanced(learner, iterations).graph.first
@@ -108,7 +108,7 @@ def test_the_average_is_no_more_exploitable_than_its_regrets_allow(game):
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["cfr", "cfr+"])
 @pytest.mark.parametrize("game", GAMES)
-def test_four_times_the_iterations_at_least_halve_the_exploitability(game, variant):
+def test_fourfold_iterations_halve_exploitability(game, variant):
     averages = [strategy(game, iterations, variant) for iterations in (20, 80, 320)]
     found = [ttt_env.exploitability(average).exploitability for average in averages]
     assert found[1] <= found[0] / 2 and found[2] <= found[1] / 2
@@ -116,29 +116,29 @@ def test_four_times_the_iterations_at_least_halve_the_exploitability(game, varia
 
 @pytest.mark.parametrize("variant", slow_but_the_first(["cfr+", "cfr"]))
 @pytest.mark.parametrize("game", slow_but_the_first(GAMES))
-def test_nobody_gains_anything_against_the_purified_average(game, variant, tmp_path):
+def test_purified_average_is_not_exploitable(game, variant, tmp_path):
     learned = strategy(game, 200, variant, purified=True)
     learned.save(tmp_path / "strategy.npz")
     loaded = Lookup(learned.game, str(tmp_path / "strategy.npz"))
     assert ttt_env.exploitability(loaded).exploitability == 0
 
 
-def test_it_looks_at_every_move_of_every_position_up_to_symmetry():
+def test_learner_visits_every_move_up_to_symmetry():
     learner, seen = CFRLearner(ttt_env.get_game("tictactoe-v0")), []
     for _ in range(3):
         learner.advance()
         seen.append(learner.moves)
-    assert len(learner.positions) == 765  # the count up to symmetry of tests/reference.py
+    assert len(learner.positions) == 765  # The count up to symmetry in tests/reference.py.
     assert seen == [len(learner.graph.next) * n for n in (1, 2, 3)]
 
 
-def test_seconds_end_it():
+def test_time_limit_ends_training():
     seen = []
     ttt_env.train(algo="cfr", seconds=1e-9, until="budget", report=seen.append)
     assert [evaluation.steps for evaluation in seen] == [1]
 
 
-def test_a_training_ends_when_nobody_gains_anything():
+def test_training_ends_at_zero_exploitability():
     assert ttt_env.exploitability(ttt_env.train(algo="cfr")).exploitability == 0
 
 

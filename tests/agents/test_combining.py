@@ -1,4 +1,4 @@
-"""Agents made of other agents."""
+"""Agents that combine or wrap other agents."""
 
 import pickle
 from pathlib import Path
@@ -25,7 +25,7 @@ def policies(spec):
 
 
 class Restless(ttt_env.Agent):
-    """No fixed policy: plays the first or the last free cell, as it likes."""
+    """Has no fixed policy: plays the first or the last free cell at random."""
 
     def choose(self, position, rng):
         return position.legal_cells[-1 if rng.random() < 0.5 else 0]
@@ -33,19 +33,19 @@ class Restless(ttt_env.Agent):
 
 class TestEpsilon:
     @pytest.mark.parametrize("epsilon", [0, 0.1, 0.5, 1])
-    def test_mixes_in_uniformly_random_moves(self, epsilon):
+    def test_epsilon_mixes_in_random_moves(self, epsilon):
         expected = (1 - epsilon) * policies("minimax") + epsilon * policies("random")
         np.testing.assert_allclose(policies(f"epsilon:minimax,epsilon={epsilon}"), expected, atol=1e-15)
         if epsilon == 0.1:
             np.testing.assert_array_equal(policies("epsilon:minimax"), expected)
 
-    def test_keywords_that_are_not_its_own_are_the_inner_agents(self):
+    def test_other_keywords_belong_to_inner_agent(self):
         one = policies("epsilon:softmax:temperature=0.2,epsilon=0.3,opponent_temperature=2")
         other = policies("epsilon:(softmax:temperature=0.2,opponent_temperature=2),epsilon=0.3")
         np.testing.assert_array_equal(one, other)
 
     @pytest.mark.parametrize(
-        ("parameters", "error", "told"),
+        ("parameters", "error", "message"),
         [
             ("minimax,epsilon=-0.1", ParameterError, "of epsilon: expected a number from 0 to 1"),
             ("minimax,epsilon=1.0001", ParameterError, "of epsilon: expected a number from 0 to 1"),
@@ -54,11 +54,11 @@ class TestEpsilon:
             ("minimax,epsilo=0.1", ParameterError, "unknown parameter 'epsilo' of minimax"),
         ],
     )
-    def test_bad_parameters(self, parameters, error, told):
-        with pytest.raises(error, match=told):
+    def test_invalid_parameters_are_refused(self, parameters, error, message):
+        with pytest.raises(error, match=message):
             ttt_env.make_agent(f"epsilon:{parameters}")
 
-    def test_takes_agents_and_functions(self):
+    def test_epsilon_accepts_agents_and_functions(self):
         agent = Epsilon(TICTACTOE, Nth(TICTACTOE, 0), 0.5)
         assert agent.policy(TICTACTOE.start) == pytest.approx([0.5 + 1 / 18] + [1 / 18] * 8)
         twice = Epsilon(TICTACTOE, agent, 0)
@@ -76,14 +76,14 @@ class TestMixture:
         ("weights", "shares"),
         [(",weights=0.7+0.2+0.1", [0.7, 0.2, 0.1]), (",weights=7+2+1", [0.7, 0.2, 0.1]), ("", [1 / 3] * 3)],
     )
-    def test_is_the_weighted_average_by_default_with_equal_weights(self, weights, shares):
+    def test_policy_is_weighted_average(self, weights, shares):
         agents = ["minimax", "random", "block"]
         expected = sum(share * policies(agent) for share, agent in zip(shares, agents, strict=True))
         np.testing.assert_allclose(policies(f"mixture:{'+'.join(agents)}{weights}"), expected, atol=1e-15)
 
-    def test_constructed_from_python(self):
+    def test_mixture_accepts_python_objects(self):
         agent = Mixture(TICTACTOE, [lowest, "random", Random(TICTACTOE)], [2, 1, 1])
-        assert not agent.is_stationary  # a function declares nothing, so the one that is drawn chooses
+        assert not agent.is_stationary  # A function is not stationary, so the drawn agent chooses.
         rng = np.random.default_rng(0)
         chosen = [agent.choose(TICTACTOE.start, rng) for _ in range(3600)]
         assert np.bincount(chosen)[0] == pytest.approx(2000, abs=150) and len(set(chosen)) == 9
@@ -94,12 +94,12 @@ class TestMixture:
         [*"1 1+2+3 1+-1 0+0 nan+1 inf+1 1+x 1++2".split(), [10**400, 1], 7, [None, 1]],
         ids=lambda weights: str(weights)[:9],
     )
-    def test_bad_weights_are_refused(self, weights):
+    def test_invalid_weights_are_refused(self, weights):
         with pytest.raises(ParameterError, match="of mixture of 2 agents: expected as many numbers ≥ 0"):
             Mixture(TICTACTOE, ["minimax", "random"], weights)
 
     @pytest.mark.parametrize("agents", [None, 3, {"random"}], ids=["None", "int", "set"])
-    def test_agents_of_another_type_are_refused(self, agents):
+    def test_agents_of_wrong_type_are_refused(self, agents):
         with pytest.raises(ParameterError, match="a sequence of agents, or specs joined by"):
             Mixture(TICTACTOE, agents)
 
@@ -112,12 +112,12 @@ class TestMixture:
             "(mixture:(epsilon:minimax,epsilon=0.2)+softmax:temperature=1)",
         ],
     )
-    def test_brackets_keep_agents_together(self, spec):
+    def test_brackets_group_agent_specs(self, spec):
         expected = (policies("epsilon:minimax,epsilon=0.2") + policies("softmax:temperature=1")) / 2
         np.testing.assert_allclose(policies(spec), expected, atol=1e-15)
         np.testing.assert_allclose(policies(f"epsilon:{spec},epsilon=0"), expected, atol=1e-15)
 
-    def test_no_agents_are_refused(self):
+    def test_missing_agents_are_refused(self):
         with pytest.raises(ParameterError, match="mixture needs agents"):
             ttt_env.make_agent("mixture")
         with pytest.raises(ParameterError, match="of mixture of 0 agents"):
@@ -126,9 +126,9 @@ class TestMixture:
             ttt_env.make_agent("mixture:minimax+")
 
 
-class TestAgentsWithoutAPolicy:
+class TestAgentsWithoutPolicy:
     @pytest.mark.parametrize("wrap", [Epsilon, lambda game, agent: Mixture(game, [agent, "random"])])
-    def test_wrappers_pass_it_on_and_still_choose(self, wrap):
+    def test_wrappers_choose_without_fixed_policy(self, wrap):
         agent = wrap(TICTACTOE, Restless(TICTACTOE))
         assert not agent.is_stationary
         rng = np.random.default_rng(0)
@@ -139,7 +139,7 @@ class TestAgentsWithoutAPolicy:
         assert all(type(cell) is int for cell in chosen)
         assert not ttt_env.match(agent, "random", games=20).exact
 
-    def test_a_best_response_is_one_to_the_answers_that_it_gave(self):
+    def test_best_response_queries_each_position_once(self):
         asked = []
 
         class Counted(ttt_env.Agent):
@@ -153,7 +153,7 @@ class TestAgentsWithoutAPolicy:
 
 class TestBestResponse:
     @pytest.mark.parametrize("spec", ["random", "softmax:temperature=0.5"])
-    def test_gets_the_exploitability_and_as_much_as_published(self, spec):
+    def test_best_response_reaches_exploitability(self, spec):
         match, found = ttt_env.match(f"best-response:{spec}", spec), ttt_env.exploitability(spec)
         assert (match.as_x.value, match.as_o.value) == pytest.approx((found.as_o, found.as_x))
         if spec == "random":
@@ -164,7 +164,7 @@ class TestBestResponse:
     @pytest.mark.parametrize(
         "wrapper", [ttt_env.best_response, SafeExploit, BestResponse], ids=lambda w: w.__name__
     )
-    def test_it_plays_on_where_games_against_the_agent_have_ended(self, wrapper, game):
+    def test_response_covers_positions_after_forfeits(self, wrapper, game):
         def first(position):
             return position.legal_cells[0] if position.ply < 3 else 99
 
@@ -175,9 +175,9 @@ class TestBestResponse:
             assert response.policy(position).sum() == pytest.approx(1)
 
 
-class TestPunish:
+class TestSafeExploit:
     @pytest.mark.parametrize("spec", ["safe-exploit", "safe-exploit:agent=random"])
-    def test_is_unbeatable_and_gets_the_proved_maxima_of_random(self, spec):
+    def test_safe_exploit_is_unbeatable_and_maximal_against_random(self, spec):
         found = ttt_env.match(spec, "random")
         assert ttt_env.certify(spec).unbeatable
         for result, seat in ((found.as_x, "X"), (found.as_o, "O")):
@@ -185,7 +185,7 @@ class TestPunish:
         assert found.as_x.loss == found.as_o.loss == 0
 
     @pytest.mark.parametrize("model", ["win-block", "epsilon:weights,epsilon=0.3"])
-    def test_gets_no_less_than_minimax_and_no_more_than_the_best_response(self, model):
+    def test_value_is_between_minimax_and_best_response(self, model):
         specs = "minimax", f"safe-exploit:{model}", f"best-response:{model}"
         least, exploiter, most = (ttt_env.match(spec, model) for spec in specs)
         assert ttt_env.certify(f"safe-exploit:{model}").unbeatable
@@ -196,7 +196,7 @@ class TestPunish:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("game", ["square-v0", "mnk-v0:m=4,n=4,k=4"])
-    def test_is_unbeatable_on_sixteen_cells_and_gets_more_than_minimax(self, game):
+    def test_safe_exploit_beats_minimax_score_on_sixteen_cells(self, game):
         exploiter = ttt_env.make_agent("safe-exploit", game)
         assert ttt_env.certify(exploiter).unbeatable
         found, minimax = (ttt_env.match(agent, "random", game) for agent in (exploiter, "minimax"))
@@ -204,7 +204,7 @@ class TestPunish:
         assert found.as_o.value > minimax.as_o.value
 
     @pytest.mark.parametrize("wrap", [BestResponse, SafeExploit])
-    def test_pickles_with_its_agent(self, wrap):
+    def test_pickled_copy_keeps_inner_agent(self, wrap):
         agent = wrap(TICTACTOE, lowest)
         again = pickle.loads(pickle.dumps(agent))
         np.testing.assert_array_equal(again.policies(open_boards()), agent.policies(open_boards()))
@@ -212,7 +212,7 @@ class TestPunish:
 
 class TestSymmetric:
     @pytest.mark.parametrize("agent", ["ppo", "minimax"])
-    def test_it_plays_what_the_agent_plays_in_the_least_image(self, agent):
+    def test_policy_is_that_of_canonical_position(self, agent):
         plays = ttt_env.make_agent(agent, TICTACTOE)
         symmetric = Symmetric(TICTACTOE, agent)
         for position in open_boards()[::21]:
@@ -221,11 +221,11 @@ class TestSymmetric:
             motions = [motion for motion in symmetries(TICTACTOE) if transform(position, motion) == image]
             assert any(np.array_equal(policy, plays.policy(image)[list(motion)]) for motion in motions)
 
-    def test_it_answers_symmetric_positions_in_the_same_way(self):
+    def test_symmetric_agent_is_consistent(self):
         assert ttt_env.certify("ppo").inconsistent
         assert not ttt_env.certify("symmetric:ppo").inconsistent
 
-    def test_a_function_is_asked_in_the_least_image(self):
+    def test_function_is_called_with_canonical_position(self):
         asked = []
 
         def corner(position):
@@ -240,7 +240,7 @@ class TestSymmetric:
             assert canonical(after) == canonical(asked[0].play(asked[0].legal_cells[0]))
         assert len(set(asked)) == 1
 
-    def test_a_choice_of_no_cell_is_refused_by_name(self):
+    def test_choice_outside_board_is_refused(self):
         class Nowhere(ttt_env.Agent):
             def choose(self, position, rng):
                 return 99
@@ -248,20 +248,20 @@ class TestSymmetric:
         with pytest.raises(ttt_env.IllegalMoveError, match=r"<Nowhere of tictactoe-v0> plays 99 in"):
             ttt_env.play_game(Symmetric(TICTACTOE, Nowhere(TICTACTOE)), "random")
 
-    def test_answers_that_name_no_cell_are_refused_with_the_position(self):
+    def test_forfeit_error_names_position(self):
         silent = ttt_env.PolicyTable.of(lambda position: 99, TICTACTOE)
         with pytest.raises(ttt_env.errors.ForfeitError, match=r"plays 99 in \.{3}/\.{3}/\.{3}"):
             ttt_env.certify(Symmetric(TICTACTOE, silent))
 
 
 class Inner(Random):
-    """An agent that takes its time."""
+    """An agent that declares its time per move."""
 
     seconds_per_move = 2.5
 
 
 @pytest.mark.parametrize("kind", ["mixture", "epsilon", "symmetric", "imitation", "strategy"])
-def test_who_asks_another_agent_is_as_slow(kind, tmp_path, monkeypatch):
+def test_wrappers_inherit_seconds_per_move(kind, tmp_path, monkeypatch):
     monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "no games"))
     inner = Inner(TICTACTOE)
     agent = {

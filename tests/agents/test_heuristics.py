@@ -1,4 +1,4 @@
-"""Rule lists and weights: against literal ones, cell by cell, and the figures that are known of them."""
+"""Rule lists and weights against literal implementations, and their exact results."""
 
 from fractions import Fraction
 from functools import cache
@@ -31,7 +31,7 @@ by_name = pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
 
 @cache
 def positions(game):
-    """Some positions to be played."""
+    """A sample of open positions."""
     if game.n_cells == 9:
         twin = naive.twin(game)
         boards = [board for board in twin.boards() if twin.moves(board)]
@@ -41,7 +41,7 @@ def positions(game):
 
 @cache
 def newell_simon(board):
-    """The rule list as a naive policy on 3×3."""
+    """The rule list as a naive policy on 3×3, by board."""
     position = ttt_env.Position(TICTACTOE, *naive.masks(board))
     for name in "win block fork block-fork centre opposite-corner corner side".split():
         if chosen := naive_rule(name, position):
@@ -53,7 +53,7 @@ EXAMPLES = [
     ("win", "XX./OO./...", {2}),
     ("block", "XX./OO./...", {5}),
     ("fork", "XO./.X./..O", {3, 6}),
-    ("block-fork", "X../.O./..X", {1, 3, 5, 7}),  # not the corners, which fork: the side forces
+    ("block-fork", "X../.O./..X", {1, 3, 5, 7}),  # Corners lose to a fork; a side forces the reply.
     ("block-fork", "XO./.X./..O", set()),
     ("centre", "X../.../...", {4}),
     ("opposite-corner", "X../.O./...", set()),
@@ -63,7 +63,7 @@ EXAMPLES = [
 ]
 
 
-def proposed(name, *positions):
+def proposed_cells(name, *positions):
     boards = ttt_env.Boards.of(positions)
     return [cells(mask) for mask in (RULES[name](RuleInput(boards)) & ~boards.occupied_masks).tolist()]
 
@@ -71,26 +71,26 @@ def proposed(name, *positions):
 class TestRules:
     @by_name
     @pytest.mark.parametrize("name", RULES)
-    def test_each_rule_proposes_what_its_words_say(self, game, name):
-        assert proposed(name, *positions(game)) == [naive_rule(name, p) for p in positions(game)]
+    def test_rules_propose_cells_of_naive_rules(self, game, name):
+        assert proposed_cells(name, *positions(game)) == [naive_rule(name, p) for p in positions(game)]
 
-    def test_examples(self):
+    def test_rules_propose_cells_of_examples(self):
         for name, text, expected in EXAMPLES:
-            assert proposed(name, ttt_env.Position.parse(text)) == [expected], (name, text)
-        # Two sets that lack the same last cell are one way to win.
+            assert proposed_cells(name, ttt_env.Position.parse(text)) == [expected], (name, text)
+        # Two sets with the same missing cell are only one way to win.
         for last, forks in ((5, set()), (4, {0})):
             game = ttt_env.Game("two sets", (2, 4), [(0, 1, 5), (0, 2, last)])
             position = ttt_env.Position(game, 0b0000_0110, 0b1100_0000)
-            assert proposed("fork", position) == [forks] == [naive_rule("fork", position)]
+            assert proposed_cells("fork", position) == [forks] == [naive_rule("fork", position)]
 
-    def test_the_first_rule_that_fires_moves(self):
+    def test_first_rule_that_fires_moves(self):
         agent = Rules(TICTACTOE, "side+centre")
         only_corners_free = ttt_env.Position.parse(".X./OXX/.O.")
         assert np.flatnonzero(agent.policy(TICTACTOE.start)).tolist() == [1, 3, 5, 7]
         assert agent.policy(only_corners_free)[[0, 2, 6, 8]].tolist() == [0.25] * 4
 
     @pytest.mark.parametrize(("game", "middle"), [("square-v0", []), ("mnk-v0:m=7,n=5,k=4", [17])])
-    def test_only_a_board_odd_along_each_axis_has_a_centre(self, game, middle):
+    def test_only_odd_boards_have_centre(self, game, middle):
         start = ttt_env.get_game(game).start
         found = np.flatnonzero(ttt_env.make_agent("rules:centre", game).policy(start)).tolist()
         assert found == (middle or list(range(16)))
@@ -104,30 +104,30 @@ class TestRules:
             ("newell-simon", f"rules:{' + '.join(RULES)}"),
         ],
     )
-    def test_short_names(self, short, rules):
+    def test_short_names_are_rule_lists(self, short, rules):
         boards = ttt_env.Boards.of(positions(TICTACTOE))
         one, other = (ttt_env.make_agent(spec).policies(boards) for spec in (short, rules))
         np.testing.assert_array_equal(one, other)
 
     @pytest.mark.parametrize("rules", ["center", "centre+blok", "centre++block", "", "centre,block"])
-    def test_unknown_rules_are_refused_with_the_allowed_ones(self, rules):
+    def test_unknown_rules_are_refused(self, rules):
         with pytest.raises(ParameterError, match=r"unknown rule .* Allowed: block, block-fork, centre"):
             Rules(TICTACTOE, rules)
 
-    def test_finished_positions_do_no_harm(self):
+    def test_finished_positions_give_finite_policies(self):
         over = ttt_env.Boards.of([ttt_env.Position.parse("XXX/OO./...")])
         for spec in ("newell-simon", "weights"):
             assert np.isfinite(ttt_env.make_agent(spec).policies(over)).all()
 
 
 class TestNewellSimon:
-    def test_plays_as_the_literal_rules_do(self):
+    def test_policy_matches_naive_rules(self):
         boards = open_boards()[::4]
         for position, found in zip(boards, NewellSimon(TICTACTOE).policies(boards), strict=True):
             expected = newell_simon(naive.board_of(str(position)))
             np.testing.assert_allclose(found, [float(expected.get(cell, 0)) for cell in range(9)])
 
-    def test_nobody_beats_it(self):
+    def test_newell_simon_is_unbeatable(self):
         certificate = ttt_env.certify("newell-simon")
         assert certificate.unbeatable
         assert len(certificate.blunders) == 0
@@ -135,14 +135,14 @@ class TestNewellSimon:
         match = ttt_env.match("newell-simon", "minimax")
         assert match.as_x == match.as_o == (0, 1, 0)
 
-    def test_results_against_random(self):
+    def test_results_against_random_are_exact(self):
         match = ttt_env.match("newell-simon", "random")
         assert match.as_x == pytest.approx((23 / 24, 1 / 24, 0), abs=1e-12)
         assert match.as_o == pytest.approx((278 / 315, 37 / 315, 0), abs=1e-12)
 
 
 def literal_choice(position):
-    """Agarwal's rules, word by word."""
+    """The cells that Agarwal's rules allow, taken literally."""
     own, other, free = cells(position.mine), cells(position.theirs), position.legal_cells
     sets = position.game.winning_sets
     if urgent := wins(sets, own, other) or wins(sets, other, own):
@@ -156,13 +156,13 @@ def literal_choice(position):
 
 
 class TestWeights:
-    def test_opening_weights(self):
+    def test_opening_weights_on_square_are_exact(self):
         opening = [[3, 5, 5, 3], [5, 7, 7, 5], [5, 7, 7, 5], [3, 5, 5, 3]]
         for weights in cell_weights(ttt_env.Boards.start(SQUARE)):
             assert weights.reshape(4, 4).tolist() == opening
 
     @by_name
-    def test_weights_are_the_literal_ones(self, game):
+    def test_weights_match_literal_weights(self, game):
         mine, theirs = cell_weights(ttt_env.Boards.of(positions(game)))
         for row, position in enumerate(positions(game)):
             own, other = cells(position.mine), cells(position.theirs)
@@ -170,14 +170,14 @@ class TestWeights:
             assert theirs[row].tolist() == literal_weights(position, other, own)
 
     @by_name
-    def test_plays_as_the_literal_rules_do(self, game):
+    def test_policy_matches_literal_choice(self, game):
         policies = ttt_env.make_agent("weights", game).policies(ttt_env.Boards.of(positions(game)))
         for position, policy in zip(positions(game), policies, strict=True):
             chosen = literal_choice(position)
             assert policy == pytest.approx([(c in chosen) / len(chosen) for c in range(game.n_cells)])
 
     @pytest.mark.parametrize(("game", "moves"), [("tictactoe-v0", 7), slow("square-v0", 11)])
-    def test_it_is_beaten_only_by_a_player_who_moves_first(self, game, moves):
+    def test_weights_agent_loses_only_as_o(self, game, moves):
         certificate = ttt_env.certify("weights", game)
         assert certificate.worst_case == {"X": 0, "O": -1}
         assert certificate.refutations["X"] is None
@@ -186,7 +186,7 @@ class TestWeights:
         assert ttt_env.exploitability("weights", game).as_o == 1
 
     @pytest.mark.slow
-    def test_results_against_random_on_square(self):
+    def test_results_against_random_on_square_are_exact(self):
         match = ttt_env.match("weights", "random", "square-v0")
         assert match.exact
         assert match.as_x == pytest.approx((0.99969536636203, 0.00030463363797, 0), abs=1e-12)

@@ -1,4 +1,4 @@
-"""The agent that plays what people played."""
+"""The agent that imitates recorded games of people."""
 
 from collections import Counter
 
@@ -19,47 +19,47 @@ def path(tmp_path):
     return str(tmp_path / "games.sqlite")
 
 
-def write(path, *texts, x=None, o=None, game=None):
+def write_games(path, *texts, x=None, o=None, game=None):
     with GameLog(path) as log:
         for text in texts:
             log.add(GameRecord.parse(text, game), x=x, o=o)
 
 
-def played(path, text, fallback="random", game=TICTACTOE):
-    """The cells that are played in a position, if with equal probability."""
+def played_cells(path, text, fallback="random", game=TICTACTOE):
+    """The cells that the agent plays, with equal probability, in a position."""
     policy = Imitation(game, path, fallback).policy(Position.parse(text, game))
     cells = np.flatnonzero(policy)
     assert policy[cells] == pytest.approx(1 / len(cells))
     return cells.tolist()
 
 
-def test_only_people_are_imitated(path):
-    write(path, "tictactoe-v0: 0 4 8", x="random", o=PERSON)
-    write(path, "tictactoe-v0: 1 4 8", x="minimax", o="minimax")
-    assert played(path, ".../.../...") == list(range(9))
-    assert played(path, "X../.../...") == [4]
-    assert played(path, ".X./.../...") == [0, *range(2, 9)]
-    write(path, "tictactoe-v0: 2")  # nobody knows who: imported
-    assert played(path, ".../.../...") == [0, 2, 6, 8]
+def test_only_games_of_people_are_imitated(path):
+    write_games(path, "tictactoe-v0: 0 4 8", x="random", o=PERSON)
+    write_games(path, "tictactoe-v0: 1 4 8", x="minimax", o="minimax")
+    assert played_cells(path, ".../.../...") == list(range(9))
+    assert played_cells(path, "X../.../...") == [4]
+    assert played_cells(path, ".X./.../...") == [0, *range(2, 9)]
+    write_games(path, "tictactoe-v0: 2")  # Imported games name no players.
+    assert played_cells(path, ".../.../...") == [0, 2, 6, 8]
 
 
-def test_fallback_where_nothing_is_known(path):
-    write(path, "tictactoe-v0: 4")
-    assert played(path, "XX./OO./...", "win-block") == [2]
-    assert played(path, ".../.../...", "win-block") == [4]
+def test_fallback_plays_unknown_positions(path):
+    write_games(path, "tictactoe-v0: 4")
+    assert played_cells(path, "XX./OO./...", "win-block") == [2]
+    assert played_cells(path, ".../.../...", "win-block") == [4]
 
 
-def test_it_grows(path):
-    write(path, "tictactoe-v0: 4")
+def test_refresh_reads_new_games(path):
+    write_games(path, "tictactoe-v0: 4")
     agent = Imitation(TICTACTOE, path)
-    write(path, "tictactoe-v0: 0", "tictactoe-v0: 0")
+    write_games(path, "tictactoe-v0: 0", "tictactoe-v0: 0")
     assert agent.policy(TICTACTOE.start)[4] == 1
     assert Imitation(TICTACTOE, path).policy(TICTACTOE.start)[4] == 0
     agent.refresh()
     assert agent.policy(TICTACTOE.start)[4] == 0
 
 
-def test_no_log_yet(monkeypatch, tmp_path):
+def test_missing_default_log_uses_fallback(monkeypatch, tmp_path):
     monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "none"))
     agent = ttt_env.make_agent("imitation:fallback=minimax")
     due = ttt_env.make_agent("minimax").policy(TICTACTOE.start)
@@ -67,8 +67,8 @@ def test_no_log_yet(monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_specs(path):
-    write(path, "tictactoe-v0: 4 0 8")
+def test_spec_sets_path_and_fallback(path):
+    write_games(path, "tictactoe-v0: 4 0 8")
     for spec in (f"imitation:{path}", f"imitation:path={path},fallback=(softmax:temperature=0.1)"):
         assert ttt_env.make_agent(spec).policy(TICTACTOE.start)[4] == 1
     with pytest.raises(GameLogError, match="no game log nowhere"):
@@ -77,16 +77,16 @@ def test_specs(path):
         ttt_env.make_agent("imitation:fallback=minmax")
 
 
-def test_it_is_exact_what_a_plain_count_says(path):
-    """Against a count that moves every game by every symmetry, in every third position."""
+def test_policy_matches_plain_count(path):
+    """The count applies every symmetry to every game; every third position is checked."""
     rng = np.random.default_rng(0)
     games = [ttt_env.play_game("random", "random", TICTACTOE, rng) for _ in range(60)]
-    write(path, *map(str, games))
+    write_games(path, *map(str, games))
     counts = Counter()
     for record in games:
         for position, cell in zip(record.positions(), record.cells, strict=False):
             images = {(transform(position, motion), motion[cell]) for motion in symmetries(TICTACTOE)}
-            counts.update(images)  # one for each pair, however many symmetries lead there
+            counts.update(images)  # Each pair counts once, even if several symmetries lead there.
     boards, n_known = open_boards()[::3], 0
     for position, policy in zip(boards, Imitation(TICTACTOE, path).policies(boards), strict=True):
         of = [counts[position, cell] for cell in range(9)]
@@ -106,20 +106,20 @@ def test_it_is_exact_what_a_plain_count_says(path):
         (Game("path", (5,), [(0, 1), (3, 4)]), "path: 0 1 3"),
     ],
 )
-def test_any_game(path, game, text):
+def test_games_of_any_shape_are_imitated(path, game, text):
     game = ttt_env.get_game(game)
     record = GameRecord.parse(text, game)
-    write(path, text, game=game)
+    write_games(path, text, game=game)
     agent = Imitation(game, path)
     for position, cell in zip(record.positions(), record.cells, strict=False):
         for motion in symmetries(game)[::5]:
             assert agent.policy(transform(position, motion))[motion[cell]] > 0
     with pytest.raises(ValueError):
-        write(path, text, game=TICTACTOE)
+        write_games(path, text, game=TICTACTOE)
 
 
-def test_a_fallback_that_is_not_fixed(path):
-    write(path, "tictactoe-v0: 4")
+def test_fallback_may_be_random(path):
+    write_games(path, "tictactoe-v0: 4")
     spec, position = "mcts:simulations=20", TICTACTOE.start.play(0)
     agent = Imitation(TICTACTOE, path, spec)
     assert not agent.is_stationary

@@ -1,4 +1,4 @@
-"""Tables of policies; their files are tested in test_policy_files.py."""
+"""Lookup tables of policies; test_policy_files.py tests their files."""
 
 import numpy as np
 import pytest
@@ -10,27 +10,27 @@ from ttt_env.agents.learned.lookup import Lookup, code, codes
 from ttt_env.errors import ForfeitError, GameTooLargeError, ParameterError, PolicyError
 
 
-def test_base_three_code():
+def test_base_three_code_matches_published_example():
     # Davis, "Tic-Tac-Toe Bots": 201211001 in base 3.
     assert code(ttt_env.Position.parse("XOO/XX./XO.")) == 14446 == int("201211001", 3)
 
 
 @pytest.mark.parametrize("game", ["tictactoe-v0", "mnk-v0:m=4,n=3,k=3"])
-def test_codes_of_a_batch_are_those_of_its_positions_and_tell_them_apart(game):
+def test_batch_codes_match_single_codes_and_are_unique(game):
     boards = open_boards(game)[::7]
     found = codes(boards).tolist()
     assert found == [code(position) for position in boards]
     assert len(set(found)) == len(found)
 
 
-def test_codes_of_a_large_board():
+def test_board_too_large_for_codes_is_refused():
     with pytest.raises(GameTooLargeError, match="64 cells, too many for base-3 codes of boards; 40 cells"):
         codes(ttt_env.Boards.start(ttt_env.get_game("qubic-v0")))
 
 
-def test_the_solved_game_merges_symmetric_positions(tmp_path):
+def test_solved_game_merges_symmetric_positions(tmp_path):
     table = ttt_env.make_agent("lookup")
-    over = 765 - len(table)  # 765 positions up to symmetry, 138 of them over
+    over = 765 - len(table)  # There are 765 positions up to symmetry, 138 of them over.
     assert (len(table), over) == (627, 138)
     assert ttt_env.certify(table).unbeatable
     table.save(tmp_path / "solved.npz")
@@ -40,13 +40,13 @@ def test_the_solved_game_merges_symmetric_positions(tmp_path):
 
 
 @pytest.mark.parametrize("game", ["tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3"])
-def test_other_games(game, tmp_path):
+def test_saved_table_of_other_game_is_unbeatable(game, tmp_path):
     table = ttt_env.make_agent("lookup", game)
     table.save(tmp_path / "t.npz")
     assert ttt_env.certify(f"lookup:{tmp_path}/t.npz", game).unbeatable
 
 
-def test_an_agent_that_is_not_symmetric_is_kept_whole(tmp_path):
+def test_asymmetric_agent_is_not_merged(tmp_path):
     table = Lookup.of(lowest)
     assert len(table) == reference.TO_BE_PLAYED
     table.save(tmp_path / "t.npz")
@@ -58,8 +58,8 @@ def test_an_agent_that_is_not_symmetric_is_kept_whole(tmp_path):
 PERFECT = ttt_env.make_agent("minimax")
 
 
-class HardlyEverWrong(ttt_env.Agent):
-    """Perfect but for a losing move of probability 1e-9 in one of four symmetric positions."""
+class RarelyWrong(ttt_env.Agent):
+    """Perfect except for a losing move of probability 1e-9 in one of four symmetric positions."""
 
     is_stationary = True
 
@@ -70,13 +70,13 @@ class HardlyEverWrong(ttt_env.Agent):
         return policies
 
 
-def test_a_table_of_a_beatable_agent_is_beatable():
-    table = Lookup.of(HardlyEverWrong(ttt_env.get_game("tictactoe-v0")))
+def test_table_of_beatable_agent_is_beatable():
+    table = Lookup.of(RarelyWrong(ttt_env.get_game("tictactoe-v0")))
     assert len(table) == reference.TO_BE_PLAYED
     assert not ttt_env.certify(table).unbeatable
 
 
-def test_what_has_no_table_is_refused_with_the_position():
+def test_illegal_answers_and_empty_tables_are_refused():
     with pytest.raises(ForfeitError, match=r"plays 99 in X\.\./\.\.\./\.\.\."):
         Lookup.of(lambda position: 99 if position.ply == 1 else position.legal_cells[0])
     with pytest.raises(ParameterError, match="expected at least one"):
@@ -84,7 +84,7 @@ def test_what_has_no_table_is_refused_with_the_position():
 
 
 @pytest.mark.slow
-def test_a_random_function_is_asked_once_and_the_table_has_its_answers():
+def test_random_function_is_called_once_per_position():
     rng, answers = np.random.default_rng(0), {}
 
     def draw(position):
@@ -97,7 +97,7 @@ def test_a_random_function_is_asked_once_and_the_table_has_its_answers():
     assert all(table.policy(position)[cell] == 1 for position, cell in answers.items())
 
 
-def test_a_position_that_is_missing():
+def test_missing_position_raises_policy_error():
     whole = ttt_env.make_agent("lookup")
     arrays, game = whole.arrays(), whole.game
     kept = arrays["codes"] != code(game.start)

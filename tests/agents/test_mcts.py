@@ -1,4 +1,4 @@
-"""Monte Carlo tree search: the same tree as a plain search, proofs, budgets, pictures, value networks."""
+"""Monte Carlo tree search: the tree of a naive search, proofs, budgets, pictures, value networks."""
 
 import json
 import pickle
@@ -35,56 +35,56 @@ SETTINGS = {
 }
 
 
-def naively(position):
+def naive_arguments(position):
     return position.game, cells_of(position.mine), cells_of(position.theirs)
 
 
-def assert_same(node, plain, tolerance=0.0):
-    """Every number of every node. Where a network is asked, tanh in compiled code differs by rounding."""
+def assert_same_tree(node, plain, tolerance=0.0):
+    """Compare every number of every node; with a network, compiled tanh differs by rounding."""
     assert (node.cell, node.visits, node.value) == (plain.cell, plain.visits, plain.value)
     assert node.wins == pytest.approx(plain.wins, rel=0, abs=tolerance)
     for child, other in zip(node.children, plain.children, strict=True):
-        assert_same(child, other, tolerance)
+        assert_same_tree(child, other, tolerance)
 
 
-# With all settings in the fast tests; with two of them, a large board.
-OFTEN = {(name, each) for name in ("late", "5,5,4 later", "misère lopsided") for each in SETTINGS}
-OFTEN |= {(name, "default") for name in POSITIONS}
+# Fast cases: three positions with all settings, and all positions with the default.
+FAST = {(name, each) for name in ("late", "5,5,4 later", "misère lopsided") for each in SETTINGS}
+FAST |= {(name, "default") for name in POSITIONS}
 
 
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        (pytest.param if (name, settings) in OFTEN else slow)(name, settings)
+        (pytest.param if (name, settings) in FAST else slow)(name, settings)
         for name in POSITIONS
         for settings in SETTINGS
     ],
 )
-def test_the_same_draws_give_the_same_tree_as_a_plain_search(name, settings):
+def test_same_draws_give_tree_of_naive_search(name, settings):
     position, options = POSITIONS[name], SETTINGS[settings]
-    search, plain = Search(position, **options), NaiveSearch(*naively(position), **options)
+    search, plain = Search(position, **options), NaiveSearch(*naive_arguments(position), **options)
     n_cells = position.game.n_cells
     for iterations in (1, 2, 3, 494 if n_cells < 16 else 94 if n_cells <= 64 else 24):
         search.run(iterations)
         plain.run(iterations)
-        assert_same(search.tree(), plain.root)
+        assert_same_tree(search.tree(), plain.root)
 
 
-def test_a_full_tree_is_searched_on_without_new_nodes(monkeypatch):
+def test_full_tree_is_searched_without_new_nodes(monkeypatch):
     monkeypatch.setattr(mcts_search, "MAX_SLOTS", 1 << 10)
     search = Search(FIVES.start)
     assert search.run(5_000) == search.visits.sum() == 5_000
     nodes = search.tree()
     search.run(1_000)
-    assert count(search.tree()) == count(nodes)
+    assert n_nodes(search.tree()) == n_nodes(nodes)
     assert search.simulations == 6_000
 
 
-def count(node):
-    return 1 + sum(map(count, node.children))
+def n_nodes(node):
+    return 1 + sum(map(n_nodes, node.children))
 
 
-def test_how_the_iterations_are_divided_makes_no_difference():
+def test_division_into_runs_does_not_change_tree():
     at_once, one_by_one, in_time = (Search(FIVES.start, seed=4) for _ in range(3))
     n = in_time.run(seconds=0.01)
     at_once.run(n)
@@ -94,7 +94,7 @@ def test_how_the_iterations_are_divided_makes_no_difference():
 
 
 @pytest.mark.parametrize("step", [23, slow(1)])
-def test_what_is_proved_is_true(step):
+def test_proved_values_are_correct(step):
     solution = ttt_env.solve(TICTACTOE)
     for position in open_boards()[::step]:
         search = Search(position)
@@ -106,7 +106,7 @@ def test_what_is_proved_is_true(step):
             assert search.values[cell] == -solution.value_of(position.child(int(cell)))
 
 
-def test_a_proved_position_stops_the_search():
+def test_proof_stops_search():
     search = Search(POSITIONS["won"])
     assert search.run(1_000_000) == search.simulations < 100
     assert (search.value, search.best_cells()) == (1, [2])
@@ -118,13 +118,13 @@ def test_a_proved_position_stops_the_search():
     assert not np.isnan(drawn.values[drawn.best_cells()]).any()
 
 
-def test_a_proved_loss_is_played_only_where_all_moves_lose():
-    position = Position.parse("X../.O./..X", TICTACTOE)  # corners lose
+def test_proved_loss_is_played_only_if_all_moves_lose():
+    position = Position.parse("X../.O./..X", TICTACTOE)  # Corners lose.
     for seed in range(20):
         search = Search(position, seed=seed, c=0.0)
         search.run(1000)
         assert not {2, 6} & set(search.best_cells())
-    lost = Position.parse("X.O/O../X.X", TICTACTOE)  # O to move: X threatens twice
+    lost = Position.parse("X.O/O../X.X", TICTACTOE)  # O is to move, and X threatens twice.
     search = Search(lost)
     search.run(1000)
     assert search.value == -1
@@ -133,7 +133,7 @@ def test_a_proved_loss_is_played_only_where_all_moves_lose():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
-def test_with_10_000_simulations_it_holds_the_value_of_every_position(seed):
+def test_mcts_with_10_000_simulations_plays_perfectly(seed):
     agent = ttt_env.make_agent(f"mcts:simulations=10000,seed={seed}", TICTACTOE)
     assert ttt_env.certify(agent).unbeatable
     solution = ttt_env.solve(TICTACTOE)
@@ -141,7 +141,7 @@ def test_with_10_000_simulations_it_holds_the_value_of_every_position(seed):
         assert set(np.flatnonzero(agent.policy(position))) <= set(solution.best_cells(position)), position
 
 
-def test_a_step_can_be_read():
+def test_step_reports_its_path_and_result():
     search = Search(TICTACTOE.start)
     assert search.simulations == 0
     assert search.best_cells() == list(range(9))
@@ -154,7 +154,7 @@ def test_a_step_can_be_read():
         assert search.simulations == n == search.visits.sum()
         assert search.last_result in (-1, 0, 1)
     wins, losses = search.wins.sum(), search.tree().wins
-    assert wins + losses == 39  # draws count a half for both
+    assert wins + losses == 39  # Draws count as half a win for both.
     assert search.best_cells() == np.flatnonzero(search.visits == search.visits.max()).tolist()
 
 
@@ -170,10 +170,12 @@ def test_advance_keeps_the_subtree():
     assert search.position == FIVES.start.play(cell)
     search.run(1_000)
     assert search.simulations == below.visits + 1_000
-    assert search.visits.sum() + 1 == search.simulations  # one made the root, when it was a child
+    assert (
+        search.visits.sum() + 1 == search.simulations
+    )  # One simulation created the root when it was a child.
 
 
-def test_what_was_never_tried_or_does_not_follow_begins_anew():
+def test_unvisited_or_unrelated_position_starts_new_tree():
     search = Search(TICTACTOE.start)
     search.advance(4)
     assert (search.simulations, str(search.position)) == (0, ".../.X./...")
@@ -185,7 +187,7 @@ def test_what_was_never_tried_or_does_not_follow_begins_anew():
     assert (search.position, search.simulations) == (elsewhere, 0)
 
 
-def test_a_move_is_said_to_have_most_simulations_only_if_it_has():
+def test_reason_names_most_simulations_only_if_true():
     agent = ttt_env.make_agent("mcts:simulations=200,seed=1,tolerance=0.05")
     reasons = set()
     for position in open_boards()[::7]:
@@ -200,7 +202,7 @@ def test_a_move_is_said_to_have_most_simulations_only_if_it_has():
 
 @pytest.mark.parametrize("go", [lambda s, p: s.follow(p, 0), lambda s, p: s.restart(p, 0)])
 @pytest.mark.parametrize("game", ["tictactoe-v0:misere=true", "mnk-v0:m=4,n=4,k=3"])
-def test_a_search_stays_in_its_game(go, game):
+def test_search_refuses_positions_of_other_games(go, game):
     search = Search(TICTACTOE.start, seed=0)
     assert search.expected == 0
     search.run(50)
@@ -211,7 +213,7 @@ def test_a_search_stays_in_its_game(go, game):
         assert (search.tree(), search.position) == before
 
 
-def test_where_no_search_begins():
+def test_search_refuses_invalid_or_finished_position():
     for position in ("X../.../...", None, Position(TICTACTOE, 3, 3)):
         with pytest.raises(ImpossiblePositionError):
             Search(position)
@@ -219,15 +221,15 @@ def test_where_no_search_begins():
         Search(Position.parse("XXX/OO./...", TICTACTOE))
 
 
-def test_a_kept_tree_goes_on_for_the_player_to_move():
+def test_kept_tree_serves_new_player_to_move():
     search = Search(POSITIONS["won"], seed=2)
-    search.run(5)  # every move of X once, so that nothing is known below
+    search.run(5)  # Every move of X is tried once, so nothing is known below.
     search.advance(8)
     search.run(300)
-    assert search.best_cells() == [5]  # O completes its row
+    assert search.best_cells() == [5]  # O completes its row.
 
 
-def test_advance_refuses_what_is_no_move_and_changes_nothing():
+def test_advance_refuses_illegal_move_without_change():
     search = Search(POSITIONS["won"])
     search.run(1)
     before = search.tree()
@@ -237,7 +239,7 @@ def test_advance_refuses_what_is_no_move_and_changes_nothing():
     assert (search.tree(), search.position) == (before, POSITIONS["won"])
 
 
-def test_without_a_seed_the_tree_is_kept_between_moves():
+def test_unseeded_agent_keeps_tree_between_moves():
     agent, rng = MCTS(FIVES, simulations=500), np.random.default_rng(0)
     position = FIVES.start.play(agent.choose(FIVES.start, rng))
     position = position.play(12 if position.legal_mask >> 12 & 1 else 0)
@@ -247,7 +249,7 @@ def test_without_a_seed_the_tree_is_kept_between_moves():
     assert agent.search.simulations == 500
 
 
-def test_without_a_seed_the_rng_decides():
+def test_unseeded_agent_plays_by_passed_rng():
     def game(seed):
         return ttt_env.play_game("mcts:simulations=20", "mcts:simulations=20", rng=seed)
 
@@ -258,7 +260,7 @@ def test_without_a_seed_the_rng_decides():
     assert not match.exact
 
 
-def test_only_a_seed_and_simulations_make_a_fixed_policy():
+def test_only_seeded_simulations_are_stationary():
     assert MCTS(TICTACTOE, seed=0).is_stationary
     assert not MCTS(TICTACTOE, seconds=0.01, seed=0).is_stationary
     one, other, again = (MCTS(TICTACTOE, 50, seed=s).policies(open_boards()[::20]) for s in (0, 1, 0))
@@ -266,7 +268,7 @@ def test_only_a_seed_and_simulations_make_a_fixed_policy():
     assert (one != other).any()
 
 
-def test_seconds_are_kept_to(monkeypatch):
+def test_search_stops_at_time_limit(monkeypatch):
     agent = MCTS(FIVES, seconds=50)
     begin = perf_counter()
     clock = iter([begin, begin + 10, begin + 49, begin + 51, begin + 99])
@@ -292,12 +294,12 @@ def test_seconds_are_kept_to(monkeypatch):
     ],
     ids=brief,
 )
-def test_parameters_that_do_not_fit_are_refused(parameters, message):
+def test_invalid_parameters_are_refused(parameters, message):
     with pytest.raises(ParameterError, match=message):
         MCTS(TICTACTOE, **parameters)
 
 
-def test_budgets_of_a_search_are_refused_alike():
+def test_invalid_search_budgets_are_refused():
     search = Search(TICTACTOE.start)
     for budget in ({}, {"simulations": 0}, {"seconds": -1.0}, {"simulations": 1, "seconds": 1.0}):
         with pytest.raises(ParameterError):
@@ -305,7 +307,7 @@ def test_budgets_of_a_search_are_refused_alike():
     assert search.simulations == 0
 
 
-def test_an_interrupt_leaves_the_search_usable(monkeypatch):
+def test_interrupted_search_remains_usable(monkeypatch):
     search, same = Search(FIVES.start), Search(FIVES.start)
     iterate, calls = Search._iterate, []
 
@@ -327,7 +329,7 @@ def test_an_interrupt_leaves_the_search_usable(monkeypatch):
 
 
 @pytest.mark.slow
-def test_numba_is_loaded_when_a_search_is_made_and_a_ctrl_c_ends_it_between_two_chunks():
+def test_search_loads_numba_lazily_and_stops_on_ctrl_c():
     script = """
 import signal, sys, ttt_env, ttt_env.agents.mcts.agent
 ttt_env.make_agent("minimax")
@@ -347,7 +349,7 @@ except KeyboardInterrupt:
     assert run.stdout == "True True\n"
 
 
-def test_pickles_hold_the_parameters_and_not_the_tree():
+def test_pickle_holds_parameters_without_tree():
     agent = MCTS(FIVES, simulations=2000, c=1.0, playout="win-block", seed=7)
     agent.policy(FIVES.start)
     text = pickle.dumps(agent)
@@ -355,12 +357,16 @@ def test_pickles_hold_the_parameters_and_not_the_tree():
     np.testing.assert_array_equal(pickle.loads(text).policy(FIVES.start), agent.policy(FIVES.start))
 
 
-def test_json_and_dot_are_the_tree():
+def test_json_and_dot_show_tree():
     search = Search(POSITIONS["won"], seed=1)
     search.run(2)
-    told = json.loads(search.to_json())
-    assert (told["game"], told["position"], told["playout"]) == ("tictactoe-v0", "XX./OO./XO.", "random")
-    root = told["tree"]
+    document = json.loads(search.to_json())
+    assert (document["game"], document["position"], document["playout"]) == (
+        "tictactoe-v0",
+        "XX./OO./XO.",
+        "random",
+    )
+    root = document["tree"]
     assert (root["cell"], root["visits"], root["value"]) == (None, 2, -1)
     assert {child["cell"]: child["value"] for child in root["children"]} == {2: 1, 8: None}
     text = search.to_dot()
@@ -368,10 +374,10 @@ def test_json_and_dot_are_the_tree():
     assert text.count("label=") == 3
     assert text.count("->") == 2
     assert r'label="XXX\nOO.\nXO.\n1/1\nX wins"' in text
-    assert text.count("penwidth=3") == 1  # the path
+    assert text.count("penwidth=3") == 1  # The path.
 
 
-def test_svg_is_whole_and_shows_every_number_up_to_a_depth_and_from_so_many_visits():
+def test_svg_shows_nodes_within_depth_and_visit_limits():
     search = Search(TICTACTOE.start)
     search.run(30)
     picture = ET.fromstring(search.picture(max_depth=1).svg)
@@ -389,7 +395,7 @@ def test_svg_is_whole_and_shows_every_number_up_to_a_depth_and_from_so_many_visi
 
 @pytest.mark.parametrize(("budget", "seed"), [(1, 0), (10, 1), (200, 2), (201, 3), (1000, 4), (1001, 5)])
 @pytest.mark.parametrize("name", ["late", "misère lopsided", *map(slow, ("empty", "5,5,4 later"))])
-def test_a_decided_search_stops_at_the_first_chance_and_plays_the_same_move(name, budget, seed):
+def test_decided_search_stops_early_with_same_move(name, budget, seed):
     position = POSITIONS[name]
     whole = Search(position, solve=False, seed=seed)
     whole.run(budget)
@@ -408,7 +414,7 @@ def test_a_decided_search_stops_at_the_first_chance_and_plays_the_same_move(name
 
 
 @pytest.mark.parametrize(("tolerance", "seed"), [slow(0.001, 0), (0.02, 1), slow(0.02, 2), (0.2, 3)])
-def test_a_search_stops_when_its_answer_has_settled(seed, tolerance):
+def test_search_stops_when_mean_has_settled(seed, tolerance):
     start, budget = TICTACTOE.start, 3000
     search = Search(start, solve=False, seed=seed, tolerance=tolerance)
     done = search.run(budget)
@@ -429,7 +435,7 @@ def test_a_search_stops_when_its_answer_has_settled(seed, tolerance):
     assert stepped.simulations == done
 
 
-def test_what_ended_a_search_is_said():
+def test_search_reports_why_it_stopped():
     agent = ttt_env.make_agent("mcts:solve=false,seed=0,early_stop")
     reason = agent.explain(TICTACTOE.start).reason
     assert agent.search.stopped_by == "decided"
@@ -445,11 +451,11 @@ def test_what_ended_a_search_is_said():
 
 
 class NaiveEvaluated(NaiveSearch):
-    """Asks the network about one position at a time; a result between −1 and 1 is interpolated."""
+    """Evaluates one position at a time by the network; results between −1 and 1 are interpolated."""
 
     def __init__(self, network, position, **settings):
         self.network = network
-        super().__init__(*naively(position), **settings)
+        super().__init__(*naive_arguments(position), **settings)
 
     def play_out(self, mine, theirs):
         masks = (sum(1 << cell for cell in cells) for cells in (mine, theirs))
@@ -464,7 +470,7 @@ def network(game, view="mover"):
 @pytest.mark.parametrize("view", ["mover", "xo", "xo+turn"])
 @pytest.mark.parametrize("settings", [name for name in SETTINGS if "win-block" not in name])
 @pytest.mark.parametrize("name", ["late", "lopsided", *map(slow, ("empty", "misère", "5,5,4 later"))])
-def test_with_a_network_it_is_the_tree_of_a_plain_search(name, settings, view):
+def test_network_search_matches_naive_search(name, settings, view):
     position = POSITIONS[name]
     net = network(position.game, view)
     search = Search(position, network=net, **SETTINGS[settings])
@@ -472,17 +478,17 @@ def test_with_a_network_it_is_the_tree_of_a_plain_search(name, settings, view):
     for iterations in (1, 2, 60):
         search.run(iterations)
         plain.run(iterations)
-        assert_same(search.tree(), plain.root, 1e-9)
+        assert_same_tree(search.tree(), plain.root, 1e-9)
 
 
-def test_with_a_network_proofs_are_those_of_the_rules():
+def test_network_search_proves_correct_value():
     position = POSITIONS["late"]
     search = Search(position, network=network(position.game))
     search.run(1000)
     assert search.value == ttt_env.solve(position.game).value_of(position)
 
 
-def test_plays_by_the_network_of_a_file(tmp_path):
+def test_spec_loads_network_from_file(tmp_path):
     game = ttt_env.get_game("mnk-v0:m=4,n=3,k=3")
     ValueNetwork.of(network(game)).save(tmp_path / "net.npz")
     spec = f"mcts:simulations=40,evaluate=value-network:{tmp_path / 'net.npz'},seed=0"
@@ -494,8 +500,8 @@ def test_plays_by_the_network_of_a_file(tmp_path):
         ttt_env.make_agent("mcts:evaluate=value-network", "square-v0")
 
 
-def test_a_search_begins_anew_where_its_stones_were_placed_in_another_order():
-    """Both positions share their stones, but the reply was not legal in the first one."""
+def test_other_move_order_starts_new_tree():
+    """The later position contains all stones of the earlier one, but its reply was not legal there."""
     game = get_game("connect-four-v0")
     before, now = (
         ttt_env.GameRecord.parse(f"connect-four-v0: {cells}") for cells in ("38 37", "38 36 29 37")

@@ -1,4 +1,4 @@
-"""Tree search that looks for threats first, on five in a row."""
+"""Tree search with threat search first, on five in a row."""
 
 import numpy as np
 import pytest
@@ -21,11 +21,11 @@ def at(row, column):
     return 8 * row + column
 
 
-CROSSING = [at(7, 3), at(7, 4), at(7, 5), at(3, 6), at(4, 6), at(5, 6)]  # X wins at the crossing (7, 6)
+CROSSING = [at(7, 3), at(7, 4), at(7, 5), at(3, 6), at(4, 6), at(5, 6)]  # X wins at the crossing (7, 6).
 BLOCKING = [at(7, 2), at(2, 6), at(0, 0), at(0, 3), at(2, 0)]
 
 
-def test_it_completes_and_blocks_at_once():
+def test_wins_and_blocks_are_played_at_once():
     four, three = [at(3, c) for c in range(2, 6)], [at(0, 0), at(1, 4), at(7, 1)]
     for simulations in (1, 300):
         agent = MCTS(FIVES, simulations, seed=0, threats=True)
@@ -35,8 +35,8 @@ def test_it_completes_and_blocks_at_once():
         assert agent.policy(closed)[at(3, 6)] == 1
 
 
-def test_it_finds_a_sequence_that_plain_search_does_not():
-    """Two threats that cross: each alone is parried, together they leave two cells to complete."""
+def test_threat_search_finds_sequence_that_plain_search_misses():
+    """Two crossing threats: either alone can be parried, but together they leave two winning cells."""
     position = position_of(CROSSING, [*BLOCKING, at(5, 1)])
     found = Search(position, threats=True)
     found.run(10)
@@ -46,7 +46,7 @@ def test_it_finds_a_sequence_that_plain_search_does_not():
     assert plain.value is None
 
 
-def test_moves_that_do_not_stop_an_open_three_are_proved_lost():
+def test_moves_ignoring_open_three_are_proved_lost():
     three, x = [at(3, 3), at(3, 4), at(3, 5)], [at(0, 0), at(7, 1), at(0, 7)]
     search = Search(position_of(x, three), threats=True, seed=1)
     search.run(1500)
@@ -55,7 +55,7 @@ def test_moves_that_do_not_stop_an_open_three_are_proved_lost():
     assert set(np.flatnonzero(search.values == -1)) == set(search.position.legal_cells) - holds
 
 
-def test_it_depends_on_seed_and_position_alone():
+def test_policy_depends_only_on_seed_and_position():
     positions = random_game(FIVES, np.random.default_rng(3))[4:16:3]
     agent, again = (MCTS(FIVES, 200, seed=5, threats=True) for _ in range(2))
     policies = [agent.policy(position) for position in positions]
@@ -63,7 +63,7 @@ def test_it_depends_on_seed_and_position_alone():
         np.testing.assert_array_equal(again.policy(position), policy)
 
 
-def test_a_tree_that_is_kept_has_a_move_for_positions_that_threats_have_decided():
+def test_kept_tree_has_moves_in_decided_positions():
     search = Search(position_of(BLOCKING, CROSSING), threats=True)
     search.run(800)
     search.advance(at(1, 4))
@@ -73,8 +73,8 @@ def test_a_tree_that_is_kept_has_a_move_for_positions_that_threats_have_decided(
 
 
 @pytest.mark.slow
-def test_threats_on_small_boards_are_without_danger():
-    """On 3×3 threats first is proved unbeatable by what it plays, as plain search of as many simulations."""
+def test_threats_do_no_harm_on_small_boards():
+    """On 3×3 the search with threats is proved unbeatable; in misère games threats change nothing."""
     assert ttt_env.certify("mcts:simulations=300,seed=0,threats=true").unbeatable
     misere = ttt_env.get_game("tictactoe-v0:misere=true")
     plain, threats = (

@@ -1,4 +1,4 @@
-"""Networks of one's own as agents."""
+"""User-supplied networks and scoring functions as agents."""
 
 import pickle
 from functools import cache
@@ -17,7 +17,7 @@ CODES = 3 ** np.arange(9)
 
 @cache
 def table_of_values() -> Any:
-    """The action values of every position by its code, `float32[3⁹, 9]`; 99 of taken cells."""
+    """The action values of every position by its code, `float32[3⁹, 9]`; taken cells hold 99."""
     boards = open_boards()
     q = np.nan_to_num(ttt_env.solve(TICTACTOE).values.q(boards), nan=99)
     table = np.zeros((3**9, 9), np.float32)
@@ -26,12 +26,12 @@ def table_of_values() -> Any:
 
 
 def minimax(planes: Any) -> Any:
-    """A function that stands for a network: the action values of minimax."""
+    """The action values of minimax, as a network would return them."""
     return table_of_values()[planes.reshape(-1, 9, 2).astype(int) @ [1, 2] @ CODES]
 
 
 def favourite(planes: Any) -> Any:
-    """Scores that fall from cell to cell."""
+    """Scores that decrease from cell to cell."""
     return np.tile(-np.arange(9.0), (len(planes), 1))
 
 
@@ -51,7 +51,7 @@ def module() -> Any:
     )
 
 
-def test_a_network_of_the_values_of_minimax_plays_as_minimax_and_is_proved_unbeatable() -> None:
+def test_network_of_minimax_values_is_unbeatable() -> None:
     agent = network_agent(minimax)
     expected = ttt_env.make_agent("minimax").policies(open_boards())
     assert np.array_equal(agent.policies(open_boards()), expected)
@@ -60,7 +60,7 @@ def test_a_network_of_the_values_of_minimax_plays_as_minimax_and_is_proved_unbea
     assert not ttt_env.certify(network_agent(lambda planes: -minimax(planes))).unbeatable
 
 
-def test_a_torch_module_of_the_values_of_minimax_is_proved_unbeatable() -> None:
+def test_torch_module_of_minimax_values_is_unbeatable() -> None:
     torch = pytest.importorskip("torch")
 
     class Values(torch.nn.Module):
@@ -80,13 +80,13 @@ def test_a_torch_module_of_the_values_of_minimax_is_proved_unbeatable() -> None:
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.slow
-def test_the_policy_of_a_position_is_that_in_a_batch(temperature: float) -> None:
+def test_single_policy_matches_batch(temperature: float) -> None:
     agent, boards = ttt_env.make_agent(module(), TICTACTOE, temperature=temperature), open_boards()[::7]
     alone = [agent.policy(position) for position in boards]
     assert np.allclose(agent.policies(boards), alone, atol=1e-5)
 
 
-def test_the_certificate_takes_one_batch_for_each_layer_and_not_a_call_for_each_position() -> None:
+def test_certificate_evaluates_one_batch_per_layer() -> None:
     sizes = []
 
     def counted(planes: Any) -> Any:
@@ -97,7 +97,7 @@ def test_the_certificate_takes_one_batch_for_each_layer_and_not_a_call_for_each_
     assert len(sizes) <= 2 * 9 and sum(sizes) > 500
 
 
-def test_softmax_of_the_scores() -> None:
+def test_temperature_gives_softmax_of_scores() -> None:
     position = Position.parse("XO./.../...")
     agent = ttt_env.make_agent(favourite, TICTACTOE, temperature=2.0)
     weights = np.exp(-np.arange(9) / 2) * [0, 0, 1, 1, 1, 1, 1, 1, 1]
@@ -105,27 +105,27 @@ def test_softmax_of_the_scores() -> None:
     assert network_agent(favourite).policy(position).tolist() == [0, 0, 1, 0, 0, 0, 0, 0, 0]
 
 
-def test_equal_scores_are_drawn_from_uniformly() -> None:
+def test_equal_scores_give_uniform_policy() -> None:
     agent = network_agent(lambda planes: np.zeros((len(planes), 9), int))
     assert np.array_equal(agent.policies(open_boards()), ttt_env.make_agent("random").policies(open_boards()))
 
 
-def test_what_a_function_sees() -> None:
+def test_function_receives_requested_observation() -> None:
     seen: list[Any] = []
 
-    def looks(observation: Any) -> Any:
+    def record(observation: Any) -> Any:
         seen.append(observation)
         return np.zeros((len(observation), 9))
 
     position = Position.parse("XO./.X./...")
     for kind in ("planes", "flat"):
-        ttt_env.make_agent(looks, TICTACTOE, observation=kind).policy(position)  # type: ignore[arg-type]
+        ttt_env.make_agent(record, TICTACTOE, observation=kind).policy(position)  # type: ignore[arg-type]
     planes, flat = seen
     assert planes.dtype == np.int8 and np.array_equal(planes, position.planes[None])
     assert flat.dtype == np.float32 and np.array_equal(flat, planes.reshape(1, 18))
 
 
-def test_scores_of_taken_cells_do_not_matter() -> None:
+def test_scores_of_taken_cells_are_ignored() -> None:
     def masked(planes: Any) -> Any:
         taken = planes.reshape(-1, 9, 2).any(axis=2)
         return np.where(taken, np.nan, favourite(planes))
@@ -135,32 +135,32 @@ def test_scores_of_taken_cells_do_not_matter() -> None:
 
 
 class TestTorch:
-    def test_each_part_keeps_its_mode_and_takes_no_gradients(self) -> None:
+    def test_modules_keep_mode_and_get_no_gradients(self) -> None:
         network = module()
         network[3].eval()
         modes = [part.training for part in network.modules()]
         network_agent(network).policies(open_boards())
         assert [part.training for part in network.modules()] == modes
         assert all(parameter.grad is None for parameter in network.parameters())
-        with pytest.raises(PolicyError, match="RuntimeError"):  # of a board of another size
+        with pytest.raises(PolicyError, match="RuntimeError"):  # This board has another size.
             ttt_env.make_agent(network, "square-v0").policy(ttt_env.get_game("square-v0").start)
         assert [part.training for part in network.modules()] == modes
 
     @pytest.mark.parametrize("number_type", ["float64", "bfloat16"])
-    def test_gets_its_own_number_type(self, number_type: str) -> None:
+    def test_module_receives_its_own_dtype(self, number_type: str) -> None:
         torch = pytest.importorskip("torch")
         agent = ttt_env.make_agent(module().to(getattr(torch, number_type)), TICTACTOE, temperature=1)
         other = ttt_env.make_agent(module(), TICTACTOE, temperature=1)
         assert np.allclose(agent.policies(open_boards()), other.policies(open_boards()), atol=0.02)
 
-    def test_a_function_may_return_a_tensor_with_gradients(self) -> None:
+    def test_function_may_return_tensor_with_gradients(self) -> None:
         torch = pytest.importorskip("torch")
         network = module().eval()
         agent = network_agent(lambda planes: network(torch.tensor(planes).float()))
         expected = network_agent(network).policies(open_boards())
         assert np.array_equal(agent.policies(open_boards()), expected)
 
-    def test_plays_as_it_is_at_the_time(self) -> None:
+    def test_agent_follows_changed_weights(self) -> None:
         network = module()
         agent = ttt_env.make_agent(network, TICTACTOE, temperature=1)
         before = agent.policies(open_boards())
@@ -169,7 +169,7 @@ class TestTorch:
 
 
 @pytest.mark.parametrize("network, name", [(lambda: favourite, "favourite"), (module, "Sequential")])
-def test_pickles_and_has_a_name(network: Any, name: str) -> None:
+def test_agent_pickles_and_is_named(network: Any, name: str) -> None:
     agent = ttt_env.make_agent(network(), TICTACTOE, temperature=0.5)
     copy = pickle.loads(pickle.dumps(agent))
     assert repr(copy) == f"<NetworkAgent {name} of tictactoe-v0>"
@@ -177,7 +177,7 @@ def test_pickles_and_has_a_name(network: Any, name: str) -> None:
     assert copy.policies(open_boards()[:0]).shape == (0, 9)
 
 
-def test_as_an_opponent_of_one_game_and_of_many() -> None:
+def test_network_plays_as_opponent_in_envs() -> None:
     agent = ttt_env.make_agent(favourite, TICTACTOE, temperature=0.5)
     env = ttt_env.make(TICTACTOE, opponent=agent, play_as="O")
     assert env.reset(seed=0)[1]["action_mask"].sum() == 8
@@ -188,7 +188,7 @@ def test_as_an_opponent_of_one_game_and_of_many() -> None:
 
 
 @pytest.mark.parametrize("id", ["square-v0", "qubic-v0", "mnk-v0:m=5,n=2,k=3"])
-def test_on_other_games(id: str) -> None:
+def test_network_plays_other_games(id: str) -> None:
     game = ttt_env.get_game(id)
     scores = lambda flat: -flat @ np.ones((2 * game.n_cells, game.n_cells))  # noqa: E731
     agent = ttt_env.make_agent(scores, game, observation="flat")
@@ -215,14 +215,14 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("network", "message"), WRONG.values(), ids=WRONG)
-def test_answers_that_are_no_scores(network: Any, message: str) -> None:
+def test_invalid_scores_are_refused(network: Any, message: str) -> None:
     with pytest.raises(PolicyError, match=message) as raised:
         network_agent(network).policy(Position.parse("XO./.../..."))
-    said = str(raised.value)
-    assert "<NetworkAgent <lambda> of tictactoe-v0>" in said and "[B, cells]" in said
+    text = str(raised.value)
+    assert "<NetworkAgent <lambda> of tictactoe-v0>" in text and "[B, cells]" in text
 
 
-def test_a_module_with_two_heads() -> None:
+def test_module_with_two_heads_is_refused() -> None:
     torch = pytest.importorskip("torch")
 
     class ActorCritic(torch.nn.Module):
@@ -233,7 +233,7 @@ def test_a_module_with_two_heads() -> None:
         network_agent(ActorCritic()).policy(TICTACTOE.start)
 
 
-def test_scores_that_depend_on_the_batch() -> None:
+def test_batch_dependent_scores_are_refused() -> None:
     torch = pytest.importorskip("torch")
     network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.BatchNorm1d(18), torch.nn.Linear(18, 9))
 
@@ -245,7 +245,7 @@ def test_scores_that_depend_on_the_batch() -> None:
         ttt_env.certify(network_agent(in_training))
 
 
-def test_scores_that_depend_on_chance() -> None:
+def test_random_scores_are_refused() -> None:
     rng = np.random.default_rng(0)
     with pytest.raises(PolicyError, match="is it random"):
         ttt_env.certify(network_agent(lambda planes: rng.random((len(planes), 9))))
@@ -261,6 +261,6 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("network", "options", "message"), BAD.values(), ids=BAD)
-def test_bad_arguments(network: Any, options: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_are_refused(network: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         ttt_env.make_agent(network, TICTACTOE, **{"observation": "planes", **options})

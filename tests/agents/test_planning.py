@@ -1,4 +1,4 @@
-"""Agents that look ahead: against naive recursion on every position of 3×3, and published figures."""
+"""Planning agents against naive recursion on every position of 3×3, and against published figures."""
 
 from fractions import Fraction
 
@@ -20,8 +20,8 @@ from ttt_env.errors import ParameterError
 BOTH = pytest.mark.parametrize("game", [TICTACTOE, slow(MISERE)], ids=["tictactoe", "misère"])
 
 
-def expect_largest(agent, game, score):
-    """The agent plays uniformly among the cells of largest `score(board, cell)`, on every position."""
+def assert_plays_largest(agent, game, score):
+    """Check that the agent plays uniformly among the cells of largest `score(board, cell)` everywhere."""
     boards = open_boards(game)
     for position, policy in zip(boards, agent.policies(boards), strict=True):
         board = naive.board_of(str(position))
@@ -36,7 +36,7 @@ def test_fast_minimax_wins_soonest_and_loses_latest(game):
     def is_perfect(board, cell):
         return cell in twin(game).perfect_cells(board)
 
-    expect_largest(Minimax(game, "fast"), game, is_perfect)
+    assert_plays_largest(Minimax(game, "fast"), game, is_perfect)
 
 
 @pytest.mark.parametrize(
@@ -44,18 +44,18 @@ def test_fast_minimax_wins_soonest_and_loses_latest(game):
     [(TICTACTOE, 2), (MISERE, 1), *(slow(game, n) for game in (TICTACTOE, MISERE) for n in (1, 2, 3, 4, 5))],
 )
 @pytest.mark.slow
-def test_depth_limited_minimax_is_the_naive_one(game, depth):
-    expect_largest(Minimax(game, depth=depth), game, negamax(game, depth))
+def test_depth_limited_minimax_matches_naive_negamax(game, depth):
+    assert_plays_largest(Minimax(game, depth=depth), game, negamax(game, depth))
 
 
-def test_a_depth_beyond_the_end_is_exact():
+def test_depth_beyond_end_is_exact():
     deep = Minimax(TICTACTOE, depth=20).policies(open_boards())
     np.testing.assert_array_equal(deep, Minimax(TICTACTOE).policies(open_boards()))
 
 
 @pytest.mark.parametrize("depth", [1, slow(2), slow(3)])
 @pytest.mark.parametrize("game", ["mnk-v0:m=5,n=5,k=3", "mnk-v0:m=5,n=4,k=4,misere=true"])
-def test_the_tree_of_a_large_game_gives_the_naive_choice(game, depth):
+def test_large_game_search_matches_naive_negamax(game, depth):
     game = ttt_env.get_game(game)
     agent, score = Minimax(game, depth=depth), negamax(game, depth)
     for position in random_positions(game, 15, seed=depth):
@@ -65,7 +65,7 @@ def test_the_tree_of_a_large_game_gives_the_naive_choice(game, depth):
         assert np.flatnonzero(agent.policy(position)).tolist() == largest
 
 
-def test_utility_stays_inside_of_a_win():
+def test_utility_stays_below_value_of_win():
     game = ttt_env.Game("star", (4, 4), [(0, 8 + cell) for cell in range(8)])
     eight_threats = ttt_env.Position(game, 1, 0b10)
     boards = ttt_env.Boards.of([eight_threats, eight_threats.play(2)])
@@ -73,7 +73,7 @@ def test_utility_stays_inside_of_a_win():
     assert utility(ttt_env.Boards.of([ttt_env.Position.parse("XX./.../OO.")])).tolist() == [0]
 
 
-def test_softmax_example_to_all_printed_digits():
+def test_softmax_matches_published_example():
     position = ttt_env.Position.parse(reference.SOFTMAX_POSITION)
     policy = ttt_env.make_agent("softmax:temperature=0.2,opponent_temperature=1").policy(position)
     assert {c: round(100 * policy[c], 2) for c in position.legal_cells} == reference.SOFTMAX_PERCENT
@@ -81,7 +81,7 @@ def test_softmax_example_to_all_printed_digits():
     assert round(values.of(ttt_env.Boards.of([position]))[0], 4) == reference.SOFTMAX_VALUE
 
 
-def test_each_seat_ascribes_the_other_temperature_to_the_other_seat():
+def test_each_seat_assumes_opponent_temperature():
     boards = open_boards()
     agent = Softmax(TICTACTOE, 0.2, 1.0)
     for parity, seats in ((0, (0.2, 1.0)), (1, (1.0, 0.2))):
@@ -97,7 +97,7 @@ def test_each_seat_ascribes_the_other_temperature_to_the_other_seat():
         *((hot, "random") for hot in (1e9, 1e300, float("inf"))),
     ],
 )
-def test_softmax_without_heat_is_minimax_and_of_great_heat_random(temperature, limit):
+def test_softmax_limits_are_minimax_and_random(temperature, limit):
     with np.errstate(all="raise"):
         found = Softmax(TICTACTOE, temperature).policies(open_boards())
     expected = ttt_env.make_agent(limit).policies(open_boards())
@@ -105,30 +105,30 @@ def test_softmax_without_heat_is_minimax_and_of_great_heat_random(temperature, l
 
 
 @BOTH
-def test_brute_force_takes_the_largest_sum(game):
+def test_brute_force_plays_largest_sum(game):
     sums = naive_sums(game)
-    expect_largest(
+    assert_plays_largest(
         BruteForce(game),
         game,
         lambda board, cell: sums[naive.play(board, cell)]["XO".index(naive.mover(board))],
     )
 
 
-def test_brute_force_scores_an_opening_as_the_tree_walked_game_by_game():
+def test_brute_force_score_matches_walk_over_all_games():
     def walk(board, seat):
-        """The sum over all ends, visiting every history."""
+        """The sum over the ends of all histories."""
         cells = [cell for cell, stone in enumerate(board) if stone == "."]
         winner = twin(TICTACTOE).winner(board)
         if winner is None and cells:
             return sum(walk(naive.play(board, cell), seat) for cell in cells)
         points = 10 if winner is None else 50 if winner == seat else -10
-        return points * 2520 // (10 - len(cells))  # 2520 makes them whole
+        return points * 2520 // (10 - len(cells))  # The factor 2520 makes all terms integers.
 
     scores = BruteForce(TICTACTOE).scores(ttt_env.Boards.start(TICTACTOE))[0]
     assert round(scores[4] * 2520) == walk("....X....", "X")
 
 
-def test_its_tree_has_as_many_nodes_and_games_as_published():
+def test_tree_size_matches_published_counts():
     layers = reachable(TICTACTOE)
     games = backward_induction(layers, every_move, every_move)
     assert games.start == (reference.GAMES_BY_WINNER["X"], reference.GAMES_BY_WINNER["O"])
@@ -138,7 +138,7 @@ def test_its_tree_has_as_many_nodes_and_games_as_published():
 
 
 def nodes_of_ply(layers, ply):
-    """Histories of `ply` moves: all of them pay 1 to the player to move, ends before pay nothing."""
+    """The number of histories of `ply` moves: each pays 1 to the player to move, earlier ends pay 0."""
 
     def payoff(at):
         return (0.0, 1.0, 1.0) if at == ply else (0.0, 0.0, 0.0)
@@ -161,7 +161,7 @@ def nodes_of_ply(layers, ply):
         ("minimax", (0, 0), 0, 0),
     ],
 )
-def test_what_the_best_response_gets(spec, worst, as_x, as_o):
+def test_best_response_gains_known_values(spec, worst, as_x, as_o):
     assert tuple(ttt_env.certify(spec).worst_case.values()) == worst
     found = ttt_env.exploitability(spec)
     assert (found.as_x, found.as_o) == pytest.approx((float(as_x), float(as_o)), abs=1e-12)
@@ -184,6 +184,6 @@ def test_what_the_best_response_gets(spec, worst, as_x, as_o):
         ("brute-force:depth=2", "unknown parameter 'depth' of brute-force"),
     ],
 )
-def test_wrong_parameters_are_refused_by_name(spec, message):
+def test_invalid_parameters_are_refused(spec, message):
     with pytest.raises(ParameterError, match=message):
         ttt_env.make_agent(spec)

@@ -1,4 +1,4 @@
-"""The files of agents: an agent that was saved plays on, and arrays that it cannot play by are refused."""
+"""Files of agents: a saved agent plays the same, and invalid arrays are refused."""
 
 import numpy as np
 import pytest
@@ -20,9 +20,9 @@ SAVED = {
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """The agents by name, and the folder of their files."""
-    folder = tmp_path_factory.mktemp("saved")
+def saved_agents(tmp_path_factory):
+    """The agents by name, and the folder with their files."""
+    folder = tmp_path_factory.mktemp("saved_agents")
     agents = {name: make() for name, make in SAVED.items()}
     for name, agent in agents.items():
         (agent.network if name == "alphazero" else agent).save(folder / f"{name}.npz")
@@ -30,16 +30,16 @@ def saved(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", SAVED)
-def test_a_saved_agent_plays_on(saved, name):
-    agents, folder = saved
+def test_saved_agent_plays_the_same(saved_agents, name):
+    agents, folder = saved_agents
     options = ",simulations=20,seed=0" if name == "alphazero" else ""
     again = ttt_env.make_agent(f"{name}:{folder}/{name}.npz{options}")
     np.testing.assert_array_equal(again.policies(open_boards()), agents[name].policies(open_boards()))
 
 
 @pytest.mark.parametrize("name", SAVED)
-def test_a_file_of_another_game_or_agent(saved, name):
-    _, folder = saved
+def test_file_of_other_game_or_agent_is_refused(saved_agents, name):
+    _, folder = saved_agents
     for other in ("square-v0", "tictactoe-v0:misere=true"):
         with pytest.raises(PolicyFileError, match=f"of tictactoe-v0, not of {other}"):
             ttt_env.make_agent(f"{name}:{folder}/{name}.npz", other)
@@ -49,7 +49,7 @@ def test_a_file_of_another_game_or_agent(saved, name):
         ttt_env.make_agent(f"{name}:{folder}/{stranger}.npz")
 
 
-WRONG = {
+INVALID_ARRAYS = {
     "lookup": [
         {"policies": None},
         {"codes": np.zeros(627, np.uint64)},
@@ -93,7 +93,7 @@ WRONG = {
         {"hidden_bias": np.full(5, np.inf, np.float16)},
     ],
 }
-SAID = {
+MESSAGES = {
     "lookup": "is not a policy table",
     "q-learning": "is not a Q-table",
     "value-network": "is not a value network",
@@ -102,30 +102,30 @@ SAID = {
 
 
 @pytest.mark.parametrize(
-    ("name", "change"), [(name, change) for name, changes in WRONG.items() for change in changes]
+    ("name", "change"), [(name, change) for name, changes in INVALID_ARRAYS.items() for change in changes]
 )
-def test_arrays_that_are_no_agent(saved, name, change, tmp_path):
-    with np.load(saved[1] / f"{name}.npz") as file:
+def test_invalid_arrays_are_refused(saved_agents, name, change, tmp_path):
+    with np.load(saved_agents[1] / f"{name}.npz") as file:
         arrays = {**file, **change}
     path = tmp_path / "wrong.npz"
     np.savez(path, **{key: array for key, array in arrays.items() if array is not None})
-    with pytest.raises(PolicyFileError, match=rf"wrong\.npz.*({SAID[name]})"):
+    with pytest.raises(PolicyFileError, match=rf"wrong\.npz.*({MESSAGES[name]})"):
         ttt_env.make_agent(f"{name}:{path}")
 
 
-def test_pickled_objects_are_never_loaded(saved, tmp_path):
+def test_pickled_objects_are_never_loaded(saved_agents, tmp_path):
     class Bomb:
         def __reduce__(self):
             return pytest.fail, ("a pickle was loaded",)
 
-    with np.load(saved[1] / "lookup.npz") as file:
+    with np.load(saved_agents[1] / "lookup.npz") as file:
         np.savez(tmp_path / "bomb.npz", **{**file, "codes": np.array([Bomb()], dtype=object)})
     with pytest.raises(PolicyFileError, match="never loaded"):
         ttt_env.make_agent(f"lookup:{tmp_path}/bomb.npz")
 
 
-def test_a_file_that_cannot_be_written_is_named(saved, tmp_path):
-    table = saved[0]["lookup"]
+def test_unwritable_path_is_reported(saved_agents, tmp_path):
+    table = saved_agents[0]["lookup"]
     (tmp_path / "file").touch()
     for path in (tmp_path, tmp_path / "file" / "table.npz"):
         with pytest.raises(PolicyFileError, match=f"{path} cannot be written"):
@@ -134,7 +134,7 @@ def test_a_file_that_cannot_be_written_is_named(saved, tmp_path):
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["table.npz"]
 
 
-def test_no_file_is_written_that_is_too_large_to_be_read(tmp_path):
+def test_too_large_file_is_not_written(tmp_path):
     huge = np.broadcast_to(np.uint8(0), (MOST_BYTES + 1,))
     with pytest.raises(PolicyFileError, match="policy files hold up to 2,147,483,648"):
         save_arrays(tmp_path / "huge.npz", TICTACTOE, {"huge": huge})

@@ -1,4 +1,4 @@
-"""The agents that come with this package are what their certificates say."""
+"""The included agents match their certificates."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from ttt_env.analysis.play import play_game
 from ttt_env.errors import PolicyFileError
 
 NAMES = ("ppo", "dqn", "q-learning", "value-network", "alphazero")
-MOST, MOST_OF_A_NETWORK = 100_000, 300_000  # bytes of a file, and of one that is a network alone
+MAX_TABLE_BYTES, MAX_NETWORK_BYTES = 100_000, 300_000  # Bytes of a file, and of a file with a network.
 
 
 def rounded(found):
@@ -26,19 +26,19 @@ def rounded(found):
     return round(found, 9) if isinstance(found, float) else found
 
 
-def test_there_are_some():
+def test_included_agents_have_files():
     assert set(NAMES) <= {path.stem for path in FILES}
 
 
 @pytest.mark.parametrize("path", cases_of(FILES))
-def test_the_certificate_comes_out_again(path):
+def test_certificate_is_reproducible(path):
     saved = certificate(path)
     found = dossier(*shipped(path), file=path)
     assert rounded(json.loads(json.dumps(found))) == rounded(saved)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_the_certificate_is_that_of_the_file_and_says_that_it_is_unbeatable(path):
+def test_certificate_names_file_and_is_unbeatable(path):
     facts = certificate(path)
     agent = facts["agent"]
     assert (agent["name"], agent["file"]) == (path.stem.split("@")[0], path.name)
@@ -47,8 +47,8 @@ def test_the_certificate_is_that_of_the_file_and_says_that_it_is_unbeatable(path
 
 
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
-def test_the_file_is_a_policy_table_of_the_agent(path):
-    assert path.stat().st_size < MOST
+def test_file_is_policy_table_of_agent(path):
+    assert path.stat().st_size < MAX_TABLE_BYTES
     name, game = shipped(path)
     agent, boards = ttt_env.make_agent(name, game), open_boards(game)
     table = Lookup(game, str(path))
@@ -57,8 +57,8 @@ def test_the_file_is_a_policy_table_of_the_agent(path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
-def test_a_network_is_found_by_its_game_and_does_not_lose(path):
-    assert path.stat().st_size < MOST_OF_A_NETWORK
+def test_network_of_game_is_loaded_and_does_not_lose(path):
+    assert path.stat().st_size < MAX_NETWORK_BYTES
     name, game = shipped(path)
     agent = ttt_env.make_agent(name, game)
     for array, expected in load_network(path, game).weights.items():
@@ -68,7 +68,7 @@ def test_a_network_is_found_by_its_game_and_does_not_lose(path):
         assert play_game(opponent, agent, game, rng=seed).value("O") >= 0
 
 
-def test_networks_of_16_cells_say_of_their_games_only_what_was_looked_at():
+def test_networks_of_16_cells_claim_only_checked_facts():
     assert {path.stem for path in NETWORKS} == {"alphazero@square", "alphazero@4-4-4"}
     for path in NETWORKS:
         facts = certificate(path)
@@ -76,20 +76,20 @@ def test_networks_of_16_cells_say_of_their_games_only_what_was_looked_at():
         assert facts["optimal_everywhere"] is facts["blunders_everywhere"] is None
 
 
-class TestThoseOfLargeBoards:
-    """Nothing is proved of them: their scorecards are of games that were played."""
+class TestLargeBoards:
+    """Nothing is proved about them; their scorecards count played games."""
 
-    def test_the_scorecards_are_those_of_the_files(self):
+    def test_scorecards_describe_their_files(self):
         assert [path.stem.partition("@")[2] for path in SAMPLED] == ["5-5-4", "6-5-4", "qubic"]
         for path in SAMPLED:
             facts = certificate(path, ".scorecard.json")
-            assert path.stat().st_size < MOST_OF_A_NETWORK
+            assert path.stat().st_size < MAX_NETWORK_BYTES
             assert facts["agent"]["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
             assert facts["agent"]["file"] == path.name
             assert all(not result["exact"] for result in facts["results"].values())
 
     @pytest.mark.parametrize("path", SAMPLED, ids=lambda path: path.stem)
-    def test_it_is_found_by_its_game_and_beats_random_players(self, path):
+    def test_network_of_game_beats_random(self, path):
         facts = certificate(path, ".scorecard.json")
         game = ttt_env.get_game(facts["game"]["name"])
         agent = ttt_env.make_agent("alphazero:simulations=20", game)
@@ -97,7 +97,7 @@ class TestThoseOfLargeBoards:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("path", SAMPLED, ids=lambda path: path.stem)
-    def test_the_scorecard_comes_out_again(self, path):
+    def test_scorecard_is_reproducible(self, path):
         facts = certificate(path, ".scorecard.json")
         game = ttt_env.get_game(facts["game"]["name"])
         for opponent in ("random", "mcts:simulations=1000"):
@@ -107,7 +107,7 @@ class TestThoseOfLargeBoards:
             assert played.to_dict() == facts["results"][opponent]
 
 
-def test_a_table_is_found_by_its_name(tmp_path):
+def test_pretrained_table_is_loaded_by_name(tmp_path):
     class Some(PretrainedTable):
         name = "q-learning"
 

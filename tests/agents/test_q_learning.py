@@ -1,4 +1,4 @@
-"""Tabular Q-learning: the rule, and what it comes to; files are tested in test_policy_files.py."""
+"""Tabular Q-learning: its update rule and its results; test_policy_files.py tests its files."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ LOPSIDED = ttt_env.Game("lopsided", (3, 3), [(0, 1), (2, 5, 8), (1, 6, 4)])
 
 
 class NaiveQLearning:
-    """The same, as plainly as possible: a dictionary of canonical positions, Python numbers."""
+    """Plain Q-learning with a dictionary of canonical positions and Python numbers."""
 
     def __init__(self, game, seed, alpha, epsilon):
         self.game, self.alpha, self.epsilon, self.q = game, alpha, epsilon, {}
@@ -64,7 +64,7 @@ class NaiveQLearning:
 
 
 @pytest.mark.parametrize("game", slow_but_the_first([LOPSIDED, *GAMES[:2]]))
-def test_the_compiled_rule_is_the_rule(game):
+def test_compiled_rule_matches_naive_rule(game):
     game = ttt_env.get_game(game)
     naive = NaiveQLearning(game, seed=3, alpha=0.25, epsilon=0.3)
     for _ in range(150):
@@ -75,30 +75,30 @@ def test_the_compiled_rule_is_the_rule(game):
     assert learned == {code(position): value for position, value in naive.q.items() if value}
 
 
-def test_the_positions_are_all_up_to_symmetry():
+def test_graph_holds_all_positions_up_to_symmetry():
     positions, graph = game_graph(ttt_env.get_game("tictactoe-v0"))
     assert len(positions) == len(set(positions.tolist())) == reference.POSITIONS_UP_TO_SYMMETRY
     over = np.flatnonzero(np.diff(graph.first) == 0)
     assert len(over) == 138
     won = sum(graph.reward[over] == 1)
-    assert (won, len(over) - won) == (135, 3)  # three drawn boards up to symmetry
+    assert (won, len(over) - won) == (135, 3)  # Three boards are drawn up to symmetry.
 
 
 @pytest.mark.parametrize("game", slow_but_the_first(GAMES))
-def test_random_games_end_in_the_values_of_perfect_play(game):
+def test_random_games_converge_to_perfect_values(game):
     agent, boards = learner(game, 1_000_000, seed=1, epsilon=1.0).agent(), open_boards(game)
     np.testing.assert_array_equal(agent.q(boards), ttt_env.solve(game).values.q(boards))
 
 
 @pytest.mark.parametrize("seed", slow_but_the_first(range(10)))
-def test_every_seed_is_certified(seed):
+def test_every_seed_becomes_unbeatable(seed):
     agent = ttt_env.train(algo="q-learning", seed=seed, steps=100_000, until="optimal")
     assert ttt_env.certify(agent).unbeatable
     assert not len(blunders_everywhere(agent))
 
 
 @pytest.mark.parametrize("game", slow_but_the_first(reversed(GAMES)))
-def test_training_ends_when_its_goal_is_reached(game):
+def test_training_ends_at_its_goal(game):
     looks = []
     agent = ttt_env.train(game, "q-learning", report=looks.append)
     certified = [look.certificate.unbeatable for look in looks]
@@ -108,19 +108,19 @@ def test_training_ends_when_its_goal_is_reached(game):
     assert certificate.worst_case["X"] == ttt_env.solve(ttt_env.get_game(game)).value
 
 
-def test_it_knows_its_games_and_moves():
+def test_learner_counts_games_and_moves():
     one, two = learner(games=500), learner(games=1000)
     assert (one.steps, two.steps) == (500, 1000)
     assert 5 * 500 <= one.moves <= 9 * 500 and one.moves < two.moves <= 9 * 1000
 
 
 @pytest.mark.slow
-def test_square_is_never_lost_on_either_seat():
+def test_square_is_never_lost_in_either_seat():
     agent = learner("square-v0", 40_000_000).agent()
     assert ttt_env.certify(agent, "square-v0").worst_case == {"X": 0, "O": 0}
 
 
-def test_the_same_seed_learns_the_same_in_however_many_stretches():
+def test_division_into_runs_does_not_change_learning():
     one, other = learner(games=3000, seed=5).agent(), learner(games=3000, seed=6).agent()
     stretched = learner(games=1, seed=5)
     while stretched.games < 3000:
@@ -129,14 +129,14 @@ def test_the_same_seed_learns_the_same_in_however_many_stretches():
     assert (one._values != other._values).any()
 
 
-def test_games_are_counted():
+def test_reports_count_games():
     looks = []
     ttt_env.train(algo="q-learning", steps=1200, until="budget", report=looks.append)
     assert [look.steps for look in looks] == [500, 1000, 1200]
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "bad_value",
     [
         {"alpha": 0},
         {"alpha": 1.5},
@@ -147,13 +147,13 @@ def test_games_are_counted():
         {"until": "budget"},
     ],
 )
-def test_parameters_out_of_their_ranges(wrong):
-    told = "would never end" if "budget" in wrong.values() else next(iter(wrong))
-    with pytest.raises(ParameterError, match=told):
-        ttt_env.train(algo="q-learning", **wrong)
+def test_invalid_parameters_are_refused(bad_value):
+    message = "would never end" if "budget" in bad_value.values() else next(iter(bad_value))
+    with pytest.raises(ParameterError, match=message):
+        ttt_env.train(algo="q-learning", **bad_value)
 
 
-def test_a_position_that_is_missing():
+def test_missing_position_raises_policy_error():
     agent = learner(games=10).agent()
     part = QLearning.of(agent.game, agent._positions[:400], agent._values[:400])
     with pytest.raises(PolicyError, match="no entry for"):
@@ -161,7 +161,7 @@ def test_a_position_that_is_missing():
 
 
 @pytest.mark.slow
-def test_neither_playing_nor_what_is_no_model_needs_torch_or_a_compiler():
+def test_playing_needs_no_torch_and_no_compiler():
     script = """
 import sys, ttt_env
 for thing in (42, object(), ttt_env, print):

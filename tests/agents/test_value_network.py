@@ -1,4 +1,4 @@
-"""The value network: its input, how it plays and learns; files are tested in test_policy_files.py."""
+"""The value network: its input, play and training; test_policy_files.py tests its files."""
 
 from math import tanh
 
@@ -23,8 +23,8 @@ VIEWS = ["mover", "xo", "xo+turn"]
 RATE = 0.1
 
 
-def seen(position, view, empty):
-    """The network's input for a position, by the rules of the text."""
+def network_input(position, view, empty):
+    """The network's input for a position, as the source defines it."""
     mover_is_x = position.ply % 2 == 1
     own = 1.0 if view == "mover" or mover_is_x else -1.0
     moved, other = position.theirs, position.mine
@@ -34,12 +34,12 @@ def seen(position, view, empty):
 
 
 def side(position, view):
-    """1 where the network's output is good for the player who has just moved, −1 where for the other."""
+    """1 if a high output is good for the player who has just moved, otherwise −1."""
     return -1 if view != "mover" and position.ply % 2 == 0 else 1
 
 
 def signals_of(layers, inputs):
-    """The signals of all layers, with plain Python numbers."""
+    """The signals of all layers in plain Python."""
     signals = [list(inputs)]
     for layer in layers:
         sums = [sum(w * x for w, x in zip(row, [*signals[-1], 1.0], strict=True)) for row in layer.tolist()]
@@ -50,7 +50,7 @@ def signals_of(layers, inputs):
 def network(game=TICTACTOE, view="mover", empty=0.01, seed=0, hidden=None):
     rng = np.random.default_rng(seed)
     made = BoardNetwork.random(game, rng, hidden=hidden, start="symmetric", view=view, empty=empty)
-    # Larger numbers than at the start of training, so that tanh bends.
+    # Larger weights than at the start of training, so that tanh is not almost linear.
     return made.with_numbers(3 * np.concatenate(made.layers, axis=None))
 
 
@@ -61,32 +61,32 @@ def learner(given, opponents="mixed", seed=1):
 
 
 def play(made, games):
-    """Let it play and learn so many games, and say which were good."""
+    """Train for `games` games and return which of them were good."""
     made.advance(Budget(steps=games))
     return made.is_good
 
 
 def positions_of(made, n_plies):
-    """The positions of the game that was played last, after each ply."""
+    """The positions after each of the first `n_plies` plies of the last game."""
     masks = made.board.masks
     return [ttt_env.Position(made.game, int(masks[p, 1]), int(masks[p, 0])) for p in range(n_plies)]
 
 
 def last_game(made):
-    """The same, up to the end of the game."""
+    """All positions of the last game."""
     plies = range(1, made.game.n_cells + 1)
     return next(found for found in (positions_of(made, n) for n in plies) if found[-1].is_over)
 
 
-def test_it_has_the_layers_of_the_source():
+def test_layer_sizes_match_source():
     assert layer_sizes(TICTACTOE, "mover") == [9, 18, 9, 3, 1]
     assert layer_sizes(TICTACTOE, "xo") == [9, 18, 9, 3, 1]
     assert layer_sizes(TICTACTOE, "xo+turn") == [10, 18, 9, 3, 1]
     assert layer_sizes(TICTACTOE, "mover", [5, 4]) == [9, 5, 4, 1]
 
 
-def test_it_starts_as_it_is_told():
-    """The library of the source draws from [0, 1]; the other start has the same scale on each layer."""
+def test_initial_weights_follow_start_option():
+    """The library of the source draws weights from [0, 1]; the symmetric start scales each layer."""
     rng = np.random.default_rng(0)
     ones = [BoardNetwork.random(TICTACTOE, rng) for _ in range(50)]
     others = [BoardNetwork.random(TICTACTOE, rng, start="symmetric") for _ in range(50)]
@@ -100,10 +100,10 @@ def test_it_starts_as_it_is_told():
 @pytest.mark.parametrize("hidden", [None, *map(slow, ([4], [3, 5, 2, 2])), []], ids=str)
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("game", GAMES)
-def test_values_are_those_of_the_plain_network(game, view, hidden):
+def test_values_match_plain_network(game, view, hidden):
     given, boards = network(game, view, hidden=hidden), open_boards(game)
     boards = boards[:: max(1, len(boards) // 60)]
-    signals = [signals_of(given.layers, seen(position, view, 0.01))[-1][0] for position in boards]
+    signals = [signals_of(given.layers, network_input(position, view, 0.01))[-1][0] for position in boards]
     plain = [side(position, view) * signal for position, signal in zip(boards, signals, strict=True)]
     np.testing.assert_allclose(given.values(boards), plain, atol=1e-12)
     assert given.values(boards[:0]).shape == (0,)
@@ -112,8 +112,8 @@ def test_values_are_those_of_the_plain_network(game, view, hidden):
 @pytest.mark.parametrize("hidden", [slow(None), [7, 4]], ids=str)
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("empty", [slow(0.0), 0.01])
-def test_a_game_is_learned_as_the_text_says(view, empty, hidden):
-    """Each position is a step down the slope of the squared error, measured weight by weight."""
+def test_game_is_learned_by_gradient_steps(view, empty, hidden):
+    """Each position is one gradient step on the squared error, with numerical gradients."""
     made = learner(network(view=view, empty=empty, hidden=hidden), "random")
     before = made.agent().network.layers
     play(made, 1)
@@ -122,7 +122,7 @@ def test_a_game_is_learned_as_the_text_says(view, empty, hidden):
         target = {None: 0, "X": 1, "O": -1}[game[-1].winner]
         if view == "mover" and position.ply % 2 == 0:
             target = -target
-        inputs, slopes = seen(position, view, empty), [np.zeros_like(layer) for layer in before]
+        inputs, slopes = network_input(position, view, empty), [np.zeros_like(layer) for layer in before]
         for layer, slope in zip(before, slopes, strict=True):
             for at in np.ndindex(layer.shape):
                 ends = []
@@ -139,7 +139,7 @@ def test_a_game_is_learned_as_the_text_says(view, empty, hidden):
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("game", GAMES)
-def test_games_are_legal_and_the_network_plays_its_best_moves(game, view):
+def test_games_are_legal_and_network_plays_best_moves(game, view):
     made = learner(network(game, view))
     for is_x, is_o in 3 * CYCLES["mixed"]:
         made.cycle = np.array([[is_x, is_o]])
@@ -157,27 +157,27 @@ def test_games_are_legal_and_the_network_plays_its_best_moves(game, view):
         assert good == (winner is None if is_x and is_o else winner == ("X" if is_x else "O"))
 
 
-def test_the_random_player_opens_anywhere():
+def test_random_player_opens_anywhere():
     made, first = learner(network(), "random"), set()
     for _ in range(100):
-        play(made, 2)  # the second time the network is O
+        play(made, 2)  # In the second game the network is O.
         first.add(last_game(made)[0].theirs)
     assert first == {1 << cell for cell in range(9)}
 
 
-def test_the_cycle_of_six_is_fair():
+def test_mixed_cycle_is_balanced():
     mixed = CYCLES["mixed"]
     assert len(mixed) == 6
     assert [mixed.count(pair) for pair in ((True, True), (True, False), (False, True))] == [2, 2, 2]
 
 
-def test_equals_are_played_alike():
+def test_equal_moves_are_equally_likely():
     blind = network().with_numbers(np.zeros(9 * 18 + 18 + 18 * 9 + 9 + 9 * 3 + 3 + 3 + 1))
     policy = ValueNetwork.of(blind).policy(ttt_env.Position.parse("X../.O./..X"))
     np.testing.assert_array_equal(policy, np.where([0, 1, 1, 1, 0, 1, 1, 1, 0], 1 / 6, 0))
 
 
-def test_snapshots_count_games():
+def test_learner_counts_games_in_snapshots():
     made, looks = ValueNetworkLearner(TICTACTOE, hidden=[4]), []
     for games in (6_000, 7_000):
         made.advance(Budget(steps=7_000 - made.games))
@@ -189,7 +189,7 @@ def test_snapshots_count_games():
     assert (looks[0][1].network.values(boards) != looks[-1][1].network.values(boards)).any()
 
 
-def test_a_cycle_goes_on_in_the_next_stretch():
+def test_cycle_continues_in_next_run():
     made, whole = ValueNetworkLearner(TICTACTOE), ValueNetworkLearner(TICTACTOE)
     against_random = [np.append(play(made, games)[:0], made.is_against_random) for games in (1, 2, 4)]
     play(whole, 7)
@@ -202,8 +202,8 @@ def test_a_cycle_goes_on_in_the_next_stretch():
 
 
 @pytest.mark.slow
-def test_self_play_alone_looks_perfect_and_learns_least():
-    """Its last hundreds are good games, as its author saw; its exact score against random play is low."""
+def test_pure_self_play_scores_worst_against_random():
+    """Its late games are all good, as its author saw; its exact score against random play is low."""
     made = {opponents: ValueNetworkLearner(TICTACTOE, opponents=opponents) for opponents in CYCLES}
     for _ in range(10):
         for one in made.values():
@@ -215,7 +215,7 @@ def test_self_play_alone_looks_perfect_and_learns_least():
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "bad_value",
     [
         {"learning_rate": -1},
         {"empty": 2},
@@ -229,6 +229,6 @@ def test_self_play_alone_looks_perfect_and_learns_least():
         {"opponents": "minimax"},
     ],
 )
-def test_parameters_out_of_their_ranges(wrong):
-    with pytest.raises(ParameterError, match=next(iter(wrong))):
-        ttt_env.train(algo="value-network", **{"steps": 10, **wrong})
+def test_invalid_parameters_are_refused(bad_value):
+    with pytest.raises(ParameterError, match=next(iter(bad_value))):
+        ttt_env.train(algo="value-network", **{"steps": 10, **bad_value})

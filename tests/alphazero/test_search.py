@@ -1,4 +1,4 @@
-"""AlphaZero: the same search as a plain one, the network without torch, the agent."""
+"""AlphaZero: its search against a naive one, the network without torch, the agent."""
 
 from dataclasses import replace
 from math import nan
@@ -42,7 +42,7 @@ class TestSearch:
             for name in SETTINGS
         ],
     )
-    def test_finds_what_a_plain_search_finds(self, game, settings):
+    def test_search_matches_naive_search(self, game, settings):
         game, settings = GAMES[game], SETTINGS[settings]
         options = {"c_init" if name == "c" else name: value for name, value in settings.items()}
         seed = options.pop("seed", 0)
@@ -52,10 +52,10 @@ class TestSearch:
             for row, position in enumerate(boards):
                 plain = NaivePuct(net, position, **{"seed": seed, **settings})
                 plain.run(simulations)
-                self.assert_same(found, row, plain.root, plain.solve and simulations > 1)
+                self.assert_same_numbers(found, row, plain.root, plain.solve and simulations > 1)
 
     @pytest.mark.parametrize("name", ["3×3", *map(slow, ("square", "5,4,4")), "lopsided", "line"])
-    def test_makes_forced_moves_and_finds_threats_as_a_plain_search_does(self, name):
+    def test_threat_search_matches_naive_search(self, name):
         game = GAMES[name]
         net, boards = network(game), Boards.of(positions(game, 12))
         for simulations in (2, 60):
@@ -68,12 +68,12 @@ class TestSearch:
                     continue
                 plain = NaivePuct(net, position, 5, threats=True)
                 plain.run(simulations)
-                self.assert_same(found, row, plain.root)
+                self.assert_same_numbers(found, row, plain.root)
                 tried = {child.cell for child in plain.root.children}
                 assert (found.values[row, list(set(position.legal_cells) - tried)] == -1).all()
 
     @pytest.mark.parametrize("name", ["3×3", slow("square")])
-    def test_what_threats_prove_is_true(self, name):
+    def test_values_proved_by_threats_are_correct(self, name):
         game = GAMES[name]
         boards = Boards.of(positions(game, 60))
         found = PuctSearch(network(game), threats=True).search_boards(boards, 60, 5)
@@ -83,7 +83,7 @@ class TestSearch:
             assert known.any()
             np.testing.assert_array_equal(proved[known], true[known])
 
-    def test_two_threats_win_though_stopping_one_of_them_makes_two(self):
+    def test_double_threat_wins_against_blocks_that_threaten_twice(self):
         game, before = ttt_env.get_game("mnk-v0:m=4,n=3,k=3"), set()
         for position in random_positions(game, 2000):
             stops = completing(position, theirs=True)
@@ -98,7 +98,7 @@ class TestSearch:
         known, q = ~np.isnan(found.values), ttt_env.solve(game).values.q(boards)
         np.testing.assert_array_equal(found.values[known], q[known])
 
-    def test_neither_the_network_alone_nor_a_misere_game_has_threats(self):
+    def test_threats_change_nothing_in_misere_or_without_search(self):
         for game, simulations in ((TICTACTOE, 1), (GAMES["misère"], 60)):
             net, boards = network(game), Boards.of(positions(game, 20))
             with_threats = PuctSearch(net, threats=True).search_boards(boards, simulations, 5)
@@ -107,8 +107,8 @@ class TestSearch:
             ):
                 np.testing.assert_array_equal(one, other)
 
-    def assert_same(self, found, row, root, proves=True):
-        """Every number, without tolerance."""
+    def assert_same_numbers(self, found, row, root, proves=True):
+        """Compare every number without tolerance."""
         assert found.expected[row] == -root.total / root.visits
         assert found.proved[row] == -root.value if root.value is not None else np.isnan(found.proved[row])
         for child in root.children:
@@ -121,17 +121,17 @@ class TestSearch:
             else:
                 assert found.values[at] == child.value
 
-    def test_noise_is_mixed_into_the_priors_of_the_position_alone(self):
+    def test_noise_is_mixed_only_into_root_priors(self):
         net, boards = network(), Boards.of(positions(TICTACTOE))
         noise = np.random.default_rng(0).dirichlet(np.ones(9), size=len(boards))
         found = PuctSearch(net, noise=0.4).search_boards(boards, 60, 7, noise)
         for row, position in enumerate(boards):
             plain = NaivePuct(net, position, 7, noise=(0.4, noise[row]))
             plain.run(60)
-            self.assert_same(found, row, plain.root)
+            self.assert_same_numbers(found, row, plain.root)
 
     @pytest.mark.parametrize("solve", [True, False])
-    def test_counts_every_move_that_it_makes(self, solve):
+    def test_search_counts_every_move(self, solve):
         net, boards = network(), positions(TICTACTOE)
         search, made = PuctSearch(net, solve=solve), 0
         assert search.moves == 0
@@ -143,7 +143,7 @@ class TestSearch:
                 made += plain.moves
             assert search.moves == made
 
-    def test_is_the_same_in_any_batch_and_with_little_memory(self, monkeypatch):
+    def test_results_are_independent_of_batch_and_memory(self, monkeypatch):
         net, boards = network(), Boards.of(positions(TICTACTOE, 40))
         found = PuctSearch(net).search_boards(boards, 50, 1)
         one_by_one = [PuctSearch(net).search_boards(boards[i : i + 1], 50, 1) for i in range(len(boards))]
@@ -155,7 +155,7 @@ class TestSearch:
             np.testing.assert_array_equal(column, np.concatenate(of_single))
             np.testing.assert_array_equal(column, of_forgetful)
 
-    def test_the_network_is_asked_once_about_all_symmetric_positions(self):
+    def test_network_evaluates_symmetric_positions_once(self):
         search = PuctSearch(network())
         position = ttt_env.Position.parse("XO./.../...", TICTACTOE)
         images = Boards.of([transform(position, motion) for motion in symmetries(TICTACTOE)])
@@ -169,7 +169,7 @@ class TestSearch:
         for one, expected in zip(found, PuctSearch(other).search_boards(images, 1, 0), strict=True):
             np.testing.assert_array_equal(one, expected)
 
-    def test_proves_what_a_whole_tree_proves(self):
+    def test_large_search_proves_exact_values(self):
         solution = ttt_env.solve(TICTACTOE)
         boards = Boards.of([p for p in positions(TICTACTOE, 60) if p.ply >= 4])
         found = PuctSearch(network(scale=0.1)).search_boards(boards, 2000, 0)
@@ -179,16 +179,26 @@ class TestSearch:
     @pytest.mark.parametrize(
         ("values", "visits", "priors", "played"),
         [
-            # A proved win before what was visited more,
+            # A proved win is played before moves with more visits.
             ([1, nan, nan], [1, 9, 9], [0.2, 0.4, 0.4], [1, 0, 0]),
-            ([-1, nan, 0], [9, 2, 5], [0.6, 0.2, 0.2], [0, 0, 1]),  # a proved loss last,
-            ([-1, -1, -1], [1, 5, 5], [0.4, 0.3, 0.3], [0, 0.5, 0.5]),  # where all of them lose as well;
-            ([nan, nan, nan], [3, 3, 1], [0.3, 0.2, 0.5], [1, 0, 0]),  # of the most visited the likeliest
+            ([-1, nan, 0], [9, 2, 5], [0.6, 0.2, 0.2], [0, 0, 1]),  # A proved loss is played last.
+            (
+                [-1, -1, -1],
+                [1, 5, 5],
+                [0.4, 0.3, 0.3],
+                [0, 0.5, 0.5],
+            ),  # If all moves lose, the most visited are played.
+            (
+                [nan, nan, nan],
+                [3, 3, 1],
+                [0.3, 0.2, 0.5],
+                [1, 0, 0],
+            ),  # Of the most visited moves, the likeliest is played.
         ],
     )
-    def test_what_is_played_of_what_was_found(self, values, visits, priors, played):
+    def test_policy_follows_proofs_then_visits_then_priors(self, values, visits, priors, played):
         rows = (np.array([[*row, last]]) for row, last in ((visits, 99), (priors, 0.0), (values, 1.0)))
-        counts, chances, proved = rows  # the last cell is taken, and nothing there counts
+        counts, chances, proved = rows  # The last cell is taken, so its numbers are ignored.
         none = np.full(1, nan)
         found = SearchResults(counts, np.zeros((1, 4)), chances, proved, none, none)
         assert found.policies(np.array([[True, True, True, False]])).tolist() == [[*played, 0]]
@@ -196,7 +206,7 @@ class TestSearch:
 
 class TestNetwork:
     @pytest.mark.parametrize("name", ["3×3", "qubic", "line", *map(slow, ("misère", "5,4,4", "lopsided"))])
-    def test_is_that_of_torch(self, name):
+    def test_network_matches_torch(self, name):
         game = GAMES[name]
         torch = pytest.importorskip("torch")
         from ttt_env.alphazero.torch_network import ResidualNetwork
@@ -206,7 +216,7 @@ class TestNetwork:
             torch.manual_seed(blocks)
             learner = ResidualNetwork(game, NetworkSize(9, blocks, 3, 5))
             with torch.no_grad():
-                for parameter in learner.parameters():  # normalisations that do something
+                for parameter in learner.parameters():  # The normalisations must have an effect.
                     parameter.add_(0.2 * torch.randn_like(parameter))
                 for _ in range(10):
                     learner.train()(learner.planes(boards))
@@ -225,7 +235,7 @@ class TestNetwork:
             assert learner.inference_network().size == learner.size
 
     @pytest.mark.parametrize("name", ["3×3", "qubic", "line"])
-    def test_can_be_trained_further(self, name):
+    def test_saved_network_can_be_trained_further(self, name):
         torch = pytest.importorskip("torch")
         from ttt_env.alphazero.torch_network import ResidualNetwork
 
@@ -239,7 +249,7 @@ class TestNetwork:
         np.testing.assert_allclose(net.evaluate(boards)[1], values.numpy(), atol=1e-5)
 
     @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
-    def test_a_position_gets_the_same_numbers_in_every_batch(self, game):
+    def test_evaluation_is_independent_of_batch(self, game):
         net, boards = network(game), Boards.of(positions(game, 20))
         priors, values = net.evaluate(boards)
         assert np.abs(priors.sum(axis=1) - 1).max() < 1e-6
@@ -252,7 +262,7 @@ class TestNetwork:
 
 
 class TestAgent:
-    def test_plays_the_most_visited_move(self):
+    def test_agent_plays_most_visited_move(self):
         net, boards = network(), Boards.of(positions(TICTACTOE, 30))
         policies = AlphaZero.of(net, 30, seed=4, solve=False).policies(boards)
         for position, policy in zip(boards, policies, strict=True):
@@ -264,7 +274,7 @@ class TestAgent:
             assert policy[motion.index(best.cell)] == 1.0
 
     @pytest.mark.parametrize("simulations", [0, 1])
-    def test_the_network_plays_alone_without_a_search(self, simulations):
+    def test_network_plays_alone_without_search(self, simulations):
         agent = AlphaZero.of(network(), simulations)
         boards = Boards.of(sorted(map(canonical, positions(TICTACTOE, 30)), key=str))
         priors, _ = agent.network.evaluate(boards)
@@ -272,7 +282,7 @@ class TestAgent:
         assert agent.policies(boards).argmax(axis=1).tolist() == priors.argmax(axis=1).tolist()
 
     @pytest.mark.parametrize("is_judged", [False, True])
-    def test_plays_with_the_settings_in_its_file_where_no_others_are_given(self, is_judged, tmp_path):
+    def test_file_settings_are_defaults(self, is_judged, tmp_path):
         path, net = tmp_path / "net.npz", network()
         old = {name: array for name, array in net.arrays().items() if name in net.weights}
         save_arrays(
@@ -294,20 +304,20 @@ class TestAgent:
         ],
         ids=str,
     )
-    def test_refuses_a_file_of_bad_settings(self, changes, message, tmp_path):
+    def test_file_with_invalid_settings_is_refused(self, changes, message, tmp_path):
         arrays = {name: array for name, array in (network().arrays() | changes).items() if array is not None}
         save_arrays(tmp_path / "net.npz", TICTACTOE, arrays)
         with pytest.raises(PolicyFileError, match=message):
             ttt_env.make_agent(f"alphazero:{tmp_path}/net.npz")
 
-    def test_the_seed_orders_equal_moves(self):
+    def test_seed_orders_equal_moves(self):
         shapes = shapes_of(TICTACTOE, SMALL)
         even = PolicyValueNetwork(TICTACTOE, {name: np.zeros(shape) for name, shape in shapes.items()})
         cells = {AlphaZero.of(even, 2, seed).policy(TICTACTOE.start).argmax() for seed in range(40)}
         assert len(cells) > 4
         assert AlphaZero.of(even, 5).policies(Boards.joined(TICTACTOE, [])).shape == (0, 9)
 
-    def test_explains_itself(self):
+    def test_explanation_names_probabilities_visits_and_proofs(self):
         position = TICTACTOE.start
         net = network()
         alone = AlphaZero.of(net, 1).explain(position)
@@ -330,6 +340,6 @@ class TestAgent:
             ("solve=2", "solve='2' of alphazero"),
         ],
     )
-    def test_refuses_bad_parameters_by_name(self, options, message):
+    def test_invalid_parameters_are_refused(self, options, message):
         with pytest.raises(ParameterError, match=message):
             ttt_env.make_agent(f"alphazero:{options}")

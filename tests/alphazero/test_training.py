@@ -1,4 +1,4 @@
-"""Training AlphaZero: the games it plays, what it learns of them, and how a training goes on."""
+"""Training AlphaZero: self-play games, learning and resuming."""
 
 import pickle
 from contextlib import nullcontext
@@ -31,7 +31,7 @@ train = partial(ttt_env.train, algo="alphazero")
 TINY = {"games": 12, "simulations": 8, "channels": 6, "blocks": 1, "batch": 32, "updates": 2, "pause": 1}
 
 
-def tiny(game=TICTACTOE, seed=0, **changes):
+def tiny_learner(game=TICTACTOE, seed=0, **changes):
     return AlphaZeroLearner(game, seed, **TINY | changes)
 
 
@@ -45,7 +45,7 @@ def assert_equal(ones, others):
 
 
 def interrupt_at(steps):
-    """A report that interrupts the training at its first evaluation after so many steps."""
+    """A report that interrupts the training at its first evaluation after `steps` steps."""
 
     def interrupt(evaluation):
         if evaluation.steps >= steps:
@@ -55,7 +55,7 @@ def interrupt_at(steps):
 
 
 def games_of(positions):
-    """The positions cut into games: each begins where a position does not come from the one before."""
+    """Split positions into games: a game starts at each position that does not follow the previous one."""
     games = []
     for board, policy, value in zip(positions.boards, positions.policies, positions.values, strict=True):
         if games and board.ply and board.theirs & games[-1][-1][0].mine == games[-1][-1][0].mine:
@@ -69,8 +69,8 @@ def games_of(positions):
 
 class TestSelfPlay:
     @pytest.mark.parametrize("game", [TICTACTOE, MISERE, ttt_env.get_game("mnk-v0:m=4,n=4,k=4")], ids=str)
-    def test_the_values_are_the_results_or_proved(self, game):
-        training = tiny(game, random_starts=0.5)
+    def test_values_are_results_or_proved(self, game):
+        training = tiny_learner(game, random_starts=0.5)
         solution = ttt_env.solve(game) if game.n_cells == 9 else None
         parts = [training.games.move(training.search) for _ in range(2 * game.n_cells)]
         assert training.games.ended > 10
@@ -85,8 +85,8 @@ class TestSelfPlay:
             assert solution is None or value == 0 or solution.value_of(last) in (value, 0)
 
     @pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=str)
-    def test_without_proofs_the_values_are_the_results(self, game):
-        training = tiny(game, random_starts=0.0)
+    def test_values_are_results_without_proofs(self, game):
+        training = tiny_learner(game, random_starts=0.0)
         search = PuctSearch(training.inference_network(), solve=False)
         games = [moves for _ in range(20) for moves in games_of(training.games.move(search))]
         assert {moves[-1][2] for moves in games} == ({0.0, 1.0} if game is TICTACTOE else {0.0, -1.0})
@@ -95,17 +95,17 @@ class TestSelfPlay:
             values = [value for _, _, value in moves]
             assert values == [-value for value in values[1:]] + values[-1:]
 
-    def test_a_proof_counts_more_than_the_result(self):
+    def test_proof_overrides_result(self):
         games = self_play(games=1)
         before, last = (ttt_env.Position.parse(text) for text in ("XX./O../...", "XX./OO./..."))
         for proved, learned in ((0.0, 0.0), (np.nan, -1.0)):
             games.masks[:, 0], games.lengths[0] = (last.mine, last.theirs), 1
             games.played[:, 0, 0], games.values[0, 0] = (before.mine, before.theirs), proved
-            ended = games.move(tiny(simulations=60).search)
+            ended = games.move(tiny_learner(simulations=60).search)
             assert ended.values.tolist() == [learned, 1.0]
 
-    def test_what_is_proved_is_the_value(self):
-        training = tiny(simulations=200, random_starts=0.75)
+    def test_proved_values_are_exact(self):
+        training = tiny_learner(simulations=200, random_starts=0.75)
         solution = ttt_env.solve(TICTACTOE)
         positions = [training.games.move(training.search) for _ in range(10)]
         found = [pair for p in positions for pair in zip(p.boards, p.values, strict=True)]
@@ -113,26 +113,26 @@ class TestSelfPlay:
         assert len(late) > 10
         assert all(solution.value_of(board) == value for board, value in late)
 
-    def test_policies_give_proved_wins_all_and_proved_losses_nothing(self):
+    def test_policy_puts_all_weight_on_proved_win(self):
         games = self_play()
         for number, text in enumerate(("XX./OO./...", "XX./O../...")):
             position = ttt_env.Position.parse(text, TICTACTOE)
             games.masks[:, number] = position.mine, position.theirs
-        games.move(tiny(simulations=60).search)
+        games.move(tiny_learner(simulations=60).search)
         assert games.policies[0, games.lengths[0] - 1].argmax() == 2 or games.lengths[0] == 0
         np.testing.assert_allclose(games.policies[1, 0], np.eye(9)[2])
 
-    def test_noise_is_a_distribution_over_the_legal_moves(self):
+    def test_noise_is_distribution_over_legal_moves(self):
         boards = Boards.of([random_position(TICTACTOE, seed) for seed in range(12)])
         noise = self_play()._noise(boards)
         np.testing.assert_allclose(noise.sum(axis=1), 1)
         assert not noise[~boards.legal].any()
 
-    def test_random_starts_have_their_share(self):
+    def test_random_starts_occur_at_given_rate(self):
         empty = (self_play(games=400, random_starts=0.5).masks == 0).all(axis=0).mean()
-        assert 0.45 < empty < 0.65  # a ninth of the random starts is the empty board, too
+        assert 0.45 < empty < 0.65  # One ninth of the random starts are empty boards.
 
-    def test_games_begin_where_the_agent_blundered(self):
+    def test_games_start_at_blunders_at_given_rate(self):
         games = self_play(games=400, random_starts=0.0, blunder_starts=0.5)
         assert not games.masks.any()
         blunders = [ttt_env.Position.parse(text) for text in ("X../.../...", "XO./.../...")]
@@ -142,7 +142,7 @@ class TestSelfPlay:
         begun = [int((games.masks == [[p.mine], [p.theirs]]).all(axis=0).sum()) for p in blunders]
         assert min(begun) > 50 and 150 < sum(begun) < 250
 
-    def test_the_first_moves_alone_are_drawn(self):
+    def test_only_first_moves_are_sampled(self):
         games = self_play(games=300, sampled_moves=2)
         games.lengths[:] = np.arange(300) % 4
         policies = np.zeros((300, 9), np.float32)
@@ -152,7 +152,7 @@ class TestSelfPlay:
 
 
 class TestReplayBuffer:
-    def test_keeps_canonical_images_and_what_is_to_be_learned_of_them(self):
+    def test_buffer_stores_canonical_images_and_targets(self):
         rng = np.random.default_rng(0)
         replay, boards = ReplayBuffer(TICTACTOE, 100), [random_position(TICTACTOE, rng) for _ in range(30)]
         policies = rng.random((30, 9)).astype(np.float32)
@@ -163,7 +163,7 @@ class TestReplayBuffer:
             motion = next(m for m in symmetries(TICTACTOE) if transform(position, m) == image)
             assert replay.policies[row, list(motion)].tolist() == policies[row].tolist()
 
-    def test_forgets_the_oldest(self):
+    def test_buffer_drops_oldest_positions(self):
         replay = ReplayBuffer(TICTACTOE, 8)
         for number in range(3):
             boards = Boards.start(TICTACTOE, 5)
@@ -175,17 +175,17 @@ class TestReplayBuffer:
 
 
 class TestTraining:
-    def test_moves_that_are_not_legal_are_no_part_of_the_loss(self):
-        training, position = tiny(), ttt_env.Position.parse(".../.X./...")
+    def test_illegal_moves_are_excluded_from_loss(self):
+        training, position = tiny_learner(), ttt_env.Position.parse(".../.X./...")
         with torch.no_grad():
-            training.network.policy.bias[4] = 1000.0  # the taken cell
+            training.network.policy.bias[4] = 1000.0  # The taken cell.
         policy = np.array([[1, 1, 1, 1, 0, 1, 1, 1, 1]], np.float32) / 8
         training.replay.add(Positions(Boards.of([position]), policy, np.zeros(1, np.float32)))
         assert training._learn()[1] < 100
 
-    def test_the_best_network_is_kept_until_there_is_a_better_one(self):
+    def test_best_network_is_kept_until_improved(self):
         training = Training(
-            tiny(evaluation_simulations=(1,)),
+            tiny_learner(evaluation_simulations=(1,)),
             TrainingCheckpoint("alphazero", TICTACTOE, 0, TINY),
             until="unbeatable",
         )
@@ -201,7 +201,7 @@ class TestTraining:
 
     @pytest.mark.parametrize("judged", [(1, 50), (50, 1)], ids=str)
     @pytest.mark.slow
-    def test_the_agent_that_is_judged_is_reported_returned_and_in_the_file(self, judged, tmp_path):
+    def test_best_judged_agent_is_returned_and_saved(self, judged, tmp_path):
         found, settings = [], TINY | {"evaluation_simulations": judged, "threats": judged[0] == 1}
         agent = train(steps=20, **settings, out=tmp_path / "net.npz", report=found.append)
         best = min(found, key=lambda evaluation: evaluation.criterion)
@@ -210,15 +210,15 @@ class TestTraining:
             assert ttt_env.certify(each).unbeatable == best.certificate.unbeatable
             assert (each.network.simulations, each.network.threats) == (judged[0], settings["threats"])
 
-    def test_ends_when_all_have_passed(self):
+    def test_training_ends_when_all_evaluations_pass(self):
         found = []
         train(steps=2000, **TINY | {"evaluation_simulations": (5000, 4000)}, report=found.append)
         assert [evaluation.certificate.unbeatable for evaluation in found][-2:] == [True, True]
         assert found[-2].steps == found[-1].steps < 2000
 
     @pytest.mark.slow
-    def test_learns_down_both_losses(self):
-        training = tiny(updates=30, batch=64)
+    def test_training_reduces_both_losses(self):
+        training = tiny_learner(updates=30, batch=64)
         training.advance()
         training.advance()
         first = training.losses
@@ -228,7 +228,7 @@ class TestTraining:
         assert training.losses[1] < first[1]
 
     @pytest.mark.slow
-    def test_a_killed_training_goes_on_as_if_nothing_had_happened(self, tmp_path):
+    def test_interrupted_training_resumes_exactly(self, tmp_path):
         straight, cut = tmp_path / "straight.npz", tmp_path / "cut.npz"
         evaluations, again = [], []
         train(seed=3, steps=30, until="budget", **TINY, out=straight, report=evaluations.append)
@@ -239,11 +239,11 @@ class TestTraining:
         assert again[-1].criterion == evaluations[-1].criterion
         one, other = load_network(straight, TICTACTOE), load_network(cut, TICTACTOE)
         assert_equal(one.weights.values(), other.weights.values())
-        of_seeds = [tiny(seed=seed).inference_network().weights["first"] for seed in (0, 1)]
+        of_seeds = [tiny_learner(seed=seed).inference_network().weights["first"] for seed in (0, 1)]
         assert not np.array_equal(*of_seeds)
 
     @pytest.mark.parametrize("ends", ["whole", "interrupted"])
-    def test_writes_a_log_for_tensorboard_and_closes_it(self, tmp_path, monkeypatch, ends):
+    def test_tensorboard_log_is_written_and_closed(self, tmp_path, monkeypatch, ends):
         tensorboard = pytest.importorskip("torch.utils.tensorboard")
         accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
         closed, close = [], tensorboard.SummaryWriter.close
@@ -261,9 +261,9 @@ class TestTraining:
         assert is_cut or names <= set(events.Tags()["scalars"])
 
     @pytest.mark.slow
-    def test_trains_a_game_that_cannot_be_enumerated(self, tmp_path):
+    def test_game_too_large_to_enumerate_is_trained(self, tmp_path):
         reports, out = [], tmp_path / "net.npz"
-        game = ttt_env.get_game("mnk-v0:m=5,n=4,k=2")  # 20 cells, and games of few moves
+        game = ttt_env.get_game("mnk-v0:m=5,n=4,k=2")  # This game has 20 cells and is over after a few moves.
         settings = TINY | {"evaluation_simulations": (1,), "opponents": ("random",)}
         agent = train(game=game, steps=1, **settings, out=out, report=reports.append)
         assert agent.game == game
@@ -271,14 +271,14 @@ class TestTraining:
         assert load_network(out, game).size == NetworkSize(6, 1)
 
     @pytest.mark.slow
-    def test_is_certified_unbeatable_alone_and_with_a_search(self, tmp_path):
+    def test_trained_network_is_unbeatable_with_and_without_search(self, tmp_path):
         out = tmp_path / "net.npz"
         train(seed=0, seconds=300, out=out)
         for simulations in (0, 50):
             assert ttt_env.certify(f"alphazero:{out},simulations={simulations},seed=0", TICTACTOE).unbeatable
 
 
-def test_the_learning_rate_falls_after_so_many_games():
+def test_learning_rate_drops_after_given_games():
     settings = AlphaZeroSettings(learning_rate=1.0, drops=(10, 20))
     assert [settings.rate(games) for games in (0, 9, 10, 19, 20)] == pytest.approx([1, 1, 0.3, 0.3, 0.09])
     rates = []
@@ -295,12 +295,12 @@ def test_the_learning_rate_falls_after_so_many_games():
 @pytest.mark.parametrize("device", DEVICES)
 class TestDevice:
     @pytest.mark.slow
-    def test_becomes_unbeatable_there(self, device):
+    def test_training_on_device_becomes_unbeatable(self, device):
         agent = train(steps=20_000, device=device, evaluation_simulations=(50,))
         assert ttt_env.certify(agent, TICTACTOE).unbeatable
 
-    def test_learns_and_is_asked_there(self, device):
-        training = tiny(device=device)
+    def test_network_learns_and_evaluates_on_device(self, device):
+        training = tiny_learner(device=device)
         while not training.games.ended > 20:
             training.advance()
         assert training.search.network is training.network
@@ -308,8 +308,8 @@ class TestDevice:
         assert all(np.isfinite(training.losses))
         assert training.network.first[1].running_mean.abs().max() > 0 and not training.network.training
 
-    def test_goes_on_there(self, device):
-        training, resumed = (tiny(device=device) for _ in range(2))
+    def test_training_resumes_on_device(self, device):
+        training, resumed = (tiny_learner(device=device) for _ in range(2))
         training.advance()
         resumed.restore(pickle.loads(pickle.dumps(training.state())))
         for each in (training, resumed):
@@ -335,7 +335,7 @@ class TestDevice:
         ({"device": "meta"}, "device='meta' of alphazero: "),
     ],
 )
-def test_bad_hyperparameters_are_named(changes, message):
+def test_invalid_hyperparameters_are_refused(changes, message):
     for begin in (partial(train, steps=1, **changes), partial(AlphaZeroLearner.check, TICTACTOE, changes)):
         with pytest.raises(ParameterError, match=message):
             begin()

@@ -1,4 +1,4 @@
-"""The proof that an agent is unbeatable, or the game that beats it."""
+"""Certificates: the proof that an agent is unbeatable, or a game that beats it."""
 
 from fractions import Fraction
 from functools import cache
@@ -31,14 +31,14 @@ def best_play(game):
     return {board: twin(game).optimal(board) for board in twin(game).boards() if twin(game).moves(board)}
 
 
-def optimal_but(game, mistaken, cell):
-    """Best play, but for one cell in one position."""
+def optimal_except(game, mistaken, cell):
+    """Best play except for one cell in one position."""
     return (best_play(game) | {mistaken: {cell: Fraction(1)}}).__getitem__
 
 
 @cache
 def mistakes(game):
-    """(board, cell) of the moves that give value away where best play of the mover can lead."""
+    """(board, cell) of all mistakes in positions that the mover's best play can reach."""
     other, boards = twin(game), set()
     for seat in "XO":
         for layer in other.layers({seat: other.optimal}):
@@ -47,7 +47,7 @@ def mistakes(game):
 
 
 def check_refutation(game, seat, chances, record):
-    """A whole game that the policy on its seat can play, and that ends below the value of the game."""
+    """Check that the policy can play the game in its seat and ends below the value of the game."""
     assert record.game == game
     assert record.is_over
     assert record.value(seat) < solve(game).value * SIGN[seat]
@@ -69,7 +69,7 @@ def check_refutation(game, seat, chances, record):
     ids=str,
 )
 class TestAgainstNaiveSearch:
-    def test_refutations_replay_none_is_shorter_and_blunders_are_listed(self, game, name):
+    def test_refutations_are_shortest_and_blunders_complete(self, game, name):
         chances, found = getattr(twin(game), name), certify(Plays(game, name), game)
         assert (found.game, found.game_value) == (game, twin(game).value(twin(game).empty))
         for seat, record in found.refutations.items():
@@ -87,7 +87,7 @@ class TestAgainstNaiveSearch:
         won = [position for position in found.blunders if twin(game).value(board_of(position)) == 1]
         assert list(found.missed_wins) == won
 
-    def test_blunders_everywhere(self, game, name):
+    def test_blunders_everywhere_match_naive_search(self, game, name):
         other, chances = twin(game), getattr(twin(game), name)
         found = blunders_everywhere(Plays(game, chances), game)
         to_play = [board for board in other.boards() if other.moves(board)]
@@ -96,14 +96,14 @@ class TestAgainstNaiveSearch:
         assert sorted(board_of(position) for position in found) == sorted(wrong)
 
 
-def test_random_loses_in_the_fewest_moves_and_may_go_wrong_wherever_one_can():
+def test_random_has_shortest_refutations_and_all_blunders():
     found = certify("random")
     assert found.worst_case == {"X": -1, "O": -1}
     ends = {seat: (len(record.cells), record.winner) for seat, record in found.refutations.items()}
     assert ends == {"X": (6, "O"), "O": (5, "X")}
     assert len(found.blunders) == reference.CAN_BLUNDER
     refutations = certify("random", "mnk-v0:m=4,n=3,k=3").refutations
-    assert refutations["X"].value("X") < 1 and refutations["O"] is None  # a draw refutes X, too
+    assert refutations["X"].value("X") < 1 and refutations["O"] is None  # A draw refutes X, too.
 
 
 class TestOnePlantedMistake:
@@ -117,10 +117,10 @@ class TestOnePlantedMistake:
         ],
         ids=repr,
     )
-    def test_is_caught(self, game, step):
+    def test_mistake_is_found(self, game, step):
         assert mistakes(game)
         for board, cell in mistakes(game)[::step]:
-            chances = optimal_but(game, board, cell)
+            chances = optimal_except(game, board, cell)
             found = certify(Plays(game, chances), game)
             assert [board_of(position) for position in found.blunders] == [board]
             seat = naive.mover(board)
@@ -134,8 +134,8 @@ class TestOnePlantedMistake:
                 before = [board_of(position) for position in record.positions()].index(board)
                 assert record.cells[before] == cell
 
-    def test_that_cannot_come_up_is_found_by_looking_everywhere(self):
-        # An agent that opens in the centre never sees its own stone in a corner and nothing there.
+    def test_unreachable_mistake_is_found_by_full_scan(self):
+        # An agent that opens in the centre never holds a corner without the centre.
         def chances(board):
             if board == "." * 9:
                 return {4: Fraction(1)}
@@ -146,7 +146,7 @@ class TestOnePlantedMistake:
         assert [str(position) for position in blunders_everywhere(agent)] == ["XO./.../..."]
 
     @pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(1, 10**12), Fraction(0)])
-    def test_of_small_probability_counts_and_of_none_does_not(self, chance):
+    def test_mistake_counts_unless_its_probability_is_zero(self, chance):
         def chances(board):
             return {1: chance, 4: 1 - chance} if board == "X........" else twin(TICTACTOE).optimal(board)
 
@@ -157,14 +157,14 @@ class TestOnePlantedMistake:
 
 @pytest.mark.parametrize("agent", ["random", "minimax"])
 @pytest.mark.parametrize("game", ["mnk-v0:m=1,n=1,k=1", "mnk-v0:m=3,n=1,k=1", "mnk-v0:m=2,n=1,k=2"])
-def test_games_in_which_a_seat_hardly_moves(agent, game):
+def test_seat_with_few_moves_is_certified(agent, game):
     found = certify(agent, game)
     assert found.unbeatable
     assert len(found.blunders) == 0
     assert found.worst_case["X"] == found.game_value == -found.worst_case["O"]
 
 
-def test_each_policy_is_asked_for_once(monkeypatch):
+def test_each_policy_is_computed_once(monkeypatch):
     asked = []
 
     def counted(agent, boards):

@@ -1,4 +1,4 @@
-"""The distance of positions from the end: against naive recursion on every position of small games."""
+"""Distances to the end of the game against naive recursion on every position of small games."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ SMALL = [TICTACTOE, slow(MISERE), LOPSIDED, SHORT, TREE, get_game("mnk-v0:m=4,n=
 
 
 @pytest.mark.parametrize("game", SMALL, ids=repr)
-def test_every_position_has_the_naive_distance(game):
+def test_distances_match_naive_recursion(game):
     found, boards = distances(game), boards_of(game)
     plies = found.of(boards)
     assert plies.dtype == np.int8
@@ -24,18 +24,18 @@ def test_every_position_has_the_naive_distance(game):
     assert np.sign(found.scores.of(boards)).tolist() == solve(game).values.of(boards).tolist()
 
 
-def test_without_positions():
+def test_empty_batch_has_empty_result():
     none = Boards.start(TICTACTOE, 0)
     assert distances(TICTACTOE).of(none).shape == (0,)
     assert distances(TICTACTOE).perfect_moves(none).shape == (0, 9)
 
 
-def test_scores_take_a_byte_each_and_are_kept():
+def test_scores_take_one_byte_and_are_cached():
     found = distances("mnk-v0:m=4,n=3,k=3")
     assert {layer.dtype for layer in found.scores.layers} == {np.dtype(np.int8)}
     assert distances(get_game("mnk-v0", m=4, n=3, k=3)) is found
 
 
-def test_a_game_too_large():
+def test_too_large_game_is_refused():
     with pytest.raises(GameTooLargeError, match="18 cells are the limit"):
         distances("qubic-v0")

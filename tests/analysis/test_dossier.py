@@ -1,4 +1,4 @@
-"""Certificates as files."""
+"""Dossiers: certificates with results against opponents, as files."""
 
 import hashlib
 import json
@@ -17,38 +17,42 @@ from ttt_env.storage.codec import write_json
 
 
 @pytest.fixture(scope="module")
-def random():
+def random_dossier():
     return dossier("random")
 
 
 @pytest.mark.slow
-def test_says_what_certify_and_match_say(random):
+def test_dossier_agrees_with_certify_and_match(random_dossier):
     found, worst = ttt_env.certify("random"), ttt_env.exploitability("random")
-    assert random["game"] == {"name": "tictactoe-v0"} and random["game_value"] == 0
-    assert random["unbeatable"] is random["optimal_everywhere"] is False
-    assert random["worst_case"] == found.worst_case
-    assert random["refutations"] == {seat: str(record) for seat, record in found.refutations.items()}
-    assert random["exploitability"] == {"as_X": worst.as_x, "as_O": worst.as_o, "mean": worst.exploitability}
-    assert list(random["results"]) == list(LADDER)
+    assert random_dossier["game"] == {"name": "tictactoe-v0"} and random_dossier["game_value"] == 0
+    assert random_dossier["unbeatable"] is random_dossier["optimal_everywhere"] is False
+    assert random_dossier["worst_case"] == found.worst_case
+    assert random_dossier["refutations"] == {seat: str(record) for seat, record in found.refutations.items()}
+    assert random_dossier["exploitability"] == {
+        "as_X": worst.as_x,
+        "as_O": worst.as_o,
+        "mean": worst.exploitability,
+    }
+    assert list(random_dossier["results"]) == list(LADDER)
     for opponent in LADDER:
         played = ttt_env.match("random", opponent)
-        assert tuple(random["results"][opponent]["as_X"].values()) == played.as_x
-        assert tuple(random["results"][opponent]["as_O"].values()) == played.as_o
-    assert random["n_blunders"] == len(random["blunders_everywhere"]) == reference.CAN_BLUNDER
-    assert len(random["blunders"]) == reference.CAN_BLUNDER
+        assert tuple(random_dossier["results"][opponent]["as_X"].values()) == played.as_x
+        assert tuple(random_dossier["results"][opponent]["as_O"].values()) == played.as_o
+    assert random_dossier["n_blunders"] == len(random_dossier["blunders_everywhere"]) == reference.CAN_BLUNDER
+    assert len(random_dossier["blunders"]) == reference.CAN_BLUNDER
     solution = ttt_env.solve("tictactoe-v0")
-    for text in random["missed_wins"]:
+    for text in random_dossier["missed_wins"]:
         assert solution.value_of(ttt_env.Position.parse(text)) == 1
 
 
-def test_unbeatable_is_not_yet_optimal_everywhere():
+def test_unbeatable_agent_may_be_suboptimal_elsewhere():
     boards = open_boards()
     best = dict(zip(boards, ttt_env.make_agent("minimax").policies(boards).argmax(axis=1), strict=True))
 
-    def beats_a_fool_late(position):
+    def suboptimal_in_one_position(position):
         return 5 if position == NEAR_WIN else int(best[position])
 
-    found = dossier(beats_a_fool_late, opponents=[])
+    found = dossier(suboptimal_in_one_position, opponents=[])
     assert found["unbeatable"] and not found["optimal_everywhere"]
     assert found["blunders_everywhere"] == ["XX./OO./..."]
     found = dossier("minimax", "mnk-v0:m=3,n=2,k=2", opponents=[])
@@ -56,7 +60,7 @@ def test_unbeatable_is_not_yet_optimal_everywhere():
     assert found["game_value"] == found["worst_case"]["X"] == 1
 
 
-def test_is_a_file_that_names_the_model_it_is_of(tmp_path):
+def test_dossier_file_names_its_model(tmp_path):
     from ttt_env.agents.learned.lookup import Lookup
 
     model, path = tmp_path / "policy.npz", tmp_path / "policy.certificate.json"
@@ -68,7 +72,7 @@ def test_is_a_file_that_names_the_model_it_is_of(tmp_path):
     assert found["versions"]["ttt-env"] == ttt_env.__version__
 
 
-def test_of_larger_games_only_what_can_come_up_is_looked_at():
+def test_larger_game_is_checked_only_where_reachable():
     found = dossier("weights", "mnk-v0:m=7,n=2,k=2", opponents=[])
     assert found["optimal_everywhere"] is found["blunders_everywhere"] is None
     assert found["refutations"]["X"] is None and found["worst_case"]["O"] == -1
@@ -87,7 +91,7 @@ SOFT, HARD = (ttt_env.make_agent(f"softmax:temperature={temperature}") for tempe
         ({"soft": SOFT, "hard": HARD}, {"soft": SOFT, "hard": HARD}),
     ],
 )  # fmt: skip
-def test_every_opponent_keeps_its_result(opponents, agents):
+def test_every_opponent_has_its_own_result(opponents, agents):
     exact = dossier("rules", "tictactoe-v0", opponents=opponents)["results"]
     sampled = sampled_scorecard("rules", "tictactoe-v0", opponents=opponents, games=10)["results"]
     assert list(exact) == list(sampled) == list(agents) and repr(SOFT) == repr(HARD)
@@ -97,14 +101,14 @@ def test_every_opponent_keeps_its_result(opponents, agents):
 
 
 @pytest.mark.parametrize("make", [dossier, sampled_scorecard])
-def test_an_agent_is_named_the_same_way_in_each_process(make):
+def test_agents_are_named_consistently(make):
     assert make(lowest, "tictactoe-v0", opponents=[])["agent"]["name"] == "lowest"
     assert make("rules", "tictactoe-v0", opponents=[])["agent"]["name"] == "rules"
     with pytest.raises(ParameterError, match="opponents=3: expected at most 10000 agents"):
         make("rules", "tictactoe-v0", opponents=3)
 
 
-def test_where_nothing_can_be_computed_games_are_played(tmp_path):
+def test_sampled_scorecard_plays_games(tmp_path):
     path = tmp_path / "bot.npz"
     path.write_bytes(b"some weights")
     game = ttt_env.get_game("mnk-v0:m=5,n=5,k=4")
@@ -120,7 +124,7 @@ def test_where_nothing_can_be_computed_games_are_played(tmp_path):
     assert json.loads(json.dumps(found)) == found
 
 
-def test_a_scorecard_and_a_dossier_compute_everything_once(monkeypatch):
+def test_scorecard_and_dossier_share_results(monkeypatch):
     computed = []
 
     def count(name):

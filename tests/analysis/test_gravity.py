@@ -1,4 +1,4 @@
-"""Exact analysis where cells rest on others: published figures, and naive recursion on any supports."""
+"""Exact analysis of games with gravity against published figures, and naive recursion on any supports."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ SMALL = (
 
 
 @pytest.mark.parametrize("name", slow_but_the_first(reference.CONNECT_FOUR))
-def test_positions_and_values_are_the_published_ones(name):
+def test_positions_and_values_match_published_ones(name):
     game = get_game(name)
     n_positions, value = reference.CONNECT_FOUR[name]
     assert sum(map(len, reachable(game))) == n_positions <= n_placements(game)
@@ -30,7 +30,7 @@ def test_positions_and_values_are_the_published_ones(name):
 
 
 def random_game(number, rng):
-    """Seven cells, winning sets and supports of any kind: cells may carry several others."""
+    """A game of seven cells with random winning sets and supports; a cell may carry several others."""
     order = rng.permutation(7).tolist()
     supports = [None] * 7
     for place, cell in enumerate(order):
@@ -43,7 +43,7 @@ def random_game(number, rng):
 RANDOM = [random_game(number, np.random.default_rng(number)) for number in range(40)]
 
 
-def test_random_games_have_cells_that_carry_several():
+def test_random_games_have_cells_carrying_several_others():
     carried = [[cell for cell in game.supports if cell is not None] for game in RANDOM]
     assert sum(len(set(cells)) < len(cells) for cells in carried) > 20
 
@@ -51,8 +51,8 @@ def test_random_games_have_cells_that_carry_several():
 @pytest.mark.parametrize(
     "game", [*(f"{n}{m}" for n in SMALL for m in ("", ",misere=true")), *RANDOM], ids=str
 )
-class TestIsTheNaiveOne:
-    def test_positions_and_values(self, game):
+class TestAgainstNaiveRecursion:
+    def test_positions_and_values_match_naive_recursion(self, game):
         game = get_game(game)
         layers = reachable(game)
         assert [len(layer) for layer in layers] == [len(layer) for layer in twin(game).layers()]
@@ -65,7 +65,7 @@ class TestIsTheNaiveOne:
         ]
 
     @pytest.mark.parametrize("name", ["odd", slow("first"), slow("uniform"), slow("optimal")])
-    def test_strength_of_agents(self, game, name):
+    def test_strength_of_agents_matches_naive_recursion(self, game, name):
         game = get_game(game)
         policy = getattr(twin(game), name)
         found = certify(Plays(game, name), game)

@@ -1,4 +1,4 @@
-"""Certificates of a player of Connect Four: it wins if it can, else blocks, else prefers the middle."""
+"""Certificates of a Connect Four player that wins if it can, else blocks, else prefers the middle."""
 
 import numpy as np
 import pytest
@@ -35,8 +35,8 @@ class CentreColumn(Agent):
         return np.bitwise_or.reduce(np.where(lacks_one, lacking, np.uint64(0)), axis=1)
 
 
-def n_asked_by_plain_walk(game, seat):
-    """The positions with the seat to move, in games in which it plays as the agent; by the rules alone."""
+def n_queries_of_plain_walk(game, seat):
+    """The number of positions with `seat` to move in games of the agent, by the rules alone."""
     n_columns, n_asked, layer = game.shape[1], 0, {game.start}
     while layer:
         following = set()
@@ -54,14 +54,14 @@ def n_asked_by_plain_walk(game, seat):
 
 
 @pytest.mark.parametrize("game", ["connect-four-v0:m=4,n=4", slow("connect-four-v0:m=5,n=4")])
-def test_it_is_asked_once_in_each_position_of_a_plain_walk(game):
+def test_certificate_queries_positions_of_plain_walk(game):
     game = ttt_env.get_game(game)
     found = certify(CentreColumn(game), game, complete=True)
-    assert found.n_positions == {seat: n_asked_by_plain_walk(game, seat) for seat in "XO"}
+    assert found.n_positions == {seat: n_queries_of_plain_walk(game, seat) for seat in "XO"}
 
 
 @pytest.mark.parametrize("seat", [slow("X"), slow("O")])
-def test_the_questions_of_seven_by_six(seat):
+def test_certificate_of_seven_by_six_has_known_queries(seat):
     game = ttt_env.get_game("connect-four-v0")
     found = certify(CentreColumn(game), game, seats=seat, complete=True)
     assert found.n_queries == reference.CONNECT_FOUR_QUESTIONS[seat]

@@ -1,4 +1,4 @@
-"""All reachable positions, ply by ply, and their numbering."""
+"""All reachable positions by ply, and their numbering."""
 
 from collections import Counter
 from fractions import Fraction
@@ -20,7 +20,7 @@ from ttt_env.analysis.layers import reachable, reached_layers
 from ttt_env.errors import GameTooLargeError
 from ttt_env.rules.sizes import is_enumerable, n_placements
 
-SHORT = Game("short", (2, 3), [(0,), (1, 2)])  # never played to a full board by all
+SHORT = Game("short", (2, 3), [(0,), (1, 2)])  # Some of its games end before the board is full.
 GAMES = [TICTACTOE, *map(get_game, ("mnk-v0:m=4,n=2,k=3", "mnk-v0:m=2,n=1,k=1")), LOPSIDED, SHORT]
 GRAVITY = [CONNECT_THREE, TREE, get_game("score-four-v0:k=2,h=2")]
 
@@ -33,14 +33,14 @@ def slots_of(layer):
     return np.concatenate([layer.open_slots, layer.won_slots, layer.drawn_slots])
 
 
-def free(n_cells):
-    """A game in which every cell may be played to the end."""
+def full_board_game(n_cells):
+    """A game that ends only when the board is full."""
     return Game("free", (n_cells,), [range(n_cells)])
 
 
 class TestGrid:
-    @pytest.mark.parametrize("game", [*map(free, (1, 2, 5, 8, 9, 11)), *GRAVITY], ids=repr)
-    def test_it_numbers_every_placement_once(self, game):
+    @pytest.mark.parametrize("game", [*map(full_board_game, (1, 2, 5, 8, 9, 11)), *GRAVITY], ids=repr)
+    def test_grid_numbers_every_placement_once(self, game):
         for ply in range(game.n_cells + 1):
             places = Grid(game, ply)
             n_rows = sum(
@@ -54,15 +54,15 @@ class TestGrid:
             assert (np.bitwise_count(mine) == ply // 2).all()
             assert (np.bitwise_count(theirs) == (ply + 1) // 2).all()
 
-    @pytest.mark.parametrize("game", [*map(free, (1, 2, 5, 8, 9, 11, 16)), *GRAVITY], ids=repr)
-    def test_slots_are_found_again(self, game):
+    @pytest.mark.parametrize("game", [*map(full_board_game, (1, 2, 5, 8, 9, 11, 16)), *GRAVITY], ids=repr)
+    def test_slots_round_trip_through_masks(self, game):
         for ply in range(game.n_cells + 1):
             places = grid(game, ply)
             slots = np.arange(0, places.n_slots, 1 + places.n_slots // 20_000)
             assert (places.slots(*places.masks(slots)) == slots).all()
 
-    @pytest.mark.parametrize("rules", [*map(free, (1, 3, 6, 9)), *GRAVITY], ids=repr)
-    def test_successors_are_played(self, rules):
+    @pytest.mark.parametrize("rules", [*map(full_board_game, (1, 3, 6, 9)), *GRAVITY], ids=repr)
+    def test_successors_match_played_positions(self, rules):
         game = Game("to the end", rules.shape, [range(rules.n_cells)], supports=rules.supports)
         for ply in range(game.n_cells):
             places, after = grid(game, ply), grid(game, ply + 1)
@@ -78,8 +78,8 @@ class TestGrid:
                 due = [position.play(cell) for cell in position.legal_cells]
                 assert children == due + due[:1] * (len(cells) - n_moves)
 
-    def test_successors_on_sixteen_cells(self):
-        rng, game = np.random.default_rng(0), free(16)
+    def test_successors_match_moves_on_sixteen_cells(self):
+        rng, game = np.random.default_rng(0), full_board_game(16)
         for ply in range(16):
             places, after = grid(game, ply), grid(game, ply + 1)
             slots = rng.integers(places.n_slots, size=50)
@@ -91,7 +91,7 @@ class TestGrid:
 
 @pytest.mark.parametrize("game", [*GAMES, *GRAVITY, slow(MISERE)], ids=repr)
 class TestReachable:
-    def test_layers_are_the_naive_ones(self, game):
+    def test_layers_match_naive_layers(self, game):
         layers, expected = reachable(game), twin(game).layers()
         assert [layer.ply for layer in layers] == list(range(len(expected)))
         for layer, boards in zip(layers, expected, strict=True):
@@ -107,7 +107,7 @@ class TestReachable:
                 legal = np.take_along_axis(moves.boards.legal, moves.cells, axis=1)
                 assert (moves.legal == legal).all() and (legal.sum() == moves.boards.legal.sum())
 
-    def test_with_a_policy_on_one_seat_or_both(self, game):
+    def test_layers_under_policies_match_naive_layers(self, game):
         other = twin(game)
 
         def first(board):
@@ -128,7 +128,7 @@ class TestReachable:
 class TestTicTacToe:
     layers = reachable(GAMES[0])
 
-    def test_positions(self):
+    def test_position_counts_match_published_ones(self):
         assert [len(layer) for layer in self.layers] == reference.POSITIONS_BY_PLY
         won, to_move = Counter(), Counter()
         for layer in self.layers:
@@ -138,7 +138,7 @@ class TestTicTacToe:
         assert won == reference.FINISHED_BY_WINNER
         assert to_move == reference.TO_BE_PLAYED_BY_SEAT
 
-    def test_perft(self):
+    def test_perft_matches_published_counts(self):
         games = [np.ones(1, np.int64)]
         for layer, after in zip(self.layers[:-1], self.layers[1:], strict=True):
             games.append(np.zeros(after.numbering.n_slots, np.int64))
@@ -153,7 +153,7 @@ class TestTicTacToe:
         )
 
 
-def test_games_of_more_than_18_cells_are_refused_by_name():
+def test_games_of_more_than_18_cells_are_refused():
     for game in map(get_game, ("mnk-v0", "qubic-v0", "mnk-v0:m=19,n=1,k=3")):
         assert not is_enumerable(game)
         with pytest.raises(GameTooLargeError, match=rf"{game.name}.* has \d+ cells.*18 cells are the limit"):

@@ -1,4 +1,4 @@
-"""Many agents judged at once: what each would be told alone, whoever does the work."""
+"""Several agents analysed at once give the results of single analyses."""
 
 import pytest
 
@@ -24,7 +24,7 @@ class Leaking(ttt_env.Agent):
 
 @pytest.mark.parametrize("workers", [None, slow(2)])
 @pytest.mark.slow
-def test_each_is_judged_as_if_alone(workers):
+def test_results_match_single_analyses(workers):
     agents = [*SPECS, lowest]
     for analysis in (certify, exploitability):
         alone = [analysis(agent, DRAWN) for agent in agents]
@@ -32,22 +32,22 @@ def test_each_is_judged_as_if_alone(workers):
         assert list(found) == [*SPECS, "lowest"] and list(found.values()) == alone
 
 
-def test_a_mapping_gives_names_and_an_agent_the_game():
+def test_mapping_names_agents_and_agent_sets_game():
     certificates = certify({"one": ttt_env.make_agent("minimax", DRAWN), "another": "random"})
     assert [c.game.name for c in certificates.values()] == [DRAWN] * 2
     assert [c.unbeatable for c in certificates.values()] == [True, False]
     assert certify([]) == {}
 
 
-def test_progress():
-    told = []
-    certify(["minimax", "random"], DRAWN, progress=lambda *numbers: told.append(numbers))
-    assert told == [(0, 2), (1, 2), (2, 2)]
+def test_progress_counts_finished_agents():
+    reports = []
+    certify(["minimax", "random"], DRAWN, progress=lambda *numbers: reports.append(numbers))
+    assert reports == [(0, 2), (1, 2), (2, 2)]
 
 
 @pytest.mark.parametrize("workers", [None, 2])
 @pytest.mark.slow
-def test_the_agent_that_fails_is_named(workers):
+def test_failing_agent_is_named(workers):
     agents = {"good": "minimax", "bad one": Leaking(ttt_env.get_game("tictactoe-v0"))}
     with pytest.raises(PolicyError) as caught:
         certify(agents, workers=workers)
@@ -62,19 +62,19 @@ def test_the_agent_that_fails_is_named(workers):
     ],
     ids=["unknown", "twice"],
 )
-def test_errors_before_anything_is_judged(agents, game, error, message):
-    told = []
+def test_invalid_agents_are_refused_before_any_analysis(agents, game, error, message):
+    reports = []
     with pytest.raises(error, match=message):
-        certify(agents, game, progress=lambda *numbers: told.append(numbers))
-    assert told == []
+        certify(agents, game, progress=lambda *numbers: reports.append(numbers))
+    assert reports == []
 
 
-def test_arguments_of_one_agent_and_of_several():
+def test_arguments_for_other_number_of_agents_are_refused():
     with pytest.raises(ParameterError, match="but several were given"):
         certify(["minimax"], answers="answers.jsonl")
     with pytest.raises(ParameterError, match="for several agents"):
         exploitability("minimax", backend="ray")
 
 
-def test_what_is_no_agent_is_refused():
+def test_other_objects_are_refused():
     all_raise(UnknownAgentError, "", certify, [None, 3, b"minimax", [3], [["minimax"]]])

@@ -1,4 +1,4 @@
-"""A proof is a table: the answers of an agent, each asked for once, and what follows from them alone."""
+"""Policy tables: the answers of an agent, each queried once, and the results that follow from them."""
 
 from collections import Counter
 
@@ -26,7 +26,7 @@ GAMES = ("tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=3,n=2,k=2", LOPSI
 
 
 class Reusing(Agent):
-    """Answers every batch in one array of its own, which it overwrites the next time."""
+    """Answers every batch in one array of its own, which the next call overwrites."""
 
     is_stationary = True
 
@@ -40,8 +40,8 @@ class Reusing(Agent):
         return answer
 
 
-class Rarely(Agent):
-    """Blunders once in a while, whatever the position is."""
+class RarelyWrong(Agent):
+    """Blunders at random with a small probability in any position."""
 
     def __init__(self, game):
         super().__init__(game)
@@ -51,8 +51,8 @@ class Rarely(Agent):
         return (self.best if self.rng.random() > 0.05 else make_agent("random", self.game)).policy(position)
 
 
-class TestAsking:
-    def test_each_position_that_can_be_reached_once(self):
+class TestQueries:
+    def test_reachable_positions_are_queried_once(self):
         asked = Counter()
 
         def choose(position):
@@ -66,7 +66,7 @@ class TestAsking:
 
     @pytest.mark.parametrize("game", GAMES, ids=str)
     @pytest.mark.parametrize("name", AGENTS)
-    def test_positions_and_answers_are_those_of_the_agent(self, game, name):
+    def test_table_holds_policies_of_agent(self, game, name):
         agent = make_agent(name, game)
         table, everywhere = PolicyTable.of(agent), PolicyTable.of(agent, positions="all")
         boards = open_boards(agent.game)
@@ -77,13 +77,13 @@ class TestAsking:
                 mine = layer.boards(layer.open_slots)
                 assert np.array_equal(table.policies(mine), checked_policies(agent, mine))
 
-    def test_copies_what_it_is_given(self):
+    def test_table_copies_returned_arrays(self):
         due = certify("win-block", "mnk-v0:m=4,n=3,k=3")
         assert certify(Reusing("mnk-v0:m=4,n=3,k=3")) == due
 
     @pytest.mark.slow
-    def test_what_is_computed_of_a_restless_agent_is_true_of_its_table(self):
-        found = certify(Rarely(TICTACTOE))
+    def test_results_of_random_agent_hold_for_its_table(self):
+        found = certify(RarelyWrong(TICTACTOE))
         table = found.table
         assert found.is_sampled and "; it may answer differently next time." in str(found)
         assert certify(table) == found and certify(table).digest == found.digest
@@ -92,14 +92,14 @@ class TestAsking:
         def policy(board):
             try:
                 chances = table.policy(Position.parse("".join(board)))
-            except PolicyError:  # never reached
+            except PolicyError:  # This position is never reached.
                 return twin(TICTACTOE).uniform(board)
             return {int(cell): chances[cell] for cell in np.flatnonzero(chances)}
 
         due = sum(twin(TICTACTOE).best_reply(seat, policy)[0] for seat in "XO")
         assert exploitability(table).nash_conv == pytest.approx(due)
 
-    def test_names_agent_position_and_answer_where_a_policy_is_none(self):
+    def test_invalid_policy_error_names_agent_and_position(self):
         class Half(Agent):
             def policy(self, position):
                 return make_agent("random", self.game).policy(position) / 2
@@ -109,7 +109,7 @@ class TestAsking:
         ):
             certify(Half(TICTACTOE))
 
-    def test_stops_before_it_holds_too_many_positions(self):
+    def test_position_limit_is_enforced(self):
         with pytest.raises(GameTooLargeError, match="random as X: more than 2,000 positions of tictactoe-v0"):
             PolicyTable.of("random", most=2000)
         with pytest.raises(GameTooLargeError, match=r"queried in 1 positions until then"):
@@ -119,12 +119,12 @@ class TestAsking:
         with pytest.raises(GameTooLargeError, match="for a table of all positions"):
             PolicyTable.of("random", "qubic-v0", positions="all")
 
-    def test_tells_how_far_it_is(self):
-        told = []
-        table = PolicyTable.of(lowest, progress=told.append)
-        assert told[0].positions == 0 and all(each.at_most >= table.n_queries for each in told)
+    def test_progress_reports_positions_and_bound(self):
+        reports = []
+        table = PolicyTable.of(lowest, progress=reports.append)
+        assert reports[0].positions == 0 and all(each.at_most >= table.n_queries for each in reports)
 
-    def test_wrong_arguments(self):
+    def test_invalid_arguments_are_refused(self):
         with pytest.raises(ParameterError, match=r"unknown seats 'Y' of PolicyTable\.of"):
             PolicyTable.of("random", seats="Y")
         with pytest.raises(ParameterError, match=r"unknown positions 'some' of PolicyTable\.of"):
@@ -136,12 +136,12 @@ class TestAsking:
 
 
 class TestAsAnAgent:
-    def test_is_one_itself_and_says_which(self):
+    def test_table_plays_as_labelled_agent(self):
         table = PolicyTable.of("win-block")
         assert table.is_stationary and table.label == "win-block" and table.game == TICTACTOE
         assert match(table, "random").as_x == match("win-block", "random").as_x
 
-    def test_a_position_that_it_does_not_hold_is_an_error(self):
+    def test_missing_position_raises_policy_error(self):
         table = PolicyTable.of("newell-simon", seats="X")
         with pytest.raises(
             PolicyError, match=r"is not in the table of newell-simon, which holds the positions .* as X"
@@ -151,7 +151,7 @@ class TestAsAnAgent:
         with pytest.raises(PolicyError, match=r"XO./.../... is not in the table"):
             PolicyTable.of("newell-simon").policy(unreached)
 
-    def test_where_no_free_cell_was_named_it_loses(self):
+    def test_illegal_answers_lose(self):
         table = PolicyTable.of(lambda position: 0)
         with pytest.raises(ForfeitError, match=r"plays 0 in X\.\./"):
             table.policy(Position.parse("X../.../..."))
@@ -162,10 +162,10 @@ class TestAsAnAgent:
 
 
 class TestOnAnyBoard:
-    """The cost lies in the agent, not in the board."""
+    """The cost depends on the agent, not on the size of the board."""
 
     @pytest.mark.parametrize("game", [TICTACTOE, CONNECT_THREE, TREE], ids=repr)
-    def test_two_numberings_give_the_same_layers(self, game, monkeypatch):
+    def test_numberings_give_same_layers(self, game, monkeypatch):
         import ttt_env.analysis.layers as layers
 
         due = list(reached_layers(game))
@@ -181,7 +181,7 @@ class TestOnAnyBoard:
 
     @pytest.mark.parametrize("game", [TICTACTOE, TREE], ids=repr)
     @pytest.mark.parametrize("name", AGENTS)
-    def test_two_numberings_give_the_same_results(self, monkeypatch, game, name):
+    def test_numberings_give_same_results(self, monkeypatch, game, name):
         import ttt_env.analysis.evaluation as evaluation
         import ttt_env.analysis.layers as layers
 
@@ -193,13 +193,13 @@ class TestOnAnyBoard:
         assert match(name, "random", game, exact=True).score == pytest.approx(exact.score, abs=1e-12)
         assert certify(name, game).worst_case == worst
 
-    def test_two_agents_that_draw_no_move_have_an_exact_result(self):
+    def test_deterministic_agents_have_exact_result_on_large_board(self):
         played = match(Lowest("qubic-v0"), Lowest("qubic-v0"))
         assert played.exact and played.as_x.win == 1 and played.as_o.loss == 1
         assert not match("random", "random", "qubic-v0", games=4).exact
 
     @pytest.mark.slow
-    def test_a_large_game_whose_value_is_not_known(self):
+    def test_large_game_of_unknown_value_is_certified(self):
         found = certify(Lowest("qubic-v0"))
         assert found.worst_case == {"X": -1, "O": -1} and not found.is_complete and found.n_blunders is None
         assert found.unbeatable is False and found.refutations["X"].value("X") == -1
@@ -208,16 +208,16 @@ class TestOnAnyBoard:
             found.table.save("unwritten.npz")
 
     @pytest.mark.slow
-    def test_counts_that_others_found(self):
+    def test_query_counts_match_published_ones(self):
         found = certify(Lowest("mnk-v0:m=4,n=4,k=4", "win-block"))
         assert found.n_queries == 10_022 + 27_722 and found.n_positions == {"X": 10_022, "O": 27_722}
 
-    def test_a_win_needs_no_other_proof_of_the_value(self):
+    def test_win_proves_value_of_game(self):
         found = certify("best-response:random", "mnk-v0:m=3,n=2,k=2", seats="X")
         assert found.worst_case == {"X": 1} and found.unbeatable and found.value_from == "table"
         assert str(found).startswith("mnk-v0:m=3,n=2,k=2: UNBEATABLE as X.")
 
-    def test_more_than_32_cells_have_keys_of_two_words(self):
+    def test_boards_of_more_than_32_cells_have_two_word_keys(self):
         masks = np.array([1, 1 << 63, 5], np.uint64), np.array([2, 1, 1 << 62], np.uint64)
         keys = np.sort(keys_of(64, *masks))
         numbering = KeyNumbering(Game("long", (64,), [(0, 63)]), 2, keys)
@@ -229,7 +229,7 @@ class TestOnAnyBoard:
 
 
 class Lowest(Agent):
-    """Plays the lowest of the cells that another agent may play; by default of all."""
+    """Plays the lowest cell that another agent may play; by default the lowest legal cell."""
 
     is_stationary = True
 
@@ -245,7 +245,7 @@ class Lowest(Agent):
 class TestRows:
     CELLS = np.array([[0, 2, 5], [1, 3, 4]])
 
-    def test_are_as_small_as_they_can_be(self):
+    def test_rows_take_smallest_type(self):
         one, uniform = np.array([[0, 1.0, 0], [1.0, 0, 0]]), np.array([[0.5, 0.5, 0], [0, 0, 1.0]])
         mixed = np.array([[0.25, 0.75, 0], [0, 0, 1.0]])
         for policy, kind in ((one, "u1"), (uniform, "u8"), (mixed, "f8")):
@@ -254,14 +254,14 @@ class TestRows:
             rows[...] = 0
             assert policy.any()
 
-    def test_name_no_free_cell_in_each_form(self):
+    def test_every_row_type_can_hold_forfeits(self):
         none = np.zeros(3)
         for policy in ([0, 1.0, 0], [0.5, 0.5, 0], [0.25, 0.75, 0]):
             rows = compact(np.array([none, policy]), self.CELLS)
             assert is_forfeit(rows).tolist() == [True, False] and not chances(rows, self.CELLS)[0].any()
         assert compact(np.array([none]), self.CELLS[:1]).tolist() == [NO_CELL]
 
-    def test_of_several_forms_are_joined_exactly(self):
+    def test_rows_of_different_types_join_exactly(self):
         policies = [
             np.eye(3)[:2],
             np.array([[0.5, 0.5, 0], [0, 0, 0]]),
@@ -278,33 +278,33 @@ class TestRows:
 class TestFiles:
     @pytest.mark.parametrize("game", GAMES, ids=str)
     @pytest.mark.parametrize("name", AGENTS)
-    def test_hold_the_same_table(self, tmp_path, game, name):
+    def test_saved_table_is_equal(self, tmp_path, game, name):
         table = PolicyTable.of(name, game)
         table.save(tmp_path / "table.npz")
         again = PolicyTable(table.game, str(tmp_path / "table.npz"))
         assert again.digest == table.digest and again.label == name and again.n_queries == table.n_queries
         assert certify(again) == certify(table) and exploitability(again) == exploitability(table)
 
-    def test_play_by_their_path_alone(self, tmp_path):
+    def test_bare_path_loads_table(self, tmp_path):
         path = tmp_path / "table.npz"
         PolicyTable.of("newell-simon").save(path)
         assert isinstance(make_agent(str(path)), PolicyTable) and certify(str(path)).unbeatable
         assert match(str(path), "minimax").score == 0
 
-    def test_with_forfeits_keep_the_reasons(self, tmp_path):
+    def test_saved_table_keeps_forfeits(self, tmp_path):
         table = PolicyTable.of(lambda position: 9 if position.ply == 3 else position.legal_cells[0])
         table.save(tmp_path / "table.npz")
         again = PolicyTable("tictactoe-v0", str(tmp_path / "table.npz"))
         assert again.forfeits == table.forfeits and again.forfeits[0].reply == "9"
         assert certify(again) == certify(table)
 
-    def test_of_all_positions_are_written_as_the_proof(self, tmp_path):
+    def test_file_holds_only_reachable_positions(self, tmp_path):
         PolicyTable.of("minimax", positions="all").save(tmp_path / "table.npz")
         assert (
             PolicyTable("tictactoe-v0", str(tmp_path / "table.npz")).n_queries == certify("minimax").n_queries
         )
 
-    def test_that_are_cut_or_of_another_game_are_refused(self, tmp_path):
+    def test_damaged_or_foreign_file_is_refused(self, tmp_path):
         path = tmp_path / "table.npz"
         PolicyTable.of("minimax").save(path)
         with pytest.raises(PolicyFileError, match="not of tictactoe-v0:misere=true"):

@@ -1,4 +1,4 @@
-"""Results as text, as dictionaries, as JSON and as files."""
+"""Results as text, dictionaries, JSON and files."""
 
 import dataclasses
 import json
@@ -51,7 +51,7 @@ def result(request):
 
 
 class TestRoundTrips:
-    def test_as_a_dictionary_as_json_and_as_a_file(self, result, tmp_path):
+    def test_result_round_trips_through_dict_json_and_file(self, result, tmp_path):
         assert type(result).from_dict(json.loads(json.dumps(result.to_dict()))) == result
         assert type(result).from_json(result.to_json()) == result
         result.save(tmp_path / "result.json")
@@ -61,22 +61,22 @@ class TestRoundTrips:
         assert len(text) < 900 and "array" not in text and "<" not in text
         assert len(repr(result)) < 400
 
-    def test_a_notebook_shows_its_picture_or_its_words(self, result):
+    def test_notebook_shows_picture_or_text(self, result):
         if isinstance(result, Certificate):
             assert result._repr_html_() is None and result._repr_svg_() == result.picture().svg
         else:
             words = unescape(re.sub("<[^>]*>", " ", result._repr_html_()))
             assert set(str(result).split()) <= set(words.split())
 
-    def test_what_is_left_out_or_has_another_type_is_an_error(self, result):
+    def test_missing_or_mistyped_fields_are_refused(self, result):
         data = result.to_dict()
         for key in data:
             if key not in result.DERIVED:
                 with pytest.raises(ResultFileError, match=f"not a saved {type(result).__name__}"):
                     type(result).from_dict({name: part for name, part in data.items() if name != key})
-            for wrong in ("x", [7], {"a": 1}):
+            for bad_value in ("x", [7], {"a": 1}):
                 try:
-                    type(result).from_dict(data | {key: wrong})
+                    type(result).from_dict(data | {key: bad_value})
                 except TttEnvError as error:
                     assert isinstance(error, ResultFileError)
         other = Match if not isinstance(result, Match) else Proof
@@ -85,14 +85,14 @@ class TestRoundTrips:
 
 
 class TestFiles:
-    def test_are_utf8_whatever_the_machine_speaks(self, tmp_path):
+    def test_file_is_utf8_in_any_locale(self, tmp_path):
         path = tmp_path / "own.json"
         ttt_env.certify("random", dataclasses.replace(LOPSIDED, name="schräg−")).save(path)
         code = f"import ttt_env; print(ttt_env.Certificate.load({str(path)!r}).n_blunders)"
         run = subprocess.run([sys.executable, "-X", "utf8=0", "-c", code], env={"LC_ALL": "C"}, check=True)
         assert run.returncode == 0
 
-    def test_long_lists_are_cut_off_and_counted(self, monkeypatch):
+    def test_long_lists_are_truncated_with_count(self, monkeypatch):
         monkeypatch.setattr(codec, "MOST_LISTED", 10)
         found = ttt_env.certify("random")
         again = Certificate.from_dict(found.to_dict())
@@ -100,19 +100,19 @@ class TestFiles:
         assert again == found and again.unbeatable is False
 
     @pytest.mark.parametrize("path", cases_of(FILES))
-    def test_shipped_certificates_are_certificates(self, path):
+    def test_shipped_certificates_load_and_match_certify(self, path):
         saved = Certificate.load(path.with_suffix(".certificate.json"))
         assert saved == ttt_env.certify(*shipped(path))
 
-    def test_a_dossier_is_a_certificate_and_more(self, tmp_path):
+    def test_dossier_loads_as_certificate(self, tmp_path):
         facts = dossier("block", opponents=["random"])
         write_json(facts, tmp_path / "block.json")
         assert Certificate.load(tmp_path / "block.json") == ttt_env.certify("block")
         assert facts.items() >= ttt_env.certify("block").to_dict().items()
 
 
-class TestWords:
-    def test_of_a_certificate(self):
+class TestText:
+    def test_certificate_text_names_verdict_and_counts(self):
         found = ttt_env.certify("random")
         text = str(found)
         assert found.n_positions == reference.TO_BE_PLAYED_BY_SEAT
@@ -128,7 +128,7 @@ class TestWords:
         assert f"Asked once in {asked.n_queries:,} positions; it may answer differently" in str(asked)
         assert "Asked once" in asked.picture().svg
 
-    def test_one_reason_for_all_failures_comes_first(self):
+    def test_common_failure_reason_comes_first(self):
         def broken(position):
             return bord[0]  # noqa: F821
 
@@ -137,14 +137,14 @@ class TestWords:
         text = str(ttt_env.certify(lambda position: 9))
         assert text.startswith("no cell in all 10 positions: '9'\ntictactoe-v0: BEATABLE as X and as O")
 
-    def test_an_unknown_value_is_said(self):
+    def test_text_says_that_value_is_unknown(self):
         found = ttt_env.certify(lowest, "mnk-v0:m=5,n=4,k=3,misere=true")
         assert found.unbeatable is found.game_value is None and not found.is_complete and not found
         assert "loses as X and as O; the value of the game is unknown" in str(found)
         assert "counts are not complete" in str(found) and "Worst result as O: loss, by " in str(found)
         assert found.refutations == {"X": None, "O": None} and found.worst_games["X"].value("X") == -1
 
-    def test_of_other_results_say_whose_gain_it_is(self):
+    def test_text_says_which_agent_gains(self):
         text = str(result_of("match"))
         assert text.startswith("Score −0.8726 for the first agent, computed: wins minus losses")
         assert "as O, moving second  wins 0%, draws" in text
@@ -160,24 +160,24 @@ class TestWords:
 
 
 class TestIntervals:
-    """Wins and losses count one more each, so that games that all end alike leave some doubt."""
+    """One win and one loss are added, so that identical results still leave some uncertainty."""
 
     @pytest.mark.parametrize(
         "counts", [[[50, 0, 0], [50, 0, 0]], [[0, 0, 50], [0, 0, 50]], [[0, 50, 0], [0, 50, 0]]]
     )
-    def test_where_all_games_end_alike(self, counts):
+    def test_interval_is_not_empty_if_all_games_end_equally(self, counts):
         found = match_of(np.array(counts), 100)
         wins, losses = counts[0][0] + 1, counts[0][2] + 1
         mean = (wins - losses) / 52
         margin = 1.959964 * (((wins + losses) / 52 - mean**2) / 50 / 2) ** 0.5
         assert found.interval == pytest.approx((max(-1, found.score - margin), min(1, found.score + margin)))
 
-    def test_wins_and_losses_count_alike(self):
+    def test_interval_is_symmetric_in_wins_and_losses(self):
         low, high = match_of(np.array([[30, 10, 10], [20, 20, 10]]), 100).interval
         turned_low, turned_high = match_of(np.array([[10, 10, 30], [10, 20, 20]]), 100).interval
         assert (low, high) == pytest.approx((-turned_high, -turned_low))
 
-    def test_none_where_the_same_games_come_again_and_again(self):
+    def test_repeated_games_have_no_interval(self):
         found = ttt_env.match("minimax:depth=1", lowest, games=40)
         assert not found.exact and found.distinct_games <= found.games
         same = ttt_env.match(lowest, highest, games=40)

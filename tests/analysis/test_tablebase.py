@@ -1,4 +1,4 @@
-"""Solved games as files."""
+"""Tablebases: solved games as files."""
 
 import pickle
 
@@ -13,11 +13,11 @@ from ttt_env.analysis.tablebase import is_tablebase
 from ttt_env.errors import GameTooLargeError, PolicyFileError
 
 GAMES = ["tictactoe-v0", "tictactoe-v0:misere=true", "mnk-v0:m=4,n=3,k=3", "mnk-v0:m=1,n=1,k=1"]
-GAMES += ["mnk-v0:m=3,n=2,k=2"]  # over before the board is full
+GAMES += ["mnk-v0:m=3,n=2,k=2"]  # This game is over before the board is full.
 
 
 @pytest.mark.parametrize("game", [*GAMES, LARGER_LOPSIDED, TREE], ids=str)
-def test_every_value_comes_back(game, tmp_path):
+def test_every_value_is_restored(game, tmp_path):
     game = ttt_env.get_game(game)
     solution = ttt_env.solve(game)
     solution.save(tmp_path / "base.npz")
@@ -31,11 +31,11 @@ def test_every_value_comes_back(game, tmp_path):
 
 
 @pytest.mark.slow
-def test_square_4x4_is_small(tmp_path):
+def test_square_tablebase_is_small(tmp_path):
     game, path = ttt_env.get_game("square-v0"), tmp_path / "square.npz"
     solution = ttt_env.solve(game)
     solution.save(path)
-    assert path.stat().st_size < 300_000  # the goal was 5 MB
+    assert path.stat().st_size < 300_000  # The goal was 5 MB.
     loaded, rng = Solution.load(path, game), np.random.default_rng(0)
     for layer in reachable(game)[1:]:
         slots = np.concatenate([layer.open_slots, layer.won_slots, layer.drawn_slots])
@@ -44,21 +44,22 @@ def test_square_4x4_is_small(tmp_path):
 
 
 @pytest.fixture
-def saved(tmp_path):
+def saved_base(tmp_path):
+    """The path of a saved tablebase of tic-tac-toe."""
     path = tmp_path / "base.npz"
     ttt_env.solve("tictactoe-v0").save(path)
     return path
 
 
-def test_a_loaded_base_is_saved_as_it_was(saved, tmp_path):
-    Solution.load(saved, "tictactoe-v0").save(tmp_path / "again.npz")
-    with np.load(saved) as one, np.load(tmp_path / "again.npz") as other:
+def test_loaded_base_saves_unchanged(saved_base, tmp_path):
+    Solution.load(saved_base, "tictactoe-v0").save(tmp_path / "again.npz")
+    with np.load(saved_base) as one, np.load(tmp_path / "again.npz") as other:
         assert one.files == other.files
         assert all(np.array_equal(one[name], other[name]) for name in one.files)
 
 
-def test_lookup_plays_from_it(saved, tmp_path):
-    agent = ttt_env.make_agent(f"lookup:{saved}")
+def test_lookup_plays_from_tablebase(saved_base, tmp_path):
+    agent = ttt_env.make_agent(f"lookup:{saved_base}")
     assert ttt_env.certify(agent).unbeatable
     assert len(ttt_env.certify(agent).blunders) == 0
     assert len(agent) > 765
@@ -70,16 +71,16 @@ def test_lookup_plays_from_it(saved, tmp_path):
     assert is_tablebase(tmp_path / "copy.npz")
 
 
-def test_what_is_a_tablebase(saved, tmp_path):
+def test_is_tablebase_recognises_tablebases(saved_base, tmp_path):
     ttt_env.make_agent("lookup").save(tmp_path / "policy.npz")
     (tmp_path / "text.npz").write_text("tablebase")
     np.save(tmp_path / "array.npy", np.zeros(3))
-    assert is_tablebase(saved)
+    assert is_tablebase(saved_base)
     for name in ("policy.npz", "text.npz", "array.npy", "missing.npz"):
         assert not is_tablebase(tmp_path / name)
 
 
-def changed(path, **changes):
+def rewrite(path, **changes):
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files} | changes
     np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
@@ -96,25 +97,25 @@ def changed(path, **changes):
         ({"misere": np.array(True)}, "other misere"),
     ],
 )
-def test_files_that_are_none(saved, change, message):
-    changed(saved, **change)
+def test_invalid_files_are_refused(saved_base, change, message):
+    rewrite(saved_base, **change)
     with pytest.raises(PolicyFileError, match=message):
-        Solution.load(saved, "tictactoe-v0")
+        Solution.load(saved_base, "tictactoe-v0")
 
 
 @pytest.mark.parametrize("make", [lambda a: a.astype(np.int64), lambda a: np.full_like(a, 255)])
-def test_values_that_are_none(saved, make):
-    with np.load(saved) as file:
+def test_invalid_values_are_refused(saved_base, make):
+    with np.load(saved_base) as file:
         values = make(file["tablebase"])
-    changed(saved, tablebase=values)
+    rewrite(saved_base, tablebase=values)
     with pytest.raises(PolicyFileError, match=r"has the wrong form|out of range"):
-        ttt_env.make_agent(f"lookup:{saved}")
+        ttt_env.make_agent(f"lookup:{saved_base}")
 
 
-def test_another_game_and_none(saved, tmp_path):
+def test_other_game_and_missing_file_are_refused(saved_base, tmp_path):
     with pytest.raises(PolicyFileError, match="table of tictactoe-v0, not of square-v0"):
-        Solution.load(saved, "square-v0")
+        Solution.load(saved_base, "square-v0")
     with pytest.raises(GameTooLargeError, match="64 cells, too many for a tablebase"):
-        Solution.load(saved, "qubic-v0")
+        Solution.load(saved_base, "qubic-v0")
     with pytest.raises(PolicyFileError, match=r"none\.npz cannot be read"):
         Solution.load(tmp_path / "none.npz", "tictactoe-v0")

@@ -1,4 +1,4 @@
-"""People against agents: the counts against plain code, the expectation against plain recursion."""
+"""Results of people against agents, with counts and expectations checked against plain code."""
 
 import json
 
@@ -25,7 +25,7 @@ def counts(tally):
     return {seat: (counted.wins, counted.draws, counted.losses) for seat, counted in tally.seats.items()}
 
 
-def test_each_seat_is_counted_by_itself(log):
+def test_results_are_counted_per_seat(log):
     rng, results = np.random.default_rng(1), {}
     for number in range(80):
         record = play_game("random", "random", TICTACTOE, rng=rng)
@@ -43,7 +43,7 @@ def test_each_seat_is_counted_by_itself(log):
     assert [tally.games for tally in found] == sorted((tally.games for tally in found), reverse=True)
 
 
-def test_only_finished_games_of_one_person_and_one_agent_count(log):
+def test_only_finished_games_of_person_and_agent_count(log):
     won = GameRecord(TICTACTOE, (0, 3, 1, 4, 2))
     for x, o in [(PERSON, PERSON), ("random", "minimax"), (None, "minimax"), (PERSON, None), (None, None)]:
         log.add(won, x=x, o=o)
@@ -55,7 +55,7 @@ def test_only_finished_games_of_one_person_and_one_agent_count(log):
 
 
 def random_result(agent, position, seat):
-    """The chances that a random player on this seat wins, draws and loses, by plain recursion."""
+    """The chances that a random player in `seat` wins, draws and loses, by plain recursion."""
     if position.is_over:
         return np.eye(3)[1 if position.winner is None else 0 if position.winner == seat else 2]
     cells = position.legal_cells
@@ -67,7 +67,7 @@ def random_result(agent, position, seat):
 
 
 @pytest.mark.parametrize("spec", ["win-block", "newell-simon"])
-def test_the_expectation_is_exact(spec):
+def test_expectation_is_exact(spec):
     small = get_game("mnk-v0:m=3,n=2,k=2")
     agent, found = make_agent(spec, small), expected_result(spec, small)
     assert found.of_random.exact and found.lack == ""
@@ -75,9 +75,9 @@ def test_the_expectation_is_exact(spec):
         assert tuple(found.on(seat)) == pytest.approx(tuple(random_result(agent, small.start, seat)))
 
 
-def test_where_there_is_no_expectation_it_is_said_why():
+def test_missing_expectation_has_reason():
     assert "fixed policy" in expected_result("mcts:simulations=10", TICTACTOE).lack
-    large = expected_result("brute-force", get_game("square-v0"))  # without a sweep of it
+    large = expected_result("brute-force", get_game("square-v0"))  # It needs no sweep of the game.
     assert "16 cells, too many to compute what is expected; 12 cells are the limit" in large.lack
 
     slow = "mcts:simulations=1000000,seed=0"
@@ -86,7 +86,7 @@ def test_where_there_is_no_expectation_it_is_said_why():
     assert gone.of_random is None and "nowhere" in gone.lack and gone.on("X") is None
 
 
-def test_games_of_unknown_names_are_left_out(log):
+def test_games_of_unknown_names_are_omitted(log):
     own = Game("own", (1, 3), [(0, 1)])
     log.add(GameRecord(own, (0, 2, 1)), x=PERSON, o="random")
     log.add(GameRecord(TICTACTOE, (0, 3, 1, 4, 2)), x=PERSON, o="block")
@@ -94,7 +94,7 @@ def test_games_of_unknown_names_are_left_out(log):
     assert (tally.game, tally.agent) == ("tictactoe-v0", "block") and found.of_random.exact
 
 
-def test_in_the_terminal(log):
+def test_games_command_shows_tallies(log):
     log.add(GameRecord(TICTACTOE, (0, 3, 1, 4, 2)), x=PERSON, o="minimax:depth=1")
     log.add(GameRecord(TICTACTOE, (0, 3, 1, 4, 2)), x="mcts:simulations=10", o=PERSON)
     exact = expected_result("minimax:depth=1", TICTACTOE).of_random

@@ -1,4 +1,4 @@
-"""Compiled functions that many searches share, against plain Python."""
+"""Compiled functions shared by several searches, against plain Python."""
 
 import numpy as np
 import pytest
@@ -18,8 +18,10 @@ from ttt_env.rules.symmetry import canonical, motions, symmetries, transform
 
 SMALL = ["mnk-v0:m=5,n=4,k=3", "mnk-v0:m=5,n=5,k=4", "tictactoe-v0:misere=true"]
 LARGEST = "mnk-v0:m=8,n=8,k=5"
-OF_THREATS = pytest.mark.parametrize(("name", "n"), [(SMALL[0], 300), slow(SMALL[1], 300), slow(LARGEST, 40)])
-EACH = pytest.mark.parametrize("name", [*SMALL, LARGEST])
+THREAT_CASES = pytest.mark.parametrize(
+    ("name", "n"), [(SMALL[0], 300), slow(SMALL[1], 300), slow(LARGEST, 40)]
+)
+EVERY_GAME = pytest.mark.parametrize("name", [*SMALL, LARGEST])
 
 
 def positions_of(name, n):
@@ -27,12 +29,12 @@ def positions_of(name, n):
 
 
 def pairs_of(positions):
-    """The masks of both players as compiled code takes them, one position after the other."""
+    """The masks of both players, position by position, as compiled code takes them."""
     return np.array([mask for p in positions for mask in (p.mine, p.theirs)], np.uint64)
 
 
 @compiled
-def look_at_cells(pairs, sizes, lowest, cells):
+def read_cells(pairs, sizes, lowest, cells):
     for number in range(len(pairs)):
         mask = pairs[number]
         sizes[number] = bits.size(mask)
@@ -41,12 +43,12 @@ def look_at_cells(pairs, sizes, lowest, cells):
             cells[number, n] = bits.nth_cell(mask, n)
 
 
-@EACH
-def test_cells_of_a_mask(name):
+@EVERY_GAME
+def test_mask_cells_match_plain_python(name):
     positions = positions_of(name, 50)
     pairs, n_cells = pairs_of(positions), positions[0].game.n_cells
     sizes, cells, lowest = np.zeros(len(pairs), int), np.full((len(pairs), n_cells), -1), np.zeros_like(pairs)
-    look_at_cells(pairs, sizes, lowest, cells)
+    read_cells(pairs, sizes, lowest, cells)
     for number, mask in enumerate(mask for p in positions for mask in (p.mine, p.theirs)):
         expected = cells_of(mask)
         assert sizes[number] == len(expected)
@@ -55,7 +57,7 @@ def test_cells_of_a_mask(name):
 
 
 @compiled
-def look_at_sets(pairs, sets, written, completes):
+def read_sets(pairs, sets, written, completes):
     for number in range(len(pairs) // 2):
         mine, theirs = pairs[2 * number], pairs[2 * number + 1]
         written[number] = bits.completing(mine, theirs, sets.masks)
@@ -63,13 +65,13 @@ def look_at_sets(pairs, sets, written, completes):
             completes[number, cell] = bits.completes(sets, mine | bits.stone(cell), cell)
 
 
-@EACH
-def test_who_completes_a_set_and_where(name):
+@EVERY_GAME
+def test_set_completions_match_plain_python(name):
     positions = positions_of(name, 100)
     game = positions[0].game
     written = np.zeros(len(positions), np.uint64)
     completes = np.zeros((len(positions), game.n_cells), np.bool_)
-    look_at_sets(pairs_of(positions), winning_sets(game), written, completes)
+    read_sets(pairs_of(positions), winning_sets(game), written, completes)
     for position, mask, row in zip(positions, written.tolist(), completes, strict=True):
         assert cells_of(mask) == completing(position)
         for cell in range(game.n_cells):
@@ -88,8 +90,8 @@ def draw(random, n):
     return splitmix.next_bits(random), splitmix.draw_below(random, n), splitmix.draw_share(random)
 
 
-def test_random_numbers_are_those_of_splitmix64():
-    # The first outputs of the authors' program for the seed 1234567.
+def test_random_numbers_match_splitmix64():
+    # The first outputs of the reference program for the seed 1234567.
     random = np.array([1234567], np.uint64)
     assert three_draws(random) == (6457827717110365317, 3203168211198807973, 9817491932198370423)
     for seed in (0, 1, 2**64 - 1):
@@ -109,20 +111,20 @@ def try_threats(pairs, sets, room, wins, n_nodes):
             wins[number] = threats.wins_by_threats(mine, theirs, block, sets, room, n_nodes)
 
 
-@OF_THREATS
-def test_threats_win_where_plain_ones_do(name, n):
+@THREAT_CASES
+def test_threat_wins_match_naive_search(name, n):
     positions = [position for position in positions_of(name, n) if not completing(position)]
     game, wins = positions[0].game, np.zeros(len(positions), np.bool_)
     arguments = pairs_of(positions), winning_sets(game), threats.new_threats(game), wins
     try_threats(*arguments, 100_000)
     assert wins.tolist() == [wins_by_threats(position) for position in positions]
     assert wins.any() and not wins.all()
-    try_threats(*arguments, 0)  # no threat may be tried
+    try_threats(*arguments, 0)  # No threat may be tried.
     assert not wins.any()
 
 
 @compiled
-def look(pairs, cells, sets, room, values, blocks):
+def search_each(pairs, cells, sets, room, values, blocks):
     for number in range(len(cells)):
         mine, theirs = pairs[2 * number], pairs[2 * number + 1]
         room.failed_keys[:] = 0
@@ -131,8 +133,8 @@ def look(pairs, cells, sets, room, values, blocks):
         blocks[number] = found[1]
 
 
-@OF_THREATS
-def test_a_look_at_threats_after_a_move(name, n):
+@THREAT_CASES
+def test_search_threats_values_match_naive_search(name, n):
     rng = np.random.default_rng(1)
     before = [position for position in positions_of(name, n) if not completing(position)]
     moves = [(position, int(rng.choice(position.legal_cells))) for position in before]
@@ -140,7 +142,9 @@ def test_a_look_at_threats_after_a_move(name, n):
     positions, cells = zip(*moves, strict=True)
     game, values = positions[0].game, np.zeros(len(positions), int)
     blocks = np.zeros(len(positions), np.uint64)
-    look(pairs_of(positions), np.array(cells), winning_sets(game), threats.new_threats(game), values, blocks)
+    search_each(
+        pairs_of(positions), np.array(cells), winning_sets(game), threats.new_threats(game), values, blocks
+    )
     for position, value, block in zip(positions, values, blocks.tolist(), strict=True):
         expected = completing(position, theirs=True)
         assert cells_of(block) == expected
@@ -154,7 +158,7 @@ def test_a_look_at_threats_after_a_move(name, n):
     assert {threats.LOSS, threats.UNKNOWN} | rare == set(values)
 
 
-def test_a_search_that_remembers_nothing_depends_on_the_position_alone():
+def test_search_without_memory_depends_only_on_position():
     positions = [position for position in positions_of(SMALL[1], 300) if not completing(position)]
     game, wins, again = positions[0].game, *np.zeros((2, len(positions)), np.bool_)
     room = threats.new_threats(game, remembers=False)
@@ -166,7 +170,7 @@ def test_a_search_that_remembers_nothing_depends_on_the_position_alone():
 
 
 @pytest.mark.parametrize("name", ["tictactoe-v0", "mnk-v0:m=5,n=4,k=4", "qubic-v0"])
-def test_the_least_image(name):
+def test_least_image_is_canonical(name):
     positions = positions_of(name, 40)
     game = positions[0].game
     images, numbers = questions.merge(pairs_of(positions).reshape(-1, 2), motions(game).astype(np.uint8))
@@ -179,7 +183,7 @@ def test_the_least_image(name):
 
 
 @compiled
-def order(pairs, sets, weights, totals, heaviest):
+def weigh_each(pairs, sets, weights, totals, heaviest):
     for number in range(len(totals)):
         mine, theirs = pairs[2 * number], pairs[2 * number + 1]
         totals[number] = questions.weigh(mine, theirs, sets.masks, weights[number])
@@ -187,13 +191,13 @@ def order(pairs, sets, weights, totals, heaviest):
         heaviest[number] = questions.heaviest(free, weights[number])
 
 
-@EACH
-def test_weights_of_moves(name):
+@EVERY_GAME
+def test_move_weights_match_plain_python(name):
     positions = positions_of(name, 100)
     game = positions[0].game
     weights, totals = np.zeros((100, game.n_cells), np.int64), np.zeros(100, np.int64)
     heaviest = np.zeros(100, np.uint64)
-    order(pairs_of(positions), winning_sets(game), weights, totals, heaviest)
+    weigh_each(pairs_of(positions), winning_sets(game), weights, totals, heaviest)
     for number, position in enumerate(positions):
         expected, total = [0] * game.n_cells, 0
         for mask in game.winning_masks:
@@ -203,5 +207,5 @@ def test_weights_of_moves(name):
                 for cell in rest:
                     expected[cell] += 2 ** (40 - len(rest))
         assert weights[number].tolist() == expected and totals[number] == total
-        best = max(position.legal_cells, key=lambda cell: expected[cell])  # the first of equals
+        best = max(position.legal_cells, key=lambda cell: expected[cell])  # The first of equal cells.
         assert int(heaviest[number]) == 1 << best

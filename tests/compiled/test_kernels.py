@@ -1,4 +1,4 @@
-"""Compiled code: never older than its sources, kept where that is possible, ready before a clock starts."""
+"""Compiled code: never older than its sources, cached if possible, ready before a clock starts."""
 
 import ast
 import inspect
@@ -19,15 +19,15 @@ import ttt_env
 from ttt_env.compiled import compiler, sets
 
 PACKAGE = Path(ttt_env.__file__).parent
-STRANGER = 54321  # a user who is in no list of users
+STRANGER = 54321  # An id that belongs to no user.
 SOURCES = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in compiler.sources()]
-ROOM = [import_module(name.removesuffix(".__init__")) for name in SOURCES]
+MODULES = [import_module(name.removesuffix(".__init__")) for name in SOURCES]
 GAMES = [
     *map(ttt_env.get_game, ["tictactoe-v0", "square-v0", "mnk-v0:m=5,n=4,k=3,misere=true", "qubic-v0"]),
     ttt_env.Game("lopsided", (3, 4), [(0, 1), (2, 5, 8), (1, 6, 11, 9), (3,), (0, 7, 8, 9)]),
 ]
 
-# Two functions in two files, as small as can be.
+# Two minimal functions in two files.
 CALLED = """
 from ttt_env.compiled.compiler import inner
 
@@ -51,7 +51,7 @@ print(stepped(1000), sum(stepped.stats.cache_hits.values()))
 
 @pytest.fixture
 def copy(tmp_path):
-    """A copy of the package with two more compiled functions, in two rooms; pass it to `run`."""
+    """A copy of the package with two more compiled functions in two folders; pass it to `run`."""
     shutil.copytree(PACKAGE, tmp_path / "ttt_env", ignore=shutil.ignore_patterns("__pycache__", "web"))
     write(tmp_path, "agents/caller_kernel", CALLER)
     write(tmp_path, "compiled/called", CALLED.format(step=1))
@@ -63,7 +63,7 @@ def write(copy, module, text):
 
 
 def start(copy, script, **environment):
-    """A new process in which the script uses the copy, with an environment of its own."""
+    """Start a process in which the script uses the copy, with its own environment."""
     env = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "SYSTEMROOT")}
     env |= {"PYTHONPATH": os.pathsep.join([str(copy), *sys.path[1:]]), **environment}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -71,10 +71,10 @@ def start(copy, script, **environment):
 
 
 def end(process):
-    """The lines on stdout, as words, and the lines on stderr, once the process has ended."""
-    out, said = process.communicate(timeout=300)
-    assert process.returncode == 0, said
-    return out.split(), said.splitlines()
+    """Wait for the process; return the words on stdout and the lines on stderr."""
+    out, messages = process.communicate(timeout=300)
+    assert process.returncode == 0, messages
+    return out.split(), messages.splitlines()
 
 
 def run(copy, script=CALL, **options):
@@ -82,14 +82,14 @@ def run(copy, script=CALL, **options):
 
 
 def files_of_compiled_code(copy):
-    """Those anywhere in the copy."""
+    """All cache files anywhere in the copy."""
     return sorted(path.relative_to(copy) for path in copy.rglob("*.nbc"))
 
 
 @pytest.mark.slow
-def test_an_edit_in_another_file_changes_its_caller_and_can_be_taken_back(copy):
+def test_edited_callee_recompiles_caller_and_old_cache_remains(copy):
     assert run(copy) == (["1001", "0"], [])
-    assert run(copy) == (["1001", "1"], [])  # was kept
+    assert run(copy) == (["1001", "1"], [])  # It was cached.
     write(copy, "compiled/called", CALLED.format(step=22))
     assert run(copy) == (["1022", "0"], [])
     files = files_of_compiled_code(copy)
@@ -99,17 +99,17 @@ def test_an_edit_in_another_file_changes_its_caller_and_can_be_taken_back(copy):
     assert files_of_compiled_code(copy) == files
 
 
-def imported_from_other_rooms(module):
-    """The names that a module with compiled functions imports from files that the digest does not cover."""
+def imports_outside_digest(module):
+    """The names that a compiled module imports from files that the digest does not cover."""
     for node in ast.walk(ast.parse(inspect.getsource(module))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ttt_env."):
             if node.module not in SOURCES:
                 yield from (alias.asname or alias.name for alias in node.names)
 
 
-@pytest.mark.parametrize("module", ROOM, ids=lambda module: module.__name__.rpartition(".")[2])
-def test_nothing_is_compiled_in_that_the_digest_does_not_see(module):
-    foreign = set(imported_from_other_rooms(module))
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
+def test_compiled_functions_use_only_digested_sources(module):
+    foreign = set(imports_outside_digest(module))
     for function in vars(module).values():
         if isinstance(function, Dispatcher):
             assert function.py_func.__module__ in SOURCES
@@ -117,39 +117,39 @@ def test_nothing_is_compiled_in_that_the_digest_does_not_see(module):
                 assert not foreign & set(function.py_func.__code__.co_names), function
 
 
-def test_the_last_folders_are_kept_and_older_ones_removed(monkeypatch, tmp_path):
+def test_old_cache_folders_are_removed(monkeypatch, tmp_path):
     monkeypatch.setattr(compiler, "_parents", lambda: [tmp_path])
     names = [f"sources {number}" for number in range(12)]
     for age, name in enumerate(reversed(names)):
         compiler.folder_for.__wrapped__(name)
         os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
-    compiler.folder_for.__wrapped__(names[3])  # used again
+    compiler.folder_for.__wrapped__(names[3])  # This folder is used again.
     compiler.folder_for.__wrapped__("new sources")
     most = compiler._KEPT_FOLDERS
     assert {path.name for path in tmp_path.iterdir()} == {"new sources", names[3], *names[-most + 2 :]}
 
 
 @pytest.mark.slow
-def test_a_folder_of_the_users_choice(copy, tmp_path):
+def test_user_chosen_cache_folder_is_used(copy, tmp_path):
     chosen = str(tmp_path / "chosen")
-    script = f"{CALL}\nimport numba\nprint(numba.config.CACHE_DIR)"  # numba's own setting stays as it is
+    script = f"{CALL}\nimport numba\nprint(numba.config.CACHE_DIR)"  # Numba's own setting is unchanged.
     assert run(copy, script, NUMBA_CACHE_DIR=chosen) == (["1001", "0", chosen], [])
     assert run(copy, NUMBA_CACHE_DIR=chosen) == (["1001", "1"], [])
     assert all(path.parts[0] == "chosen" for path in files_of_compiled_code(copy))
 
 
-def test_without_any_folder_there_is_none_and_the_cost_is_said(monkeypatch, tmp_path, logged):
+def test_unwritable_folders_disable_cache_with_warning(monkeypatch, tmp_path, logged):
     (tmp_path / "file").touch()
     places = [tmp_path / "file", tmp_path / "file" / "below"]
     monkeypatch.setattr(compiler, "_parents", lambda: places)
     assert compiler.folder_for.__wrapped__("digest") is None
-    (told,) = logged
-    assert f"cannot be cached in {places[0]}, {places[1]}: " in told
-    assert "compiles it again" in told
+    (message,) = logged
+    assert f"cannot be cached in {places[0]}, {places[1]}: " in message
+    assert "compiles it again" in message
 
 
-def closed(copy):
-    """Let nobody write beside the sources, not even root: where a folder would be made stands a file."""
+def block_cache_folder(copy):
+    """Prevent caching beside the sources, even for root: a file takes the place of the folder."""
     path = copy / "ttt_env" / "compiled" / "__pycache__"
     path.touch()
     return path
@@ -157,8 +157,8 @@ def closed(copy):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_chosen", [False, True], ids=["beside the sources", "chosen"])
-def test_a_folder_that_cannot_be_written_to_is_passed_over(copy, is_chosen):
-    path, environment = closed(copy), {"XDG_CACHE_HOME": str(copy / "mine")}
+def test_unwritable_folder_is_skipped(copy, is_chosen):
+    path, environment = block_cache_folder(copy), {"XDG_CACHE_HOME": str(copy / "mine")}
     if is_chosen:
         path = path / "below"
         environment["NUMBA_CACHE_DIR"] = str(path)
@@ -167,67 +167,67 @@ def test_a_folder_that_cannot_be_written_to_is_passed_over(copy, is_chosen):
     assert {path.parts[:2] for path in files_of_compiled_code(copy)} == {("mine", "ttt_env")}
 
 
-TWICE = f"{CALL}\nimport ttt_env.agents.mcts.search_kernel"  # many functions, one complaint
+TWICE = f"{CALL}\nimport ttt_env.agents.mcts.search_kernel"  # Many functions give one warning.
 
 
 @pytest.mark.slow
-def test_without_any_folder_it_is_compiled_and_the_cost_is_said_once(copy):
-    path = closed(copy)
+def test_missing_cache_folder_warns_once(copy):
+    path = block_cache_folder(copy)
     for _ in range(2):
-        answer, said = run(copy, TWICE, NUMBA_CACHE_DIR=str(path), HOME=str(path))
+        answer, messages = run(copy, TWICE, NUMBA_CACHE_DIR=str(path), HOME=str(path))
         assert answer == ["1001", "0"]
-        assert len(said) == 1
-        assert "cannot be cached" in said[0] and "compiles it again" in said[0]
-        assert said[0].count(str(path)) == 3
+        assert len(messages) == 1
+        assert "cannot be cached" in messages[0] and "compiles it again" in messages[0]
+        assert messages[0].count(str(path)) == 3
     assert files_of_compiled_code(copy) == []
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be someone else")
-def test_a_user_without_a_home_and_without_rights(copy):
+def test_user_without_home_or_rights_gets_warning(copy):
     script = f"""
 import os
 from ttt_env.compiled import compiler
 os.setuid({STRANGER})
 print(compiler.folder_for("digest"), compiler.folder_for("digest"))
 """
-    answer, said = run(copy, script)
+    answer, messages = run(copy, script)
     assert answer == ["None", "None"]
-    assert len(said) == 1
-    assert "cannot be cached" in said[0] and "compiles it again" in said[0]
+    assert len(messages) == 1
+    assert "cannot be cached" in messages[0] and "compiles it again" in messages[0]
 
 
 @pytest.mark.slow
-def test_two_processes_that_compile_at_once(copy):
+def test_processes_may_compile_at_once(copy):
     processes = [start(copy, CALL) for _ in range(3)]
     for process in processes:
-        answer, said = end(process)
-        assert (answer[0], said) == ("1001", [])
+        answer, messages = end(process)
+        assert (answer[0], messages) == ("1001", [])
     assert run(copy) == (["1001", "1"], [])
 
 
 @pytest.mark.slow
-def test_without_numbas_compiler_the_functions_are_pythons(copy):
+def test_disabled_jit_leaves_python_functions(copy):
     script = "from ttt_env.agents.caller_kernel import stepped\nprint(stepped(1000), type(stepped).__name__)"
     assert run(copy, script, NUMBA_DISABLE_JIT="1") == (["1001", "function"], [])
 
 
-def test_compiling_that_takes_long_is_said_and_nothing_else(monkeypatch, logged):
+def test_only_long_compilation_is_logged(monkeypatch, logged):
     monkeypatch.setattr(compiler, "SILENT_SECONDS", 0.0)
 
     @njit
     def answer():
         return 42
 
-    def compile_until_it_is_said():
+    def compile_until_logged():
         answer()
         while not logged:
             pass
 
-    compiler.ready("a name", compile_until_it_is_said)
+    compiler.ready("a name", compile_until_logged)
     compiler.ready("another name", lambda: (answer(), time.sleep(0.1)))
-    (told,) = logged
-    assert "a name: compiling" in told
+    (message,) = logged
+    assert "a name: compiling" in message
 
 
 TRAINING = "ttt_env.training.loop", "perf_counter"
@@ -262,7 +262,7 @@ CLOCKS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("module", "clock", "kernel", "functions", "use"), CLOCKS.values(), ids=CLOCKS)
-def test_the_clock_starts_when_all_is_compiled(module, clock, kernel, functions, use):
+def test_clock_starts_after_compilation(module, clock, kernel, functions, use):
     script = f"""
 import importlib, time
 import ttt_env
@@ -288,7 +288,7 @@ assert all(numbers[0]) and numbers[0] == numbers[-1], numbers
 
 
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
-def test_the_arrays_are_the_games(game):
+def test_set_arrays_match_game(game):
     arrays = sets.winning_sets(game)
     assert int(arrays.full) == game.full_mask and arrays.misere == game.misere
     assert arrays.masks.tolist() == list(game.winning_masks)

@@ -1,4 +1,4 @@
-"""Proofs in games with gravity: against the strong solution, published values and a plain search."""
+"""Proofs in games with gravity against the strong solution, published values and a plain search."""
 
 from functools import cache
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.proofs.test_proof import agrees
+from tests.proofs.test_proof import assert_proof_agrees
 from tests.support.marks import slow
 from tests.support.random_games import random_game
 from ttt_env.agents.advice import advise
@@ -40,7 +40,7 @@ PUBLISHED = {
 
 
 def with_random_supports(game, rng):
-    """The game in which about two cells of three rest on another one."""
+    """The game with random supports for about two thirds of its cells."""
     cells, supports = rng.permutation(game.n_cells).tolist(), [None] * game.n_cells
     for number, cell in enumerate(cells):
         if number and rng.random() < 2 / 3:
@@ -49,7 +49,7 @@ def with_random_supports(game, rng):
 
 
 def after_random_moves(game, ply, rng):
-    """A position of this ply that is not over, in which the player to move cannot win at once."""
+    """An open position at this ply where the player to move cannot win at once."""
     while True:
         position = game.start
         while position.ply < ply and not position.is_over:
@@ -59,7 +59,7 @@ def after_random_moves(game, ply, rng):
 
 
 def value_by_plain_search(position):
-    """The value by negamax, of the winning sets and supports alone."""
+    """The value by negamax, from the winning sets and supports alone."""
     game = position.game
 
     @cache
@@ -90,24 +90,24 @@ def value_by_plain_search(position):
         slow("connect-four-v0:m=5,n=4", 400),
     ],
 )
-def test_random_positions_of_enumerable_games(game, n_positions):
+def test_proofs_of_random_positions_match_solution(game, n_positions):
     game, rng = ttt_env.get_game(game), np.random.default_rng(1)
     solution = ttt_env.solve(game)
-    agrees(game.start, solution)
+    assert_proof_agrees(game.start, solution)
     for _ in range(n_positions):
-        agrees(random_position(game, rng), solution)
+        assert_proof_agrees(random_position(game, rng), solution)
 
 
 @pytest.mark.parametrize("misere", [False, True], ids=["normal", "misère"])
 @pytest.mark.parametrize("n_games", [6, slow(16)])
-def test_random_games_with_random_supports(n_games, misere):
+def test_proofs_with_random_supports_match_solution(n_games, misere):
     rng = np.random.default_rng(2)
     for number in range(n_games):
         game = with_random_supports(random_game(number, rng, misere), rng)
         solution = ttt_env.solve(game)
-        agrees(game.start, solution)
+        assert_proof_agrees(game.start, solution)
         for _ in range(8):
-            agrees(random_position(game, rng), solution)
+            assert_proof_agrees(random_position(game, rng), solution)
 
 
 LONG = "connect-four-v0:m=5,n=6", "connect-four-v0:m=6,n=5", "connect-four-v0"
@@ -116,12 +116,12 @@ LONG = "connect-four-v0:m=5,n=6", "connect-four-v0:m=6,n=5", "connect-four-v0"
 @pytest.mark.parametrize(
     ("game", "value"), [slow(*case) if case[0] in LONG else case for case in PUBLISHED.items()]
 )
-def test_published_values(game, value):
+def test_values_match_published_ones(game, value):
     assert prove(game).value == value
 
 
 @pytest.mark.parametrize("ply", [slow(24), 26, slow(28)])
-def test_late_positions_of_seven_by_six_by_plain_search(ply):
+def test_late_seven_by_six_positions_match_plain_search(ply):
     rng = np.random.default_rng(ply)
     values = set()
     for _ in range(10):
@@ -141,20 +141,20 @@ def test_symmetric_positions_have_equal_proofs():
 
 
 @pytest.mark.parametrize("bits", [2, 5])
-def test_a_table_that_forgets_nearly_all_gives_no_wrong_answer(bits, monkeypatch):
+def test_tiny_table_gives_no_wrong_answer(bits, monkeypatch):
     monkeypatch.setattr(kernel, "_FIRST_BITS", bits)
     monkeypatch.setattr(kernel, "_MAX_BITS", bits)
     solution, rng = ttt_env.solve(FOUR_BY_FOUR), np.random.default_rng(4)
     for _ in range(40):
-        agrees(random_position(FOUR_BY_FOUR, rng), solution)
+        assert_proof_agrees(random_position(FOUR_BY_FOUR, rng), solution)
 
 
-def test_the_table_grows_without_loss(monkeypatch):
+def test_table_grows_without_loss(monkeypatch):
     monkeypatch.setattr(kernel, "_FIRST_BITS", 5)
     assert prove(SIX_BY_FOUR).value == -1
 
 
-def test_the_speed_of_the_machine_does_not_change_the_search(monkeypatch):
+def test_machine_speed_does_not_change_search(monkeypatch):
     found = prove(SIX_BY_FOUR)
     monkeypatch.setattr("ttt_env.proofs.prover._SLICE_SECONDS", 1e-4)
     again = prove(SIX_BY_FOUR)
@@ -162,7 +162,7 @@ def test_the_speed_of_the_machine_does_not_change_the_search(monkeypatch):
     assert found.nodes > 1 << kernel._FIRST_BITS
 
 
-def test_a_checkpoint_resumes_the_search(tmp_path, monkeypatch):
+def test_checkpoint_resumes_search(tmp_path, monkeypatch):
     monkeypatch.setattr(kernel, "_KEPT", 20_000)
     whole, path = prove(SIX_BY_FOUR), tmp_path / "search.npz"
     first = prove(SIX_BY_FOUR, nodes=whole.nodes // 2, checkpoint=path)
@@ -174,7 +174,7 @@ def test_a_checkpoint_resumes_the_search(tmp_path, monkeypatch):
         prove(FOUR_BY_FOUR, checkpoint=path)
 
 
-def test_of_a_large_table_the_positions_with_the_fewest_stones_are_kept(monkeypatch):
+def test_checkpoint_keeps_positions_with_fewest_stones(monkeypatch):
     monkeypatch.setattr(kernel, "_KEPT", 100)
     search = prove(FOUR_BY_FOUR)._prover.questions["X"]._search
     n_stones = [len(cells_of(int(one | other))) for one, other in search.table if other]
@@ -182,20 +182,20 @@ def test_of_a_large_table_the_positions_with_the_fewest_stones_are_kept(monkeypa
     assert kept == sorted(n_stones)[:100] != sorted(n_stones)
 
 
-def test_a_small_budget_says_so():
+def test_small_budget_leaves_value_unknown():
     found = prove(SEVEN_BY_SIX, nodes=3000)
     assert (found.value, found.bounds, found.principal_variation) == (None, (-1, 1), ())
     assert found.nodes <= 3000
 
 
-def test_the_line_of_a_lost_position_blocks():
+def test_line_of_lost_position_blocks_threats():
     position = ttt_env.Position.parse("......./......./......./......./..OO.../..XXX..", SEVEN_BY_SIX)
     lost = prove(SEVEN_BY_SIX, position)
     assert lost.value == -1
     assert set(lost.principal_variation) == {36, 40}
 
 
-def test_known_values_and_advice_of_late_positions():
+def test_known_value_and_advice_match_plain_search():
     position = after_random_moves(SEVEN_BY_SIX, 30, np.random.default_rng(6))
     value = value_by_plain_search(position)
     assert known_value(position) == value
@@ -204,7 +204,7 @@ def test_known_values_and_advice_of_late_positions():
     assert all(-value_by_plain_search(position.play(cell)) == value for cell in advice.cells)
 
 
-def test_no_strategies_where_they_are_not_sound(tmp_path):
+def test_gravity_proof_has_no_strategies(tmp_path):
     proof, unknown = prove(FOUR_BY_FOUR), prove(SEVEN_BY_SIX, nodes=10)
     assert proof.regions == () and drawing_regions(FOUR_BY_FOUR.start) is None
     for refused in (lambda: proof.strategies, proof.check, lambda: proof.save(tmp_path / "proof.npz")):
@@ -215,7 +215,7 @@ def test_no_strategies_where_they_are_not_sound(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_that_claims_to_be_a_proof_of_such_a_game_is_refused(tmp_path):
+def test_proof_file_of_gravity_game_is_refused(tmp_path):
     path = tmp_path / "proof.npz"
     proof_file.write(path, proof_file.ProofContents(FOUR_BY_FOUR.start, (0, 0), (), 1, 0.0, ()))
     with pytest.raises(ResultFileError, match="has gravity"):

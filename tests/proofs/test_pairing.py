@@ -1,4 +1,4 @@
-"""Draws by pairs and groups of cells: no claim is wrong, and every claim is checked in a plain way."""
+"""Draws by pairs and groups of cells, each checked by exhaustive search."""
 
 from functools import cache
 from itertools import combinations
@@ -19,7 +19,7 @@ from ttt_env.rules.game import cells_of, random_position
 
 
 def sets_by_group(position, groups):
-    """The cells that the mover lacks in the sets to be broken, by group; every set is in one group."""
+    """The cells missing to the mover in each unbroken set, by the group that breaks the set."""
     lacking = [[] for _ in groups]
     for cells in map(set, position.game.winning_sets):
         if any(position[cell] and (position[cell] == 1) != (position.to_move == "X") for cell in cells):
@@ -35,7 +35,7 @@ def sets_by_group(position, groups):
 
 @cache
 def breaks(lacking):
-    """True if the second player gets a stone into each of these sets, by trying everything."""
+    """Whether the second player can get a stone into each of these sets, by exhaustive search."""
     if not lacking:
         return True
     cells = frozenset().union(*lacking)
@@ -53,7 +53,7 @@ def after_reply(lacking, reply):
     return frozenset(rest for rest in lacking if reply not in rest)
 
 
-def check(position, groups):
+def check_groups(position, groups):
     cells = [cell for group in groups for cell in group]
     assert len(set(cells)) == len(cells)
     assert set(cells) <= set(position.legal_cells)
@@ -61,23 +61,23 @@ def check(position, groups):
         assert breaks(frozenset(group)), (position, groups)
 
 
-def claims(position, solution):
-    """True if groups are found, which are then checked; and the player to move must not win."""
+def has_valid_groups(position, solution):
+    """Whether groups are found; they are checked, and the player to move must not win."""
     groups = drawing_regions(position)
     if groups is None:
         return False
-    check(position, groups)
+    check_groups(position, groups)
     assert solution.value_of(position) <= 0, position
     return True
 
 
 @pytest.mark.slow
-def test_on_every_position_of_3x3():
+def test_groups_are_valid_on_every_position_of_3x3():
     game = ttt_env.get_game("tictactoe-v0")
     solution, n_claims = ttt_env.solve(game), 0
     for layer in reachable(game):
         for position in layer.boards(layer.open_slots):
-            n_claims += claims(position, solution)
+            n_claims += has_valid_groups(position, solution)
     assert n_claims > 1000
 
 
@@ -85,10 +85,10 @@ def test_on_every_position_of_3x3():
     "game",
     ["mnk-v0:m=4,n=3,k=3", "mnk-v0:m=4,n=3,k=4", slow("mnk-v0:m=4,n=4,k=4"), slow("square-v0")],
 )
-def test_on_random_positions(game):
+def test_groups_are_valid_on_random_positions(game):
     game, rng = ttt_env.get_game(game), np.random.default_rng(1)
     solution = ttt_env.solve(game)
-    assert sum(claims(random_position(game, rng), solution) for _ in range(300))
+    assert sum(has_valid_groups(random_position(game, rng), solution) for _ in range(300))
 
 
 @st.composite
@@ -101,41 +101,41 @@ def small_games(draw):
 @settings(max_examples=60, deadline=None)
 @given(small_games(), st.integers(0, 1000))
 @pytest.mark.slow
-def test_on_small_games(game, seed):
+def test_groups_are_valid_in_small_games(game, seed):
     solution, rng = ttt_env.solve(game), np.random.default_rng(seed)
     for position in (game.start, random_position(game, rng), random_position(game, rng)):
-        claims(position, solution)
+        has_valid_groups(position, solution)
 
 
 @pytest.mark.parametrize(
     ("m", "n", "k"),
-    # Hales and Jewett 1963 pair 5,5,5. On 4,4,4 no pairs do: its 10 sets have 16 cells.
+    # Hales and Jewett 1963 pair 5,5,5. Pairs do not suffice for 4,4,4: its 10 sets have 16 cells.
     [(5, 5, 5), (6, 6, 6), (7, 7, 7), (8, 8, 8), (4, 4, 4), (6, 5, 5)],
 )
-def test_of_empty_boards(m, n, k):
+def test_empty_boards_are_drawn_by_pairs_or_groups(m, n, k):
     start = ttt_env.get_game("mnk-v0", m=m, n=n, k=k).start
     groups = drawing_regions(start)
-    check(start, groups)
+    check_groups(start, groups)
     assert (max(map(len, groups)) > 2) == ((m, n, k) in [(4, 4, 4), (6, 5, 5)])
 
 
-def test_a_group_of_five_cells_breaks_three_sets():
+def test_group_of_five_cells_breaks_three_sets():
     """Three pairs would need six cells."""
     game = ttt_env.Game("three sets", (5,), [(0, 1, 2), (0, 3, 4), (1, 3)])
     assert drawing_regions(game.start) == ((0, 1, 2, 3, 4),)
-    check(game.start, ((0, 1, 2, 3, 4),))
+    check_groups(game.start, ((0, 1, 2, 3, 4),))
 
 
-def test_none_where_the_first_player_wins_or_in_a_misere_game():
+def test_won_and_misere_games_have_no_groups():
     misere = "mnk-v0:m=5,n=5,k=5,misere=true"
     for name in ("mnk-v0:m=4,n=3,k=3", "mnk-v0:m=6,n=5,k=4", "square-v0:n=5", "qubic-v0", misere):
         assert drawing_regions(ttt_env.get_game(name).start) is None, name
-    # None is not the answer where every set is broken already: no groups are needed there.
+    # If every set is already broken, the result is not None but empty.
     assert drawing_regions(ttt_env.Position.parse("XOX/OOX/XXO")) == ()
 
 
 def are_paired(rests):
-    """True if disjoint pairs of cells break all of these sets, by trying everything."""
+    """Whether disjoint pairs of cells can break all of these sets, by exhaustive search."""
     if not rests:
         return True
     fewest = min(rests, key=len)
@@ -145,10 +145,10 @@ def are_paired(rests):
     )
 
 
-def n_paired_of(game, positions):
-    """Check that pairs are found exactly where there are some, and count the positions that have them."""
+def count_paired(game, positions):
+    """Check that pairs are found exactly where they exist; return the number of such positions."""
     sets, room, n_paired = winning_sets(game), new_pairs(game), 0
-    for position in positions:  # each search begins with the pairs and the weights of those before
+    for position in positions:  # Each search starts with the pairs and weights of earlier ones.
         masks = np.uint64(position.mine), np.uint64(position.theirs)
         lacking = [set(cells_of(s & ~position.mine)) for s in game.winning_masks if not s & position.theirs]
         is_paired = groups_of(*masks, sets, room, 10**6, 0) >= 0
@@ -158,9 +158,9 @@ def n_paired_of(game, positions):
 
 
 @pytest.mark.parametrize("name", ["mnk-v0:m=5,n=4,k=4", "square-v0", slow("mnk-v0:m=6,n=6,k=5")])
-def test_pairs_are_found_if_and_only_if_there_are_some(name):
+def test_pairs_are_found_if_and_only_if_they_exist(name):
     game, rng = ttt_env.get_game(name), np.random.default_rng(5)
-    assert 10 < n_paired_of(game, [random_position(game, rng) for _ in range(150)]) < 140
+    assert 10 < count_paired(game, [random_position(game, rng) for _ in range(150)]) < 140
 
 
 @pytest.mark.parametrize(
@@ -172,20 +172,20 @@ def test_pairs_are_found_if_and_only_if_there_are_some(name):
         "......../......../.X.XXO../....O.../..O.OX../......../........",
     ],
 )
-def test_pairs_are_found_late_on_a_large_board(board):
-    """After thousands of tries, as choices are changed that have a part in a failure, and no others."""
+def test_pairs_are_found_after_long_search_on_large_board(board):
+    """The search takes thousands of tries; it revises only choices that are involved in a failure."""
     game = ttt_env.get_game("mnk-v0", m=8, n=7, k=5)
     position, room = ttt_env.Position.parse(board, game), new_pairs(game)
     masks = np.uint64(position.mine), np.uint64(position.theirs)
     n_pairs = groups_of(*masks, winning_sets(game), room, 10**6, 0)
     assert n_pairs > 0
-    check(position, [cells_of(pair) for pair in room.chosen_pairs[:n_pairs].tolist()])
+    check_groups(position, [cells_of(pair) for pair in room.chosen_pairs[:n_pairs].tolist()])
 
 
-def test_a_proof_by_groups_needs_a_search_for_its_line_alone():
+def test_proof_by_groups_searches_only_for_its_line():
     found = prove("mnk-v0:m=6,n=6,k=6", nodes=1)
     assert (found.value, found.principal_variation) == (0, ())
-    check(found.position, found.regions)
+    check_groups(found.position, found.regions)
     assert Proof.from_json(found.to_json()) == found
     for searched in ("mnk-v0:m=5,n=4,k=4", "mnk-v0:m=4,n=3,k=3"):
         assert prove(searched).regions == ()

@@ -1,4 +1,4 @@
-"""Proofs by search: against the strong solution, published values, and a plain check of a new one."""
+"""Proofs by search against the strong solution and published values, and a plain check of a new result."""
 
 import itertools
 import pickle
@@ -38,16 +38,16 @@ PUBLISHED = {
     "mnk-v0:m=6,n=5,k=4": 1,
     "mnk-v0:m=5,n=5,k=5": 0,
     "mnk-v0:m=6,n=6,k=5": 0,
-    "mnk-v0:m=7,n=6,k=5": 0,  # Hsu and others 2020 have the next one
+    "mnk-v0:m=7,n=6,k=5": 0,  # The next one is by Hsu and others 2020.
     "mnk-v0:m=7,n=7,k=5": 0,
-    "square-v0:n=3,tilted=false": 0,  # Jenrich, arXiv 1109.2341, as the next two
+    "square-v0:n=3,tilted=false": 0,  # Jenrich, arXiv 1109.2341, also for the next two.
     "square-v0:tilted=false": 0,
     "square-v0:n=5,tilted=false": 1,
 }
 
 
-def agrees(position, solution):
-    """The proof has the solution's value, and its line keeps it, to the end or until nobody can win."""
+def assert_proof_agrees(position, solution):
+    """Check that the proof has the exact value, and that its line keeps it until the result is certain."""
     found = prove(position.game, position)
     value = solution.value_of(position)
     assert (found.value, found.bounds) == (value, (value, value)), position
@@ -61,12 +61,12 @@ def agrees(position, solution):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true"])
-def test_every_position_of_3x3(game):
+def test_proofs_of_every_3x3_position_match_solution(game):
     game = ttt_env.get_game(game)
     solution, checked = ttt_env.solve(game), 0
     for layer in reachable(game):
         for position in layer.boards(np.concatenate([layer.open_slots, layer.won_slots, layer.drawn_slots])):
-            agrees(position, solution)
+            assert_proof_agrees(position, solution)
             checked += 1
     assert checked == reference.POSITIONS
 
@@ -84,35 +84,35 @@ def test_every_position_of_3x3(game):
         slow("mnk-v0:m=4,n=4,k=4,misere=true", 40),
     ],
 )
-def test_random_positions_of_enumerable_games(game, n_positions):
+def test_proofs_of_random_positions_match_solution(game, n_positions):
     game, rng = ttt_env.get_game(game), np.random.default_rng(4)
     solution = ttt_env.solve(game)
     for _ in range(n_positions):
-        agrees(random_position(game, rng), solution)
+        assert_proof_agrees(random_position(game, rng), solution)
 
 
 @pytest.mark.parametrize("misere", [False, True], ids=["normal", "misère"])
 @pytest.mark.parametrize("n_games", [4, slow(16)])
-def test_random_games(n_games, misere):
+def test_proofs_of_random_games_match_solution(n_games, misere):
     rng = np.random.default_rng(5)
     for number in range(n_games):
         game = random_game(number, rng, misere)
         solution = ttt_env.solve(game)
-        agrees(game.start, solution)
+        assert_proof_agrees(game.start, solution)
         for _ in range(8):
-            agrees(random_position(game, rng), solution)
+            assert_proof_agrees(random_position(game, rng), solution)
 
 
-OF_THE_SWEEP = {game: value for game, (_, value) in reference.ENUMERABLE.items()}
+SWEEP_VALUES = {game: value for game, (_, value) in reference.ENUMERABLE.items()}
 
 
-@pytest.mark.parametrize(("game", "value"), (PUBLISHED | OF_THE_SWEEP).items())
-def test_published_values_and_those_of_the_sweep(game, value):
+@pytest.mark.parametrize(("game", "value"), (PUBLISHED | SWEEP_VALUES).items())
+def test_values_match_published_ones_and_sweep(game, value):
     assert prove(game, seconds=60).value == value
 
 
 @pytest.mark.slow
-def test_upright_squares_on_4x4_by_the_sweep():
+def test_upright_squares_on_4x4_match_sweep():
     game = ttt_env.get_game("square-v0:tilted=false")
     assert ttt_env.solve(game).value == PUBLISHED[game.name]
     n_positions = sum(naive.positions_by_ply(16, {s for s in naive.squares(4) if is_upright(s)}))
@@ -124,7 +124,7 @@ def is_upright(square):
     return len({cell // 4 for cell in square}) == 2
 
 
-def test_three_in_a_row_in_the_cube():
+def test_cube_is_won_by_x():
     found, position = prove(CUBE), CUBE.start
     assert found.value == 1
     for cell in found.principal_variation:
@@ -133,17 +133,17 @@ def test_three_in_a_row_in_the_cube():
 
 
 @pytest.mark.slow
-def test_long_proofs():
+def test_long_proofs_reach_published_values():
     assert prove("mnk-v0:m=7,n=4,k=4", seconds=300).value == 0
     assert prove("mnk-v0:m=6,n=6,k=4", seconds=300).value == 1
     assert prove("mnk-v0:m=8,n=4,k=4", seconds=600).value == 0
 
 
 def test_square_5x5_is_won_against_every_defence():
-    """The value is published nowhere, so the winning strategy is played against all replies.
+    """The value is unpublished, so the winning strategy is played against all replies.
 
-    Here only the rules are trusted: the proofs say what X plays, every reply of O is tried, and every
-    game ends with a win of X. Symmetric positions are tried once.
+    Only the rules are trusted: the proofs choose X's moves, every reply of O is tried, and X wins every
+    game. Symmetric positions are tried once.
     """
     game = ttt_env.get_game("square-v0:n=5")
     assert prove(game).value == 1
@@ -167,7 +167,7 @@ def test_square_5x5_is_won_against_every_defence():
 
 
 def urgent_replies(position):
-    """All replies; where X threatens to win at once, those that meet one threat (others lose at once)."""
+    """All replies; if X threatens to win, only those that block one threat, as others lose at once."""
     x = position.theirs
     threats = [c for c in position.legal_cells if position.game.owns_set(x | 1 << c)]
     wins = [c for c in position.legal_cells if position.game.owns_set(position.mine | 1 << c)]
@@ -183,7 +183,7 @@ def test_symmetric_positions_have_equal_proofs():
         assert values != {None}
 
 
-def test_the_same_proof_again():
+def test_proof_is_reproducible_and_pickles():
     one, other = prove("mnk-v0:m=5,n=4,k=4"), prove("mnk-v0:m=5,n=4,k=4")
     assert (one.principal_variation, one.bounds) == (other.principal_variation, other.bounds)
     assert pickle.loads(pickle.dumps(one)) == one
@@ -192,15 +192,15 @@ def test_the_same_proof_again():
 
 
 @pytest.mark.parametrize("budget", [{"nodes": 3000}, {"seconds": 0.1}])
-def test_unknown_is_an_answer(budget):
+def test_exhausted_budget_leaves_value_unknown(budget):
     found = prove("qubic-v0", **budget)
     assert found.value is None
-    assert found.bounds == (0, 1)  # no second player can win
+    assert found.bounds == (0, 1)  # The second player cannot win.
     assert found.principal_variation == ()
     assert found.seconds < 5
 
 
-def test_the_budget_of_nodes_is_kept():
+def test_node_budget_is_kept():
     assert 2000 <= prove("mnk-v0:m=7,n=4,k=4", nodes=3000).nodes <= 3000
     middle = ttt_env.get_game("qubic-v0").start.play(0)
     assert prove(middle.game, middle, nodes=100).bounds == (-1, 1)
@@ -209,20 +209,20 @@ def test_the_budget_of_nodes_is_kept():
 
 @pytest.mark.parametrize("value", [0, -1, float("nan"), "many", True])
 @pytest.mark.parametrize("name", ["nodes", "seconds"])
-def test_budgets_that_are_none(name, value):
+def test_invalid_budgets_are_refused(name, value):
     with pytest.raises(ParameterError, match=f"{name}=.* a number > 0"):
         prove(TICTACTOE, **{name: value})
 
 
-def test_progress_is_told():
-    told = []
-    prove("mnk-v0:m=8,n=4,k=4", nodes=50_000, progress=told.append)
-    assert len(told) >= 2
-    assert all(a.nodes <= b.nodes and a.seconds <= b.seconds for a, b in itertools.pairwise(told))
-    assert {report.seat for report in told} == {"X"}
+def test_progress_is_reported():
+    reports = []
+    prove("mnk-v0:m=8,n=4,k=4", nodes=50_000, progress=reports.append)
+    assert len(reports) >= 2
+    assert all(a.nodes <= b.nodes and a.seconds <= b.seconds for a, b in itertools.pairwise(reports))
+    assert {report.seat for report in reports} == {"X"}
 
 
-def test_an_interruption_leaves_nothing_broken():
+def test_interrupt_leaves_prover_usable():
     def interrupt(_):
         raise KeyboardInterrupt
 
@@ -232,8 +232,8 @@ def test_an_interruption_leaves_nothing_broken():
 
 
 @pytest.mark.slow
-def test_the_speed_of_the_machine_does_not_change_the_search(monkeypatch):
-    game = ttt_env.get_game("mnk-v0:m=7,n=4,k=4")  # whose table grows
+def test_machine_speed_does_not_change_search(monkeypatch):
+    game = ttt_env.get_game("mnk-v0:m=7,n=4,k=4")  # The table of this game grows.
     found = prove(game)
     monkeypatch.setattr("ttt_env.proofs.prover._SLICE_SECONDS", 1e-4)
     again = prove(game)
@@ -241,21 +241,21 @@ def test_the_speed_of_the_machine_does_not_change_the_search(monkeypatch):
     assert found.nodes > 1 << 15
 
 
-TAKE_LONG_BY_TURNS = "mnk-v0:m=5,n=5,k=4", "mnk-v0:m=6,n=4,k=4"
+SLOW_WITH_SHORT_TURNS = "mnk-v0:m=5,n=5,k=4", "mnk-v0:m=6,n=4,k=4"
 
 
 @pytest.mark.parametrize(
-    "game", [slow(game) if game in TAKE_LONG_BY_TURNS else game for game in PUBLISHED if "m=7" not in game]
+    "game", [slow(game) if game in SLOW_WITH_SHORT_TURNS else game for game in PUBLISHED if "m=7" not in game]
 )
 @pytest.mark.slow
-def test_hasty_and_patient_searches_by_turns_find_the_same_value(game, monkeypatch):
+def test_alternating_searches_find_published_value(game, monkeypatch):
     monkeypatch.setattr(prover, "_FIRST_TURN", 5)
     found = prove(game)
     found.check()
     assert found.value == PUBLISHED[game]
 
 
-def test_each_turn_is_as_long_as_the_one_before_or_two_fifths_longer():
+def test_turn_length_grows_by_two_fifths_each_round():
     spent, turns = 0, []
     for _ in range(6):
         patient, left = prover._turn(spent)
@@ -265,7 +265,7 @@ def test_each_turn_is_as_long_as_the_one_before_or_two_fifths_longer():
     assert turns == [(False, 1), (True, 1), (False, 1.4), (True, 1.4), (False, 1.96), (True, 1.96)]
 
 
-def test_the_table_grows_without_loss(monkeypatch):
+def test_table_grows_without_loss(monkeypatch):
     game = ttt_env.get_game("mnk-v0:m=6,n=4,k=4")
     small = prove(game, seconds=60)
     monkeypatch.setattr(state_kernel, "_FIRST_BITS", 8)
@@ -275,8 +275,8 @@ def test_the_table_grows_without_loss(monkeypatch):
 SYMMETRIC = ["tictactoe-v0", "mnk-v0:m=4,n=3,k=3", "square-v0:n=3"]
 
 
-def turned_game(rng):
-    """A game on 3×3 whose sets are kept by turning the board, but by no mirror."""
+def rotational_game(rng):
+    """A game on 3×3 that is symmetric under rotation but not under reflection."""
     turn, sets = (2, 5, 8, 1, 4, 7, 0, 3, 6), []
     for size in (2, 3, 3, 4):
         cells = rng.choice(9, size=size, replace=False).tolist()
@@ -287,15 +287,15 @@ def turned_game(rng):
 
 
 @pytest.mark.parametrize("number", range(12))
-def test_more_stones_outside_of_a_zone_and_fewer_anywhere_do_not_help_the_attacker(number):
+def test_stones_outside_zone_do_not_help_attacker(number):
     rng = np.random.default_rng(number)
-    makers = (lambda: ttt_env.get_game(SYMMETRIC[number]), lambda: turned_game(rng))
+    makers = (lambda: ttt_env.get_game(SYMMETRIC[number]), lambda: rotational_game(rng))
     game = makers[number // 3]() if number < 6 else random_game(number, rng)
-    attacker_wins, search, n_changed = attacker_of(game), state_kernel.new_search(game), 0
+    attacker_wins, search, n_changed = attacker_wins_in(game), state_kernel.new_search(game), 0
     for _ in range(40):
         stones = rng.choice(3, size=game.n_cells, p=[0.5, 0.25, 0.25])
-        attacks = bool((stones > 0).sum() % 2)  # whose turn it is follows from the stones, as in a game
-        for permutation in symmetries(game):  # all but the first are in the table
+        attacks = bool((stones > 0).sum() % 2)  # As in a game, the stones determine the player to move.
+        for permutation in symmetries(game):  # All but the first are in the table.
             board = [stones[cell] for cell in permutation]
             attacker, defender = (sum((x == who) << cell for cell, x in enumerate(board)) for who in (1, 2))
             if any(mask & attacker == mask or mask & defender == mask for mask in game.winning_masks):
@@ -312,17 +312,17 @@ def test_more_stones_outside_of_a_zone_and_fewer_anywhere_do_not_help_the_attack
 
 
 @pytest.mark.parametrize(("seed", "attacker", "defender"), [(56, 0, 16), (79, 170, 16), (117, 68, 273)])
-def test_the_zone_of_a_symmetric_position_is_that_of_the_merged_moves_too(seed, attacker, defender):
-    game = turned_game(np.random.default_rng(seed))
+def test_zone_of_symmetric_position_includes_merged_moves(seed, attacker, defender):
+    game = rotational_game(np.random.default_rng(seed))
     search, attacks = state_kernel.new_search(game), True
     kernel.set_root(search, attacker, defender, attacks)
     assert kernel.search(search, winning_sets(game), 100_000) == kernel.NO
     outside = game.full_mask & ~(attacker | defender | int(search.zones[0]))
-    assert not attacker_of(game)(attacker | outside, defender, attacks)
+    assert not attacker_wins_in(game)(attacker | outside, defender, attacks)
 
 
-def attacker_of(game):
-    """The plain answer whether the attacker completes a set of the game before the defender does."""
+def attacker_wins_in(game):
+    """A plain function: whether the attacker completes a set of the game before the defender."""
 
     @cache
     def wins(attacker, defender, attacks):
@@ -338,7 +338,7 @@ def attacker_of(game):
     return wins
 
 
-def test_wrong_positions_and_boards():
+def test_invalid_positions_are_refused():
     with pytest.raises(ImpossiblePositionError, match="a position of tictactoe-v0, not of square-v0"):
         prove("square-v0", TICTACTOE.start)
     with pytest.raises(ImpossiblePositionError, match="is not a Position of square-v0"):
@@ -347,7 +347,7 @@ def test_wrong_positions_and_boards():
         prove(TICTACTOE, ttt_env.Position(TICTACTOE, 1, 1))
 
 
-def test_short_proofs_that_are_remembered_keep_no_search():
+def test_cached_short_proofs_keep_no_search():
     game, rng = ttt_env.get_game("qubic-v0"), np.random.default_rng(5)
     positions = [random_position(game, rng) for _ in range(20)]
     short_proof(positions[0])
@@ -358,4 +358,4 @@ def test_short_proofs_that_are_remembered_keep_no_search():
     finally:
         tracemalloc.stop()
     assert any(proof.value is not None for proof in proofs)
-    assert held < 1_000_000  # bytes; a single search has more
+    assert held < 1_000_000  # Bytes; a single search holds more.

@@ -1,7 +1,7 @@
-"""Forged proofs: two checkers that share no line refuse them both, and what they accept is true.
+"""Forged proofs: two independent checkers both refuse them, and accept only true claims.
 
-`scripts/check_proof.py` is compared with one that is written from docs/reference/formats.md alone, on
-thousands of changed files; on games small enough to enumerate, the solution of the game says what is true.
+`scripts/check_proof.py` is compared with a checker written from docs/reference/formats.md alone, on
+thousands of changed files; on enumerable games the solution decides which claims are true.
 """
 
 from contextlib import suppress
@@ -55,7 +55,7 @@ def random_game(rng, name, misere=False):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """The arrays of small proofs: of the catalogue, of games of one's own, of positions."""
+    """The arrays of small proofs: of catalogue games, user-defined games and positions."""
     rng, path, found = np.random.default_rng(2), tmp_path_factory.mktemp("proofs") / "p.npz", []
     positions = [get_game(name).start for name in SMALL]
     positions += [random_game(rng, f"own {number}", number % 3 == 0).start for number in range(12)]
@@ -73,17 +73,17 @@ def files(tmp_path_factory):
 # --- Mutations --------------------------------------------------------------------------------------------
 
 
-def tables(arrays):
+def seats_of(arrays):
     return [seat for seat in "xo" if f"{seat}_moves" in arrays]
 
 
-def a_name(arrays, rng):
+def pick_name(arrays, rng):
     names = sorted(arrays, key=lambda name: (name[:2] not in ("x_", "o_"), name))
     return names[min(int(rng.exponential(5)), len(names) - 1)]
 
 
-def number_changed(arrays, rng):
-    name = a_name(arrays, rng)
+def change_number(arrays, rng):
+    name = pick_name(arrays, rng)
     array = arrays[name].copy()
     if array.size and array.dtype.kind in "iu":
         at = tuple(int(rng.integers(length)) for length in array.shape)
@@ -97,18 +97,18 @@ def number_changed(arrays, rng):
     return arrays | {name: np.asarray(array)}
 
 
-def type_changed(arrays, rng):
-    name = a_name(arrays, rng)
+def change_type(arrays, rng):
+    name = pick_name(arrays, rng)
     types = "int8 uint8 int16 int64 uint64 >u8 >i8 float64 bool complex64 U5 S5".split()
     with np.errstate(all="ignore"):
         try:
             return arrays | {name: arrays[name].astype(types[rng.integers(len(types))])}
-        except ValueError:  # the text of a name is not a number
+        except ValueError:  # A name cannot be converted to a number.
             return arrays | {name: np.array(1)}
 
 
-def shape_changed(arrays, rng):
-    name = a_name(arrays, rng)
+def change_shape(arrays, rng):
+    name = pick_name(arrays, rng)
     array = arrays[name]
     forms = [array[None], array[..., None], array.ravel(), array.T, np.asfortranarray(array)]
     forms += [array.reshape(-1, 1)]
@@ -119,8 +119,8 @@ def shape_changed(arrays, rng):
     return arrays | {name: forms[rng.integers(len(forms))]}
 
 
-def rows_changed(arrays, rng):
-    name = a_name(arrays, rng)
+def change_rows(arrays, rng):
+    name = pick_name(arrays, rng)
     array = arrays[name]
     if array.ndim == 0 or not len(array):
         return arrays
@@ -131,12 +131,12 @@ def rows_changed(arrays, rng):
     return arrays | {name: forms[rng.integers(len(forms))]}
 
 
-def claims_changed(arrays, rng):
+def change_claims(arrays, rng):
     value = rng.integers(-1, 2)
     bounds = [value, value] if rng.random() < 0.7 else rng.integers(-2, 3, size=2)
     changed = arrays | {"bounds": np.array(bounds, np.int8)}
-    seats = tables(arrays)
-    if rng.random() < 0.6 and len(seats) == 1:  # the strategy of the other seat, too, or instead
+    seats = seats_of(arrays)
+    if rng.random() < 0.6 and len(seats) == 1:  # Add a strategy of the other seat or replace the own one.
         (seat,) = seats
         other = "xo"[seat == "x"]
         changed |= {f"{other}_{part}": changed[f"{seat}_{part}"] for part in PARTS}
@@ -145,7 +145,7 @@ def claims_changed(arrays, rng):
     return changed
 
 
-def start_changed(arrays, rng):
+def change_start(arrays, rng):
     n_cells = int(np.prod(arrays["shape"]))
     cells = rng.permutation(n_cells)[: rng.integers(0, 4)].tolist()
     x, o = mask_of(cells[::2]), mask_of(cells[1::2])
@@ -153,7 +153,7 @@ def start_changed(arrays, rng):
     return arrays | {"start": np.array(stones, np.uint64)}
 
 
-def rules_changed(arrays, rng):
+def change_rules(arrays, rng):
     n_cells, masks = int(np.prod(arrays["shape"])), arrays["winning_masks"]
     new = mask_of(rng.choice(n_cells, size=rng.integers(1, 4), replace=False).tolist())
     forms = [
@@ -175,7 +175,7 @@ def rules_changed(arrays, rng):
     return {name: np.asarray(array) for name, array in changed.items()}
 
 
-def name_changed(arrays, rng):
+def rename_game(arrays, rng):
     name = str(arrays["game"])
     others = [*SMALL, "mine", f"{name} ", f" {name}", name.upper(), name.replace("3", "３"), f"{name}\n"]
     others += ["mnk-v0:m=3,m=3,n=3,k=3", "mnk-v0:n=3,m=3,k=3", "mnk-v0", "mnk-v0:m=+3,n=3,k=3", f"{name},"]
@@ -184,7 +184,7 @@ def name_changed(arrays, rng):
     return arrays | {"game": np.array(others[rng.integers(len(others))])}
 
 
-def automorphisms_changed(arrays, rng):
+def change_automorphisms(arrays, rng):
     images = arrays["automorphisms"]
     row = int(rng.integers(len(images)))
     swapped = images.copy()
@@ -195,20 +195,20 @@ def automorphisms_changed(arrays, rng):
     return arrays | {"automorphisms": np.ascontiguousarray(forms[rng.integers(len(forms))])}
 
 
-def names_changed(arrays, rng):
-    name = a_name(arrays, rng)
+def change_array_names(arrays, rng):
+    name = pick_name(arrays, rng)
     rest = {other: array for other, array in arrays.items() if other != name}
     return [rest, arrays | {"note": np.zeros(2)}, rest | {name.swapcase(): arrays[name]}][rng.integers(3)]
 
 
-def by_position(arrays, seat):
-    """The rows of a table, each with its sequences."""
+def sequences_by_row(arrays, seat):
+    """The sequences of each row of a table."""
     ends = np.cumsum(arrays[f"{seat}_n_sequences"], dtype=int)
     return np.split(arrays[f"{seat}_sequences"], ends)[:-1]
 
 
 def with_rows(arrays, seat, order, sequences):
-    """The table with the rows of this order, each with these sequences."""
+    """The table with its rows in this order, each with the given sequences."""
     joined = np.concatenate([arrays[f"{seat}_sequences"][:0], *(sequences[row] for row in order)])
     return arrays | {
         f"{seat}_positions": arrays[f"{seat}_positions"][order],
@@ -218,20 +218,20 @@ def with_rows(arrays, seat, order, sequences):
     }
 
 
-def whole_rows_changed(arrays, rng):
-    """Well-formed: rows left out, twice, or in another order, their sequences too."""
-    seat = tables(arrays)[0]
-    sequences = [rng.permutation(rows) for rows in by_position(arrays, seat)]
+def change_whole_rows(arrays, rng):
+    """Remove, duplicate or reorder rows with their sequences; the file stays well-formed."""
+    seat = seats_of(arrays)[0]
+    sequences = [rng.permutation(rows) for rows in sequences_by_row(arrays, seat)]
     order = rng.permutation(len(sequences))
     if len(order) and rng.random() < 0.5:
         order = order[1:] if rng.random() < 0.5 else np.append(order, order[:1])
     return with_rows(arrays, seat, order, sequences)
 
 
-def sequences_replaced(arrays, rng):
-    """Well-formed: other cells in the sequences of some positions."""
-    seat, n_cells = tables(arrays)[0], int(np.prod(arrays["shape"]))
-    sequences, width = by_position(arrays, seat), arrays[f"{seat}_sequences"].shape[1]
+def replace_sequences(arrays, rng):
+    """Replace cells in the sequences of some positions; the file stays well-formed."""
+    seat, n_cells = seats_of(arrays)[0], int(np.prod(arrays["shape"]))
+    sequences, width = sequences_by_row(arrays, seat), arrays[f"{seat}_sequences"].shape[1]
     for row in range(len(sequences)):
         if rng.random() < 0.3:
             n = int(rng.integers(0, min(width, n_cells) // 2 + 1)) * 2
@@ -241,9 +241,9 @@ def sequences_replaced(arrays, rng):
     return with_rows(arrays, seat, np.arange(len(sequences)), sequences)
 
 
-def stones_added(arrays, rng):
-    """Well-formed: positions that cover more, with more stones of the other player, or fewer."""
-    seat, n_cells = tables(arrays)[0], int(np.prod(arrays["shape"]))
+def change_stones(arrays, rng):
+    """Add or remove stones of the other player in some positions; the file stays well-formed."""
+    seat, n_cells = seats_of(arrays)[0], int(np.prod(arrays["shape"]))
     positions = arrays[f"{seat}_positions"].copy()
     for row, (own, other) in enumerate(positions.tolist()):
         if rng.random() < 0.3:
@@ -254,9 +254,9 @@ def stones_added(arrays, rng):
     return arrays | {f"{seat}_positions": positions, "format": file_format}
 
 
-def moves_replaced(arrays, rng):
-    """Well-formed: other legal moves in some positions."""
-    seat, n_cells = tables(arrays)[0], int(np.prod(arrays["shape"]))
+def replace_moves(arrays, rng):
+    """Replace moves by other legal ones in some positions; the file stays well-formed."""
+    seat, n_cells = seats_of(arrays)[0], int(np.prod(arrays["shape"]))
     moves = arrays[f"{seat}_moves"].copy()
     for row, (own, other) in enumerate(arrays[f"{seat}_positions"].tolist()):
         free = [cell for cell in range(n_cells) if not (own | other) >> cell & 1]
@@ -265,33 +265,33 @@ def moves_replaced(arrays, rng):
     return arrays | {f"{seat}_moves": moves}
 
 
-def cells_renamed(arrays, rng):
-    """A true proof of another game, or of the same one: the whole file with its cells permuted."""
+def permute_cells(arrays, rng):
+    """Permute the cells of the whole file: a true proof of another game or of the same one."""
     n_cells = int(np.prod(arrays["shape"]))
     images = arrays["automorphisms"]
     image = rng.permutation(n_cells) if rng.random() < 0.5 else images[rng.integers(len(images))]
     image = np.append(image, np.full(65 - n_cells, 64))
 
-    def moved(masks):
+    def permuted(masks):
         flat = [mask_of(int(image[c]) for c in cells_of(mask)) for mask in masks.ravel().tolist()]
         return np.array(flat, np.uint64).reshape(masks.shape)
 
-    changed = {name: moved(arrays[name]) for name in arrays if arrays[name].dtype == np.uint64}
-    for seat in tables(arrays):
+    changed = {name: permuted(arrays[name]) for name in arrays if arrays[name].dtype == np.uint64}
+    for seat in seats_of(arrays):
         for part in ("moves", "sequences"):
             changed[f"{seat}_{part}"] = image[arrays[f"{seat}_{part}"]].astype(np.uint8)
     conjugate = np.empty_like(images)
     conjugate[:, image[:n_cells]] = image[images]
     name = "renamed" if rng.random() < 0.8 else str(arrays["game"])
     changed = arrays | changed | {"automorphisms": conjugate, "game": np.array(name)}
-    if rng.random() < 0.7:  # the smallest images are others now
+    if rng.random() < 0.7:  # The smallest images have changed.
         changed |= {"automorphisms": np.arange(n_cells, dtype=np.uint8)[None]}
     return changed
 
 
-MUTATIONS = [number_changed, type_changed, shape_changed, rows_changed, claims_changed]
-MUTATIONS += [start_changed, rules_changed, name_changed, automorphisms_changed, names_changed]
-MUTATIONS += [whole_rows_changed, sequences_replaced, moves_replaced, stones_added, cells_renamed]
+MUTATIONS = [change_number, change_type, change_shape, change_rows, change_claims]
+MUTATIONS += [change_start, change_rules, rename_game, change_automorphisms, change_array_names]
+MUTATIONS += [change_whole_rows, replace_sequences, replace_moves, change_stones, permute_cells]
 
 
 @cache
@@ -303,13 +303,13 @@ def true_value(name, shape, masks, misere, start):
 
 
 def is_true(arrays):
-    """True if the claim of these arrays, which were accepted, is true."""
+    """Whether the claim of these accepted arrays is true."""
     rules = tuple(arrays["shape"].tolist()), tuple(arrays["winning_masks"].tolist()), bool(arrays["misere"])
     return true_value("a game", *rules, tuple(arrays["start"].tolist())) == arrays["bounds"][0]
 
 
 def accepts(checker, path):
-    """True if a checker accepts the file; whatever it raises is a refusal."""
+    """Whether a checker accepts the file; any exception is a refusal."""
     try:
         checker(path)
     except Exception:
@@ -318,7 +318,7 @@ def accepts(checker, path):
 
 
 def package_accepts(path):
-    """True if the package finds a file proved; None if it does not load it, or the game is over already."""
+    """Whether the package confirms a file; None if it cannot be loaded or its game is over."""
     try:
         proof = Proof.load(path)
     except ResultFileError:
@@ -327,9 +327,9 @@ def package_accepts(path):
 
 
 def judge(arrays, path):
-    """True if both checkers accept these arrays: they have to agree, and to accept nothing that is false.
+    """Whether both checkers accept these arrays; they must agree and accept only true claims.
 
-    If the package loads the file, it has to reach the same verdict.
+    If the package loads the file, it must reach the same verdict.
     """
     np.savez(path, **arrays)
     verdicts = accepts(check, path), accepts(naive_check, path)
@@ -339,14 +339,14 @@ def judge(arrays, path):
     return verdicts[0]
 
 
-def agree_on_mutations(files, path, n_mutations, seed):
-    """The number of mutations that were accepted, of each kind."""
+def count_accepted_mutations(files, path, n_mutations, seed):
+    """The number of accepted mutations of each kind."""
     rng, accepted = np.random.default_rng(seed), dict.fromkeys(MUTATIONS, 0)
     for number in range(n_mutations):
         mutation, arrays = MUTATIONS[number % len(MUTATIONS)], files[rng.integers(len(files))]
         second = [MUTATIONS[rng.integers(len(MUTATIONS))]] if rng.random() < 0.2 else []
         for change in (mutation, *second):
-            with suppress(Exception):  # what is broken already may take no second change
+            with suppress(Exception):  # A broken file may not allow a second change.
                 arrays = change(arrays, rng)
         accepted[mutation] += judge(arrays, path)
     return accepted
@@ -354,22 +354,22 @@ def agree_on_mutations(files, path, n_mutations, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.npz")), ids=lambda path: path.stem)
-def test_both_checkers_accept_the_files_of_the_documentation(path):
+def test_both_checkers_accept_documented_files(path):
     assert accepts(check, path) and accepts(naive_check, path)
 
 
 @pytest.mark.parametrize("n_each", [2, slow(6)])
-def test_both_checkers_say_the_same_about_mutations(files, tmp_path, n_each):
+def test_both_checkers_agree_on_mutations(files, tmp_path, n_each):
     for arrays in files:
         assert judge(arrays, tmp_path / "p.npz")
-    accepted = agree_on_mutations(files, tmp_path / "p.npz", n_each * len(MUTATIONS), 1)
+    accepted = count_accepted_mutations(files, tmp_path / "p.npz", n_each * len(MUTATIONS), 1)
     assert n_each < sum(accepted.values()) < 10 * n_each
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 12))
-def test_both_checkers_say_the_same_about_many_mutations(files, tmp_path, seed):
-    accepted = agree_on_mutations(files, tmp_path / "p.npz", 2_000, seed)
+def test_both_checkers_agree_on_many_mutations(files, tmp_path, seed):
+    accepted = count_accepted_mutations(files, tmp_path / "p.npz", 2_000, seed)
     print({mutation.__name__: n for mutation, n in accepted.items()})
     assert 100 < sum(accepted.values()) < 1_000
 
@@ -378,7 +378,7 @@ def test_both_checkers_say_the_same_about_many_mutations(files, tmp_path, seed):
 
 
 class Forger:
-    """Tables for claims that need not be true, as near to a proof as can be: what cannot be is missing."""
+    """Builds tables for claims that may be false; they lack only what does not exist."""
 
     def __init__(self, position, rng):
         self.position, self.game, self.rng = position, position.game, rng
@@ -388,7 +388,7 @@ class Forger:
         self.adds_stones = rng.random() < 0.3
 
     def move(self, position):
-        """A legal cell: any, one after which the other does not win at once, or the best there is."""
+        """A legal cell: any, one that does not allow an immediate win, or a best one."""
         cells = self.rng.permutation(position.legal_cells).tolist()
         if self.style == "best" and self.rng.random() < 0.9:
             best = self.solution.best_cells(position)
@@ -401,7 +401,7 @@ class Forger:
         return cells[0]
 
     def sequences(self, checker, own, other):
-        """Sequences of free cells: by chance such that they answer something."""
+        """Random sequences of free cells, which may happen to be useful."""
         free = sorted(checker.cells - own - other)
         found = []
         for _ in range(int(self.rng.integers(0, 4)) if not self.game.misere else 0):
@@ -410,7 +410,7 @@ class Forger:
         return found
 
     def table(self, seat, wins):
-        """The arrays of a strategy of this seat that wins, or does not lose, but where it cannot."""
+        """The rows of a strategy of this seat that wins or does not lose wherever that is possible."""
         checker = NaiveChecker(
             frozenset(range(self.game.n_cells)),
             {frozenset(cells) for cells in self.game.winning_sets},
@@ -473,7 +473,7 @@ class Forger:
 
 
 def forge(n_games, path, seed):
-    """The number of false files, all refused, and of true ones that were accepted and that were refused."""
+    """The numbers of false files (all refused), of accepted true files and of refused true files."""
     rng, n_false, n_true = np.random.default_rng(seed), 0, [0, 0]
     for number in range(n_games):
         kind = number % 4
@@ -490,14 +490,14 @@ def forge(n_games, path, seed):
     return n_false, n_true[True], n_true[False]
 
 
-def test_forgeries_of_small_games_are_refused(tmp_path):
+def test_false_claims_are_refused(tmp_path):
     n_false, n_accepted, _ = forge(16, tmp_path / "p.npz", 3)
     assert n_false > 20 and n_accepted > 4
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4, 8))
-def test_many_forgeries_of_small_games_are_refused(tmp_path, seed):
+def test_many_false_claims_are_refused(tmp_path, seed):
     n_false, n_accepted, n_refused = forge(750, tmp_path / "p.npz", seed)
     print(f"{n_false} false files refused; of the true ones {n_accepted} accepted, {n_refused} refused")
     assert n_false > 1_250 and n_accepted > 125

@@ -1,4 +1,4 @@
-"""The figures in scripts/, computed: the claims of the authors whose systems they redo."""
+"""The claims behind the figures in scripts/, computed exactly."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ CORNERS, CENTRE, EDGES = [0, 2, 6, 8], 4, [1, 3, 5, 7]
 
 
 def softmax_outcomes(x: float, o: float) -> Outcomes:
-    """X and O play by softmax, each knowing the other's temperature: one sweep for both."""
+    """The outcomes if X and O play by softmax and each knows the other's temperature."""
     return backward_induction(reachable(TICTACTOE), softmax(x), softmax(o))
 
 
@@ -30,29 +30,27 @@ def best_opening(x: float, o: float) -> str:
 
 
 class TestSoftmax:
-    """Lachlan Gibson, "Making tic-tac-toe interesting with AI": his four plots."""
+    """The four plots of Lachlan Gibson, "Making tic-tac-toe interesting with AI"."""
 
-    def test_x_wins_more_than_half_if_both_are_hot_and_two_cold_ones_draw(self) -> None:
+    def test_hot_x_wins_over_half_and_cold_players_draw(self) -> None:
         assert 0.58 < softmax_outcomes(1, 1).start[0] < 0.59
         assert 1 - sum(softmax_outcomes(0.1, 0.1).start) > 0.999
 
-    def test_chances_are_equal_near_half_the_temperature(self) -> None:
+    def test_chances_are_equal_if_o_has_half_temperature(self) -> None:
         assert lead(1, 0.45) < 0 < lead(1, 0.5)
         leads = [lead(1, o) for o in TEMPERATURES]
-        assert leads == sorted(leads)  # so they are equal there only
+        assert leads == sorted(leads)  # The leads increase, so they are zero only once.
 
-    def test_o_almost_never_wins_against_a_cold_x(self) -> None:
+    def test_o_almost_never_beats_cold_x(self) -> None:
         assert max(softmax_outcomes(0.1, o).start[1] for o in TEMPERATURES) < 0.001
 
     @pytest.mark.parametrize("o", TEMPERATURES)
-    def test_the_centre_is_best_for_a_hot_x_and_the_corner_for_a_cold_one_but_against_a_hot_o(
-        self, o: float
-    ) -> None:
+    def test_best_opening_depends_on_temperatures(self, o: float) -> None:
         assert best_opening(1, o) == "centre"
         assert best_opening(0.1, o) == ("corner" if o <= 0.7 else "centre")
 
     @pytest.mark.parametrize(("x", "o"), [(1, 0.5), (0.1, 0.3), (1, 1)])
-    def test_the_agents_play_what_the_sweep_says(self, x: float, o: float) -> None:
+    def test_softmax_agents_match_sweep(self, x: float, o: float) -> None:
         played = match(
             f"softmax:temperature={x},opponent_temperature={o}",
             f"softmax:temperature={o},opponent_temperature={x}",
@@ -61,18 +59,18 @@ class TestSoftmax:
 
 
 class TestShowdown:
-    """Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human": which of the five can be beaten."""
+    """The five agents of Pascal Thormeier, "Self-built Tic-tac-toe AIs vs Human"."""
 
     @pytest.mark.parametrize(
         ("bot", "as_x", "as_o"),
         [("random", 6, 5), ("block", 8, 7), ("win-block", 8, 7), ("brute-force", None, 5),
          ("minimax:depth=5", None, 5), ("minimax", None, None)],
     )  # fmt: skip
-    def test_length_of_the_shortest_game_that_beats_it(self, bot: str, as_x: int, as_o: int) -> None:
+    def test_shortest_refutations_have_known_lengths(self, bot: str, as_x: int, as_o: int) -> None:
         found = certify(bot).refutations
         assert [record and len(record.cells) for record in found.values()] == [as_x, as_o]
         assert all(record.value(seat) == -1 for seat, record in found.items() if record)
 
-    def test_each_round_does_better_against_optimal_play_than_random(self) -> None:
+    def test_each_bot_scores_no_worse_than_previous_one(self) -> None:
         scores = [match(bot, "minimax").score for bot in ("random", "block", "win-block", "brute-force")]
         assert scores[0] < scores[1] and scores[2] == scores[1] < scores[3]

@@ -1,4 +1,4 @@
-"""Pictures: what notebooks show, and the files that they are saved as."""
+"""Pictures in notebooks and in files."""
 
 import itertools
 import sys
@@ -40,19 +40,19 @@ def softmax() -> Softmax:
     return Softmax(TICTACTOE, 0.2, 1.0)
 
 
-def searched() -> Search:
+def new_search() -> Search:
     search = Search(TICTACTOE.start)
     search.run(20)
     return search
 
 
-SHOWN: dict[str, Callable[[], Any]] = {
+PICTURED: dict[str, Callable[[], Any]] = {
     "position": lambda: GIBSON,
     "policy": lambda: softmax().picture(GIBSON),
     "game": lambda: RECORD,
     "certificate": lambda: ttt_env.certify("win-block"),
     "tree": lambda: softmax().tree(GIBSON),
-    "search": searched,
+    "search": new_search,
 }
 
 
@@ -60,17 +60,17 @@ def picture_of(shown: Any) -> Picture:
     return shown if isinstance(shown, Picture) else shown.picture()
 
 
-def texts(svg: str) -> list[str]:
+def texts_of(svg: str) -> list[str]:
     return [element.text or "" for element in ElementTree.fromstring(svg).iter(SVG + "text")]
 
 
-def boards(svg: str) -> list[str]:
-    """The titles of the boards in a picture of several."""
+def board_titles(svg: str) -> list[str]:
+    """The titles of the boards in a picture of several boards."""
     root = ElementTree.fromstring(svg)
     return [inner.findtext(SVG + "title") or "" for inner in root.iter(SVG + "svg") if inner is not root]
 
 
-def fills(svg: str) -> list[str]:
+def fills_of(svg: str) -> list[str]:
     return [element.attrib["fill"] for element in ElementTree.fromstring(svg).iter(SVG + "rect")]
 
 
@@ -78,23 +78,21 @@ def rgb(colour: str) -> tuple[int, ...]:
     return tuple(bytes.fromhex(colour[1:]))
 
 
-class TestShown:
-    @pytest.mark.parametrize("thing", SHOWN)
-    def test_a_notebook_gets_the_picture_that_is_saved_with_dark_text_on_light(
-        self, thing: str, tmp_path: Path
-    ) -> None:
-        shown = SHOWN[thing]()
+class TestNotebook:
+    @pytest.mark.parametrize("thing", PICTURED)
+    def test_notebook_picture_equals_saved_svg(self, thing: str, tmp_path: Path) -> None:
+        shown = PICTURED[thing]()
         svg = shown._repr_svg_()
         root = ElementTree.fromstring(svg)
         assert root.tag == SVG + "svg"
         assert float(root.attrib["width"]) > 0 and float(root.attrib["height"]) > 0
-        assert fills(svg)[0] == CARD
+        assert fills_of(svg)[0] == CARD
         assert {element.attrib["fill"] for element in root.iter(SVG + "text")} <= {INK}
-        if thing != "search":  # which draws fewer nodes where nobody says how many
+        if thing != "search":  # By default a search draws fewer nodes.
             picture_of(shown).save(tmp_path / "picture.svg")
             assert (tmp_path / "picture.svg").read_text(encoding="utf-8") == svg
 
-    def test_a_picture_does_not_fill_the_terminal(self) -> None:
+    def test_picture_has_short_repr(self) -> None:
         assert repr(GIBSON.picture()) == "Picture()"
 
 
@@ -102,8 +100,8 @@ class TestFiles:
     @pytest.mark.parametrize(
         "thing", ["position", "game", *map(slow, ["policy", "certificate", "tree", "search"])]
     )
-    def test_png_has_twice_the_size_of_the_svg(self, thing: str, tmp_path: Path) -> None:
-        picture = picture_of(SHOWN[thing]())
+    def test_png_is_twice_the_size_of_svg(self, thing: str, tmp_path: Path) -> None:
+        picture = picture_of(PICTURED[thing]())
         picture.save(tmp_path / "picture.PNG")
         root = ElementTree.fromstring(picture.svg)
         with Image.open(tmp_path / "picture.PNG") as image:
@@ -111,17 +109,17 @@ class TestFiles:
             sizes = [2 * float(root.attrib[name]) for name in ("width", "height")]
             assert image.size == pytest.approx(sizes, abs=1)
 
-    def test_png_shows_what_the_pixels_do(self, tmp_path: Path) -> None:
+    def test_png_matches_drawn_pixels(self, tmp_path: Path) -> None:
         GIBSON.picture(last=7).save(tmp_path / "board.png")
         with Image.open(tmp_path / "board.png") as image:
-            shown = np.asarray(image.convert("RGB"))[40:-40, 40:-40]  # its corners can be seen through
+            shown = np.asarray(image.convert("RGB"))[40:-40, 40:-40]  # Its corners are transparent.
         pixels = draw_pixels(GIBSON, 7)[40:-40, 40:-40]
         windows = np.lib.stride_tricks.sliding_window_view(pixels, (3, 3), axis=(0, 1))
         flat = (windows == pixels[1:-1, 1:-1, :, None, None]).all(axis=(2, 3, 4))
-        # The edges between may be smoothed in another way.
+        # Edges may be smoothed differently.
         assert flat.mean() > 0.8 and (shown[1:-1, 1:-1][flat] == pixels[1:-1, 1:-1][flat]).all()
 
-    def test_png_has_text_where_the_system_has_no_fonts(self, tmp_path: Path) -> None:
+    def test_png_has_text_without_system_fonts(self, tmp_path: Path) -> None:
         softmax().picture(GIBSON).save(tmp_path / "policy.png")
         with Image.open(tmp_path / "policy.png") as image:
             shown = np.asarray(image.convert("RGB"))
@@ -140,8 +138,8 @@ class TestFiles:
 
     @pytest.mark.parametrize("name", ["x.svg", "x.png", "x.gif", "x.pdf"])
     @pytest.mark.slow
-    def test_a_full_disk_leaves_the_picture_that_is_there(self, name: str, tmp_path: Path) -> None:
-        path = tmp_path / "new" / name  # in a folder that is made
+    def test_full_disk_keeps_existing_picture(self, name: str, tmp_path: Path) -> None:
+        path = tmp_path / "new" / name  # The folder is created.
         if name == "x.pdf":
             charts.save(figure := charts.new_figure(3, 2), path)
             save = partial(charts.save, figure)
@@ -154,7 +152,7 @@ class TestFiles:
         assert path.read_bytes() == whole and list(path.parent.iterdir()) == [path]
 
     @pytest.mark.parametrize(("package", "name"), [("resvg_py", "x.png"), ("PIL", "x.gif")])
-    def test_a_missing_package_names_its_extra(
+    def test_missing_package_error_names_extra(
         self, package: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(sys.modules, package, None)
@@ -164,68 +162,71 @@ class TestFiles:
 
 
 class TestPolicy:
-    def test_published_probabilities(self) -> None:
-        assert texts(softmax().picture(GIBSON).svg) == ["97.46%", "2.52%", "0.02%"]
+    def test_probabilities_match_published_ones(self) -> None:
+        assert texts_of(softmax().picture(GIBSON).svg) == ["97.46%", "2.52%", "0.02%"]
 
-    def test_a_cell_is_the_darker_the_likelier(self) -> None:
+    def test_likelier_cells_are_darker(self) -> None:
         policy = softmax().policy(GIBSON)
-        drawn = fills(softmax().picture(GIBSON).svg)
+        drawn = fills_of(softmax().picture(GIBSON).svg)
         assert [shade(policy[cell]) for cell in (2, 5, 8)] == [drawn[2 + cell] for cell in (2, 5, 8)]
         greens = [sum(rgb(shade(share))) for share in (0, 0.001, 0.1, 0.5, 1)]
         assert greens == sorted(greens, reverse=True) and len(set(greens)) == 5
         assert shade(0) == "#ffffff" and sum(rgb(shade(1))) > sum(rgb(CHANCE))
 
-    def test_every_free_cell_of_every_layer_has_its_own(self) -> None:
+    def test_every_free_cell_shows_probability(self) -> None:
         qubic = ttt_env.get_game("qubic-v0")
         position = qubic.start.play(0).play(21)
-        shown = texts(ttt_env.make_agent("random", qubic).picture(position, last=21).svg)
+        shown = texts_of(ttt_env.make_agent("random", qubic).picture(position, last=21).svg)
         assert shown == ["1.61%"] * 62
 
-    def test_the_last_move_stands_out(self) -> None:
-        assert TINT["O"] in fills(softmax().picture(GIBSON, last=7).svg)
+    def test_last_move_is_highlighted(self) -> None:
+        assert TINT["O"] in fills_of(softmax().picture(GIBSON, last=7).svg)
 
-    def test_a_finished_game_has_no_probabilities(self) -> None:
+    def test_finished_game_shows_no_probabilities(self) -> None:
         over = RECORD.positions()[-1]
         assert softmax().picture(over).svg == over.picture().svg
 
-    def test_letters_do_not_shrink_with_the_board(self) -> None:
+    def test_text_stays_readable_on_large_board(self) -> None:
         start = ttt_env.get_game("mnk-v0", m=8, n=8, k=5).start
         root = ElementTree.fromstring(start.picture([1 / 64] * 64).svg)
         scale = float(root.attrib["width"]) / float(root.attrib["viewBox"].split()[2])
         text = next(root.iter(SVG + "text"))
         assert scale * float(text.attrib["font-size"]) > 10
 
-    def test_what_is_no_policy_there_is_refused(self) -> None:
+    def test_invalid_policies_are_refused(self) -> None:
         bad = [[1.0], [0.0] * 9, [1, 0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0.5, 0, 0, 0.6, 0, 0, -0.1]]
         bad.append([0, 0, float("nan"), 0, 0, 1, 0, 0, 0])
         all_raise(ParameterError, r"\[2, 5, 8\]", GIBSON.picture, bad)
 
 
 class TestGame:
-    def test_a_board_for_each_move_and_who_won(self) -> None:
+    def test_game_picture_shows_each_move_and_winner(self) -> None:
         svg = RECORD.picture(blunders_of(RECORD)).svg
-        assert boards(svg) == [str(position) for position in RECORD.positions()[1:]]
-        assert texts(svg) == ["1. X", "2. O", "3. X", "4. O?", "5. X", "6. O", "7. X · X wins"]
-        assert texts(DRAWN.picture().svg)[-1] == "9. X · draw"
-        assert boards(GameRecord(TICTACTOE, ()).picture().svg) == [str(TICTACTOE.start)]
+        assert board_titles(svg) == [str(position) for position in RECORD.positions()[1:]]
+        assert texts_of(svg) == ["1. X", "2. O", "3. X", "4. O?", "5. X", "6. O", "7. X · X wins"]
+        assert texts_of(DRAWN.picture().svg)[-1] == "9. X · draw"
+        assert board_titles(GameRecord(TICTACTOE, ()).picture().svg) == [str(TICTACTOE.start)]
 
-    def test_on_a_large_board_it_is_one_diagram(self) -> None:
+    def test_large_board_game_is_one_diagram(self) -> None:
         record = GameRecord.parse("qubic-v0: 0 5 21 6 42 7 63")
         svg = record.picture().svg
-        assert boards(svg) == [] and texts(svg) == ["1", "2", "4", "6", "3", "5", "7"]
-        grounds = fills(svg)
+        assert board_titles(svg) == [] and texts_of(svg) == ["1", "2", "4", "6", "3", "5", "7"]
+        grounds = fills_of(svg)
         assert grounds.count(STONE["X"]) == 4 and grounds.count(TINT["O"]) == 3
 
     def test_blunders_are_yellow(self) -> None:
-        assert [fills(board.svg).count(BLUNDER) for board in (RECORD.picture([4]), DRAWN.picture())] == [1, 0]
+        assert [fills_of(board.svg).count(BLUNDER) for board in (RECORD.picture([4]), DRAWN.picture())] == [
+            1,
+            0,
+        ]
         diagram = draw_diagram(RECORD, [4])
-        assert "4?" in texts(diagram) and fills(diagram).count(BLUNDER) == 1
+        assert "4?" in texts_of(diagram) and fills_of(diagram).count(BLUNDER) == 1
 
-    def test_a_last_move_that_loses_a_misere_game_is_marked_too(self) -> None:
+    def test_losing_last_move_in_misere_is_marked(self) -> None:
         lost = GameRecord.parse("tictactoe-v0:misere=true: 4 0 8 2 6 1")
-        assert lost.winner == "X" and texts(lost.picture(blunders_of(lost)).svg)[-1] == "6. O? · X wins"
+        assert lost.winner == "X" and texts_of(lost.picture(blunders_of(lost)).svg)[-1] == "6. O? · X wins"
 
-    def test_gif_has_a_frame_for_each_position_and_holds_the_last(self, tmp_path: Path) -> None:
+    def test_gif_shows_every_position_and_holds_last(self, tmp_path: Path) -> None:
         RECORD.save(tmp_path / "game.gif", blunders_of(RECORD))
         with Image.open(tmp_path / "game.gif") as image:
             assert (image.format, image.info["loop"]) == ("GIF", 0)
@@ -238,93 +239,93 @@ class TestGame:
         moves = zip(RECORD.positions(), (None, *RECORD.cells), strict=True)
         for number, (frame, move) in enumerate(zip(frames, moves, strict=True)):
             shown = draw_pixels(*move, is_blunder=number == 4)
-            assert abs(frame - shown).max() < 24  # of 256 colours
+            assert abs(frame - shown).max() < 24  # Out of 256 levels.
         assert len(set(durations[:-1])) == 1 and durations[-1] > 2 * durations[0]
 
 
 class TestCertificate:
-    def test_the_refuting_games_board_by_board(self) -> None:
+    def test_certificate_shows_boards_of_refutations(self) -> None:
         found = ttt_env.certify("win-block")
         games = [record for record in found.refutations.values() if record is not None]
         drawn = [str(position) for record in games for position in record.positions()[1:]]
-        assert len(games) == 2 and boards(found.picture().svg) == drawn
+        assert len(games) == 2 and board_titles(found.picture().svg) == drawn
 
-    def test_the_verdict(self) -> None:
+    def test_certificate_shows_verdict(self) -> None:
         weights = ttt_env.certify("weights")
-        shown = texts(weights.picture().svg)
+        shown = texts_of(weights.picture().svg)
         assert "\n".join(shown).startswith("\n".join(str(weights).splitlines()[:8]))
         assert shown[0] == f"tictactoe-v0: BEATABLE as O. Asked once in {weights.n_queries} positions."
         assert f"Blunders in {len(weights.blunders)} positions." in shown
         assert "Worst result as X: draw, as under best play." in shown
         assert "Worst result as O: loss, in the shortest refutation." in shown
         best = ttt_env.certify("minimax").picture().svg
-        assert texts(best)[0].startswith("tictactoe-v0: UNBEATABLE.") and not boards(best)
+        assert texts_of(best)[0].startswith("tictactoe-v0: UNBEATABLE.") and not board_titles(best)
 
 
 class TestTrees:
-    def test_published_value_and_probabilities(self) -> None:
+    def test_value_and_probabilities_match_published_ones(self) -> None:
         tree = softmax().tree(GIBSON, depth=3)
         assert tree.caption == ("X +0.98",)
         assert [child.caption[0] for child in tree.children] == ["97.46%", "2.52%", "0.02%"]
         assert [child.is_marked for child in tree.children] == [True, False, False]
 
     @pytest.mark.parametrize("agent", [softmax(), Minimax(TICTACTOE), Minimax(TICTACTOE, "fast")])
-    def test_probabilities_of_the_first_moves_are_the_agents(self, agent: Minimax | Softmax) -> None:
+    def test_tree_shows_policy_of_agent(self, agent: Minimax | Softmax) -> None:
         for position in (TICTACTOE.start, TICTACTOE.start.play(0), GIBSON):
             children = agent.tree(position, depth=1).children
             assert [child.last for child in children] == position.legal_cells
             policy = agent.policy(position)
             for child in children:
                 assert child.position == position.play(child.last or 0)
-                told = float(child.caption[0].strip("<%"))
-                assert told == pytest.approx(100 * policy[child.last], abs=0.01)
+                expected = float(child.caption[0].strip("<%"))
+                assert expected == pytest.approx(100 * policy[child.last], abs=0.01)
 
-    def test_the_opponent_moves_by_the_temperature_ascribed_to_him(self) -> None:
+    def test_opponent_moves_by_assumed_temperature(self) -> None:
         answers = softmax().tree(GIBSON, depth=2).children[1].children
         assert [answer.caption[0] for answer in answers] == ["73.11%", "26.89%"]  # softmax(0 and −1, T = 1)
 
-    def test_minimax_values_are_the_solutions(self) -> None:
+    def test_minimax_tree_shows_exact_values(self) -> None:
         tree = Minimax(TICTACTOE).tree(GIBSON.play(5), depth=9)
         assert [node.caption[-1] for node in (tree, *tree.children)] == ["X 0.00", "X 0.00", "X +1.00"]
-        assert not tree.children[1].children[0].children  # the game is over
+        assert not tree.children[1].children[0].children  # The game is over.
 
     @pytest.mark.parametrize(
-        ("tree", "told"),
+        ("tree", "expected"),
         [*((lambda depth=depth: softmax().tree(GIBSON, depth), "depth=") for depth in (-1, 1.5, True, "2")),
          (lambda: softmax().tree(ttt_env.get_game("square-v0").start), "square-v0, not of tictactoe-v0"),
          (lambda: Minimax(TICTACTOE, depth=3).tree(GIBSON), "depth and seconds")],
     )  # fmt: skip
-    def test_a_tree_that_there_is_not_is_refused(self, tree: Callable[[], Any], told: str) -> None:
-        with pytest.raises((ParameterError, ImpossiblePositionError), match=told):
+    def test_invalid_trees_are_refused(self, tree: Callable[[], Any], expected: str) -> None:
+        with pytest.raises((ParameterError, ImpossiblePositionError), match=expected):
             tree()
 
-    def test_a_notebook_shows_the_moves_most_searched(self) -> None:
+    def test_notebook_shows_most_searched_moves(self) -> None:
         search = Search(GIBSON, solve=False)
-        assert len(boards(search._repr_svg_())) == 1
+        assert len(board_titles(search._repr_svg_())) == 1
         search.run(2000)
         shown = search.tree(1, 2000 // 50 + 1).children
         assert 0 < len(shown) < 3
-        assert len(boards(search._repr_svg_())) == 1 + len(shown)
+        assert len(board_titles(search._repr_svg_())) == 1 + len(shown)
 
 
 @pytest.fixture(scope="module")
-def table() -> ElementTree.Element:
+def tournament_table() -> ElementTree.Element:
     agents = {"<b>random": "random", "R & D": "minimax", "searcher": "mcts:simulations=2"}
     return ElementTree.fromstring(ttt_env.tournament(agents, width=0.5)._repr_html_())
 
 
 class TestTournament:
-    def test_names_and_ranks(self, table: ElementTree.Element) -> None:
-        rows = [[cell.text for cell in row] for row in table.iter("tr")]
+    def test_table_shows_names_and_ranks(self, tournament_table: ElementTree.Element) -> None:
+        rows = [[cell.text for cell in row] for row in tournament_table.iter("tr")]
         assert [row[0] for row in rows[1:]] == rows[0][-3:] == ["1", "2", "3"]
         assert [row[1] for row in rows[1:]] == ["R & D", "searcher", "<b>random"]
 
-    def test_sampled_scores_have_their_interval(self, table: ElementTree.Element) -> None:
-        assert sum("±" in (cell.text or "") for cell in table.iter("td")) == 4
-        assert any("sampled (95 % interval)" in (note.text or "") for note in table.iter("div"))
+    def test_sampled_scores_have_interval(self, tournament_table: ElementTree.Element) -> None:
+        assert sum("±" in (cell.text or "") for cell in tournament_table.iter("td")) == 4
+        assert any("sampled (95 % interval)" in (note.text or "") for note in tournament_table.iter("div"))
 
-    def test_the_page_shines_through_the_colours(self, table: ElementTree.Element) -> None:
-        cells = [cell.attrib["style"] for cell in table.iter("td")]
+    def test_cell_colours_are_translucent(self, tournament_table: ElementTree.Element) -> None:
+        cells = [cell.attrib["style"] for cell in tournament_table.iter("td")]
         colours = [style.partition("rgba")[2].strip("()").split(",") for style in cells if "rgba" in style]
         won, lost = (list(map(str, rgb(STONE[seat]))) for seat in ("O", "X"))
         assert len(colours) == 9 and all(colour[:3] in (won, lost) for colour in colours)
@@ -333,11 +334,11 @@ class TestTournament:
 
 
 class TestVideo:
-    """Gymnasium's wrapper, with a stand-in for the package that encodes the frames."""
+    """Gymnasium's video wrapper, with a fake of the package that encodes frames."""
 
     @pytest.fixture
     def clips(self, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-        """The clips (frames, frames per second, path) that were written."""
+        """A list that receives each written clip as (frames, frames per second, path)."""
         written: list[Any] = []
 
         class ImageSequenceClip:
@@ -354,7 +355,7 @@ class TestVideo:
         return written
 
     @pytest.mark.slow
-    def test_every_position_is_a_frame_the_last_one_too(self, clips: list[Any], tmp_path: Path) -> None:
+    def test_video_has_frame_for_every_position(self, clips: list[Any], tmp_path: Path) -> None:
         made = ttt_env.make("tictactoe-v0", opponent="random", play_as="X", render_mode="rgb_array")
         env = gymnasium.wrappers.RecordVideo(made, f"{tmp_path}/videos", episode_trigger=lambda episode: True)
         ends = []
@@ -371,6 +372,6 @@ class TestVideo:
             assert fps == 4 and len(frames) == n_steps + 1
             assert len({frame.shape for frame in frames}) == 1
             assert any((frames[-1] == draw_pixels(last, cell)).all() for cell in cells_of(last.theirs))
-            # O has just replied in all others, and its stone stands out.
+            # In all other frames O has just replied, and its stone is highlighted.
             assert all((frame == rgb(TINT["O"])).all(axis=-1).any() for frame in frames[1:-1])
             assert all((frame != after).any() for frame, after in itertools.pairwise(frames))

@@ -1,4 +1,4 @@
-"""The window: what it shows, when it closes, and what happens without a display."""
+"""The window: its picture, closing, and behaviour without a display."""
 
 import copy
 import pickle
@@ -46,18 +46,18 @@ def on_screen(pygame: Any) -> Any:
 
 
 class TestWindow:
-    def test_it_shows_the_picture_of_each_position(self, pygame: Any, window: Window) -> None:
+    def test_window_shows_picture_of_each_position(self, pygame: Any, window: Window) -> None:
         window.show(MIDGAME, last=4)
         assert (on_screen(pygame) == draw_pixels(MIDGAME, last=4)).all()
         window.show(ROW_OF_X)
         assert (on_screen(pygame) == draw_pixels(ROW_OF_X)).all()
 
-    def test_it_takes_the_size_of_another_game(self, pygame: Any, window: Window) -> None:
+    def test_window_resizes_for_other_game(self, pygame: Any, window: Window) -> None:
         window.show(MIDGAME)
         window.show(get_game("qubic-v0").start)
         assert (on_screen(pygame) == draw_pixels(get_game("qubic-v0").start)).all()
 
-    def test_a_position_stays_as_long_as_fps_says(self, pygame: Any) -> None:
+    def test_position_stays_for_one_frame(self, pygame: Any) -> None:
         window = Window(fps=10)
         started = time.monotonic()
         window.show(MIDGAME)
@@ -65,7 +65,7 @@ class TestWindow:
         assert time.monotonic() - started >= 0.19
         window.close()
 
-    def test_it_closes_the_display_once_and_for_all(self, pygame: Any, window: Window) -> None:
+    def test_closed_window_stays_closed(self, pygame: Any, window: Window) -> None:
         window.show(MIDGAME)
         window.close()
         window.close()
@@ -73,12 +73,12 @@ class TestWindow:
         window.show(MIDGAME)
         assert not pygame.display.get_init()
 
-    def test_closing_an_unopened_window_leaves_the_display_alone(self, pygame: Any) -> None:
+    def test_closing_unopened_window_keeps_display(self, pygame: Any) -> None:
         pygame.display.init()
         Window().close()
         assert pygame.display.get_init()
 
-    def test_its_user_may_close_it(
+    def test_user_can_close_window(
         self, pygame: Any, window: Window, capsys: pytest.CaptureFixture[str]
     ) -> None:
         window.show(MIDGAME)
@@ -90,7 +90,7 @@ class TestWindow:
         assert not pygame.display.get_init()
         assert capsys.readouterr().out == ""
 
-    def test_it_survives_the_closing_of_another_one(self, pygame: Any, window: Window) -> None:
+    def test_window_survives_closing_of_another(self, pygame: Any, window: Window) -> None:
         other = Window(fps=1000)
         other.show(MIDGAME)
         window.show(MIDGAME)
@@ -99,7 +99,7 @@ class TestWindow:
         assert (on_screen(pygame) == draw_pixels(ROW_OF_X)).all()
 
     @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda w: pickle.loads(pickle.dumps(w))])
-    def test_a_copy_is_a_new_window(self, pygame: Any, copied: Callable[[Window], Window]) -> None:
+    def test_copy_is_new_window(self, pygame: Any, copied: Callable[[Window], Window]) -> None:
         window = Window(fps=500)
         window.show(MIDGAME)
         window.close()
@@ -109,7 +109,7 @@ class TestWindow:
         assert (on_screen(pygame) == draw_pixels(MIDGAME)).all()
         again.close()
 
-    def test_without_a_display_it_prints_and_says_so_once(
+    def test_missing_display_prints_boards_with_one_notice(
         self, no_display: None, capsys: pytest.CaptureFixture[str]
     ) -> None:
         window = Window()
@@ -128,7 +128,7 @@ class TestWindow:
          pytest.param({"SDL_VIDEODRIVER": None, "DISPLAY": ":4321", "WAYLAND_DISPLAY": "nowhere"},
                       marks=pytest.mark.skipif(sys.platform != "linux", reason="DISPLAY is of Linux"))],
     )  # fmt: skip
-    def test_a_display_that_does_not_open_is_none(
+    def test_unusable_display_prints_boards(
         self,
         environment: dict[str, str | None],
         pygame: Any,
@@ -140,7 +140,7 @@ class TestWindow:
         Window().show(MIDGAME)
         assert capsys.readouterr().out.endswith(draw_text(MIDGAME) + "\n")
 
-    def test_without_pygame_the_error_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_pygame_error_names_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
         monkeypatch.setitem(sys.modules, "pygame", None)
         with pytest.raises(ImportError, match=r'pip install "\.\[render\]"'):

@@ -1,4 +1,4 @@
-"""Tables in all formats: what is written, and that no cell can be taken for something else."""
+"""Tables in all formats, with cells escaped."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ TABLE = Table(
 )
 
 
-def test_text() -> None:
+def test_text_is_aligned() -> None:
     assert str(TABLE).splitlines() == [
         "A & B",
         "agent        score",
@@ -36,7 +36,7 @@ def test_text() -> None:
     ]
 
 
-def test_markdown() -> None:
+def test_markdown_is_escaped() -> None:
     head, rule, *rows = TABLE.to_markdown().splitlines()
     assert (head, rule) == ("| agent | score |", "| --- | --: |")
     assert rows[0] == r"| a\|b\_\*c\* | +0.5 |" and rows[1] == r"| \<b\> \& Söhne | ? |"
@@ -47,24 +47,24 @@ def test_markdown() -> None:
     "name",
     ["&copy;", "&lt;b&gt;", "~~x~~", "<b>x</b>", "[a](b)", "C #", "a|b", "- a", "+ a", "1. a", "2) a"],
 )
-def test_a_name_shows_itself_in_markdown(name: str) -> None:
+def test_markdown_renders_name_literally(name: str) -> None:
     markdown = pytest.importorskip("markdown_it").MarkdownIt().enable(["table", "strikethrough"])
     for text in (f"# {as_markdown(name)}", f"- {as_markdown(name)}", Table.of([""], [[name]]).to_markdown()):
         shown = re.sub(r"<[^>]+>|\n", "", markdown.render(text))
         assert unescape(shown) == name and "<del>" not in markdown.render(text)
 
 
-def test_a_dollar_begins_no_formula_in_markdown() -> None:
+def test_markdown_escapes_dollar_signs() -> None:
     assert as_markdown("$x^$") == r"\$x^\$"
 
 
-def test_a_cell_has_one_line() -> None:
+def test_cell_is_one_line() -> None:
     table = Table.of(["reply"], [["half\na | word"]])
     assert table.lines[1:] == ["half a | word"]
     assert table.to_markdown().splitlines()[2:] == [r"| half a \| word |"]
 
 
-def test_csv_has_every_column_and_no_formula() -> None:
+def test_csv_has_all_columns_and_escapes_formulas() -> None:
     rows = list(csv.DictReader(io.StringIO(TABLE.to_csv())))
     assert [row["agent"] for row in rows] == [*NAMES[:2], "'=1+1"]
     assert [row["score_in_all"] for row in rows] == ["0.5", "", "-0.25"]
@@ -73,13 +73,13 @@ def test_csv_has_every_column_and_no_formula() -> None:
         assert Table.of([f"{first}1"], []).to_csv().strip('"\n') == f"'{first}1"
 
 
-def test_html() -> None:
+def test_html_shows_names_and_colours() -> None:
     page = ElementTree.fromstring(TABLE._repr_html_())
     assert ["".join(cell.itertext()) for cell in page.iter("td")][::2] == NAMES
     assert ["rgba" in cell.attrib["style"] for cell in page.iter("td")] == [False, True] * 3
 
 
-def test_data_frame() -> None:
+def test_dataframe_has_all_columns() -> None:
     pytest.importorskip("pandas")
     frame = TABLE.to_dataframe()
     assert list(frame.columns) == ["agent", "score_in_all", "unknown"] and list(frame.agent) == NAMES

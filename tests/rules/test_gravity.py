@@ -1,4 +1,4 @@
-"""Cells that rest on others: which supports there can be, files of such games, and what errors say."""
+"""Games with gravity: valid supports, files and error messages."""
 
 import json
 
@@ -15,51 +15,51 @@ def column(supports):
 
 
 class TestSupports:
-    def test_are_those_along_an_axis(self):
+    def test_supports_follow_an_axis(self):
         assert TICTACTOE.with_gravity().supports == CONNECT_THREE.supports == (3, 4, 5, 6, 7, 8, *[None] * 3)
         assert TICTACTOE.with_gravity(axis=1).supports == (1, 2, None, 4, 5, None, 7, 8, None)
         pegs = get_game("score-four-v0:k=3,h=2")
         assert pegs.shape == (2, 3, 3) and pegs.supports == (*range(9, 18), *[None] * 9)
         assert Game("cube", (2, 2, 2), [(0, 1)]).with_gravity(1).supports[:4] == (2, 3, None, None)
 
-    def test_a_game_with_gravity_is_another_game(self):
+    def test_game_with_gravity_differs_from_game_without(self):
         fallen = TICTACTOE.with_gravity(name="fallen")
         assert fallen.has_gravity and not TICTACTOE.has_gravity and not fallen.is_monotone
         assert fallen != Game("fallen", (3, 3), TICTACTOE.winning_sets)
         assert fallen == Game("fallen", (3, 3), TICTACTOE.winning_sets, supports=fallen.supports)
         assert TICTACTOE.with_gravity().name == "gravity on tictactoe-v0"
 
-    def test_none_for_every_cell_is_no_gravity(self):
+    def test_supports_of_none_mean_no_gravity(self):
         assert column([None] * 3) == column(None) and not column([None] * 3).has_gravity
 
-    def test_in_a_circle(self):
+    def test_circular_supports_are_refused(self):
         circles = ([0, None, None], [1, 0, None], [1, 2, 0], [None, 2, 1], [1, 2, 1])
         all_raise(GameError, "supports: cell . rests on itself", column, circles)
 
-    def test_out_of_the_board(self):
+    def test_supports_outside_board_are_refused(self):
         for cell in (3, -1, 1.5, "1", True):
             with pytest.raises(
                 GameError, match=rf"supports: cell 0 cannot rest on {cell!r}: cells are 0 to 2"
             ):
                 column([cell, None, None])
 
-    def test_not_one_for_each_cell(self):
-        said = "supports holds a cell or None for each of 3 cells, not"
-        all_raise(GameError, said, column, [[], [1, 2], [1, 2, None, None], 1, {0: 1}])
+    def test_wrong_number_of_supports_is_refused(self):
+        message = "supports holds a cell or None for each of 3 cells, not"
+        all_raise(GameError, message, column, [[], [1, 2], [1, 2, None, None], 1, {0: 1}])
 
-    def test_an_axis_that_the_board_lacks(self):
+    def test_missing_axis_is_refused(self):
         all_raise(GameError, r"axis={}: .* the axes 0 to 1", TICTACTOE.with_gravity, [2, -1, 0.5, "x", None])
 
 
 class TestCatalogue:
-    def test_columns_rows_and_pegs(self):
+    def test_gravity_games_have_expected_shapes_and_sets(self):
         assert get_game("connect-four-v0") == get_game("connect-four-v0", m=7, n=6, k=4)
         assert get_game("connect-four-v0").shape == (6, 7)
         assert len(get_game("connect-four-v0").winning_sets) == 69
         assert get_game("score-four-v0").shape == (4, 4, 4)
         assert get_game("score-four-v0").winning_sets == get_game("qubic-v0").winning_sets
 
-    def test_an_id_with_other_supports_is_refused(self):
+    def test_catalogue_id_with_other_supports_is_refused(self):
         rules = CONNECT_THREE.name, (3, 3), TICTACTOE.winning_sets
         with pytest.raises(GameError, match="or its rules differ from those of"):
             Game(*rules)
@@ -68,11 +68,11 @@ class TestCatalogue:
 
 class TestFiles:
     @pytest.mark.parametrize("game", [TREE, CONNECT_THREE, TICTACTOE.with_gravity(1)], ids=repr)
-    def test_a_game_is_read_as_it_was_written(self, game, tmp_path):
+    def test_game_round_trips_through_file(self, game, tmp_path):
         game.save(tmp_path / "game.json")
         assert Game.load(tmp_path / "game.json") == game
 
-    def test_supports_are_an_entry_of_a_persons_file(self, tmp_path):
+    def test_file_may_define_supports(self, tmp_path):
         described = {"name": "mine", "shape": [3, 1], "winning_sets": [[0, 2]], "supports": [1, 2, None]}
         path = tmp_path / "mine.json"
         path.write_text(json.dumps(described))
@@ -83,7 +83,7 @@ class TestFiles:
 
 
 class TestPositions:
-    def test_a_cell_above_a_free_one_cannot_be_played(self):
+    def test_cell_above_free_cell_is_illegal(self):
         position = Position.parse(".../.../X..", CONNECT_THREE)
         assert position.legal_cells == [3, 7, 8]
         with pytest.raises(
@@ -95,14 +95,14 @@ class TestPositions:
             position.play(6)
 
     @pytest.mark.parametrize(
-        "text, said",
+        "text, message",
         [
             ("X../.../...", "cell 0 is taken before cell 3, on which it rests"),
             (".../.X./O..", "cell 4 is taken before cell 7, on which it rests"),
-            (".../X../O..", "no order of moves"),  # O would have begun
+            (".../X../O..", "no order of moves"),  # O would have moved first.
             ("XO./XO./XO.", "both players own a winning set"),
         ],
     )
-    def test_impossible_ones(self, text, said):
-        with pytest.raises(ImpossiblePositionError, match=said):
+    def test_impossible_positions_are_refused(self, text, message):
+        with pytest.raises(ImpossiblePositionError, match=message):
             Position.parse(text, CONNECT_THREE)

@@ -1,4 +1,4 @@
-"""Positions and game records as text, and back."""
+"""Positions and game records as text."""
 
 import itertools
 import random
@@ -42,12 +42,12 @@ def random_records(game):
 
 class TestPositions:
     @pytest.mark.parametrize("game", [TICTACTOE, LOPSIDED], ids=repr)
-    def test_text_and_back_in_all_positions(self, game):
+    def test_every_position_round_trips_through_text(self, game):
         for board, position in positions_of(game).items():
             assert str(position).replace("/", "") == board
             assert Position.parse(str(position), game) == position
 
-    def test_the_form(self):
+    def test_position_text_has_documented_form(self):
         for game, empty in [
             ("tictactoe-v0", ".../.../..."),
             ("mnk-v0:m=4,n=2,k=2", "..../...."),
@@ -63,14 +63,14 @@ class TestPositions:
 
     @pytest.mark.parametrize("change", [str.lower, lambda text: text.replace("/", ""), " ".join])
     @pytest.mark.parametrize("empty", [*"_- "])
-    def test_other_ways_to_write_a_position(self, empty, change):
+    def test_other_notations_are_parsed(self, empty, change):
         for position in list(positions_of(TICTACTOE).values())[::40]:
             text = change(str(position).replace(".", empty))
-            if change != " ".join or empty != " ":  # spaces between cells that are spaces
+            if change != " ".join or empty != " ":  # Spaces cannot separate cells that are spaces.
                 assert Position.parse(text) == position
 
     @pytest.mark.slow
-    def test_arrays_and_back(self):
+    def test_positions_round_trip_through_arrays(self):
         for position in positions_of(TICTACTOE).values():
             x, o = position.x_mask, position.o_mask
             stones = [(x >> cell & 1) - (o >> cell & 1) for cell in range(9)]
@@ -79,22 +79,25 @@ class TestPositions:
         with pytest.raises(ImpossiblePositionError):
             Position.of([1, 1, 0, 0, 0, 0, 0, 0, 0])
 
-    def test_repr_is_code(self):
+    def test_repr_evaluates_to_position(self):
         position = Position.parse("X../.O./...")
         assert eval(repr(position)) == position
 
-    def test_text_of_another_form(self):
+    def test_malformed_text_is_refused(self):
         all_raise(NotationError, "{}", Position.parse, BROKEN_POSITIONS)
 
-    def test_impossible_stones(self):
-        for text, said in (("XXX/OOO/...", "both players own a winning set"), ("XO./O../...", "1 X and 2 O")):
-            with pytest.raises(ImpossiblePositionError, match=f"tictactoe-v0: .*{said}"):
+    def test_impossible_stones_are_refused(self):
+        for text, message in (
+            ("XXX/OOO/...", "both players own a winning set"),
+            ("XO./O../...", "1 X and 2 O"),
+        ):
+            with pytest.raises(ImpossiblePositionError, match=f"tictactoe-v0: .*{message}"):
                 Position.parse(text)
 
 
 @pytest.mark.parametrize("parse", [Position.parse, GameRecord.parse])
 @pytest.mark.parametrize("text", [" " * 20_000, 10**5000, "X" * 10**6], ids=["spaces", "int", "letters"])
-def test_text_that_is_too_long_or_none(parse, text):
+def test_too_long_or_non_text_is_refused(parse, text):
     with pytest.raises(
         NotationError, match=r"at most 10000 letters|is a str, not <an int without text>"
     ) as refused:
@@ -103,25 +106,25 @@ def test_text_that_is_too_long_or_none(parse, text):
 
 
 class TestRecords:
-    def test_space_and_flags_in_the_id(self):
+    def test_record_accepts_spaces_and_flags_in_id(self):
         record = GameRecord.parse(" tictactoe-v0 : misere :  4\t0 ")
         assert str(record) == "tictactoe-v0:misere=true: 4 0"
 
     @pytest.mark.parametrize("game", [*CATALOGUED, *OWN], ids=repr)
-    def test_text_and_back(self, game):
+    def test_record_round_trips_through_text(self, game):
         for record in random_records(game):
             assert GameRecord.parse(str(record), game if game in OWN else None) == record
             assert record.is_over
             for position in record.positions():
                 assert Position.parse(str(position), game) == position
 
-    def test_without_moves(self):
+    def test_record_without_moves_is_valid(self):
         record = GameRecord("tictactoe-v0", ())
         assert str(record) == "tictactoe-v0:"
         assert GameRecord.parse(str(record)) == record
         assert record.positions() == [get_game("tictactoe-v0").start]
 
-    def test_replays(self):
+    def test_record_replays_its_positions(self):
         record = GameRecord.parse("tictactoe-v0: 4 0 8 2 6")
         assert [str(position) for position in record.positions()] == [
             ".../.../...",
@@ -142,14 +145,14 @@ class TestRecords:
             ("tictactoe-v0:misere=true: 0 3 1 4 2", True, "O"),
         ],
     )
-    def test_the_end(self, text, is_over, winner):
+    def test_record_knows_end_and_winner(self, text, is_over, winner):
         record = GameRecord.parse(text)
         assert (record.is_over, record.winner) == (is_over, winner)
         sign = {"X": 1, "O": -1, None: 0}[winner]
         assert (record.value("X"), record.value("O")) == (sign, -sign)
 
     @pytest.mark.parametrize("game", [TICTACTOE, MISERE, LOPSIDED, ROW], ids=repr)
-    def test_blunders_are_the_moves_that_minimax_would_not_make(self, game):
+    def test_blunders_match_naive_minimax(self, game):
         twin = naive.twin(game)
         for record in random_records(game):
             boards = [naive.board_of(str(position)) for position in record.positions()]
@@ -157,24 +160,24 @@ class TestRecords:
             assert blunders_of(record) == [n for n, (b, c) in moves if c not in twin.best_cells(b)]
 
     @pytest.mark.parametrize("text", BROKEN_RECORDS, ids=lambda t: ascii(t)[:40])
-    def test_text_of_another_form(self, text):
+    def test_malformed_text_is_refused(self, text):
         with pytest.raises(NotationError) as refused:
             GameRecord.parse(text)
         assert repr(text)[:800] in str(refused.value)
 
     @pytest.mark.parametrize(
-        "text, said",
+        "text, message",
         [
             ("tictactoe-v0: 4 4", "cell 4 .* is taken"),
             ("tictactoe-v0: 9", "9 is not a cell"),
             ("tictactoe-v0: 0 3 1 4 2 8", "cannot play 8.* is over"),
         ],
     )
-    def test_moves_that_are_not_legal(self, text, said):
-        with pytest.raises(NotationError, match=said):
+    def test_illegal_moves_in_text_are_refused(self, text, message):
+        with pytest.raises(NotationError, match=message):
             GameRecord.parse(text)
 
-    def test_cells_that_are_not_legal_or_no_list(self):
+    def test_illegal_cells_and_non_lists_are_refused(self):
         bad = (4, 9, 0.5, float("nan"), True, "8")
         all_raise(IllegalMoveError, "", lambda cell: GameRecord("tictactoe-v0", (4, cell)), bad)
         with pytest.raises(IllegalMoveError):
@@ -182,7 +185,7 @@ class TestRecords:
         no_list = "a list of cells, not {}"
         all_raise(NotationError, no_list, lambda cells: GameRecord("tictactoe-v0", cells), (None, 4, 0.5))
 
-    def test_unknown_game(self):
+    def test_unknown_game_is_refused(self):
         for parse in (
             lambda: Position.parse(".../.../...", "tictactoe"),
             lambda: GameRecord.parse("tictac: 4"),
@@ -191,6 +194,6 @@ class TestRecords:
                 parse()
 
     @pytest.mark.parametrize("game", [LOPSIDED, "square-v0", get_game("square-v0")], ids=repr)
-    def test_another_game_than_the_one_that_is_asked_for(self, game):
+    def test_record_of_unexpected_game_is_refused(self, game):
         with pytest.raises(NotationError, match="'tictactoe-v0'"):
             GameRecord.parse("tictactoe-v0: 4 0", game)

@@ -1,4 +1,4 @@
-"""What a signature declares is what a call, a spec string and the help go by."""
+"""Calls, spec strings and help follow the declared signatures."""
 
 from collections.abc import Sequence
 from math import inf, nan
@@ -11,7 +11,7 @@ from ttt_env.errors import ParameterError
 from ttt_env.rules import Between, Count, Seconds, Share, checked
 from ttt_env.rules.parameters import allowed, checked_value, declared, read
 
-KINDS: dict[Any, tuple[list[Any], list[Any], str]] = {  # what it takes, what it does not, in words
+KINDS: dict[Any, tuple[list[Any], list[Any], str]] = {  # Accepted values, refused values, description.
     Count: ([1, np.int8(3), np.array(4)], [0, -1, 1.5, "1", None, True, np.True_, nan], "an integer ≥ 1"),
     Count | None: ([1, None], [0, "none", False], "an integer ≥ 1"),
     Count | float: ([10**5000, 0.5], ["1"], "an integer ≥ 1 or a number"),
@@ -33,7 +33,7 @@ KINDS: dict[Any, tuple[list[Any], list[Any], str]] = {  # what it takes, what it
 
 
 @pytest.mark.parametrize("hint", KINDS, ids=str)
-def test_each_kind_takes_its_values_and_no_others(hint: Any) -> None:
+def test_type_accepts_only_its_values(hint: Any) -> None:
     taken, refused, words = KINDS[hint]
     for value in taken:
         found = checked_value("it", "x", value, hint)
@@ -58,7 +58,7 @@ def test_each_kind_takes_its_values_and_no_others(hint: Any) -> None:
         (int | str, "four", "four"),
     ],
 )
-def test_texts_are_read_as_the_kind_says(hint: Any, text: str, value: Any) -> None:
+def test_text_is_converted_to_type(hint: Any, text: str, value: Any) -> None:
     def function(x: hint) -> None: ...  # type: ignore[valid-type]
 
     found = read("it", {"x": text}, declared(function))["x"]
@@ -66,14 +66,14 @@ def test_texts_are_read_as_the_kind_says(hint: Any, text: str, value: Any) -> No
 
 
 @pytest.mark.parametrize("text", ["", "x", "٣", "1.5", "0", "nan", "1e400"])
-def test_texts_of_no_kind_are_refused(text: str) -> None:
+def test_invalid_text_is_refused(text: str) -> None:
     def function(x: Count) -> None: ...
 
     with pytest.raises(ParameterError, match=r"x=.* of it: expected an integer ≥ 1"):
         read("it", {"x": text}, declared(function))
 
 
-def test_a_call_is_checked_by_position_and_by_name_and_is_python_otherwise() -> None:
+def test_checked_call_validates_all_arguments() -> None:
     class Thing:
         @checked
         def __init__(
@@ -83,12 +83,12 @@ def test_a_call_is_checked_by_position_and_by_name_and_is_python_otherwise() -> 
 
     assert Thing(np.int64(2), share=1, z=3).given == (2, 1.0, "a", {"z": 3})
     assert type(Thing(np.int64(2)).given[0]) is int
-    for arguments, keywords, told in [
+    for arguments, keywords, message in [
         ((0,), {}, "n=0 of .*Thing: expected an integer ≥ 1"),
         ((1,), {"share": 2}, "share=2 of .*Thing: expected a number from 0 to 1"),
         ((1,), {"kind": "c"}, "unknown kind 'c' of .*Thing. Allowed: a, b"),
     ]:
-        with pytest.raises(ParameterError, match=told):
+        with pytest.raises(ParameterError, match=message):
             Thing(*arguments, **keywords)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"__init__\(\) missing 1 required positional argument: 'n'"):
         Thing()  # type: ignore[call-arg]

@@ -1,4 +1,4 @@
-"""The planes that people give to their own networks."""
+"""Planes: positions as input of networks."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from tests.support.games import open_boards
 from ttt_env import Boards, Position
 
 
-def test_are_what_the_environments_show() -> None:
+def test_planes_match_env_observations() -> None:
     env = ttt_env.make("tictactoe-v0", "random", play_as="random")
     for seed in range(30):
         (observation, info), over = env.reset(seed=seed), False
@@ -20,7 +20,7 @@ def test_are_what_the_environments_show() -> None:
 @pytest.mark.parametrize(
     "id", ["tictactoe-v0", "square-v0", "qubic-v0", "mnk-v0:m=5,n=2,k=3", "mnk-v0:m=8,n=8,k=5"]
 )
-def test_have_the_movers_stones_first(id: str) -> None:
+def test_planes_hold_movers_stones_first(id: str) -> None:
     game = ttt_env.get_game(id)
     position = game.start.play(0).play(1).play(3)
     planes = Boards.of([game.start, position]).planes
@@ -30,12 +30,12 @@ def test_have_the_movers_stones_first(id: str) -> None:
     assert np.flatnonzero(flat[:, 0]).tolist() == [1] and np.flatnonzero(flat[:, 1]).tolist() == [0, 3]
 
 
-def test_are_the_same_of_boards_and_of_one_position() -> None:
+def test_planes_of_boards_match_positions() -> None:
     positions = [Position.parse(text) for text in (".../.../...", "XO./.X./...", "XO./.X./..O")]
     for position, planes in zip(positions, Boards.of(positions).planes, strict=True):
         assert position.planes.dtype == planes.dtype and np.array_equal(position.planes, planes)
 
 
-def test_of_every_position_are_different() -> None:
+def test_planes_distinguish_all_positions() -> None:
     boards = open_boards()
     assert len(np.unique(boards.planes.reshape(len(boards), -1), axis=0)) == len(boards) == 4520

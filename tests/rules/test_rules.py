@@ -21,16 +21,16 @@ LONG = Game("long", (64,), [(0, 63), (62, 63)])
 
 
 class TestWinningSets:
-    def test_published_counts(self):
+    def test_set_counts_match_published_ones(self):
         counts = {game: len(get_game(game).winning_sets) for game in reference.WINNING_SETS}
         assert counts == reference.WINNING_SETS
         assert len(Game.runs((3, 3, 3), 3)) == reference.LINES_3X3X3
 
-    def test_tic_tac_toe_s_by_hand(self):
+    def test_tictactoe_sets_match_hand_written_ones(self):
         rows, columns = [(0, 1, 2), (3, 4, 5), (6, 7, 8)], [(0, 3, 6), (1, 4, 7), (2, 5, 8)]
         assert set(TICTACTOE.winning_sets) == {*rows, *columns, (0, 4, 8), (2, 4, 6)}
 
-    def test_squares(self):
+    def test_squares_match_naive_squares(self):
         for n, count in reference.SQUARES.items():
             found = [frozenset(cells) for cells in Game.squares(n)]
             assert len(found) == count
@@ -45,7 +45,7 @@ class TestWinningSets:
         with pytest.raises(errors.ParameterError, match="tilted='maybe'"):
             get_game("square-v0:tilted=maybe")
 
-    def test_runs(self):
+    def test_runs_match_naive_lines(self):
         shapes = {1: [(2, 3)], 2: [(5, 2), (2, 3, 4)], 3: [(3, 3), (3, 4), (3, 3, 3)], 4: [(4, 4, 4), (6,)]}
         for k, shape in [(length, each) for length in shapes for each in shapes[length]]:
             found = [frozenset(run) for run in Game.runs(shape, k)]
@@ -54,7 +54,7 @@ class TestWinningSets:
 
 
 class TestGame:
-    def test_games_are_equal_by_all_but_order_and_repetitions(self):
+    def test_equality_ignores_order_and_repetition_of_sets(self):
         game = Game("a", (3,), [(0, 2)])
         assert Game("a", (3,), [(2, 0), [0, 2, 2], {0, 2}]) == game
         assert Game("b", (3,), [(0, 2)]) != game and Game("a", (1, 3), [(0, 2)]) != game
@@ -66,12 +66,12 @@ class TestGame:
                 assert copied == game and hash(copied) == hash(game)
                 assert copied.misere == game.misere
 
-    def test_is_immutable(self):
+    def test_game_is_immutable(self):
         with pytest.raises(AttributeError):
             TICTACTOE.misere = True
 
     @pytest.mark.parametrize(
-        "name, shape, sets, said",
+        "name, shape, sets, message",
         [
             ("a", (3, 3), [(0, 1, 9)], r"\(0, 1, 9\).*0 to 8"),
             ("a", (3, 3), [(-1, 0)], r"\(-1, 0\).*0 to 8"),
@@ -98,27 +98,27 @@ class TestGame:
             ("a" * 501, (3,), [(0,)], "at most 500 letters"),
         ],
     )
-    def test_what_makes_no_game(self, name, shape, sets, said):
-        with pytest.raises(errors.GameError, match=said):
+    def test_invalid_games_are_refused(self, name, shape, sets, message):
+        with pytest.raises(errors.GameError, match=message):
             Game(name, shape, sets)
 
 
 class TestCatalogue:
-    def test_the_name_of_a_game_is_its_id(self):
+    def test_name_of_game_is_its_id(self):
         ids = (*reference.WINNING_SETS, "square-v0:n=3", "mnk-v0:m=2,n=4,k=2", "tictactoe-v0", "qubic-v0")
         for game, misere in itertools.product(ids, (False, True)):
             made = get_game(game, misere=misere)
             assert get_game(made.name) == made
             assert made.misere == misere
 
-    def test_parameters_in_the_id_and_beside_it_are_the_same(self):
+    def test_parameters_in_id_equal_keyword_arguments(self):
         assert get_game("mnk-v0:m=4,n=3,k=3") == get_game("mnk-v0", m=4, n=np.int64(3), k=3)
         assert get_game("square-v0:n=4") == get_game("square-v0")
         assert get_game(LOPSIDED) is LOPSIDED
         assert get_game("mnk-v0", m=5, n=3, k=3).shape == (3, 5)
 
     @pytest.mark.parametrize(
-        "game, said",
+        "game, message",
         [
             ("tictactoe-v1", "'tictactoe-v1': did you mean tictactoe-v0"),
             ("tictacto-v0", "did you mean tictactoe-v0"),
@@ -128,12 +128,12 @@ class TestCatalogue:
             (3, "3"),
         ],
     )
-    def test_unknown_ids(self, game, said):
-        with pytest.raises(errors.UnknownGameError, match=said):
+    def test_unknown_ids_are_refused(self, game, message):
+        with pytest.raises(errors.UnknownGameError, match=message):
             get_game(game)
 
     @pytest.mark.parametrize(
-        "game, parameters, said",
+        "game, parameters, message",
         [
             ("tictactoe-v0", {"misera": True}, "'misera' of tictactoe-v0: did you mean misere"),
             ("tictactoe-v0", {"n": 4}, "'n'.*Allowed: misere"),
@@ -161,11 +161,11 @@ class TestCatalogue:
             ("(" * 40 + "tictactoe-v0" + ")" * 40, {}, "more than 32 nested colons and brackets"),
         ],
     )
-    def test_parameters_that_do_not_fit(self, game, parameters, said):
-        with pytest.raises(errors.ParameterError, match=said):
+    def test_invalid_parameters_are_refused(self, game, parameters, message):
+        with pytest.raises(errors.ParameterError, match=message):
             get_game(game, **parameters)
 
-    def test_runs_are_at_most_as_long_as_the_longer_side(self):
+    def test_runs_longer_than_board_are_refused(self):
         for m, n, k in [(5, 4, 6), (4, 5, 6), (5, 5, 6), (1, 1, 2), (5, 4, 10**30)]:
             with pytest.raises(errors.GameError, match=rf"k=.* does not fit, at most {max(m, n)}"):
                 get_game("mnk-v0", m=m, n=n, k=k)
@@ -186,20 +186,20 @@ class TestCatalogue:
             ("( tictactoe-v0 : misere )", "tictactoe-v0:misere=true"),
         ],
     )
-    def test_flags_and_spaces_in_an_id(self, text, same):
+    def test_ids_may_have_flags_and_spaces(self, text, same):
         assert get_game(text) == get_game(same)
         assert get_game(text).name == get_game(same).name == same
 
 
 class TestBounds:
-    def test_games_of_64_cells_are_played(self):
+    def test_boards_of_64_cells_are_playable(self):
         for game in ("mnk-v0:m=8,n=8,k=5", "square-v0:n=8", "mnk-v0:m=64,n=1"):
             game = get_game(game)
             assert game.start.play(63).play(0)[63] == 1
             assert len(game.winning_masks_through) == 64
 
     @pytest.mark.parametrize(
-        "build, said",
+        "build, message",
         [
             (
                 lambda: get_game("mnk-v0:m=1000000,n=1000000,k=3"),
@@ -216,24 +216,24 @@ class TestBounds:
             (lambda: Game("large", (10**9, 10**9, 10**9), [(0,)]), "large has"),
         ],
     )
-    def test_larger_boards(self, build, said):
-        with pytest.raises(errors.GameTooLargeError, match=f"{said}.*; at most 64 are allowed"):
+    def test_larger_boards_are_refused(self, build, message):
+        with pytest.raises(errors.GameTooLargeError, match=f"{message}.*; at most 64 are allowed"):
             build()
 
-    def test_runs_on_no_board_and_of_no_length(self):
+    def test_runs_need_valid_shape_and_length(self):
         shapes = ((1,) * 40, (), (0, 3), None, (2.0, 2), itertools.repeat(1))
         all_raise(errors.GameError, "one to six axes", lambda shape: Game.runs(shape, 2), shapes)
         lengths, text = (0, -1, 1.5, None, True, np.True_), "expected an integer ≥ 1"
         all_raise(errors.ParameterError, text, lambda k: Game.runs((3, 3), k), lengths)
         all_raise(errors.ParameterError, text, Game.squares, lengths)
 
-    def test_more_winning_sets(self):
+    def test_too_many_winning_sets_are_refused(self):
         pairs = [(0, cell) for cell in range(1, 41)] * 500
         assert len(Game("pairs", (64,), pairs).winning_sets) == 40
         with pytest.raises(errors.GameTooLargeError, match="at most 20000 winning sets"):
             Game("pairs", (64,), [*pairs, (1, 2)])
 
-    def test_what_never_ends(self):
+    def test_endless_iterators_are_refused(self):
         with pytest.raises(errors.GameTooLargeError, match="at most 20000 winning sets"):
             Game("endless", (3,), itertools.repeat((0, 1)))
         with pytest.raises(errors.GameTooLargeError, match="at most 64 cells"):
@@ -241,8 +241,8 @@ class TestBounds:
 
 
 @pytest.mark.parametrize("game", [TICTACTOE, MISERE, LOPSIDED, CONNECT_THREE, TREE], ids=repr)
-class TestPositionIsTheNaiveOne:
-    def test_in_all_positions_and_on_all_actions(self, game):
+class TestPositionAgainstNaiveRules:
+    def test_every_position_and_action_matches_naive_rules(self, game):
         other, values = twin(game), {"X": 1, "O": -1, ".": 0}
         for board, position in positions_of(game).items():
             assert position.winner == other.winner(board)
@@ -266,7 +266,7 @@ class TestPositionIsTheNaiveOne:
                 with pytest.raises(IllegalMoveError, match=str(cell)):
                     position.play(cell)
 
-    def test_the_checked_positions_are_the_reachable_ones(self, game):
+    def test_checked_accepts_exactly_reachable_positions(self, game):
         full = range(game.full_mask + 1)
         placed = [Position(game, mine, theirs) for mine in full for theirs in full if not mine & theirs]
         assert {position for position in placed if is_possible(position)} == set(positions_of(game).values())
@@ -284,7 +284,7 @@ def is_possible(position):
     ["square-v0", "mnk-v0", "qubic-v0", "qubic-v0:misere=true", "connect-four-v0", "score-four-v0", LONG],
     ids=str,
 )
-def test_random_games_are_the_naive_ones(game):
+def test_random_games_match_naive_rules(game):
     game, rng = get_game(game), random.Random(0)
     other = twin(game)
     for _ in range(20):
@@ -299,18 +299,18 @@ def test_random_games_are_the_naive_ones(game):
 
 
 class TestTicTacToeCounts:
-    def test_positions(self):
-        layers = Counter(position.ply for position in walk())
+    def test_position_counts_match_published_ones(self):
+        layers = Counter(position.ply for position in all_positions())
         assert [layers[ply] for ply in range(10)] == reference.POSITIONS_BY_PLY
         assert layers.total() == reference.POSITIONS
-        winners = Counter(position.winner for position in walk() if position.is_over)
+        winners = Counter(position.winner for position in all_positions() if position.is_over)
         assert winners == reference.FINISHED_BY_WINNER and winners.total() == reference.FINISHED
-        seats = Counter(position.to_move for position in walk() if not position.is_over)
+        seats = Counter(position.to_move for position in all_positions() if not position.is_over)
         assert seats == reference.TO_BE_PLAYED_BY_SEAT and seats.total() == reference.TO_BE_PLAYED
 
-    def test_perft(self):
+    def test_perft_matches_published_counts(self):
         histories, ends, layer = [], Counter(), Counter([TICTACTOE.start])
-        while layer:  # each position, and how many histories lead to it
+        while layer:  # The layer counts the histories that lead to each position.
             histories.append(layer.total())
             after = Counter()
             for position, n in layer.items():
@@ -324,12 +324,12 @@ class TestTicTacToeCounts:
         assert ends == reference.GAMES_BY_WINNER
         assert ends.total() == reference.GAMES
 
-    def test_mean_length_of_random_games(self):
+    def test_mean_length_of_random_games_matches_reference(self):
         assert mean_length(TICTACTOE.start) == reference.RANDOM_V_RANDOM_MEAN_LENGTH
 
 
 @cache
-def walk():
+def all_positions():
     found, new = set(), {TICTACTOE.start}
     while new:
         found |= new
@@ -346,32 +346,32 @@ def mean_length(position):
 
 
 class TestMoves:
-    def test_any_integer_type_is_a_cell(self):
+    def test_any_integer_type_is_accepted_as_cell(self):
         for cell in (np.int64(4), np.uint8(4), np.array(4), np.int32(4)):
             assert TICTACTOE.start.play(cell) == TICTACTOE.start.play(4)
         assert LONG.start.play(np.int8(63)).theirs == 1 << 63
 
-    def test_what_is_no_cell(self):
+    def test_invalid_cells_are_refused(self):
         bad = [9, -1, 2**70, 1.0, 0.5, float("nan"), True, False, np.True_]
         bad += ["4", None, (4,), [4], np.array([4]), 4j, b"4", "\ud800"]
         text = "{} is not a cell of tictactoe-v0: expected an integer from 0 to 8"
         all_raise(IllegalMoveError, text, TICTACTOE.start.play, bad)
 
-    def test_an_int_that_python_does_not_write(self):
+    def test_unprintable_int_is_refused(self):
         with pytest.raises(IllegalMoveError, match="<an int without text> is not a cell"):
             TICTACTOE.start.play(10**5000)
 
-    def test_a_taken_cell(self):
+    def test_taken_cell_is_refused(self):
         with pytest.raises(
             IllegalMoveError, match=r"cell 4 of .../.X./... is taken; free are \[0, 1, 2, 3, 5"
         ):
             TICTACTOE.start.play(4).play(4)
 
-    def test_after_the_end(self):
+    def test_move_after_end_is_refused(self):
         with pytest.raises(IllegalMoveError, match=r"cannot play 8: the game XXX/OO\./\.\.\. is over"):
             Position.parse("XXX/OO./...").play(8)
 
-    def test_a_position_is_not_changed(self):
+    def test_position_is_immutable(self):
         position = Position.parse("X../.O./...")
         position.play(8)
         assert str(position) == "X../.O./..."
@@ -386,16 +386,16 @@ class TestMoves:
         assert str(position) == "X../.O./..."
 
 
-class TestAPositionIsNoTuple:
+class TestPositionProtocol:
     position = Position.parse("X../.O./...")
 
-    def test_the_board(self):
+    def test_board_is_new_array_each_time(self):
         assert self.position[np.int64(4)] == -1
-        self.position.board[:] = 1  # it is a new array each time
+        self.position.board[:] = 1  # The board is a new array each time.
         assert self.position.board.sum() == 0
         assert np.flatnonzero(LONG.start.play(63).play(2).board).tolist() == [2, 63]
 
-    def test_what_is_no_cell(self):
+    def test_invalid_cells_are_refused(self):
         bad, text = (
             [-1, 9, True, 1.0, "4", None, slice(0, 2), (0, 1)],
             "is not a cell of tictactoe-v0: expected an integer from 0 to 8",
@@ -403,12 +403,12 @@ class TestAPositionIsNoTuple:
         for error in (IllegalMoveError, IndexError, errors.CellError):
             all_raise(error, text, lambda cell: self.position[cell], bad)
 
-    def test_what_a_tuple_can_and_a_position_cannot(self):
+    def test_tuple_operations_are_unsupported(self):
         uses = [list, len, sorted, lambda p: p < p, lambda p: p >= p, lambda p: p + p, lambda p: p * 2]
         uses += [lambda p: 1 in p, lambda p: [*p], lambda p: sorted([p, p.play(8)])]
         all_raise(TypeError, "", lambda use: use(self.position), uses)
 
-    def test_is_equal_to_positions_alone(self):
+    def test_position_equals_only_positions(self):
         assert self.position == Position.parse("X../.O./...")
         assert self.position != Position.parse("X../.O./...", "tictactoe-v0:misere=true")
         assert self.position != self.position.play(8)
@@ -422,13 +422,13 @@ class TestAPositionIsNoTuple:
             with pytest.raises(AttributeError):
                 again.theirs = 0
 
-    def test_numpy_sees_one_object(self):
+    def test_numpy_treats_position_as_one_object(self):
         assert np.array([self.position], dtype=object).shape == (1,)
         assert np.array(self.position, dtype=object).shape == ()
 
 
 @pytest.mark.parametrize(
-    "mine, theirs, said",
+    "mine, theirs, message",
     [
         (1 << 9, 0, "outside the 9 cells"),
         (-1, 0, "outside the 9 cells"),
@@ -438,21 +438,21 @@ class TestAPositionIsNoTuple:
         (0b0, 0b111, "3 X and 0 O"),
         (0b111, 0b111000, "both players own a winning set"),
         (0b111, 0b11011000, "then the other player moved"),
-        (0b1110000, 0b1111, "no single last move"),  # two sets without a cell in common
+        (0b1110000, 0b1111, "no single last move"),  # The two sets have no cell in common.
         (None, 0, "masks are ints, not None and 0"),
         (0, np.uint64(1), "masks are ints"),
         (1.0, True, "masks are ints"),
     ],
 )
-def test_impossible_positions(mine, theirs, said):
-    game = Game("pairs", (2, 4), [(0, 1), (2, 3)]) if "single" in said else TICTACTOE
-    with pytest.raises(errors.ImpossiblePositionError, match=said):
+def test_impossible_positions_are_refused(mine, theirs, message):
+    game = Game("pairs", (2, 4), [(0, 1), (2, 3)]) if "single" in message else TICTACTOE
+    with pytest.raises(errors.ImpossiblePositionError, match=message):
         Position(game, mine, theirs).checked()
 
 
 class TestRandomPosition:
     @pytest.mark.parametrize("game", ["tictactoe-v0", "qubic-v0", LOPSIDED, "mnk-v0:m=1,n=1,k=1"], ids=str)
-    def test_is_one_to_be_played_and_the_same_for_a_seed(self, game):
+    def test_random_position_is_open_and_reproducible(self, game):
         game = get_game(game)
         once, again = (
             [random_position(game, rng) for _ in range(100)] for rng in map(np.random.default_rng, (3, 3))
@@ -460,12 +460,12 @@ class TestRandomPosition:
         assert once == again
         assert not any(position.checked().is_over for position in once)
 
-    def test_can_be_any_that_is_to_be_played(self):
+    def test_every_open_position_can_be_drawn(self):
         game, rng = Game("small", (2, 2), [(0, 1)]), np.random.default_rng(0)
         due = {position for position in positions_of(game).values() if not position.is_over}
         assert {random_position(game, rng) for _ in range(2000)} == due
 
-    def test_is_drawn_by_a_generator_or_a_seed(self):
+    def test_random_position_takes_generator_or_seed(self):
         assert random_position(TICTACTOE, 3) == random_position(TICTACTOE, np.random.default_rng(3))
         bad = (-1, "x", 1.5)
         all_raise(

@@ -1,4 +1,4 @@
-"""The symmetries of a board, and one position for all symmetric ones."""
+"""The symmetries of boards, and canonical positions."""
 
 from functools import cache
 
@@ -36,14 +36,14 @@ ALL = [*map(get_game, reference.SYMMETRIES), *SMALL]
 
 
 class TestSymmetries:
-    def test_how_many(self):
+    def test_number_of_symmetries_matches_reference(self):
         for game, count in reference.SYMMETRIES.items():
             assert len(set(symmetries(get_game(game)))) == len(symmetries(get_game(game))) == count, game
         assert symmetries(LOPSIDED) == (tuple(range(6)),)
         assert symmetries(MIRRORED) == (tuple(range(9)), (2, 1, 0, 5, 4, 3, 8, 7, 6))
 
     @pytest.mark.parametrize("game", ALL, ids=repr)
-    def test_they_are_a_group_of_permutations_that_keep_the_rules(self, game):
+    def test_symmetries_form_group_that_keeps_rules(self, game):
         assert symmetries(game)[0] == tuple(range(game.n_cells))
         sets = set(map(frozenset, game.winning_sets))
         for permutation in symmetries(game):
@@ -54,7 +54,7 @@ class TestSymmetries:
         found = set(symmetries(game))
         assert {tuple(one[cell] for cell in other) for one in found for other in found} == found
 
-    def test_they_keep_neighbours(self):
+    def test_symmetries_keep_neighbours(self):
         def neighbours(one, other):
             return abs(one // 4 - other // 4) + abs(one % 4 - other % 4) == 1
 
@@ -63,7 +63,7 @@ class TestSymmetries:
 
 
 @pytest.mark.parametrize("game", [*SMALL[1:], slow(TICTACTOE), slow(MISERE)], ids=repr)
-def test_symmetric_positions_have_the_same_value(game):
+def test_symmetric_positions_have_same_value(game):
     values = {position: twin(game).value(board) for board, position in positions_of(game).items()}
     for position, value in values.items():
         for permutation in symmetries(game):
@@ -71,8 +71,8 @@ def test_symmetric_positions_have_the_same_value(game):
 
 
 @pytest.mark.parametrize("game", SMALL, ids=repr)
-def test_in_all_positions_a_stone_goes_where_the_permutation_says(game):
-    """And the canonical position is one of the symmetric ones, and the same for all."""
+def test_transform_commutes_with_moves(game):
+    """All positions of an orbit also have the same canonical position, which belongs to the orbit."""
     for position in boards_of(game)[:: 20 if game.n_cells == 9 else 3]:
         orbit = {permutation: transform(position, permutation) for permutation in symmetries(game)}
         for permutation, moved in orbit.items():
@@ -86,7 +86,7 @@ LARGER = [get_game("square-v0"), get_game("qubic-v0"), get_game("mnk-v0:m=8,n=8,
 
 
 @pytest.mark.parametrize("game", [*SMALL, *LARGER], ids=repr)
-def test_batches_are_the_same(game):
+def test_batches_match_single_positions(game):
     boards = Boards.of(played_positions(game, 5)[-50:])
     before = boards.mine.copy(), boards.theirs.copy()
     for permutation in symmetries(game):
@@ -99,11 +99,11 @@ def test_batches_are_the_same(game):
 
 
 @pytest.mark.parametrize("game", [*SMALL, *LARGER], ids=repr)
-def test_motions_are_the_symmetries(game):
+def test_motions_equal_symmetries(game):
     assert tuple(map(tuple, motions(game).tolist())) == symmetries(game)
 
 
-def test_positions_up_to_symmetry():
+def test_position_counts_up_to_symmetry_match_published_ones():
     found = list(canonical_boards(boards_of(TICTACTOE))[0])
     assert found == [canonical(position) for position in positions_of(TICTACTOE).values()]
     plies = [position.ply for position in set(found)]
@@ -112,28 +112,28 @@ def test_positions_up_to_symmetry():
 
 
 @cache
-def games_up_to_symmetry(position):
+def n_games_up_to_symmetry(position):
     after = {canonical(position.play(cell)) for cell in position.legal_cells}
-    return sum(map(games_up_to_symmetry, after)) if after else 1
+    return sum(map(n_games_up_to_symmetry, after)) if after else 1
 
 
-def test_games_up_to_symmetry():
-    assert games_up_to_symmetry(TICTACTOE.start) == reference.GAMES_UP_TO_SYMMETRY
+def test_game_count_up_to_symmetry_matches_published_one():
+    assert n_games_up_to_symmetry(TICTACTOE.start) == reference.GAMES_UP_TO_SYMMETRY
 
 
 @pytest.mark.parametrize(
     ("game", "number"),
-    # Silver, The group of automorphisms of the game of 3-dimensional ticktacktoe, 1967: 192 of Qubic.
+    # Qubic has 192: Silver, The group of automorphisms of the game of 3-dimensional ticktacktoe, 1967.
     [
         ("qubic-v0", 192),
         ("tictactoe-v0", 8),
         ("mnk-v0:m=4,n=4,k=4", 32),
         ("mnk-v0:m=5,n=4,k=4", 4),
-        ("score-four-v0", 8),  # stones fall, so that no layers along that axis can be exchanged
+        ("score-four-v0", 8),  # Gravity forbids exchanging layers along its axis.
         ("connect-four-v0:m=4,n=4,k=4", 2),
     ],
 )
-def test_automorphisms_are_a_group_that_keeps_the_rules(game, number):
+def test_automorphisms_form_group_that_keeps_rules(game, number):
     game = get_game(game)
     found, sets = set(automorphisms(game)), {frozenset(cells) for cells in game.winning_sets}
     assert len(found) == len(automorphisms(game)) == number
@@ -147,8 +147,8 @@ def test_automorphisms_are_a_group_that_keeps_the_rules(game, number):
         assert tuple(one[cell] for cell in other) in found
 
 
-def test_a_long_line_has_its_two_symmetries_and_keeps_nobody_waiting():
-    """There are 10! · 2¹⁰ ways to exchange its layers, which a file of a proof could ask for."""
+def test_automorphisms_of_long_line_are_fast():
+    """A proof file could ask for all 10! · 2¹⁰ ways to exchange its layers."""
     line = Game("line", (20,), [(0, 1)])
     assert automorphisms(line) == symmetries(line) == (tuple(range(20)),)
     assert len(automorphisms(Game("line", (20,), [(0, 1), (18, 19)]))) == 2

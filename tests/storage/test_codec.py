@@ -1,4 +1,4 @@
-"""The codec of results: any dataclass of the types that it knows, there and back, and refused by entry."""
+"""The codec of results: dataclasses round-trip, and errors name the invalid entry."""
 
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -27,7 +27,7 @@ class Inner:
 
 @dataclass(frozen=True)
 class Everything(Saved):
-    """A field of each type, the game not first."""
+    """A result with a field of each type; the game is not the first field."""
 
     FORMAT = "ttt_env everything 1"
     DERIVED = ("double",)
@@ -59,16 +59,16 @@ WHOLE = Everything(
 )
 
 
-def changed(data, *names, to):
-    """A copy of the data with another value at a place in it."""
+def with_value(data, *names, to):
+    """A copy of the data with another value at the place given by `names`."""
     if not names:
         return to
     copy = data.copy()
-    copy[names[0]] = changed(copy[names[0]], *names[1:], to=to)
+    copy[names[0]] = with_value(copy[names[0]], *names[1:], to=to)
     return copy
 
 
-def test_what_is_written_is_read_as_it_was():
+def test_result_round_trips_through_json():
     again = Everything.from_json(WHOLE.to_json())
     assert again == Everything(*(getattr(WHOLE, name) for name in list(WHOLE.__dict__)[:-1]))
     assert again.held is None and isinstance(again.pairs[0], Pair) and isinstance(again.inner, Inner)
@@ -76,7 +76,7 @@ def test_what_is_written_is_read_as_it_was():
 
 
 @pytest.mark.parametrize(
-    ("names", "value", "told"),
+    ("names", "value", "message"),
     [
         (["inner", "flag"], 1, r"inner\.flag: 1, expected a value of type bool"),
         (["inner", "word"], "three", r"inner\.word: 'three', expected one of one, two"),
@@ -102,17 +102,17 @@ def test_what_is_written_is_read_as_it_was():
         (["game"], None, "game: "),
     ],
 )
-def test_what_is_of_another_type_is_refused_by_its_entry(names, value, told):
-    with pytest.raises(ResultFileError, match=f"this is not a saved Everything: {told}"):
-        Everything.from_dict(changed(WHOLE.to_dict(), *names, to=value))
+def test_wrong_type_error_names_entry(names, value, message):
+    with pytest.raises(ResultFileError, match=f"this is not a saved Everything: {message}"):
+        Everything.from_dict(with_value(WHOLE.to_dict(), *names, to=value))
 
 
-def test_what_is_missing_is_named_and_what_nobody_knows_is_passed_over():
+def test_missing_entries_are_named_and_unknown_ones_ignored():
     data = WHOLE.to_dict()
     for name in data.keys() - {"format", "double"}:
         with pytest.raises(ResultFileError, match=f"this is not a saved Everything: {name}: it is missing"):
             Everything.from_dict({key: value for key, value in data.items() if key != name})
-    lacking = changed(data, "pairs", 0, to={"number": 1})
+    lacking = with_value(data, "pairs", 0, to={"number": 1})
     with pytest.raises(ResultFileError, match=r"pairs\[0\]\.share: it is missing"):
         Everything.from_dict(lacking)
     more = {**data, "tomorrow": 3, "inner": {**data["inner"], "more": []}}
@@ -120,12 +120,12 @@ def test_what_is_missing_is_named_and_what_nobody_knows_is_passed_over():
 
 
 @pytest.mark.parametrize("data", [None, [], "text", {}, {"format": "ttt_env everything 2"}], ids=repr)
-def test_data_of_another_kind_are_refused(data):
+def test_data_of_other_format_is_refused(data):
     with pytest.raises(ResultFileError, match="its format is not 'ttt_env everything 1'"):
         Everything.from_dict(data)
 
 
-def test_a_file_names_itself_where_it_is_wrong(tmp_path):
+def test_error_names_invalid_file(tmp_path):
     path = tmp_path / "wrong.json"
     for text in ("{", "[1]", WHOLE.to_json().replace("true", "1")):
         path.write_text(text, "utf-8")
@@ -135,7 +135,7 @@ def test_a_file_names_itself_where_it_is_wrong(tmp_path):
         Everything.load(tmp_path / "no.json")
 
 
-def test_long_lists_of_positions_are_cut_off(monkeypatch):
+def test_long_lists_of_positions_are_truncated(monkeypatch):
     monkeypatch.setattr(codec, "MOST_LISTED", 2)
     boards = Boards.of([START.play(cell) for cell in range(3)])
     assert codec.encode_value(boards) == [str(START.play(0)), str(START.play(1))]

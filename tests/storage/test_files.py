@@ -1,4 +1,4 @@
-"""Files as such: what is opened, and what is replaced."""
+"""Files: opening, atomic writing and locks."""
 
 import errno
 import json
@@ -14,14 +14,14 @@ from ttt_env.storage.files import open_regular, write_atomically
 from ttt_env.storage.locks import hold_lock
 
 
-def write(content):
+def writer_of(content):
     return lambda file: file.write(content)
 
 
 class TestAtomicWrites:
-    def test_a_failing_writer_leaves_the_old_file(self, tmp_path):
+    def test_failing_writer_keeps_old_file(self, tmp_path):
         path = tmp_path / "file"
-        write_atomically(path, write(b"old"))
+        write_atomically(path, writer_of(b"old"))
 
         def fail(file):
             file.write(b"ne")
@@ -30,29 +30,29 @@ class TestAtomicWrites:
         with pytest.raises(RuntimeError):
             write_atomically(path, fail)
         assert path.read_bytes() == b"old" and [*tmp_path.iterdir()] == [path]
-        write_atomically(path, write(b"new"))
+        write_atomically(path, writer_of(b"new"))
         assert path.read_bytes() == b"new" and [*tmp_path.iterdir()] == [path]
 
-    def test_two_who_write_the_same_file_do_not_mix(self, tmp_path):
+    def test_concurrent_writes_do_not_mix(self, tmp_path):
         path = tmp_path / "file"
 
         def meanwhile(file):
             file.write(b"first, ")
-            write_atomically(path, write(b"second"))
+            write_atomically(path, writer_of(b"second"))
             assert path.read_bytes() == b"second"
             file.write(b"and last")
 
         write_atomically(path, meanwhile)
         assert path.read_bytes() == b"first, and last"
 
-    def test_folders_are_made_and_links_stay(self, tmp_path):
+    def test_folders_are_created_and_links_kept(self, tmp_path):
         (tmp_path / "link").symlink_to(tmp_path / "deep" / "er" / "file")
-        write_atomically(tmp_path / "link", write(b"content"))
+        write_atomically(tmp_path / "link", writer_of(b"content"))
         assert (tmp_path / "link").is_symlink()
         assert (tmp_path / "deep" / "er" / "file").read_bytes() == b"content"
 
     @pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
-    def test_permissions_stay_and_a_read_only_file_is_not_replaced(self, tmp_path):
+    def test_permissions_are_kept_and_read_only_files_not_replaced(self, tmp_path):
         path = tmp_path / "file"
         write_atomically(path, b"old")
         path.chmod(0o600)
@@ -64,21 +64,21 @@ class TestAtomicWrites:
         assert caught.value.filename == str(path)
         assert path.read_bytes() == b"new" and [*tmp_path.iterdir()] == [path]
 
-    def test_what_cannot_be_written_is_named(self, tmp_path):
+    def test_unwritable_path_is_reported(self, tmp_path):
         (tmp_path / "file").touch()
         for path in (tmp_path, tmp_path / "file" / "below"):
             with pytest.raises(OSError) as caught:
-                write_atomically(path, write(b""))
+                write_atomically(path, writer_of(b""))
             assert caught.value.filename == str(path) and str(caught.value).endswith(f": {str(path)!r}")
         with pytest.raises(OSError, match="null") as caught:
-            write_atomically(f"{tmp_path}/a\0b", write(b""))
+            write_atomically(f"{tmp_path}/a\0b", writer_of(b""))
         assert caught.value.filename == f"{tmp_path}/a\0b"
 
     @pytest.mark.parametrize(
         "error",
         [OSError("no space"), OSError(errno.ENOSPC, "no space"), OSError(1, "no space", "a", None, "b")],
     )
-    def test_the_error_of_a_write_says_why_and_names_the_file_alone(self, error, tmp_path):
+    def test_write_error_names_reason_and_target_file(self, error, tmp_path):
         def fail(file):
             raise error
 
@@ -86,23 +86,23 @@ class TestAtomicWrites:
             write_atomically(tmp_path / "file", fail)
 
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
-    def test_a_pipe_is_written_to_and_stays(self, tmp_path):
+    def test_pipe_is_written_and_kept(self, tmp_path):
         os.mkfifo(tmp_path / "pipe")
         reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-        write_atomically(tmp_path / "pipe", write(b"content"))
+        write_atomically(tmp_path / "pipe", writer_of(b"content"))
         assert os.read(reader, 100) == b"content" and (tmp_path / "pipe").is_fifo()
         os.close(reader)
 
 
-class TestOpened:
-    def test_a_file(self, tmp_path):
+class TestOpenRegular:
+    def test_files_and_links_are_opened(self, tmp_path):
         (tmp_path / "file").write_bytes(b"content")
         (tmp_path / "link").symlink_to("file")
         for name in ("file", "link"):
             with open_regular(tmp_path / name) as file:
                 assert file.read() == b"content"
 
-    def test_what_is_none(self, tmp_path):
+    def test_folders_and_missing_files_are_refused(self, tmp_path):
         with pytest.raises(OSError, match="it is a folder"):
             open_regular(tmp_path)
         for path in (tmp_path / "missing", f"{tmp_path}/a\0b", tmp_path / ("long" * 1000)):
@@ -110,7 +110,7 @@ class TestOpened:
                 open_regular(path)
 
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
-    def test_a_pipe_would_never_end(self, tmp_path):
+    def test_pipes_and_devices_are_refused(self, tmp_path):
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(OSError, match="a pipe or a device"):
             open_regular(tmp_path / "pipe")
@@ -121,30 +121,30 @@ class TestOpened:
 @pytest.mark.parametrize(
     "text", ["a = ", "a = " + "1" * 5000, "a = " + "[" * 100_000, b"a = '\xff'"], ids=len
 )
-def test_text_that_is_no_toml(text):
+def test_invalid_toml_is_refused(text):
     with pytest.raises(ResultFileError, match="it is not TOML: "):
         parse_toml(text)
     assert parse_toml("a = [1]") == parse_toml(b"a = [1]") == {"a": [1]}
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
         ({"format": "ttt_env game 2"}, "its format is 'ttt_env game 2', expected 'ttt_env game 1'"),
         ({"miser": True}, "miser.*misere"),
     ],
 )
-def test_a_game_file_that_says_more_than_is_known_here_is_refused(more, told, tmp_path):
+def test_game_file_with_unknown_entries_is_refused(more, message, tmp_path):
     path = tmp_path / "game.json"
     path.write_text(json.dumps({"name": "x", "shape": [2, 2], "winning_sets": [[0, 1]]} | more))
-    with pytest.raises(GameError, match=told):
+    with pytest.raises(GameError, match=message):
         load_game(path)
 
 
 @pytest.mark.parametrize(
     "name", ['"name": "x", "name": "y"', '"name": "x", "size": NaN', "[" * 100_000], ids=len
 )
-def test_a_game_file_is_read_as_all_json_is(name, tmp_path):
+def test_game_file_is_parsed_as_strict_json(name, tmp_path):
     path = tmp_path / "game.json"
     path.write_text(f'{{{name}, "shape": [2, 2], "winning_sets": [[0, 1]]}}')
     with pytest.raises(GameError, match="is not a game file: "):
@@ -152,8 +152,8 @@ def test_a_game_file_is_read_as_all_json_is(name, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no locks here")
-class TestReserved:
-    def test_one_process_at_a_time_writes_there(self, tmp_path):
+class TestLocks:
+    def test_second_lock_on_file_is_refused(self, tmp_path):
         path = tmp_path / "new" / "mine.zip"
         with hold_lock(path), hold_lock(tmp_path / "new" / "other.zip"):
             with (
@@ -165,13 +165,13 @@ class TestReserved:
             pass
         assert not list(path.parent.iterdir())
 
-    def test_an_error_inside_ends_it(self, tmp_path):
+    def test_error_releases_lock(self, tmp_path):
         with pytest.raises(BlockingIOError), hold_lock(tmp_path / "a"):
             raise BlockingIOError
         assert not list(tmp_path.iterdir())
 
     @pytest.mark.parametrize("job", ["training", "data set"])
-    def test_a_second_job_is_refused_and_harms_nothing(self, job, tmp_path):
+    def test_second_job_is_refused_without_damage(self, job, tmp_path):
         if job == "data set":
             pytest.importorskip("pyarrow")
 

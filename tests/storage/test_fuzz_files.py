@@ -1,7 +1,7 @@
-"""Damaged and hostile files: each is read as what it holds, or refused by an error that names it.
+"""Damaged and hostile files: each is read correctly, or refused by an error that names it.
 
-Every door reads many mutations of a good file. They are drawn from a seeded generator, so that the same ones
-come every time; the long variants draw more.
+Each reader gets many mutations of a good file, drawn from a seeded generator, so that every run has the same
+ones; the slow variants draw more.
 """
 
 import hashlib
@@ -47,35 +47,35 @@ SHORT, LONG = 30, 10_000  # mutations
 INTERESTING = (0, 1, 0x7F, 0x80, 0xFF)
 
 
-# Mutations: each takes the bytes of a file and a generator.
+# Mutations: each takes the bytes of a file and a random generator.
 
 
-def flipped(content, rng):
-    """Some bits are others."""
+def flip_bits(content, rng):
+    """Flip a few bits."""
     changed = bytearray(content)
     for at in rng.integers(len(content) * 8, size=rng.integers(1, 9)):
         changed[at // 8] ^= 1 << (at % 8)
     return bytes(changed)
 
 
-def overwritten(content, rng):
-    """A few bytes are those that programs trip over."""
+def overwrite(content, rng):
+    """Overwrite a few bytes with values that often break parsers."""
     begin, length = int(rng.integers(len(content))), int(rng.integers(1, 9))
     new = bytes(int(rng.choice(INTERESTING)) for _ in range(length))
     return content[:begin] + new + content[begin + length :]
 
 
-def truncated(content, rng):
+def truncate(content, rng):
     return content[: int(rng.integers(len(content)))]
 
 
-def spliced(content, rng):
-    """A part of it stands somewhere else again."""
+def splice(content, rng):
+    """Move a part of the content."""
     begin, end, to = sorted(map(int, rng.integers(len(content) + 1, size=3)))
     return content[:begin] + content[end:to] + content[begin:end] + content[to:]
 
 
-RAW = [flipped, overwritten, truncated, spliced]
+RAW = [flip_bits, overwrite, truncate, splice]
 
 
 def members(content):
@@ -83,33 +83,33 @@ def members(content):
         return {name: file.read(name) for name in file.namelist()}
 
 
-def zipped(parts, compression=zipfile.ZIP_DEFLATED):
+def zip_parts(parts, compression=zipfile.ZIP_DEFLATED):
     made = io.BytesIO()
     with warnings.catch_warnings(), zipfile.ZipFile(made, "w", compression) as file:
-        warnings.simplefilter("ignore")  # a name that comes twice
+        warnings.simplefilter("ignore")  # A name may occur twice.
         for name, part in parts:
             file.writestr(name, part)
     return made.getvalue()
 
 
-def member_mutated(content, rng):
-    """A part of an archive is mutated, and its checksum is that of the mutation."""
+def mutate_member(content, rng):
+    """Mutate a part of an archive and give it a matching checksum."""
     parts = members(content)
     name = str(rng.choice(list(parts)))
     parts[name] = RAW[rng.integers(len(RAW))](parts[name], rng)
-    return zipped(parts.items())
+    return zip_parts(parts.items())
 
 
-def member_head_mutated(content, rng):
-    """The first bytes of a part are mutated, where an array says what it is."""
+def mutate_member_head(content, rng):
+    """Mutate the first bytes of a part, which hold the header of an array."""
     parts = members(content)
     name = str(rng.choice(list(parts)))
-    parts[name] = flipped(parts[name][:128], rng) + parts[name][128:]
-    return zipped(parts.items())
+    parts[name] = flip_bits(parts[name][:128], rng) + parts[name][128:]
+    return zip_parts(parts.items())
 
 
-def members_swapped(content, rng):
-    """Two parts change their names, one is missing, or one comes twice."""
+def swap_members(content, rng):
+    """Swap the names of two parts, remove one or duplicate one."""
     parts = list(members(content).items())
     one, other = (int(at) for at in rng.integers(len(parts), size=2))
     (name, part), (other_name, other_part) = parts[one], parts[other]
@@ -120,11 +120,11 @@ def members_swapped(content, rng):
         del parts[one]
     else:
         parts.append((name, other_part))
-    return zipped(parts)
+    return zip_parts(parts)
 
 
-def flagged(content, rng):
-    """The directory says that parts are encrypted, compressed in some way, or of some size."""
+def change_directory(content, rng):
+    """Let the directory claim encryption, another compression or another size."""
     changed = bytearray(content)
     field, form = [(8, "<H"), (10, "<H"), (20, "<I"), (24, "<I"), (42, "<I")][rng.integers(5)]
     value = int(rng.choice([1, 8, 9, 12, 14, 95, 0x0841, 0xFFFF]))
@@ -135,8 +135,8 @@ def flagged(content, rng):
     return bytes(changed)
 
 
-def other_header(content, rng):
-    """An array says that it has another type or size."""
+def replace_header(content, rng):
+    """Let an array claim another type or size."""
     parts = members(content)
     name = str(rng.choice([name for name in parts if name.endswith(".npy")]))
     kinds = ["<u8", "<f4", "<f8", "|b1", "|O", "<U5", "<U1", "|V8", "<M8", "|S9", "<c16", "<u3", "a5", ">u8"]
@@ -155,11 +155,11 @@ def other_header(content, rng):
     text += f"'shape': {rng.choice(shapes)}, }}\n"
     old = int.from_bytes(parts[name][8:10], "little") + 10
     parts[name] = b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text.encode() + parts[name][old:]
-    return zipped(parts.items())
+    return zip_parts(parts.items())
 
 
-ARCHIVE = [*RAW, member_mutated, member_head_mutated, members_swapped, flagged]
-ARRAYS = [*ARCHIVE, other_header, member_mutated]
+ARCHIVE = [*RAW, mutate_member, mutate_member_head, swap_members, change_directory]
+ARRAYS = [*ARCHIVE, replace_header, mutate_member]
 
 
 def mutations(content, kinds, number):
@@ -169,54 +169,54 @@ def mutations(content, kinds, number):
 
 
 def attack(path, content, kinds, number, read, errors):
-    """Read mutations of a file: a value, or one of these errors, which names the file."""
+    """Check that each mutation is read or refused by one of `errors` that names the file."""
     n_refused = 0
-    for number_of_it, mutation in enumerate(mutations(content, kinds, number)):
+    for index, mutation in enumerate(mutations(content, kinds, number)):
         path.write_bytes(mutation)
         try:
             read(path)
         except errors as error:
-            assert path.name in str(error), f"mutation {number_of_it} is not named: {error}"
+            assert path.name in str(error), f"mutation {index} is not named: {error}"
             n_refused += 1
         except Exception as error:
-            raise AssertionError(f"mutation {number_of_it} ends in {error!r}") from error
+            raise AssertionError(f"mutation {index} ends in {error!r}") from error
     assert n_refused > number // 4
 
 
 numbers = pytest.mark.parametrize("number", [SHORT, pytest.param(LONG, marks=pytest.mark.slow)])
 
 
-# Doors: each reads one kind of file
+# Kinds of files and their readers.
 
 
-class Door(NamedTuple):
-    """A file that a function writes, what reads it, and the errors by which others are refused."""
+class FileKind(NamedTuple):
+    """A kind of file: its writer, its reader and the errors that refuse invalid files."""
 
     file: str
     write: Callable[[Path], object]
     read: Callable[[Path], object]
     errors: type[Exception] | tuple[type[Exception], ...]
     kinds: list[Callable[..., bytes]]
-    share: int = 1  # one of so many mutations is tried
-    takes: frozenset[str] = frozenset()  # kinds of strange files that are not refused
+    share: int = 1  # One of `share` mutations is tried.
+    accepts: frozenset[str] = frozenset()  # Kinds of strange files that are accepted.
 
 
-def played(name):
-    """Load the agent of a file, and ask it."""
+def read_agent(name):
+    """A reader that loads the agent of a file and evaluates its policies."""
 
     def read(path):
         agent = ttt_env.make_agent(f"{name}:{path}")
         try:
             policies = agent.policies(BOARDS)
         except PolicyError as error:
-            assert "has no entry for" in str(error)  # a table in which positions are missing
+            assert "has no entry for" in str(error)  # Positions are missing in this table.
             return
         assert np.allclose(policies.sum(axis=1), 1) and not policies[~BOARDS.legal].any()
 
     return read
 
 
-def solved(path):
+def read_solution(path):
     Solution.load(path, TICTACTOE).values.of(BOARDS)
 
 
@@ -246,12 +246,12 @@ def save_model(path):
 def read_model(path):
     pytest.importorskip("stable_baselines3")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Stable-Baselines3 warns of what it cannot make
-        played("sb3")(path)
+        warnings.simplefilter("ignore")  # Stable-Baselines3 warns about objects that it cannot load.
+        read_agent("sb3")(path)
 
 
-def numbers_of_model(content, rng):
-    """Mutate the JSON in the file of a model, and also the objects that are pickled there."""
+def mutate_model(content, rng):
+    """Mutate the JSON in the file of a model or its pickled objects."""
     parts = members(content)
     data = json.loads(parts["data"])
     pickled = ("policy_class", "observation_space", "action_space")
@@ -262,8 +262,8 @@ def numbers_of_model(content, rng):
     elif kind == 1:
         data[key] = rng.choice([None, 3, "text"])
     else:
-        data[key][":serialized:"] = truncated(data[key][":serialized:"].encode(), rng).decode()
-    return zipped({**parts, "data": json.dumps(data, default=int).encode()}.items(), zipfile.ZIP_STORED)
+        data[key][":serialized:"] = truncate(data[key][":serialized:"].encode(), rng).decode()
+    return zip_parts({**parts, "data": json.dumps(data, default=int).encode()}.items(), zipfile.ZIP_STORED)
 
 
 RECORDS = [
@@ -281,9 +281,9 @@ def write_log(path):
 
 
 def read_log(path):
-    for left in ("-wal", "-shm", "-journal"):  # of the mutation before
+    for suffix in ("-wal", "-shm", "-journal"):  # Files of the previous mutation.
         if isinstance(path, Path):
-            path.with_name(path.name + left).unlink(missing_ok=True)
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
     with GameLog(path) as log:
         assert len(log) >= 0
         assert len(log.counts()) >= 0
@@ -306,41 +306,48 @@ n_envs = 64
 policy = "MlpPolicy"
 n_steps = 32
 """
-OF_LOGS = GameLogError, NotationError
+LOG_ERRORS = GameLogError, NotationError
 MISSING, EMPTY = frozenset({"missing", "empty"}), frozenset({"empty"})
-# Most mutations of pickled objects are found before anything is run; those of the last kinds are not.
-OF_MODELS = [*RAW, members_swapped, flagged, numbers_of_model, numbers_of_model]
-DOORS = {
+# Only the last kinds of mutations reach the pickled objects; the others are found earlier.
+MODEL_MUTATIONS = [*RAW, swap_members, change_directory, mutate_model, mutate_model]
+FILE_KINDS = {
     **{
-        name: Door(f"{name}.npz", save_agent(name), played(name), PolicyFileError, ARRAYS)
+        name: FileKind(f"{name}.npz", save_agent(name), read_agent(name), PolicyFileError, ARRAYS)
         for name in ("lookup", "ppo", "q-learning", "value-network")
     },
-    "strategy": Door("strategy.npz", save_proof, played("strategy"), PolicyFileError, ARRAYS),
-    "tablebase": Door(
-        "base.npz", lambda path: ttt_env.solve(TICTACTOE).save(path), solved, PolicyFileError, ARRAYS
+    "strategy": FileKind("strategy.npz", save_proof, read_agent("strategy"), PolicyFileError, ARRAYS),
+    "tablebase": FileKind(
+        "base.npz", lambda path: ttt_env.solve(TICTACTOE).save(path), read_solution, PolicyFileError, ARRAYS
     ),
-    "proof": Door("proof.npz", save_proof, ttt_env.Proof.load, ResultFileError, ARRAYS),
-    "game log": Door("log.sqlite", write_log, read_log, OF_LOGS, RAW, 2, MISSING),
-    "records": Door("records.txt", write_records, read_records, OF_LOGS, RAW, takes=EMPTY),
-    "recipe": Door("recipe.toml", lambda path: path.write_text(RECIPE), read_recipe, ParameterError, RAW),
-    "certificate": Door("c.json", save_certificate, ttt_env.Certificate.load, ResultFileError, RAW),
-    "model": Door("model.zip", save_model, read_model, PolicyFileError, OF_MODELS, 4),
+    "proof": FileKind("proof.npz", save_proof, ttt_env.Proof.load, ResultFileError, ARRAYS),
+    "game log": FileKind("log.sqlite", write_log, read_log, LOG_ERRORS, RAW, 2, MISSING),
+    "records": FileKind("records.txt", write_records, read_records, LOG_ERRORS, RAW, accepts=EMPTY),
+    "recipe": FileKind("recipe.toml", lambda path: path.write_text(RECIPE), read_recipe, ParameterError, RAW),
+    "certificate": FileKind("c.json", save_certificate, ttt_env.Certificate.load, ResultFileError, RAW),
+    "model": FileKind("model.zip", save_model, read_model, PolicyFileError, MODEL_MUTATIONS, 4),
 }
 
 
-def saved(name, folder):
-    """The bytes of a good file for a door."""
-    path = folder / f"good {DOORS[name].file}"
-    DOORS[name].write(path)
+def good_content(name, folder):
+    """The bytes of a good file of a kind."""
+    path = folder / f"good {FILE_KINDS[name].file}"
+    FILE_KINDS[name].write(path)
     return path.read_bytes()
 
 
 @numbers
-@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("name", FILE_KINDS)
 def test_mutations_are_read_or_refused(name, number, tmp_path):
-    door = DOORS[name]
-    path = tmp_path / f"mutated {door.file}"
-    attack(path, saved(name, tmp_path), door.kinds, number // door.share, door.read, door.errors)
+    file_kind = FILE_KINDS[name]
+    path = tmp_path / f"mutated {file_kind.file}"
+    attack(
+        path,
+        good_content(name, tmp_path),
+        file_kind.kinds,
+        number // file_kind.share,
+        file_kind.read,
+        file_kind.errors,
+    )
 
 
 STRANGE = ["folder", "missing", "empty", "pipe", "null byte", "text", "array", "pickle"]
@@ -348,16 +355,21 @@ STRANGE = ["folder", "missing", "empty", "pipe", "null byte", "text", "array", "
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [(name, kind) for name, door in DOORS.items() for kind in STRANGE if kind not in door.takes],
+    [
+        (name, kind)
+        for name, file_kind in FILE_KINDS.items()
+        for kind in STRANGE
+        if kind not in file_kind.accepts
+    ],
 )
-def test_what_is_no_such_file_at_all(name, kind, tmp_path):
-    path = strange(kind, tmp_path)
-    with pytest.raises(DOORS[name].errors, match="strange"):
-        DOORS[name].read(path)
+def test_other_kinds_of_files_are_refused(name, kind, tmp_path):
+    path = make_strange_path(kind, tmp_path)
+    with pytest.raises(FILE_KINDS[name].errors, match="strange"):
+        FILE_KINDS[name].read(path)
 
 
-def strange(kind, folder):
-    """A path at which there is no good file."""
+def make_strange_path(kind, folder):
+    """Create a path without a good file."""
     path = folder / "strange"
     if kind == "folder":
         path.mkdir()
@@ -375,7 +387,7 @@ def strange(kind, folder):
     return path
 
 
-# Files that lie
+# Files with false claims.
 
 
 def npy(descr, shape, numbers=b""):
@@ -393,43 +405,43 @@ def npy(descr, shape, numbers=b""):
         ("tablebase", "tablebase", ("|u1", (10**12,))),
     ],
 )
-def test_what_an_array_declares_is_looked_at_before_memory_is_taken(name, array, content, tmp_path):
-    parts = members(saved(name, tmp_path))
-    (tmp_path / "huge.npz").write_bytes(zipped({**parts, f"{array}.npy": npy(*content)}.items()))
+def test_declared_size_is_checked_before_allocation(name, array, content, tmp_path):
+    parts = members(good_content(name, tmp_path))
+    (tmp_path / "huge.npz").write_bytes(zip_parts({**parts, f"{array}.npy": npy(*content)}.items()))
     with pytest.raises(PolicyFileError, match=r"huge\.npz"):
-        DOORS[name].read(tmp_path / "huge.npz")
+        FILE_KINDS[name].read(tmp_path / "huge.npz")
 
 
 @pytest.mark.parametrize("name", ["lookup", "q-learning", "value-network", "tablebase"])
-def test_an_array_is_of_the_size_that_it_declares(name, tmp_path):
-    """NumPy would read what is declared, and say nothing of the rest."""
-    parts = members(saved(name, tmp_path))
+def test_array_of_undeclared_size_is_refused(name, tmp_path):
+    """NumPy would read the declared size and ignore the rest."""
+    parts = members(good_content(name, tmp_path))
     for member in parts:
-        content = zipped({**parts, member: parts[member] + bytes(8)}.items())
+        content = zip_parts({**parts, member: parts[member] + bytes(8)}.items())
         (tmp_path / "longer.npz").write_bytes(content)
         with pytest.raises(PolicyFileError, match=r"longer\.npz .*damaged, .* is not of the size"):
-            DOORS[name].read(tmp_path / "longer.npz")
-            if member == "game.npy":  # looked at only where the name is told
+            FILE_KINDS[name].read(tmp_path / "longer.npz")
+            if member == "game.npy":  # The name is read only on request.
                 game_name(tmp_path / "longer.npz")
 
 
-def test_all_arrays_together_are_of_bounded_size(tmp_path, monkeypatch):
-    DOORS["lookup"].write(tmp_path / "good.npz")
+def test_total_size_of_arrays_is_limited(tmp_path, monkeypatch):
+    FILE_KINDS["lookup"].write(tmp_path / "good.npz")
     monkeypatch.setattr("ttt_env.storage.policy_file.MOST_BYTES", 1000)
     with pytest.raises(PolicyFileError, match=r"good\.npz .*of at most 1,000"):
         ttt_env.make_agent(f"lookup:{tmp_path}/good.npz")
 
 
-def test_a_bomb_is_not_unpacked(tmp_path):
-    """Twenty kilobytes that unpack to twenty megabytes: no more of them is read than a header."""
+def test_decompression_bomb_is_not_unpacked(tmp_path):
+    """Of twenty kilobytes that unpack to twenty megabytes only a header is read."""
     size = 20_000_000
-    parts = members(saved("lookup", tmp_path))
+    parts = members(good_content("lookup", tmp_path))
     bombs = {
         "honest": npy("<u8", (size // 8,)) + bytes(size),
         "with a long header": b"\x93NUMPY\2\0" + struct.pack("<I", size) + b" " * size,
     }
     for bomb in bombs.values():
-        (tmp_path / "bomb.npz").write_bytes(zipped({**parts, "codes.npy": bomb}.items()))
+        (tmp_path / "bomb.npz").write_bytes(zip_parts({**parts, "codes.npy": bomb}.items()))
         tracemalloc.start()
         with pytest.raises(PolicyFileError, match=r"bomb\.npz"):
             ttt_env.make_agent(f"lookup:{tmp_path}/bomb.npz")
@@ -439,9 +451,9 @@ def test_a_bomb_is_not_unpacked(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["to the terminal", "long", "none", "beyond Unicode"])
-def test_a_name_of_a_game_that_cannot_be_shown(name, tmp_path):
-    """It is read only where it is told, in a file of another game."""
-    parts = members(saved("lookup", tmp_path))
+def test_unprintable_game_name_is_refused(name, tmp_path):
+    """The name is read only if the file is of another game."""
+    parts = members(good_content("lookup", tmp_path))
     parts["game.npy"] = {
         "to the terminal": npy("<U4", (), "\x1b[2J".encode("utf-32-le")),
         "long": npy("<U2000000000", ()),
@@ -449,13 +461,13 @@ def test_a_name_of_a_game_that_cannot_be_shown(name, tmp_path):
         "beyond Unicode": npy("<U1", (), b"\xff" * 4),
     }[name]
     parts["misere.npy"] = npy("|b1", (), b"\1")
-    (tmp_path / "evil.npz").write_bytes(zipped(parts.items()))
+    (tmp_path / "evil.npz").write_bytes(zip_parts(parts.items()))
     with pytest.raises(PolicyFileError, match=r"evil\.npz is not a policy table") as caught:
         ttt_env.make_agent(f"lookup:{tmp_path}/evil.npz")
     assert str(caught.value).isprintable()
 
 
-def test_a_game_of_too_many_cells_is_named_whatever_the_file_is(tmp_path):
+def test_too_large_game_is_refused_for_any_file(tmp_path):
     path = tmp_path / "table.npz"
     Lookup(TICTACTOE).save(path)
     for name in ("lookup", "q-learning", "value-network"):
@@ -481,8 +493,8 @@ HOSTILE_LOGS = {
 
 
 @pytest.mark.parametrize("statements", HOSTILE_LOGS.values(), ids=HOSTILE_LOGS)
-def test_a_log_that_holds_something_else(statements, tmp_path):
-    """Also one whose table would compute games without end."""
+def test_hostile_logs_are_refused(statements, tmp_path):
+    """One of them has a view that would compute games without end."""
     path = tmp_path / "hostile.sqlite"
     write_log(path)
     with closing(sqlite3.connect(path)) as connection:
@@ -493,13 +505,13 @@ def test_a_log_that_holds_something_else(statements, tmp_path):
         log.games("tictactoe-v0")
 
 
-def test_a_record_of_a_long_number(tmp_path):
+def test_record_with_long_number_is_refused(tmp_path):
     (tmp_path / "long.txt").write_bytes(b"tictactoe-v0: " + b"9" * 10_000)
     with pytest.raises(NotationError, match=r"long\.txt, line 1"):
         read_records(tmp_path / "long.txt")
 
 
-NO_RECIPES = {
+INVALID_RECIPES = {
     "empty": b"",
     "no text": b"\xff",
     "deep": b"x = " + b"[" * 5000,
@@ -515,14 +527,14 @@ NO_RECIPES = {
 }
 
 
-@pytest.mark.parametrize("content", NO_RECIPES.values(), ids=NO_RECIPES)
-def test_what_is_no_recipe(content, tmp_path):
+@pytest.mark.parametrize("content", INVALID_RECIPES.values(), ids=INVALID_RECIPES)
+def test_invalid_recipes_are_refused(content, tmp_path):
     (tmp_path / "hostile.toml").write_bytes(content)
     with pytest.raises(ParameterError, match=r"hostile\.toml"):
         read_recipe(tmp_path / "hostile.toml")
 
 
-def test_a_recipe_of_a_class_that_is_none(tmp_path):
+def test_recipe_of_missing_class_is_refused(tmp_path):
     (tmp_path / "other.toml").write_text(RECIPE.replace("stable_baselines3:PPO", "math:PPO"))
     with pytest.raises(ParameterError, match="other is of math:PPO"):
         read_recipe(tmp_path / "other.toml").algorithm_class()
@@ -530,7 +542,7 @@ def test_a_recipe_of_a_class_that_is_none(tmp_path):
 
 @numbers
 @pytest.mark.slow
-def test_checkpoints(number, tmp_path):
+def test_mutated_checkpoints_are_refused(number, tmp_path):
     pytest.importorskip("sb3_contrib")
     from ttt_env.training.loop import read_checkpoint
 
@@ -539,7 +551,7 @@ def test_checkpoints(number, tmp_path):
     path = tmp_path / "mutated.checkpoint"
     attack(path, content, RAW, number // 4, read_checkpoint, PolicyFileError)
     head, state = content[:21], content[53:]
-    for kept in np.random.default_rng(0).integers(len(state), size=20):  # the checksum is that of the part
+    for kept in np.random.default_rng(0).integers(len(state), size=20):  # The checksum matches the part.
         path.write_bytes(head + hashlib.sha256(state[:kept]).digest() + state[:kept])
         with pytest.raises(PolicyFileError, match=r"mutated\.checkpoint"):
             read_checkpoint(path)

@@ -1,4 +1,4 @@
-"""The log of played games: what is in it after crashes, crowds and bad files."""
+"""The log of played games: crashes, concurrent writers and invalid files."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ GAMES = [
 ]
 
 
-def parsed(texts):
+def parse_records(texts):
     return [GameRecord.parse(text) for text in texts]
 
 
@@ -33,18 +33,18 @@ def log(tmp_path):
         yield log
 
 
-def test_what_was_added_is_read_by_game(log):
-    for record in parsed(GAMES):
+def test_added_games_are_read_by_game(log):
+    for record in parse_records(GAMES):
         log.add(record, x="person", o="minimax:depth=2", source="here")
     assert len(log) == 4
     assert log.counts() == {"mnk-v0:m=8,n=8,k=5": 1, "tictactoe-v0": 2, "tictactoe-v0:misere=true": 1}
-    assert log.records("tictactoe-v0") == parsed(GAMES[:2])
+    assert log.records("tictactoe-v0") == parse_records(GAMES[:2])
     found = log.games("tictactoe-v0:misere=true")[0]
-    assert found[:4] == (parsed(GAMES)[2], "person", "minimax:depth=2", "here")
+    assert found[:4] == (parse_records(GAMES)[2], "person", "minimax:depth=2", "here")
     assert found.time.endswith("+00:00")
 
 
-def test_numbers_go_up_and_the_next_opening_goes_on(log):
+def test_numbers_increase_across_reopening(log):
     record = GameRecord.parse(GAMES[0])
     assert [log.add(record), log.add(record)] == [1, 2]
     with GameLog(log.path) as again:
@@ -52,7 +52,7 @@ def test_numbers_go_up_and_the_next_opening_goes_on(log):
     assert len(log) == 3
 
 
-def test_a_game_of_ones_own(log):
+def test_user_defined_game_is_logged(log):
     ring = Game("ring", (6,), [(i, (i + 1) % 6, (i + 2) % 6) for i in range(6)])
     record = GameRecord(ring, (0, 3, 1))
     log.add(record)
@@ -63,7 +63,7 @@ def test_a_game_of_ones_own(log):
 
 
 def test_export_and_import_are_inverse(log, tmp_path):
-    for record in parsed(GAMES):
+    for record in parse_records(GAMES):
         log.add(record, x="person")
     assert log.export_text(tmp_path / "games.txt") == 4
     assert (tmp_path / "games.txt").read_text().splitlines() == GAMES
@@ -83,7 +83,7 @@ def test_export_and_import_are_inverse(log, tmp_path):
         ("mnk-v0:k=9: 4", "does not fit"),
     ],
 )
-def test_a_bad_line_is_named_and_nothing_imported(log, tmp_path, line, reason):
+def test_bad_line_is_reported_and_nothing_is_imported(log, tmp_path, line, reason):
     path = tmp_path / "bad.txt"
     path.write_text(f"{GAMES[0]}\n\n{line}\n")
     with pytest.raises(NotationError, match=f"bad.txt, line 3: .*{reason}"):
@@ -91,7 +91,7 @@ def test_a_bad_line_is_named_and_nothing_imported(log, tmp_path, line, reason):
     assert len(log) == 0
 
 
-def test_import_of_no_text(log, tmp_path):
+def test_import_of_invalid_file_is_refused(log, tmp_path):
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     for name in ("binary", "missing", "."):
         with pytest.raises(GameLogError, match=name):
@@ -108,8 +108,8 @@ def test_import_of_no_text(log, tmp_path):
         ("ring: 0\n3", "unknown game"),
     ],
 )
-def test_what_import_would_refuse_is_not_exported(log, tmp_path, record, reason):
-    for each in parsed(GAMES[:2]):
+def test_invalid_records_are_not_exported(log, tmp_path, record, reason):
+    for each in parse_records(GAMES[:2]):
         log.add(each)
     with closing(sqlite3.connect(log.path)) as connection, connection:
         connection.execute("UPDATE games SET record = ? WHERE id = 2", (record,))
@@ -118,7 +118,7 @@ def test_what_import_would_refuse_is_not_exported(log, tmp_path, record, reason)
     assert not (tmp_path / "games.txt").exists()
 
 
-def test_games_that_are_not_known_here_are_exported(log, tmp_path):
+def test_unregistered_games_are_exported(log, tmp_path):
     for name in ("ring", "a (ring"):
         log.add(GameRecord(Game(name, (3,), [(0, 2)]), (0, 1)))
     assert log.export_text(tmp_path / "games.txt") == 2
@@ -133,7 +133,7 @@ def test_games_that_are_not_known_here_are_exported(log, tmp_path):
     ],
     ids=["other database", "later version"],
 )
-def test_another_database_is_refused_and_left_alone(tmp_path, statements):
+def test_other_database_is_refused_unchanged(tmp_path, statements):
     path = tmp_path / "wrong"
     with closing(sqlite3.connect(path)) as connection:
         for statement in statements:
@@ -145,13 +145,13 @@ def test_another_database_is_refused_and_left_alone(tmp_path, statements):
     assert path.read_bytes() == before
 
 
-def test_a_closed_log_says_so(log):
+def test_closed_log_raises(log):
     log.close()
     with pytest.raises(TttEnvError, match="closed"):
         log.add(GameRecord.parse(GAMES[0]))
 
 
-def test_where_games_are_kept(monkeypatch, tmp_path):
+def test_default_path_follows_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "mine"))
     assert default_path() == tmp_path / "mine"
     monkeypatch.delenv("TTT_ENV_GAMES")
@@ -162,16 +162,16 @@ def test_where_games_are_kept(monkeypatch, tmp_path):
         assert log.path.is_file()
 
 
-def test_there_is_no_folder_for_games(monkeypatch):
+def test_missing_home_folder_raises(monkeypatch):
     for name in ("TTT_ENV_GAMES", "XDG_DATA_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)  # a user whom the system does not know
+    monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)  # This user is unknown to the system.
     with pytest.raises(GameLogError, match="TTT_ENV_GAMES"):
         default_path()
 
 
-def test_a_folder_that_cannot_be_made_is_named(monkeypatch, tmp_path):
+def test_uncreatable_folder_is_reported(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "file" / "games.sqlite"))
     with pytest.raises(GameLogError, match=r"file/games\.sqlite: .*file'"):
@@ -180,14 +180,14 @@ def test_a_folder_that_cannot_be_made_is_named(monkeypatch, tmp_path):
         make_agent("imitation")
 
 
-def test_an_export_that_cannot_be_written_is_named(log, tmp_path):
+def test_unwritable_export_path_is_reported(log, tmp_path):
     (tmp_path / "file").touch()
     for path in (tmp_path, tmp_path / "file" / "games.txt"):
         with pytest.raises(GameLogError, match=f"{path} cannot be written"):
             log.export_text(path)
 
 
-def test_many_threads_share_a_log(log):
+def test_threads_can_share_log(log):
     record = GameRecord.parse(GAMES[0])
     with ThreadPoolExecutor(8) as pool:
         numbers = list(pool.map(lambda _: log.add(record), range(200)))
@@ -205,21 +205,21 @@ with GameLog(path) as log:
     for number in range(int(count)):
         log.add(GameRecord.parse(f"tictactoe-v0: {number % 9}"), x=f"{name} {number}")
         print(number, flush=True)
-        time.sleep(0.01)  # SQLite's queue is not fair: writers without a pause let the others starve
+        time.sleep(0.01)  # SQLite's queue is unfair: writers without a pause starve the others
 """
 
 
-def writer(name, path, count):
+def start_writer(name, path, count):
     command = [sys.executable, "-W", "error", "-c", WRITER, name, str(path), str(count)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.mark.slow
-def test_processes_that_make_and_write_one_file_and_kill_9(tmp_path):
-    """Three begin at once with a file that is not there; one of them is killed in the middle of writing."""
+def test_killed_writer_loses_no_acknowledged_games(tmp_path):
+    """Three processes start at once without a file; one is killed while it writes."""
     path = tmp_path / "games.sqlite"
-    endless = writer("a", path, 10**9)
-    finite = {name: writer(name, path, 50) for name in "cd"}
+    endless = start_writer("a", path, 10**9)
+    finite = {name: start_writer(name, path, 50) for name in "cd"}
     acknowledged = {name: process.communicate(timeout=300)[0] for name, process in finite.items()}
     endless.stdout.readline()
     endless.send_signal(signal.SIGKILL)
@@ -236,35 +236,35 @@ def test_processes_that_make_and_write_one_file_and_kill_9(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_second_log_of_a_process_loses_no_games_of_any(tmp_path):
-    """Whoever opens and closes a file that SQLite has open drops the locks of its process on it."""
+def test_second_log_in_process_loses_no_games(tmp_path):
+    """Opening and closing a file that SQLite has open drops the locks of the process on it."""
     path, record = tmp_path / "games.sqlite", GameRecord.parse("tictactoe-v0: 0 3 1 4 2")
     other = "import sys\nfrom ttt_env.storage.game_log import GameLog\n"
     other += "with GameLog(sys.argv[1]) as log: print(len(log))"
 
-    def counted_elsewhere():
+    def count_in_other_process():
         command = [sys.executable, "-c", other, str(path)]
         return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
     with GameLog(path) as log:
         log.add(record)
         with GameLog(path):
-            assert counted_elsewhere() == 1
+            assert count_in_other_process() == 1
         for _ in range(3):
             log.add(record)
-        assert counted_elsewhere() == 4
+        assert count_in_other_process() == 4
     with GameLog(path) as log:
         assert len(log) == 4
 
 
 @pytest.mark.parametrize("name", ["x", "o", "source"])
-def test_names_of_players_are_texts(name, log):
+def test_names_of_players_must_be_text(name, log):
     with pytest.raises(ParameterError, match=f"{name}=b'abc' of a game log"):
         log.add(GameRecord.parse("tictactoe-v0: 0"), **{name: b"abc"})
     assert len(log) == 0
 
 
-def test_the_log_itself_is_neither_read_nor_written_over(tmp_path, monkeypatch):
+def test_log_files_are_refused_for_import_and_export(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "elsewhere").mkdir()
     with GameLog("games.sqlite") as log:
@@ -281,13 +281,13 @@ def test_the_log_itself_is_neither_read_nor_written_over(tmp_path, monkeypatch):
     assert not list(Path().iterdir()) and len(GameLog("../games.sqlite")) == 2
 
 
-def test_damage_is_noticed_at_opening(tmp_path):
+def test_damage_is_detected_at_opening(tmp_path):
     path = tmp_path / "games.sqlite"
     with GameLog(path) as log:
         for _ in range(200):
             log.add(GameRecord("tictactoe-v0", (4, 0, 8)), x="random", o="random")
     content = bytearray(path.read_bytes())
-    content[-4096 + 8 : -4096 + 64] = b"\xff" * 56  # in the middle of a page of the tree
+    content[-4096 + 8 : -4096 + 64] = b"\xff" * 56  # The middle of a page of the B-tree.
     path.write_bytes(content)
     with pytest.raises(GameLogError, match=r"games\.sqlite"):
         GameLog(path)

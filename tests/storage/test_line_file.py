@@ -1,4 +1,4 @@
-"""Files of lines: whole whatever happens to the disk, and written by one process at a time."""
+"""Files of lines: they stay intact when the disk is full and have one writer at a time."""
 
 import io
 import json
@@ -17,17 +17,17 @@ from tests.support.games import lowest
 from ttt_env.errors import ResultFileError
 from ttt_env.storage.line_file import LineFile, change_lines, read_lines
 
-pytest.importorskip("resource")  # and locks, which Windows has not
+pytest.importorskip("resource")  # Windows also has no such locks.
 LINES = [{"format": "ttt_env test 1", "of": "é\n"}, {"number": 2}, {"text": '": "'}, {"list": [1, {}]}]
 
 
-def file_at(path):
+def line_file(path):
     return LineFile(path, "ttt_env test", "is not a test")
 
 
 @pytest.fixture
 def path(tmp_path):
-    file = file_at(tmp_path / "new" / "lines.jsonl")
+    file = line_file(tmp_path / "new" / "lines.jsonl")
     for line in LINES:
         file.add(line)
     file.release()
@@ -40,21 +40,21 @@ def python(code, *arguments, **options):
 
 
 class TestLines:
-    def test_are_read_as_they_were_added_and_are_json(self, path):
-        assert file_at(path).read(dict) == LINES
+    def test_lines_round_trip_as_json(self, path):
+        assert line_file(path).read(dict) == LINES
         assert [json.loads(line) for line in path.read_text("utf-8").splitlines()] == LINES
 
-    def test_are_added_to_a_file_that_was_not_read_or_is_not_there(self, path, tmp_path):
-        file_at(path).add({"number": 5})
-        assert file_at(path).read(dict) == [*LINES, {"number": 5}]
-        assert file_at(tmp_path / "nothing.jsonl").read(dict) == []
+    def test_lines_are_appended_without_reading(self, path, tmp_path):
+        line_file(path).add({"number": 5})
+        assert line_file(path).read(dict) == [*LINES, {"number": 5}]
+        assert line_file(tmp_path / "nothing.jsonl").read(dict) == []
         assert list(tmp_path.iterdir()) == [path.parent]
 
-    def test_what_was_not_finished_is_overwritten(self, path):
+    def test_unfinished_line_is_overwritten(self, path):
         whole = path.read_bytes()
         for end in range(1, len(whole)):
             path.write_bytes(whole[:end])
-            file = file_at(path)
+            file = line_file(path)
             kept = file.read(dict)
             assert kept == LINES[: len(kept)] and len(kept) == whole[:end].count(b"\n")
             for line in LINES[len(kept) :]:
@@ -63,7 +63,7 @@ class TestLines:
             assert path.read_bytes() == whole
 
     @pytest.mark.parametrize(
-        ("line", "told"),
+        ("line", "message"),
         [
             ("[1]", "it is not an object"),
             ('{"a": NaN}', "it is not JSON: NaN"),
@@ -71,26 +71,26 @@ class TestLines:
             ("", ""),
         ],
     )
-    def test_that_are_no_objects_are_named_by_number(self, line, told, path):
+    def test_invalid_lines_are_reported_by_number(self, line, message, path):
         path.write_text(f"{path.read_text('utf-8')}{line}\n", "utf-8")
-        with pytest.raises(ResultFileError, match=rf"lines\.jsonl, line 5: {told}"):
-            file_at(path).read(dict)
+        with pytest.raises(ResultFileError, match=rf"lines\.jsonl, line 5: {message}"):
+            line_file(path).read(dict)
 
-    def test_of_something_else_are_not_touched(self, tmp_path):
+    def test_foreign_file_is_not_modified(self, tmp_path):
         path = tmp_path / "diary.txt"
         path.write_text("dear diary\n")
         for act in (lambda file: file.read(dict), LineFile.clear, lambda file: file.add({"a": 1})):
             with pytest.raises(ResultFileError, match=r"diary\.txt is not a test"):
-                act(file_at(path))
+                act(line_file(path))
         assert path.read_text() == "dear diary\n"
 
 
-class TestDiskThatIsFull:
+class TestFullDisk:
     @pytest.mark.parametrize("size", [0, 1, 50, 200, 341])
-    def test_a_line_is_written_whole_or_not_at_all(self, size, tmp_path):
-        """There is no room for one line, and for the next one there is again."""
+    def test_line_is_written_completely_or_not_at_all(self, size, tmp_path):
+        """One line does not fit on the disk, and the next one fits again."""
         path = tmp_path / "lines.jsonl"
-        file, missing = file_at(path), []
+        file, missing = line_file(path), []
         with files_of_at_most(size):
             for number in range(9):
                 try:
@@ -103,9 +103,9 @@ class TestDiskThatIsFull:
             file.add({"format": "ttt_env test 1", "number": number})
         file.release()
         due = [number for number in range(9) if number not in missing]
-        assert [line["number"] for line in file_at(path).read(dict)] == due
+        assert [line["number"] for line in line_file(path).read(dict)] == due
 
-    def test_certifying_ends_with_an_error_and_goes_on_later(self, tmp_path):
+    def test_certify_raises_and_can_be_resumed(self, tmp_path):
         path = tmp_path / "answers.jsonl"
         with files_of_at_most(10_000), pytest.raises(ResultFileError) as caught:
             ttt_env.certify(lowest, answers=path)
@@ -127,8 +127,8 @@ ttt_env.certify(waits, answers=sys.argv[1])
 """
 
 
-class TestTwoAtOnce:
-    def test_the_second_to_certify_is_refused_and_the_first_goes_on(self, tmp_path, monkeypatch):
+class TestConcurrentRuns:
+    def test_second_run_is_refused_and_first_completes(self, tmp_path, monkeypatch):
         path, here = tmp_path / "answers.jsonl", dict[str, object]()
         exec(WAITS, here)
         with python(HOLDING, path, stdin=subprocess.PIPE) as first:
@@ -140,44 +140,44 @@ class TestTwoAtOnce:
             first.stdout.read()
             assert first.wait(timeout=120) == 0, first.stderr.read()
         whole = path.read_bytes()
-        monkeypatch.setattr(sys, "stdin", io.StringIO("\n" * 20))  # twenty answers are asked for again
+        monkeypatch.setattr(sys, "stdin", io.StringIO("\n" * 20))  # Twenty positions are queried again.
         assert not ttt_env.certify(here["waits"], answers=path).unbeatable and path.read_bytes() == whole
 
-    def test_in_one_process_too_until_the_first_releases(self, path):
-        first, second = file_at(path), file_at(path)
+    def test_lock_holds_within_process_until_release(self, path):
+        first, second = line_file(path), line_file(path)
         first.add({"number": 5})
         with pytest.raises(ResultFileError, match="another run is writing to it"):
             second.add({"number": 6})
         first.release()
         second.add({"number": 6})
         second.release()
-        assert first.reserve()  # it holds more than the first one knows
+        assert first.reserve()  # The file holds more lines than `first` has read.
         assert first.read(dict) == [*LINES, {"number": 5}, {"number": 6}] and not first.reserve()
 
-    def test_a_copy_in_another_process_has_no_lock_and_none_is_left_without_its_object(self, path):
-        first = file_at(path)
+    def test_pickled_copy_has_no_lock_and_deletion_releases_it(self, path):
+        first = line_file(path)
         first.reserve()
         with pytest.raises(ResultFileError, match="another run"):
             pickle.loads(pickle.dumps(first)).reserve()
         del first
-        file_at(path).add({"number": 5})
+        line_file(path).add({"number": 5})
 
     @pytest.mark.slow
-    def test_an_analysis_that_is_over_holds_nothing(self, tmp_path):
+    def test_finished_analysis_releases_lock(self, tmp_path):
         path = tmp_path / "answers.jsonl"
         for judge in (ttt_env.certify, ttt_env.exploitability, ttt_env.best_response):
             judge(lowest, answers=path)
-        file_at(path).reserve()
+        line_file(path).reserve()
 
         def failing(position):
             return lowest(position) if position.ply < 3 else 1 / 0
 
         with pytest.raises(ZeroDivisionError) as caught:
             ttt_env.certify(failing, answers=tmp_path / "failed.jsonl")
-        file_at(tmp_path / "failed.jsonl").reserve()
-        del caught  # which holds all that took part
+        line_file(tmp_path / "failed.jsonl").reserve()
+        del caught  # The traceback references all objects involved.
 
-    def test_what_another_run_has_answered_meanwhile_is_taken(self, tmp_path):
+    def test_answers_of_concurrent_run_are_used(self, tmp_path):
         asked, path = [], tmp_path / "answers.jsonl"
 
         def noting(position):
@@ -185,19 +185,19 @@ class TestTwoAtOnce:
             return lowest(position)
 
         def another_run(_):
-            if not asked:  # before the first question, and after the file was read
+            if not asked:  # This is before the first query and after the file was read.
                 ttt_env.certify(noting, answers=path)
 
         assert ttt_env.certify(noting, answers=path, progress=another_run) == ttt_env.certify(lowest)
         assert len(asked) == len(set(asked)) > 0
 
 
-def test_lines_that_are_changed_at_once_are_all_kept(tmp_path):
-    """As the runs of the leaderboard change them; a lock of one thread holds for another as for a process."""
+def test_concurrent_changes_are_all_kept(tmp_path):
+    """Runs of the leaderboard change lines in this way; locks also hold between threads."""
 
     def add(line):
         def with_line(lines):
-            time.sleep(0.001)  # in which another would read the same lines
+            time.sleep(0.001)  # Without a lock, another thread would read the same lines now.
             return [*lines, line]
 
         change_lines(tmp_path / "lines.jsonl", with_line)
@@ -207,13 +207,13 @@ def test_lines_that_are_changed_at_once_are_all_kept(tmp_path):
     assert sorted(line["number"] for line in read_lines(tmp_path / "lines.jsonl")) == list(range(40))
 
 
-def test_lines_of_a_pipe_are_not_waited_for(tmp_path):
+def test_pipes_and_devices_are_refused(tmp_path):
     (tmp_path / "lines").symlink_to(os.devnull)
     with pytest.raises(OSError, match="a pipe or a device"):
         read_lines(tmp_path / "lines")
 
 
-def test_lines_are_changed_whole_or_not_at_all(tmp_path):
+def test_change_is_atomic(tmp_path):
     path = tmp_path / "new" / "figures.jsonl"
     assert read_lines(path) == []
     for line in ({"a": 1}, {"é": 2}):

@@ -1,4 +1,4 @@
-"""Text that comes in is decoded in one place, whatever program has written it."""
+"""Text files are decoded in any usual encoding."""
 
 import codecs
 from collections.abc import Callable
@@ -33,8 +33,8 @@ spec = "minimax"
 """
 
 
-def written(folder: Path) -> dict[str, tuple[Callable[[Path], Any], str]]:
-    """What reads a file, by kind, and a file of that kind."""
+def readers_and_texts(folder: Path) -> dict[str, tuple[Callable[[Path], Any], str]]:
+    """The reader and an example text of each kind of file."""
     certificate = ttt_env.certify("win-block", "mnk-v0:m=2,n=2,k=2")
     certificate.save(folder / "c.json")
     LOPSIDED.save(folder / "game.json")
@@ -49,8 +49,8 @@ def written(folder: Path) -> dict[str, tuple[Callable[[Path], Any], str]]:
 
 @pytest.mark.parametrize("kind", ["a plan", "a result", "a game", "records", "lines"])
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_a_file_is_read_in_any_usual_encoding(encoding: str, kind: str, tmp_path: Path) -> None:
-    read, text = written(tmp_path)[kind]
+def test_file_is_read_in_any_usual_encoding(encoding: str, kind: str, tmp_path: Path) -> None:
+    read, text = readers_and_texts(tmp_path)[kind]
     path = tmp_path / "file.toml"
     path.write_bytes(text.encode())
     expected = read(path)
