@@ -174,11 +174,11 @@ class TestResetAgainstFailingOpponent:
 class TestOpponents:
     @pytest.mark.parametrize("reply", [4, 9, -1, 1.5, None, "0", float("nan"), True], ids=repr)
     def test_illegal_reply_of_opponent_is_error(self, reply: Any) -> None:
-        class Fixed(ttt_env.Agent):
+        class Wrong(ttt_env.Agent):
             def choose(self, position: Position, rng: np.random.Generator) -> int:
                 return reply  # type: ignore[no-any-return]
 
-        for opponent, name in ((lambda position: reply, "lambda"), (Fixed(TICTACTOE), "Wrong")):
+        for opponent, name in ((lambda position: reply, "lambda"), (Wrong(TICTACTOE), "Wrong")):
             raises_and_keeps(one_player(opponent=opponent), lambda env: env.step(4), IllegalMoveError, name)
 
     @pytest.mark.parametrize(

@@ -10,18 +10,20 @@ from ttt_env.integrations.kaggle import KaggleAgent, submission
 
 def test_observation_of_submission() -> None:
     """As kaggle-environments gives it: `step` counts from 1, after the step that sets up the game."""
-    observation: list[dict[str, Any]] = []
+    observations: list[dict[str, Any]] = []
 
     def theirs(observation: Any, configuration: Any) -> dict[str, int]:
-        observation.append(dict(observation))
+        observations.append(dict(observation))
         return {"submission": observation["observationString"].replace("\n", "").find(".")}
 
     agent = KaggleAgent(theirs)
     for text in (".../.../...", "X../.../...", "X../.O./...", "XO./.X./..O"):
         agent.policy(ttt_env.Position.parse(text))
-    players = [(each["currentPlayer"], each["playerId"], each["step"]) for each in observation]
+    players = [(each["currentPlayer"], each["playerId"], each["step"]) for each in observations]
     assert players == [(0, 0, 1), (1, 1, 2), (0, 0, 3), (0, 0, 5)]
-    assert observation[-1]["observationString"] == "xo.\n.x.\n..o" and observation[-1]["isTerminal"] is False
+    assert (
+        observations[-1]["observationString"] == "xo.\n.x.\n..o" and observations[-1]["isTerminal"] is False
+    )
 
 
 @pytest.mark.slow

@@ -124,7 +124,7 @@ def assert_figures_of(evaluation, agent):
     )
 
 
-def resume(out, algo="scripted", game=GAME):
+def load_training(out, algo="scripted", game=GAME):
     """The training in the checkpoint of a model's file."""
     return TrainingOptions(game, algo).begin(checkpoint=checkpoint_of(out))
 
@@ -142,7 +142,7 @@ def test_reports_and_files_describe_returned_agent(algo, tmp_path):
     assert len(reports) > 1
     ranked = reports[::-1] if learner.keeps_latest else reports
     best = min(ranked, key=lambda evaluation: evaluation.exploitability.exploitability)
-    training = resume(out, algo, HARDER)
+    training = load_training(out, algo, HARDER)
     saved = ttt_env.make_agent(f"{learner.plays_as}:{out}", HARDER)
     for evaluation, each in ((best, agent), (best, saved), (reports[-1], training.learner.agent())):
         assert_figures_of(evaluation, Lookup.of(each))  # a table is faster than a network
@@ -163,7 +163,7 @@ def test_best_agent_is_returned_at_any_step(agents, keeps_latest, script, tmp_pa
     assert [evaluation.steps for evaluation in reports] == [1, 2, 3]
     for evaluation, judged in zip(reports, agents, strict=True):
         assert_figures_of(evaluation, judged)
-    progress = resume(out).progress
+    progress = load_training(out).progress
     assert (progress.best.steps, progress.evaluation.steps) == (number + 1, 3)
     assert_figures_of(progress.best, agent)
 
@@ -219,7 +219,7 @@ def test_new_goal_ranks_best_agent_by_its_blunders(first, last, best, script, tm
     script(first, WEAK, last, keeps_latest=True)
     train(steps=2, out=out)
     assert same_policy(train(until="optimal", out=out, resume=True), SOLID)
-    assert resume(out).progress.best.steps == best
+    assert load_training(out).progress.best.steps == best
 
 
 def test_most_passes_break_ties(script, tmp_path):
@@ -231,7 +231,7 @@ def test_most_passes_break_ties(script, tmp_path):
     assert [evaluation.steps for evaluation in reports] == [1, 1, 2, 2, 3, 3, 3, 4, 4]
     for evaluation, agent in zip(reports, chain(*steps), strict=True):
         assert_figures_of(evaluation, agent)
-    progress = resume(out).progress
+    progress = load_training(out).progress
     assert (progress.n_passed, progress.evaluation.steps) == (2, 4)
     assert_figures_of(progress.evaluation, WEAK)
 

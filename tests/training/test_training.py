@@ -36,7 +36,7 @@ def checkpoint(content):
     return b"ttt_env checkpoint 4\n" + hashlib.sha256(content).digest() + content
 
 
-def resume(out, algo="maskable-ppo", game=TICTACTOE):
+def load_training(out, algo="maskable-ppo", game=TICTACTOE):
     """The training in the checkpoint of a model's file."""
     return TrainingOptions(game, algo).begin(checkpoint=checkpoint_of(out))
 
@@ -80,7 +80,7 @@ def test_best_model_is_returned_instead_of_last(tmp_path):
     options = {"algo": "a2c", "opponents": ["random"], "until": "budget"}
     first = train(ANY_MOVE_WINS, steps=1, **options)
     model = train(ANY_MOVE_WINS, steps=1000, out=tmp_path / "m.zip", **options)
-    last = resume(tmp_path / "m.zip", "a2c", ANY_MOVE_WINS).learner.model
+    last = load_training(tmp_path / "m.zip", "a2c", ANY_MOVE_WINS).learner.model
     assert same_weights(model, first) and not same_weights(SB3.from_model(ANY_MOVE_WINS, last), first)
 
 
@@ -95,7 +95,7 @@ def test_custom_opponents_are_saved(tmp_path):
     """The checkpoint holds functions, too."""
     opponents = ["weights", lambda position: position.legal_cells[-1]]
     train(SMALL, "a2c", opponents=opponents, steps=10, out=tmp_path / "m.zip")
-    first, last = resume(tmp_path / "m.zip", "a2c", SMALL).learner.pool.specs
+    first, last = load_training(tmp_path / "m.zip", "a2c", SMALL).learner.pool.specs
     assert first == "weights" and last(TICTACTOE.start) == 8
 
 
@@ -117,7 +117,7 @@ class TestResume:
         train(steps=steps, out=tmp_path / "one.zip", **options)
         train(steps=2 * steps, out=tmp_path / "one.zip", resume=True, **options)
         train(steps=2 * steps, out=tmp_path / "two.zip", **options)
-        one, two = (resume(tmp_path / f"{n}.zip", algo) for n in ("one", "two"))
+        one, two = (load_training(tmp_path / f"{n}.zip", algo) for n in ("one", "two"))
         assert one.learner.steps == two.learner.steps == 2 * steps
         assert same_weights(*(SB3.from_model(TICTACTOE, each.learner.model) for each in (one, two)))
         assert one.progress.evaluation.results == two.progress.evaluation.results
@@ -129,7 +129,9 @@ class TestResume:
         train(steps=steps, out=tmp_path / "one.npz", **options)
         train(steps=2 * steps, out=tmp_path / "one.npz", resume=True, **options)
         train(steps=2 * steps, out=tmp_path / "two.npz", **options)
-        states = [pickle.dumps(resume(tmp_path / f"{n}.npz", algo).learner.state()) for n in ("one", "two")]
+        states = [
+            pickle.dumps(load_training(tmp_path / f"{n}.npz", algo).learner.state()) for n in ("one", "two")
+        ]
         assert states[0] == states[1]
 
     @pytest.mark.parametrize("algo", ["q-learning", "alphazero", "a2c"])
@@ -150,15 +152,18 @@ class TestResume:
     def test_generators_resume_and_used_up_budget_trains_no_more(self, tmp_path):
         options = {"algo": "a2c", "steps": 100, "out": tmp_path / "model.zip", "until": "budget"}
         model, reports = train(**options), []
-        training = resume(tmp_path / "model.zip", "a2c")
+        training = load_training(tmp_path / "model.zip", "a2c")
         random.random(), np.random.random(), torch.rand(1)  # no longer in their seeded state
         training.checkpoint = checkpoint_of(tmp_path / "other.zip")
         training.write()
         drawn = random.random(), np.random.random(), torch.rand(1).item()
-        resume(tmp_path / "other.zip", "a2c")
+        load_training(tmp_path / "other.zip", "a2c")
         assert (random.random(), np.random.random(), torch.rand(1).item()) == drawn
         again = train(**options, resume=True, report=reports.append)
-        assert resume(tmp_path / "model.zip", "a2c").learner.steps == training.learner.steps and not reports
+        assert (
+            load_training(tmp_path / "model.zip", "a2c").learner.steps == training.learner.steps
+            and not reports
+        )
         assert same_weights(model, again)
 
     @pytest.mark.slow
@@ -166,7 +171,7 @@ class TestResume:
         """On a board that X wins with any move all models are both; blunders are counted only now."""
         game, out, reports = ANY_MOVE_WINS, tmp_path / "m.zip", []
         train(game, "a2c", steps=50_000, opponents=["random"], out=out)
-        assert resume(out, "a2c", game).learner.steps <= 256
+        assert load_training(out, "a2c", game).learner.steps <= 256
         train(game, "a2c", steps=50_000, until="optimal", out=out, resume=True, report=reports.append)
         assert [evaluation.blunders_everywhere for evaluation in reports] == [0]
 
@@ -195,7 +200,7 @@ class TestResume:
         agent = train(algo="a2c", steps=2000, out=tmp_path / "m.zip", until="budget", seed=1)
         options = TrainingOptions(TICTACTOE, "a2c", until="optimal")
         training = options.begin(checkpoint=checkpoint_of(tmp_path / "m.zip"))
-        before = resume(tmp_path / "m.zip", "a2c")
+        before = load_training(tmp_path / "m.zip", "a2c")
         assert training.progress.best.steps < training.learner.steps
         assert training.progress.best.blunders_everywhere == len(blunders_everywhere(agent, TICTACTOE)) > 0
         models = [each.learner.model for each in (training, before)]
@@ -251,7 +256,7 @@ def test_killed_training_resumes(tmp_path):
         assert process.poll() is None and n_writes == 3
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
-        training = resume(out, "ppo")
+        training = load_training(out, "ppo")
         assert training.progress.evaluation.steps == training.learner.steps > steps
         steps = training.learner.steps
         assert ttt_env.match(f"sb3:{out}", "random").exact
