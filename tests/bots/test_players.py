@@ -21,7 +21,7 @@ import pytest
 import ttt_env
 from tests.support import scripted_models
 from tests.support.endpoint import KEY, Endpoint
-from tests.support.faults import end
+from tests.support.faults import have_ended
 from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from tests.support.running import ttt
@@ -432,7 +432,7 @@ class TestCommandLine:
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=50)
         assert process.returncode == 130 and b"interrupted" in err
-        assert end(pids.read_text())
+        assert have_ended(pids.read_text())
 
 
 def answers_in(folder: Path) -> set[str]:
